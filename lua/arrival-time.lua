@@ -13,7 +13,7 @@
 -- Leaves: arrival_time
 
 local function arrival_time(grows_empty)
-  -- What is left of a debt by now, and from when on it flows off as these parameters say.
+  -- The rest of a debt by now, and the time from which it drains by these parameters.
   local function rescaled(limit, now, time, debt, old_unit, old_speed, old_step)
     local step, tick = limit.step or 1, floor(now / limit.tick)
     local old_length = old_step < 0 and 1000 or 1
@@ -22,7 +22,7 @@ local function arrival_time(grows_empty)
     local part = old_step > 1 and elapsed % old_step or 0
     debt = max(0, debt - (elapsed - part) * old_speed)
     if debt > 0 then debt = in_proportion(debt, limit.unit, old_unit) end
-    -- Of an interval that is not over nothing has flowed, but it has begun: unless the new ones are shorter, it goes on.
+    -- An interval that is not over has drained nothing, but it has begun: it goes on, unless the new intervals are shorter.
     local from = (time + elapsed) * old_length
     if old_step > 1 and step > 1 then from = from - part * old_length else from = max(now, from) end
     time = ceil(from / limit.tick)
@@ -51,7 +51,7 @@ local function arrival_time(grows_empty)
     return unit == limit.unit and speed == limit.speed and step == own
   end
 
-  -- Lets flow off what has by now. Not where the clock was set back by an interval or more.
+  -- Drains what is due by now, unless the clock was set back by an interval or more.
   local function advance(limit, state, now)
     local tick, is_on_time = now, true
     if limit.tick ~= 1 then tick = floor(now / limit.tick) end
@@ -59,7 +59,7 @@ local function arrival_time(grows_empty)
       local elapsed = tick - state.time
       if limit.step and limit.step > 1 then elapsed = elapsed - elapsed % limit.step end
       state.debt = state.debt - elapsed * limit.speed
-      -- Where all flows at once, the next interval begins with the request that finds nothing owed.
+      -- If everything drains at once, the next interval begins with the request that finds no debt.
       if state.debt > 0 then
         state.time = state.time + elapsed
       else
@@ -71,7 +71,7 @@ local function arrival_time(grows_empty)
     return is_on_time
   end
 
-  -- The quota as it is stored, where something is owed under a smaller one.
+  -- The quota to store, if there is a debt under a smaller one.
   local function grown_quota(limit, state)
     local full, grown = limit.quota, nil
     if grows_empty then
@@ -120,7 +120,7 @@ local function arrival_time(grows_empty)
       state.burst = grown
       state.migrated = true
     end
-    -- It is written with a time to live of its own.
+    -- Writing it sets a new time to live.
     state.lives_until = 0
   end
 
@@ -135,7 +135,7 @@ local function arrival_time(grows_empty)
     return state.time + ticks
   end
 
-  -- What was reserved behind the units stays, and what may have flowed off of them since they could be used has: all that flows
+  -- What was reserved behind the units stays. What may have drained of them since they could be used has drained: all that drains
   -- from then until no more is owed than the quota.
   local function give(limit, state, units, ticket, charged_at)
     local usable = max(ticket, floor(charged_at / limit.tick))
@@ -144,7 +144,7 @@ local function arrival_time(grows_empty)
     state.debt = max(0, state.debt - max(0, units * limit.unit - gone * limit.speed))
   end
 
-  -- Beyond, weights are no whole numbers.
+  -- Beyond that, weights are not whole numbers.
   local function can_borrow(limit, state, cost) return state.debt + cost * limit.unit <= MAX_OWED end
 
   local function scale_used(_, state, to, from) state.debt = min(in_proportion(state.debt, to, from), MAX_OWED) end
@@ -156,7 +156,7 @@ local function arrival_time(grows_empty)
 
   local function retry_after(limit, state, cost)
     local ticks = max(0, state.debt + (cost * limit.unit - limit.quota * limit.unit)) / limit.speed
-    -- Rounded up, faster than by a call.
+    -- Rounds up without a function call, which is faster.
     ticks = ticks + -ticks % 1
     if limit.step and limit.step > 1 then ticks = ceil(ticks / limit.step) * limit.step end
     return (state.time + ticks) * limit.tick - state.now
@@ -175,13 +175,13 @@ local function arrival_time(grows_empty)
 
   local function outlives(_, state, micros) return state.now + micros <= state.lives_until end
 
-  -- An eighth of the interval longer than it has to, 10 seconds at most; and so that many keys live equally long.
+  -- An eighth of the interval longer than necessary, at most 10 seconds, so that many keys have the same time to live.
   local function extended(limit, state, micros)
     local longer = min(limit.interval * limit.tick / 8, 10000000)
     if longer >= 4000 and not (limit.step and limit.step > 1) and state.now + micros + longer < 2 ^ 53 then
       micros = micros + longer
       micros = micros - micros % (longer / 4)
-      -- The server's clock has whole milliseconds.
+      -- Times to live are whole milliseconds of the server's clock.
       state.lives_until = state.now + micros - 1000
     else
       state.lives_until = 0
@@ -196,7 +196,7 @@ local function arrival_time(grows_empty)
     return pack(grows_empty and '<dddddf' or '<ddddd', state.time, state.debt, limit.unit, limit.speed, step, state.burst)
   end
 
-  -- What changes of a value, and where.
+  -- The part of the value that changes, and its offset.
   local function changed(limit, state)
     local bytes = ''
     if grows_empty then

@@ -15,9 +15,9 @@
 local function fair_share(algorithm)
   local SLICES = 10
   local AGES = SLICES + 1
-  -- For how many slices a tenant is active that asked.
+  -- The number of slices for which a tenant is active after it has asked.
   local ACTIVE = AGES + 2
-  -- So many tenants are known by name in the sums, of each so many values.
+  -- How many tenants the sums list by name, with how many values each.
   local MOST_LEADERS, VALUES = 8, 4
 
   local function total_of(counts, from, to)
@@ -39,7 +39,7 @@ local function fair_share(algorithm)
     return part
   end
 
-  -- Fails if it is no array of so many numbers. A release that knows of no leaders writes none.
+  -- Fails unless it is an array of `count` numbers. A release without leaders writes none.
   local function unpacked_numbers(value, count)
     local numbers, leaders = cmsgpack.unpack(value)
     if #numbers ~= count or not total_of(numbers, 1, count) then return nil end
@@ -60,7 +60,7 @@ local function fair_share(algorithm)
     return min(limit.share_units, max(limit.floor, in_proportion(limit.share_units, weight, weights)))
   end
 
-  -- Of the tenants of whom most is expected by weight, the others that are expected to use more than their parts are by now.
+  -- Of the tenants with the highest expectation by weight, how much the others are expected to use beyond their parts.
   local function beyond_parts(limit, state, key)
     local leaders, newest, epoch = state.leaders, state.sums.newest, state.sums.epoch
     local weights, keys = limit.weight + total_of(state.sums.weights, 1, ACTIVE), {}
@@ -87,7 +87,7 @@ local function fair_share(algorithm)
     return beyond
   end
 
-  -- The tenants of whom most is expected by weight, once one has asked.
+  -- The tenants with the highest expectation by weight, after one has asked.
   local function with_leader(leaders, newest, tenant, weight, expected)
     local others, last = {}, nil
     for i = 1, #leaders, VALUES do
@@ -106,14 +106,14 @@ local function fair_share(algorithm)
     return others
   end
 
-  -- Adds a tenant's part to the sums, or takes it away.
+  -- Adds a tenant's part to the sums, or subtracts it.
   local function add_record(sums, record, sign)
     local by = sums.newest - record.newest
     if by >= ACTIVE then return end
     sums.weights[by + 1] = max(0, sums.weights[by + 1] + sign * record.weight)
     sums.expected[by + 1] = max(0, sums.expected[by + 1] + sign * record.expected)
     local left = record.expected
-    -- The newest units first: of a tenant that used more than is expected, these still count when the older ones do no longer.
+    -- The newest units first: if a tenant used more than expected, these still count when the older ones no longer do.
     for age = 1, AGES - by do
       local counted = min(left, record.used[age])
       left = left - counted
@@ -130,7 +130,7 @@ local function fair_share(algorithm)
     shared.parameters[#shared.parameters + 1] = name
   end
 
-  -- What was stored of a tenant before is of another epoch.
+  -- What was stored about a tenant before belongs to another epoch.
   local function begin_sums(limit, now, epoch)
     local zeros = {}
     for i = 1, ACTIVE do zeros[i] = 0 end
@@ -143,13 +143,13 @@ local function fair_share(algorithm)
     }
   end
 
-  -- What the others have in common, and the tenant's own slices.
+  -- The sums of the others, and the tenant's own slices.
   local function open_shares(limit, state, key, now)
     local length, current = limit.share_length, floor(now / limit.share_length)
     local values = redis.call('MGET', key .. ':shares', key .. ':share:' .. limit.tenant)
     local stored, leaders = numbers_of(values[1], 3 + 2 * ACTIVE + AGES)
     local sums, own
-    -- Unless the clock was set back, or the span is another one.
+    -- Unless the clock was set back, or the span has changed.
     if stored and stored[2] == length and stored[3] - current <= SLICES then
       sums = {
         epoch = stored[1],
@@ -183,14 +183,14 @@ local function fair_share(algorithm)
     state.beyond = beyond_parts(limit, state, key)
   end
 
-  -- The tenant's part, the units that it used, and those that are kept for others, so many slices later.
+  -- The tenant's part, the units it used, and those kept for others, `by` slices later.
   local function standing(limit, state, by)
     if by == 0 and state.part then return state.part, state.used, state.kept_for_others end
     local sums, ages, active = state.sums, AGES - by, ACTIVE - by
     local weights = limit.weight + total_of(sums.weights, 1, active)
     local units, quota = limit.share_units, limit.quota
     local part = part_for(limit, limit.weight, weights)
-    -- Never so much that a tenant alone could not ask for its part of what can be there at once.
+    -- Never so much that a tenant alone could not ask for its part of what is available at once.
     local most = quota - min(quota, units == quota and part or in_proportion(quota, limit.weight, weights))
     local claimed = total_of(sums.expected, 1, active) - total_of(sums.used, 1, ages)
     for _, other in ipairs(state.beyond) do
@@ -202,12 +202,12 @@ local function fair_share(algorithm)
     end
     local kept = max(0, min(claimed, most))
     local used = total_of(state.own_used, 1, ages)
-    -- What others have in common does not change before the state is saved.
+    -- The sums of others do not change before the state is saved.
     if by == 0 then state.part, state.used, state.kept_for_others = part, used, kept end
     return part, used, kept
   end
 
-  -- Units that have to be free for a request to fit. A tenant that has used nothing may ask for more than its part at once.
+  -- Units that must be free for a request to fit. A tenant that has used nothing may ask for more than its part at once.
   local function needed(limit, state, by, cost)
     local part, used, kept = standing(limit, state, by)
     if used == 0 or used + cost <= part then return cost end
@@ -223,7 +223,7 @@ local function fair_share(algorithm)
     return true
   end
 
-  -- The newest units first, but none of those that count no longer.
+  -- The newest units first, but none that no longer count.
   local function give_back(limit, state, units, charged_at)
     local used, asked = state.own_used, state.own_asked
     if charged_at >= 0 and state.sums.newest - floor(charged_at / limit.share_length) > SLICES then return end

@@ -1,5 +1,5 @@
--- amount x to / from, rounded up. Whole numbers below 2^53 give exactly that wherever it is below 2^53, however large the
--- product in between; beyond, the nearest doubles.
+-- amount x to / from, rounded up. For whole numbers below 2^53 the result is exact if it is below 2^53, however large the
+-- intermediate product; beyond that, the nearest doubles.
 --
 -- Leaves: in_proportion
 
@@ -7,7 +7,7 @@ local function in_proportion(amount, to, from)
   local part = math.fmod(amount, from)
   local whole = (amount - part) / from * to
   if part == 0 then return whole end
-  -- Long division of part x to, bit by bit of `to`: no number in it is larger than the divisor.
+  -- Long division of part x to, bit by bit of `to`: no intermediate number exceeds the divisor.
   local quotient, rest, bit = 0, 0, 1
   local function add(more)
     if more >= from - rest then

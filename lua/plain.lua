@@ -11,7 +11,7 @@
 -- Uses: algorithm, lengthen_life, milliseconds, time_to_live
 -- Leaves: gaps, now, program, reply, settings, size, values
 
--- Says whether the counter is plain.
+-- Returns whether the counter is plain.
 local function open_plain(limit, state, value)
   local is_plain = false
   if value then

@@ -1,4 +1,4 @@
--- Times to live as text, since Redis takes long to write a number that Lua gives it; many keys have the same.
+-- Times to live as text, since Redis takes long to format a number from Lua; many keys have the same one.
 --
 -- Leaves: lengthen_life, time_to_live, time_to_live_slack
 
@@ -15,8 +15,8 @@ local function time_to_live(micros)
   return text
 end
 
--- Makes a key live so long, and the slack: else a server that stalls while it decides ends the key before its counter is fresh. One
--- that was written so has more than half of the slack left, but for the longest stalls.
+-- Makes a key live this long, plus the slack: otherwise a server that stalls while it decides would expire the key before its
+-- counter is fresh. A key written like this has more than half of the slack left, except after the longest stalls.
 local function lengthen_life(number, micros)
   if micros > 0 and micros > (redis.call('PTTL', KEYS[number]) - time_to_live_slack / 2) * 1000 then
     local text = time_to_live(micros)

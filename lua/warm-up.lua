@@ -13,7 +13,7 @@
 local function warm_up(arrival, size)
   local open_arrival, encode_arrival = arrival.open, arrival.encode
 
-  -- How much more than units of a warm limit all units weigh that use this coldness up.
+  -- How much more the units that use up this coldness weigh than units of a warm limit.
   local function extra_weight(limit, coldness)
     if coldness <= limit.warm then return 0 end
     local part = (coldness - limit.warm) / (limit.cold - limit.warm)
@@ -65,13 +65,13 @@ local function warm_up(arrival, size)
     local usable = max(ticket, floor(charged_at / limit.tick))
     local gone = usable < 0 and 0 or max(0, arrival.debt_cleared_at(limit, state) - usable)
     weight = weight - gone * limit.speed
-    -- A ticket is of when all that the units weighed had flowed off, and those behind them may act before.
+    -- A ticket is from when the full weight of the units had drained, and those behind them may act earlier.
     if gone > 0 and ticket >= 0 then weight = weight - extra_of(limit, limit.cold, units) end
     if weight <= 0 then return end
     state.debt, state.coldness = max(0, state.debt - weight), colder
   end
 
-  -- Until nothing is owed and all is cold.
+  -- Until nothing is owed and the limit is fully cold.
   function arrival.keep_for(limit, state, reset_after)
     local idle = ceil((limit.cold - max(0, state.coldness)) / limit.rest)
     return reset_after + (idle > 0 and (idle + 1) * limit.tick or 0)

@@ -11,7 +11,7 @@ local function window_count()
     if state.last < state.now then state.last = state.now end
   end
 
-  -- Units that were charged in another window are none of this one.
+  -- Units that were charged in another window do not belong to this one.
   local function give(_, state, units, _, charged_at)
     if charged_at < 0 or charged_at >= state.start then state.count = max(0, state.count - units) end
   end
@@ -31,7 +31,7 @@ local function window_count()
 
   local function extended(_, _, micros) return micros end
 
-  -- What changes of a value, and where.
+  -- The part of the value that changes, and its offset.
   local function changed(_, state) return '16', pack('<dd', state.count, state.last) end
 
   return {

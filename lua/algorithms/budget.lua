@@ -1,4 +1,4 @@
--- Budget: counts as a calendar window, which says what the parameters are and what is stored; driver/holds.lua holds units.
+-- Budget: counts like a calendar window, which documents the parameters and the stored value; driver/holds.lua holds units.
 --
 -- Uses: make_algorithm
 

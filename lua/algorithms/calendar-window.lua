@@ -35,7 +35,7 @@ local function correct_stored(state, list)
   if not state.corrections then return end
   for _, correction in ipairs(state.corrections) do
     local low, high = 0, redis.call('LLEN', list) / 3
-    -- The first one that ends later.
+    -- Finds the first one that ends later.
     while low < high do
       local middle = floor((low + high) / 2)
       if tonumber(redis.call('LINDEX', list, 3 * middle + 1)) > correction[1] then high = middle else low = middle + 1 end
@@ -66,7 +66,7 @@ return {
       elseif now < old_start and last - now < old_end - old_start then
         state.count, state.start, state.window_end, state.last = old_count, old_start, old_end, last
       else
-        -- What was charged before the stored window is none of this one.
+        -- Charges made before the stored window do not belong to it.
         local is_later = now >= old_start and old_start > limit.start
         state.count = old_count
         if is_later then state.start = old_start end
@@ -93,7 +93,7 @@ return {
     table.insert(state.corrections, { charged_at, difference })
   end,
 
-  -- It depends on the window alone, unless it is kept for longer.
+  -- Depends on the window alone, unless it is kept for longer.
   keep_for = function(limit, _, reset_after)
     return limit.retain > 0 and reset_after > 0 and reset_after + limit.retain or 0
   end,

@@ -2,8 +2,8 @@
 -- Stored: a sorted set with a member `id:units` for each lease, by when it ends, and two more by a negative score: '' by the
 -- units of all leases that are in the set, and '~' by the longest time to live that one of them was given.
 --
--- A check looks at so many leases at most, and takes away so many that have ended. If more have ended, each of the others
--- counts as one unit less, which is what it holds unless it holds more, until later checks have taken it away.
+-- A check examines a limited number of leases, and removes as many that have ended. If more have ended, each of the others counts
+-- as one unit less, which is what it holds unless it holds more, until later checks have removed it.
 --
 -- Uses: time_to_live
 
@@ -12,7 +12,7 @@ local MOST_TEXT = tostring(MOST)
 
 local function member(units, id) return string.format('%.0f:%.0f', id, units) end
 
--- Redis takes long to write a number that Lua gives it, and times are the same for all leases of a call.
+-- Redis takes long to format a number from Lua, and times are the same for all leases of a call.
 local times = {}
 
 local function text(time)
@@ -24,7 +24,7 @@ local function text(time)
   return known
 end
 
--- What is no lease holds nothing.
+-- A member that is not a lease holds nothing.
 local function units_of(lease) return tonumber(string.match(lease, ':(%d+)$') or 0) end
 
 local function sum(leases)
@@ -43,11 +43,11 @@ local function is_running(state, lease) return tonumber(redis.call('ZSCORE', sta
 local function last_end(state) return max(state.now, tonumber(redis.call('ZREVRANGE', state.key, 0, 0, 'WITHSCORES')[2])) end
 
 local function hold(limit, state, lease)
-  -- Of a time to live that is there already, the longer one stays.
+  -- If there already is a time to live, the longer one stays.
   return min(1, redis.call('ZADD', state.key, 'LT', text(state.now + limit.ttl), lease, text(-limit.ttl), '~'))
 end
 
--- Writes down what a clock that was set back means for the leases that are there, before others are added or taken away.
+-- Adjusts the stored leases to a clock that was set back, before others are added or removed.
 local function settle(state)
   if not state.collapsed then return end
   local late, ends = redis.call('ZREVRANGE', state.key, 0, MOST - 1, 'WITHSCORES'), {}
@@ -96,7 +96,7 @@ return {
 
   take = function(limit, state, cost)
     settle(state)
-    -- A client that sends a call twice, since it lost the answer to the first, adds no lease with the second.
+    -- If a client resends a call whose reply was lost, the resent call adds no lease.
     local added = hold(limit, state, member(cost, limit.next)) * cost
     limit.next = limit.next + 1
     state.held, state.stored = state.held + added, state.stored + added
@@ -125,7 +125,7 @@ return {
 
   remaining = function(limit, state) return limit.quota - state.held end,
 
-  -- Leases end one after the other until enough is free. Few have to, as a rule, so few are looked at first.
+  -- Leases end one after another until enough is free. Usually few have to, so few are examined first.
   retry_after = function(limit, state, cost)
     if state.collapsed then return state.longest end
     local excess = state.held + cost - limit.quota

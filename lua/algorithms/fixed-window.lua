@@ -37,7 +37,7 @@ function fixed_window.open(limit, stored, now, _, state)
   end
 end
 
--- Where all units of a window were given back, it tells when what is settled later counts.
+-- If all units of a window were given back, it still determines when units that are settled later count.
 function fixed_window.held_for(_, state, holds)
   return state.count == 0 and holds.is_any(state) and state.window_end - state.now or 0
 end

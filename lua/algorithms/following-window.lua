@@ -1,5 +1,5 @@
--- A calendar window or budget of which nobody said where its windows begin: the window that runs, if any does, else the one of the
--- parameters. Parameters and stored value: calendar-window.lua.
+-- A calendar window or budget whose anchor is unknown: uses the stored window while that lasts, else the one of the parameters.
+-- Parameters and stored value: calendar-window.lua.
 --
 -- Uses: make_algorithm
 
@@ -9,7 +9,7 @@ local open = window.open
 window.parameters = { 'start', 'window_end', 'retain' }
 
 function window.open(limit, stored, now, key, state)
-  -- What was charged before is of whichever window that was, and none of this one.
+  -- Earlier charges belong to whichever window they were made in, not to this one.
   local running = { start = max(limit.start, now - now % 1000) }
   if stored then
     local window_start, window_end, count, last = unpack_doubles('<dddd', stored)

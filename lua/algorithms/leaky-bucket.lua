@@ -1,9 +1,8 @@
 -- Leaky bucket that shapes. Parameters: arrival-time.lua, with a quota of queue + 1.
--- Stored: as arrival-time.lua; then two doubles for each stretch of free slots, the tick at which the last of them leaves and
--- how many they are; then, if they are needed, three doubles: the units that a penalty added at the end of the queue beyond the
--- quota, and until which tick and at what time units were taken off the end (0: they were not).
--- A slot is free if its request went away while others waited behind it; the earliest comes first. There is none while more is
--- owed than the quota.
+-- Stored: as arrival-time.lua; then two doubles for each range of free slots: the tick at which the last of them leaves, and
+-- their number; then, if needed, three doubles: the units that a penalty added at the end of the queue beyond the quota, and the
+-- tick up to which and the time at which units were cut off the end (0: none were). A slot is free if its request went away while
+-- others were queued behind it; the earliest comes first. There are none while more is owed than the quota.
 --
 -- Uses: arrival_time
 
@@ -12,10 +11,10 @@ local arrival = arrival_time()
 local FIXED, FREE, EXTRA = 40, 16, 24 -- bytes
 local MAX_FREE = 100 -- stretches of free slots
 
--- The tick at which a unit leaves: that of 0 is the last one of the queue, that of 1 the one before it.
+-- The tick at which a unit leaves: index 0 is the last one of the queue, 1 the one before it.
 local function tick_of(limit, state, index) return state.time + ceil((state.debt - (index + 1) * limit.unit) / limit.speed) end
 
--- Which unit leaves at a tick.
+-- The index of the unit that leaves at a tick.
 local function index_of(limit, state, tick) return ceil((state.debt - (tick - state.time) * limit.speed) / limit.unit) - 1 end
 
 -- The earliest free slots that are enough.
@@ -25,21 +24,21 @@ local function free_for(state, cost)
   end
 end
 
--- The units that are kept for others.
+-- The units kept for others.
 local function kept_of(limit) return limit.whole and limit.whole - limit.quota or 0 end
 
--- How long a request is held where no slot is free, and the tick at which it leaves.
+-- How long a request is held if no slot is free, and the tick at which it leaves.
 local function delay(limit, state, cost)
   local leaves = state.time + ceil((state.debt + (cost - 1) * limit.unit) / limit.speed)
   return max(0, leaves * limit.tick - max(state.now, state.time * limit.tick)), leaves
 end
 
--- How many of free slots are still to come.
+-- How many of the free slots are in the future.
 local function still_to_come(limit, state, time, units)
   return min(units, ceil((state.debt + limit.speed) / limit.unit) - 1 - index_of(limit, state, time))
 end
 
--- Takes units off the end of the queue, and the slots there that are free already.
+-- Removes units from the end of the queue, with the free slots there.
 local function shorten(limit, state, units)
   state.debt = max(0, state.debt - units * limit.unit)
   state.penalty = max(0, state.penalty - units)
@@ -52,7 +51,7 @@ local function shorten(limit, state, units)
   end
 end
 
--- Lets others have slots, the last of which leaves at a tick. A penalty is settled first.
+-- Frees slots, of which the last leaves at a tick. A penalty is settled first.
 local function free(limit, state, units, time)
   local settled = min(units, state.penalty)
   state.debt = state.debt - settled * limit.unit
@@ -70,7 +69,7 @@ local function free(limit, state, units, time)
       local list = is_before and before or behind
       list[#list + 1] = each
     else
-      -- They follow each other, or are the same ones.
+      -- They are consecutive, or overlap.
       added = { time = second.time, units = max(from + first.units, to + second.units) - to }
     end
   end
@@ -108,13 +107,13 @@ return {
   take = function(limit, state, cost)
     local i = free_for(state, cost)
     if i then
-      -- The earliest of them are taken.
+      -- Takes the earliest of them.
       state.free[i].units = state.free[i].units - cost
       if state.free[i].units == 0 then table.remove(state.free, i) end
     elseif arrival.fits(limit, state, cost) then
       state.debt = state.debt + cost * limit.unit
     else
-      -- A penalty that fits nowhere takes what is free first.
+      -- A penalty that does not fit takes free slots first.
       for _, slots in ipairs(state.free) do cost = cost - slots.units end
       cost = max(0, cost)
       state.free = {}
@@ -132,13 +131,13 @@ return {
       state.cut_at = state.now
       return
     end
-    -- It was taken before the clock was set back, or before units were taken off the end, and is nobody's slot any more.
+    -- It was taken before the clock was set back, or before units were cut off the end, and no longer belongs to the request.
     if floor(charged_at / limit.tick) > state.time then return end
     if state.cut_at > 0 and ticket > state.cut_end and charged_at <= state.cut_at then return end
     if ticket == queue_end then
       shorten(limit, state, units)
     elseif ticket >= state.time and ticket < queue_end and ticket - tick_of(limit, state, index_of(limit, state, ticket)) <= 1 then
-      -- Nobody leaves between two slots: the queue that such a one was in has come to its end.
+      -- No unit leaves between two slots: the queue of such a ticket has already drained.
       free(limit, state, units, ticket)
     end
   end,

@@ -17,18 +17,18 @@ local open_window, take_window, encode_window, save_window = plan.open, plan.tak
 local history_of_windows = plan.history
 
 local MILLION = 1000000
--- Ten years: no key is kept for ever.
+-- Ten years, since no key is kept for ever.
 local CREDITS_KEPT_FOR = 10 * 366 * 86400 * MILLION
 local MOST_CREDITS = 2 ^ 51
 
 local function credits_key(key) return string.gsub(key, '%.%d+$', '') .. ':credits' end
 
--- All of the rate: of requests from which a part is kept, with that.
+-- The full rate, including the part that is kept from some requests.
 local function whole_of(limit) return limit.whole or limit.quota end
 
 local function moving(limit, units) return units - in_proportion(units, MILLION - limit.rollover, MILLION) end
 
--- What is left of a window's own rate: units that moved into it were used first.
+-- What is left of a window's own rate: units that moved into it are used first.
 local function left_of(rate, count, moved) return max(0, rate - max(0, count - moved)) end
 
 local function spent_under(rate, state) return max(0, min(state.gross, state.count - rate - state.moved)) end
@@ -37,10 +37,10 @@ local function capacity_of(limit, state) return limit.quota + state.moved + stat
 
 local function credits_of(limit, state) return state.gross - spent_under(whole_of(limit), state) end
 
--- Whether the value that is stored stays.
+-- Whether the stored value stays.
 local function keeps(state) return state.kept and state.count == 0 end
 
--- Whether the last finished window that is in the list began then.
+-- Whether the last finished window in the list began then.
 local function is_known(key, start)
   local newest = redis.pcall('LRANGE', key .. ':history', '-3', '-3')
   return tonumber(newest[1] or nil) == start
@@ -61,7 +61,7 @@ function plan.open(limit, stored, now, key, state, least)
       running = setmetatable({ start = min(window_start, now), window_end = window_end }, { __index = limit })
     end
   end
-  -- What was charged before is of whichever window that was, and none of this one.
+  -- Earlier charges belong to whichever window they were made in, not to this one.
   if limit.keeps_window == 1 and not is_followed then running = setmetatable({ start = max(limit.start, now - now % 1000) }, { __index = limit }) end
   if open_window(running, count > 0 and string.sub(stored, 1, 32), now, key, state) then return true end
   state.kept = nil
@@ -96,7 +96,7 @@ function plan.ended(limit, state, stored, now, holds)
   if now >= window_end then state.returned = holds.units_within(limit, state, window_start, window_end) end
 end
 
--- Whenever somebody asks next, the credits of what is held come back.
+-- The credits of lapsed holds come back with the next request.
 function plan.held_for(limit, state, holds)
   if limit.has_credits ~= 1 then return 0 end
   local come_back = spent_under(state.rate, state) > 0 and holds.is_within(limit, state, state.start, state.window_end)
@@ -105,13 +105,13 @@ end
 
 function plan.fits(limit, state, cost) return state.count + cost <= capacity_of(limit, state) end
 
--- Units that were used beyond those of a hold are no check.
+-- Units used beyond those of a hold are not a check.
 function plan.take_settled(limit, state, cost)
   take_window(limit, state, cost)
   state.age = 0
 end
 
--- Notes the rate under which it is charged or credited.
+-- Records the rate under which it is charged or credited.
 local function note_rate(limit, state)
   state.rate = whole_of(limit)
   state.least = state.count == 0 and state.rate or min(state.least, state.rate)
@@ -179,14 +179,14 @@ end
 plan.capacity = capacity_of
 plan.credits = credits_of
 
--- Adds credits, or takes back what is left of so many.
+-- Adds credits, or takes back that many, or what is left.
 function plan.credit(limit, state, units)
   local left = credits_of(limit, state)
   note_rate(limit, state)
   state.gross = state.gross + (units > 0 and min(units, MOST_CREDITS - left) or -min(-units, left))
 end
 
--- An older release lists a window again that is kept on; what was settled later is in the first one.
+-- An older release lists a window again that is still kept; what was settled later is in the first entry.
 function plan.history(limit, state, key)
   local windows, told = history_of_windows(limit, state, key), {}
   for i = 1, #windows, 3 do

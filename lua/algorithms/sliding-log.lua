@@ -1,6 +1,6 @@
 -- Sliding log. Parameters: interval.
 -- Stored: a list: the sum before the first request, then time and sum of each request, the oldest first. A sum is what was
--- charged up to and with that request, modulo 2^24 and less 2^23: 5 bytes in a list, with 10 for the time.
+-- charged up to and including that request, modulo 2^24 and minus 2^23: 5 bytes in a list, with 10 for the time.
 --
 -- Uses: time_to_live
 
@@ -11,8 +11,8 @@ local function between(from, to) return (to - from) % MODULUS end
 
 local function after(sum, units) return (sum + SHIFT + units) % MODULUS - SHIFT end
 
--- The first request from `low` on that passes the test, or one more than there are; those that do come last.
--- Looks near `low` first, since few requests run out between two calls.
+-- The first request from `low` on that passes the test, or one more than there are; requests that pass come last. Looks near
+-- `low` first, since few requests expire between two calls.
 local function search(state, low, test)
   local step = 1
   local high = low
@@ -30,7 +30,7 @@ end
 local function time_of(state, i) return tonumber(redis.call('LINDEX', state.key, 2 * i - 1)) end
 local function sum_of(state, i) return tonumber(redis.call('LINDEX', state.key, 2 * i)) end
 
--- The first request that brings the sum `units` above that before the first one.
+-- The first request that brings the sum `units` above the one before the first request.
 local function reaching(state, units)
   return search(state, state.first, function(i) return between(state.base, sum_of(state, i)) >= units end)
 end
@@ -68,7 +68,7 @@ return {
     state.used = state.used + cost
     state.added = state.added + cost
   end,
-  -- The oldest units go first: what is left then counts no shorter than it should.
+  -- The oldest units go first: the rest never counts for too short a time.
   give = function(limit, state, units, _, charged_at)
     if charged_at >= 0 and charged_at <= state.time - limit.interval then return end
     local given = min(units, state.used)

@@ -1,8 +1,8 @@
 -- Sliding window of slices. Parameters: interval, slices, length of a slice.
 -- Stored: a MessagePack array: length, absolute number of the newest slice, the counts of as many slices as the interval has and
--- of one more, from the newest on. What is not charged or given back stays in the slices that it was stored in; a refusal under a
--- longer interval stores it with as many of them as that takes. A number may follow: by how much as many slices are longer than
--- the interval that the key's time to live is for. Versions that do not know it read what stands before it.
+-- of one more, the newest first. Units that are not charged or given back stay in the slices in which they were stored; a refusal
+-- under a longer interval stores as many of them as that needs. A number may follow: by how many slices the interval that the
+-- key's time to live is for is shorter. Versions that do not know it read what is before it.
 
 local MOST_SLICES = 1000
 
@@ -32,7 +32,7 @@ local function lengthened(limit, old, now)
   return kept
 end
 
--- Puts what was stored into slices of these parameters.
+-- Converts the stored counts to slices of these parameters.
 local function translate(limit, state, old, is_same, set_back)
   local slices, length, time = limit.slices, limit.length, max(state.now, old[2] * old[1])
   local oldest, latest = time - limit.interval, floor(time / length)
@@ -42,7 +42,7 @@ local function translate(limit, state, old, is_same, set_back)
     local count = old[age + 3]
     if count > 0 then
       local number = old[2] - age
-      -- A slice of another length counts at its last microsecond, which may be still to come.
+      -- A slice of another length counts at its last microsecond, which may be in the future.
       if not is_same then number = min(floor(((number + 1) * old[1] - 1) / length), latest + MOST_SLICES) end
       if (number + 1) * length - 1 > oldest then
         local at = set_back and 3 or state.newest - number + 3
@@ -66,7 +66,7 @@ local function settle(state)
   state.counts, state.newest, state.ahead = counts, counts[2], 0
 end
 
--- Fails if it cannot be read.
+-- Fails if the value cannot be read.
 local function unpacked(value)
   local counts, longer = cmsgpack.unpack(value)
   local total = counts[2] * 0
@@ -108,7 +108,7 @@ local function resume(limit, state, now, value)
       age = age - 1
     end
     state.counts, state.newest, state.total, state.ahead = counts, newest, total, 0
-    -- When in its slice the last unit came is not known: it may have been at the end.
+    -- When the last unit of its slice came is unknown: possibly at the end.
     is_plain = (newest + 1) * length - 1 - now < limit.interval
   end
   return is_plain
@@ -141,21 +141,21 @@ local function reset_after(limit, state)
   return micros
 end
 
--- It lives until the units of its newest slice count no longer.
+-- It lives until the units of its newest slice no longer count.
 local function outlives(_, state) return state.is_stored end
 
 local function extended(_, _, micros) return micros end
 
 local function keep_for(_, _, micros) return micros end
 
--- Whether the slice of a time is still in the window at another one.
+-- Whether the slice of one time is still in the window at another time.
 local function counts(limit, state, charged_at, at)
   return (floor(charged_at / limit.length) + 1) * limit.length - 1 > max(at, state.newest * limit.length) - limit.interval
 end
 
 local function encode(limit, state) return cmsgpack.pack(state.counts, limit.length * limit.slices - limit.interval) end
 
--- It has grown, or is as long as it was.
+-- It has grown, or has the same length.
 local function changed(limit, state)
   return '0', cmsgpack.pack(state.counts, limit.length * limit.slices - limit.interval)
 end
@@ -199,7 +199,7 @@ return {
     settle(state)
     take(limit, state, cost)
   end,
-  -- The oldest units go first: what is left then counts no shorter than it should.
+  -- The oldest units go first: the rest never counts for too short a time.
   give = function(limit, state, units, _, charged_at)
     if charged_at >= 0 and not counts(limit, state, charged_at, state.now) then return end
     settle(state)

@@ -1,5 +1,5 @@
--- Token bucket: it lacks what is owed, and is full when nothing is. Parameters and stored value: arrival-time.lua; the step is the
--- interval where all tokens of one flow at once.
+-- Token bucket: the tokens it lacks are its debt, and it is full when there is none. Parameters and stored value:
+-- arrival-time.lua; the step is the interval if all tokens of an interval are added at once.
 --
 -- Uses: arrival_time
 

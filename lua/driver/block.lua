@@ -4,8 +4,8 @@
 -- Uses: now
 -- Leaves: begin_block, set_block
 
--- Refuses a counter from now on, which ends the block of before. A block of no time forgets the offences; the longest one whose
--- length has room for them is one of 407 days.
+-- Blocks a counter from now on, which replaces an earlier block. A block of length 0 clears the offences; the longest block whose
+-- length has room for them is 407 days.
 local function set_block(state, duration, offences)
   local envelope = state.envelope or {}
   if offences then duration = min(duration, 2 ^ 45 - 1) end
@@ -14,9 +14,9 @@ local function set_block(state, duration, offences)
   envelope.ended_at, envelope.changed = nil, true
 end
 
--- Begins the block of a check that is refused. The counter begins anew when it ends: what was used is forgotten at once. What is
--- still to come stays: leases that are held, tickets of a queue, and what is owed beyond the quota. If the same check would
--- have to wait longer for that, the block lasts as long, so that nothing that is asked meanwhile lengthens its wait.
+-- Begins the block of a check that is refused. When it ends, the counter starts anew: what was used is forgotten at once. What is
+-- still to come stays: held leases, tickets of a queue, and debt beyond the quota. If the same check would have to wait longer
+-- for that, the block lasts as long, so that no request made meanwhile lengthens its wait.
 local function begin_block(limit, state, cost)
   local algorithm, steps, duration, offences = limit.algorithm, limit.steps, limit.block_for, nil
   if steps then

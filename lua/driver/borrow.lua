@@ -1,18 +1,19 @@
--- What entries of a check may borrow: one beyond its own rate has its cost taken of the one that it is within, too, which keeps a part of
--- its quota from that. Of all ways the one with the shortest wait counts, and of these the one that borrows least. Of checks with a limit
--- that has a ceiling only, of which the program says so: it counts under its ceiling, and its own rate is so many units less.
+-- What entries of a check may borrow. One beyond its own rate also takes its cost from the entry it is within, which keeps a part
+-- of its quota from borrowers. Of all ways the one with the shortest wait counts, and of these the one that borrows least. Only
+-- for checks with a limit that has a ceiling, which the program marks: such a limit counts under its ceiling, and its own rate is
+-- lower by a fixed number of units.
 --
 -- Uses: borrows, wait_for
 -- Leaves: borrow, link, links, met
 
--- How many entries of the next check are linked; and by how many units more than it was asked for each entry is met.
+-- How many entries of the next check are linked; and, by entry, how many units to add to its cost for its own rate.
 local links, met = 0, nil
 
 local borrow, link
 
 if borrows then
-  -- The deepest first: their numbers, those of the entries that they are within or 0, what their ceilings are above their rates, and what
-  -- they keep from borrowers.
+  -- The deepest first: their numbers, those of the entries they are within or 0, the difference of their ceilings and rates, and
+  -- what they keep from borrowers.
   local link_entries, link_parents, link_above, link_kept = {}, {}, {}, {}
 
   met = {}
@@ -22,8 +23,8 @@ if borrows then
     link_entries[links], link_parents[links], link_above[links], link_kept[links] = entry, parent, above, kept
   end
 
-  -- The waits of an entry with all within it, by its own rate and with what it borrows, and whether those within it borrow then. `alone`
-  -- and `lending` are the waits of these, if none of them borrows, and if they may.
+  -- The waits of an entry with all entries within it, by its own rate and with what it borrows, and whether those within it
+  -- borrow then. `alone` and `lending` are their waits if none of them borrows, and if they may.
   local function weigh(limit, state, cost, above, kept, alone, lending)
     if limit.shadow then return lending, math.huge, lending < alone, false end
     local own, lends_own, borrowing, lends_borrowing = max(alone, wait_for(limit, state, cost + above)), false, math.huge, false
@@ -43,7 +44,7 @@ if borrows then
     return own, borrowing, lends_own, lends_borrowing
   end
 
-  -- Decides again which of the linked entries fit. Says whether all of the check do but those in shadow mode.
+  -- Decides again which of the linked entries fit. Returns whether all entries of the check do, except those in shadow mode.
   function borrow(count, entry_limits, entry_costs, found, fitting)
     local alone, lending, own, borrowing, lends_own, lends_borrowing, lends = {}, {}, {}, {}, {}, {}, {}
     for i = 1, count do alone[i], lending[i], met[i] = 0, 0, 0 end

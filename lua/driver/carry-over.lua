@@ -1,10 +1,10 @@
--- What becomes of the units that were left under a smaller quota.
+-- What happens to units that were left under a smaller quota.
 --
 -- Uses: PROPORTIONAL, in_proportion, now
 -- Leaves: carry_over
 
--- Opens a counter some of whose units were left under a smaller quota. Under a smaller one nobody owes less: those who still
--- decide by the larger one would find it as room.
+-- Opens a counter with units left from a smaller quota. A smaller quota never reduces what is owed: instances that still decide
+-- by the larger one would find room there.
 local function carry_over(limit, value, key, quota, state)
   local algorithm = limit.algorithm
   if algorithm.renew or quota >= limit.quota then return algorithm.open(limit, value, now, key, state) end
@@ -20,7 +20,7 @@ local function carry_over(limit, value, key, quota, state)
   end
   local used, more = quota - left, 0
   if left < 0 then
-    -- Who owes owes as much as before.
+    -- The debt stays the same.
     more = limit.quota - quota
   elseif proportional then
     more = in_proportion(used, limit.quota, quota) - used

@@ -12,7 +12,7 @@ local claim_keys, claim_keeps = {}, {}
 local claims
 
 if learns_or_claims then
-  -- What stands for decisions in the reply.
+  -- Marks a claim in the reply, in place of a decision.
   local CLAIMED = -2
 
   local function read(number)
@@ -25,7 +25,7 @@ if learns_or_claims then
     redis.call('SET', KEYS[number], values[number], 'PX', time_to_live(max(usable_at - now, 0) + keep))
   end
 
-  -- Notes what a reservation was given, as it replied from there on.
+  -- Records what a reservation was given, from its reply.
   local function note(count, at)
     if reply[at] < 0 then return end
     local is_charged = reply[at] % 4 > 0 or entry_limits[1].shadow

@@ -85,7 +85,7 @@ local function is_of_value(problem)
   return string.find(problem, '^WRONGTYPE') or string.find(problem, '^user_script:%d+:')
 end
 
--- As read, into a new state. A value that cannot be read counts as none, and does not fail the other checks of the call.
+-- Reads into a new state. An unreadable value counts as none, and does not fail the other checks of the call.
 local function read_safely(limit, number)
   local state = new_state(limit, number)
   local readable, of_another_time = pcall(read, limit, number, state)
@@ -99,7 +99,7 @@ local function read_safely(limit, number)
   return state, read(limit, number, state)
 end
 
--- Closes a counter before the call ends. Whoever opens it next finds in Redis what it leaves.
+-- Closes a counter before the call ends. Whoever opens it next reads from Redis what it leaves.
 local function reopen(number)
   close(states[number])
   local own_type = states[number].limit.algorithm.own_type
@@ -107,7 +107,7 @@ local function reopen(number)
   if own_type then values[number + 1] = redis.call('MGET', KEYS[number + 1])[1] end
 end
 
--- The state of a counter as of now; nothing if the limit is of another time.
+-- The state of a counter as of now; nil if the limit is of another time.
 local function open(limit, number)
   local algorithm, state, of_another_time = limit.algorithm, states[number], nil
   if state then

@@ -4,11 +4,11 @@
 --   open, save, states, values
 -- Leaves: decide, entry_costs, entry_keys, entry_limits, entry_waits
 
--- The entries of the check that is being decided; and what was found of each.
+-- The entries of the check that is being decided, and what was found about each.
 local entry_limits, entry_keys, entry_costs, entry_waits = {}, {}, {}, {}
 local found, fitting, delays = {}, {}, {}
 
--- Decides a check, or many of the same limits and costs, whose keys are `step` apart.
+-- Decides a check, or many with the same limits and costs, whose keys are `step` apart.
 local function decide(mode, count, times, step)
   local charges, reserves, begins_blocks, offset = mode.charges, mode.reserves, mode.begins_blocks, 0
   local is_held, is_linked = mode.holds, links > 0
@@ -52,7 +52,7 @@ local function decide(mode, count, times, step)
       local changed, delay, ticket = false, nil, nil
       if reserves then delay = delays[i] end
       if fits and cost > 0 and algorithm.delay then delay, ticket = algorithm.delay(limit, state, cost) end
-      -- What costs nothing only looks, whatever the rest of its check does.
+      -- An entry of 0 units only looks, whatever the rest of its check does.
       if charges and cost > 0 then
         changed = state.migrated
         if not (fits and allowed) and algorithm.keep_for and not changed and not state.changed then keep_alive(limit, state) end

@@ -7,15 +7,15 @@
 
 local BLOCKED, CARRIED = 255, 254
 
--- Whether a value begins with a mark. The first byte of a number may be any, so its length tells: that of a plain value is
--- always the same, or 8 divides it, and it does not that of a marked one.
+-- Whether a value begins with a mark. The first byte of a number may be anything, so the length decides: that of a plain value is
+-- constant or divisible by 8, and that of a marked one is not.
 local function is_marked(value, mark, algorithm)
   if string.byte(value) ~= mark then return false end
   if algorithm.encoded_size then return #value ~= algorithm.encoded_size end
   return algorithm.packed or #value % 8 > 0
 end
 
--- The value itself, and what stands before it.
+-- The value itself, and what is before it.
 local function unwrap(value, algorithm)
   local blocked_until, blocked_for, carried_to
   if is_marked(value, BLOCKED, algorithm) then
@@ -31,8 +31,8 @@ local function unwrap(value, algorithm)
   return value ~= '' and value, blocked_until, blocked_for, carried_to
 end
 
--- A limit that carries over leaves its mark on each value that it writes. Offences are 256ths behind the point of a block's
--- length, which is none of a block that is over.
+-- A limit that carries over marks each value that it writes. Offences are 256ths in the fraction of a block's length, which is 0
+-- for a block that is over.
 local function wrap(limit, state, blocked_until, length, carried_to)
   if not blocked_until and not carried_to and limit.carry == NO_CARRY then return end
   local envelope = { carried_to = carried_to }
@@ -50,16 +50,16 @@ local function wrap(limit, state, blocked_until, length, carried_to)
     if state.blocked_until < blocked_until then state.migrated, envelope.changed = true, true end
     if offences > 0 and not counts then envelope.changed = true end
   elseif counts and now < blocked_until + limit.forget_after then
-    -- It is over, also if the clock steps back again; and if it did, no more than if it had just ended.
+    -- It stays over even if the clock is set back again; and if that happened, it counts as having just ended.
     envelope.ended_at, envelope.changed = min(blocked_until, now), blocked_until > now or blocked_for > 0
     if blocked_until > now then state.migrated = true end
   else
-    -- What is stored next stands without a block that is over.
+    -- What is stored next no longer has the block, which is over.
     envelope.offences, envelope.changed = nil, true
   end
 end
 
--- Stores a value with its envelope, which a block keeps alive when the value is fresh.
+-- Stores a value with its envelope; the block keeps it alive when the value is fresh.
 local function put(key, block, carried, value, keep_for, block_for)
   if keep_for > 0 then
     redis.call('SET', key, block .. carried .. value, 'PX', time_to_live(max(keep_for, block_for)))
@@ -70,7 +70,7 @@ local function put(key, block, carried, value, keep_for, block_for)
   end
 end
 
--- Writes a counter with its envelope; where it keeps no string, the envelope only.
+-- Writes a counter with its envelope; only the envelope if it keeps no string.
 local function write_wrapped(limit, state, keep_for)
   local algorithm, envelope, number = limit.algorithm, state.envelope, state.number
   local block, carried, block_for = '', '', 0

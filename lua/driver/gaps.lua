@@ -1,9 +1,9 @@
--- What the fast way has left to the general one: its checks as a program of that one, and what they reply in its place.
+-- The checks that the fast way has left to the general one: makes them a program of that one, and fills in their replies.
 --
 -- Uses: gaps, now, program, reply, settings, size
 -- Leaves: filled, gap_ends
 
--- Where the reply of each check ends; those of the fast way end first.
+-- The end of the reply of each check; those of the fast way end first.
 local plain_size, gap_ends = size, {}
 
 local function program_of_gaps()

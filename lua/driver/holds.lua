@@ -11,12 +11,12 @@
 local holds
 
 if is_varied then
-  -- So many that have lapsed are released in one step, and so many are looked at for a wait, some of them at a time.
+  -- The most lapsed holds to release in one step; and the most to examine for a wait, and for each page of them.
   local MOST_AT_ONCE, PAGE = 1024, 256
-  -- So many that have lapsed are kept, so that they can still be settled; the oldest are forgotten first.
+  -- The most lapsed holds to keep, so that they can still be settled; the oldest are forgotten first.
   local MOST_LAPSED = 1000
   local RELEASED = 2 ^ 53
-  -- So many values are passed to a command at once: a score and a member each.
+  -- The most values to pass to a command at once: a score and a member each.
   local MOST_MOVED = 1000
 
   local function as_text(number) return string.format('%.0f', number) end
@@ -25,14 +25,14 @@ if is_varied then
     return as_text(id) .. ':' .. as_text(units) .. ':' .. as_text(time) .. ':' .. as_text(2 * limit.hold_windows + releases)
   end
 
-  -- Units that come back when a hold lapses, and when they were charged. None do of other windows, which they may have left long ago.
+  -- Units that come back when a hold lapses, and when they were charged. None of other windows, which may be long over.
   local function read_member(limit, member)
     local units, time, terms = string.match(member, '^%d+:(%d+):(%d+):(%d+)$')
     if not terms or tonumber(terms) ~= 2 * limit.hold_windows + 1 then return 0, 0 end
     return tonumber(units), tonumber(time)
   end
 
-  -- Runs a command on the holds of a counter. What is no sorted set counts as none.
+  -- Runs a command on the holds of a counter. A key of another type counts as empty.
   local function ask_holds(command, state, ...)
     local key = KEYS[state.number] .. ':holds'
     local reply = redis.pcall(command, key, ...)
@@ -46,7 +46,7 @@ if is_varied then
 
   -- Changes what counts where it was charged: never in a window behind that one.
   local function change(limit, state, difference, charged_at)
-    -- What is kept of the quota for others may have been used, too.
+    -- Units that the quota keeps for others may have been used, too.
     limit = limit.opened or limit
     if has_features then note_correction(limit, state, difference, charged_at) end
     local algorithm = limit.algorithm
@@ -64,7 +64,7 @@ if is_varied then
 
   -- Gives back the units of lapsed holds that were reserved with `onLapse: 'release'`.
   local function release_lapsed(limit, state)
-    -- What a plan keeps of a window that is over, where nothing says in which one it is now, is kept without all of them.
+    -- If a plan keeps a window that is over, since the current one is unknown, that is kept without any of them.
     local most = limit.keeps_window == 1 and -1 or MOST_AT_ONCE
     local lapsed = ask_holds('ZRANGEBYSCORE', state, '(0', as_text(now), 'WITHSCORES', 'LIMIT', '0', tostring(most))
     if #lapsed == 0 then return end
@@ -74,11 +74,11 @@ if is_varied then
       state.lapsed[lapsed[i]] = tonumber(lapsed[i + 1])
       if units > 0 then change(limit, state, -units, time) end
     end
-    -- Those behind them are next.
+    -- Further ones are next.
     if #lapsed == 2 * most then state.migrated, state.more_lapsed = true, true end
   end
 
-  -- What is held of other windows is settled no more: the counter is written under these.
+  -- Holds of other windows can no longer be settled: the counter is written under these.
   local function forget_others(limit, state)
     if state.holds_own then return end
     state.holds_own = true
@@ -89,10 +89,10 @@ if is_varied then
     state.lapsed = nil
   end
 
-  -- Whether anything is known that was held and not settled.
+  -- Whether any hold is known that has not been settled.
   local function is_any(state) return ask_holds('ZCOUNT', state, '-inf', '+inf') > 0 end
 
-  -- The units, not given back yet, that were charged from a time on and come back before another.
+  -- The units, not given back yet, that were charged from one time on and come back before another.
   local function units_within(limit, state, first, last)
     local sum = 0
     for _, member in ipairs(ask_holds('ZRANGEBYSCORE', state, '(0', '(' .. as_text(last))) do
@@ -102,7 +102,7 @@ if is_varied then
     return sum
   end
 
-  -- Whether there are any such units: it looks at so many holds only, and says so where they are not among these.
+  -- Whether there are any such units. It examines a limited number of holds, and assumes so if they are not among these.
   local function is_within(limit, state, first, last)
     for page = 0, MOST_AT_ONCE - PAGE, PAGE do
       local held = ask_holds('ZRANGEBYSCORE', state, '(0', '(' .. as_text(last), 'LIMIT', tostring(page), tostring(PAGE))
@@ -120,7 +120,7 @@ if is_varied then
     local algorithm = limit.algorithm
     forget_others(limit, state)
     if state.lapsed then
-      -- Those that were settled meanwhile are gone.
+      -- Holds that were settled meanwhile are gone.
       local moved = {}
       for member, lapses in pairs(state.lapsed) do
         moved[#moved + 1], moved[#moved + 2] = as_text(lapses - RELEASED), member
@@ -139,13 +139,13 @@ if is_varied then
     return keep_for
   end
 
-  -- Holds what was charged, and returns the identifier of the hold.
+  -- Holds the charged units, and returns the identifier of the hold.
   local function hold_units(limit, state, units)
     local algorithm, id = limit.algorithm, limit.next_hold
     limit.next_hold = id + 1
     forget_others(limit, state)
     ask_holds('ZADD', state, as_text(now + limit.hold), member_of(limit, id, units, now, limit.releases))
-    -- What is still to be given back is not forgotten.
+    -- Holds whose units are still to be given back are not forgotten.
     local excess = ask_holds('ZCOUNT', state, '-inf', (limit.releases == 1 or state.more_lapsed) and '(0' or as_text(now)) - MOST_LAPSED
     if excess > 0 then ask_holds('ZREMRANGEBYRANK', state, '0', as_text(excess - 1)) end
     local micros = algorithm.reset_after(limit, state)
@@ -155,7 +155,7 @@ if is_varied then
     return id
   end
 
-  -- Replaces units that are held by those that were really used, once. Says whether they were known.
+  -- Replaces held units by those really used, once. Returns whether the hold was known.
   local function settle(limit, state, units, id, time, actual)
     local releases = limit.releases
     local member = member_of(limit, id, units, time, releases)
@@ -173,12 +173,12 @@ if is_varied then
     return true
   end
 
-  -- Microseconds until so many holds have lapsed that a cost fits, or leave enough to move on; or, of too many, that the last lapses of
-  -- those that were looked at.
+  -- Microseconds until enough holds have lapsed for a cost to fit, or leave enough to move on; or, if there are too many, until
+  -- the last of those examined lapses.
   local function until_lapsed(limit, state, cost)
     local algorithm, releases = limit.algorithm, limit.releases == 1
     if releases and state.more_lapsed then return 1 end
-    -- Of more than all no lapse makes room at once.
+    -- If more than everything is missing, no lapse makes room at once.
     local excess = cost - algorithm.remaining(limit, state)
     if algorithm.varies and cost > algorithm.capacity(limit, state) then excess = math.huge end
     local returned, lapses = 0, now

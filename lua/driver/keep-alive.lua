@@ -1,5 +1,5 @@
--- Makes a counter that was checked, and not charged, live until it is fresh, as the check says. It was stored under parameters by
--- which it may be fresh sooner. Once is enough while it is open.
+-- Makes a counter that was checked but not charged live until it is fresh, as the check reports. It may have been stored under
+-- parameters by which it is fresh sooner. Once is enough while it is open.
 --
 -- Uses: lengthen_life
 -- Leaves: keep_alive

@@ -1,12 +1,12 @@
--- The rate of a limit that has none of its own, as TCP finds the rate of a path (RFC 5681: slow start, congestion avoidance): it
--- doubles every second that is used, from half of the rate that was refused last on it grows by a sixteenth of that a second, and each
--- refusal halves it, once for all calls that were on their way. A refusal that does not say how long pauses all calls, twice as long
--- each time (RFC 6298); what is refused after such a pause says only that it was too short. Once the upstream tells its quota and
--- window, these are the rate, unless it refuses before they are used up.
+-- The rate of a limit that has none of its own, found as TCP finds the rate of a path (RFC 5681: slow start, congestion
+-- avoidance). It doubles in every second that is used; from half of the last refused rate on it grows by a sixteenth of that per
+-- second; and each refusal halves it, once for all calls that were in flight. A refusal without a wait pauses all calls, twice as
+-- long each time (RFC 6298); a refusal after such a pause only shows that the pause was too short. Once the upstream reports its
+-- quota and window, these are the rate, unless it refuses before they are used up.
 --
--- In a key of its own stand nine doubles: the rate, in units a minute; from where on it grows slowly, 0 for nowhere; when a call was
--- refused last; the last pause; the upstream's quota and window, 0 while they are not known; 1 if all of the quota comes back at
--- once; the largest cost of a call; and when all of this was written.
+-- A key of its own holds nine doubles: the rate, in units a minute; the rate from which it grows slowly, 0 for none; when a call
+-- was last refused; the last pause; the upstream's quota and window, 0 while unknown; 1 if the whole quota comes back at once;
+-- the largest cost of a call; and when all of this was written.
 --
 -- Uses: add, learns_or_claims, now, set_block, time_to_live, values
 -- Leaves: learn_rate
@@ -15,10 +15,10 @@ local learn_rate
 
 if learns_or_claims then
   local MINUTE, SECOND, RATE_KEPT_FOR = 60000000, 1000000, 3600000000
-  -- The most units a minute; and how much of a minute's units may go out at once: those of a quarter of a second.
+  -- The most units a minute; and the share of a minute's units that may be sent at once: those of a quarter of a second.
   local MOST_RATE, BURSTS = 60000000000, 240
 
-  -- A quota that the largest call would not fit is none of these calls.
+  -- A quota that the largest call would not fit does not apply to these calls.
   local function fastest(rate)
     if rate.quota < rate.largest then return MOST_RATE end
     return min(MOST_RATE, rate.quota * MINUTE / rate.window)
@@ -28,7 +28,7 @@ if learns_or_claims then
     return min(MOST_RATE, rate.largest * MINUTE / slowest)
   end
 
-  -- Takes over what the upstream tells of its limit. A window that is not told is as long as the longest time until its reset.
+  -- Takes over the upstream's limit. If its window is not reported, it is as long as the longest time until its reset.
   local function adopt(rate, quota, window, reset, at_once)
     local is_new = quota ~= rate.quota
     if window <= 0 and at_once == 1 and reset > 0 then window = is_new and reset or max(rate.window, reset) end
@@ -60,7 +60,7 @@ if learns_or_claims then
     rate.pause = 0
   end
 
-  -- What is owed beyond what may go out at once would have to flow off at a rate that is much slower than the one it was used at.
+  -- Debt beyond what may be sent at once would drain at a rate much slower than the one under which it was used.
   local function forgive(limit, state, burst)
     local algorithm = limit.algorithm
     if algorithm.delay or algorithm.renew then return end
@@ -70,8 +70,8 @@ if learns_or_claims then
     return true
   end
 
-  -- Replies the units of an interval, its milliseconds, and the units that may go out at once. Says whether the counter was changed.
-  -- `accepted` units were answered that had been sent `age` microseconds ago, or `refused` is 1; -1 is what is not known.
+  -- Replies the units of an interval, its milliseconds, and the units that may be sent at once. Returns whether the counter was
+  -- changed. `accepted` units sent `age` microseconds ago were answered, or `refused` is 1; -1 stands for unknown.
   function learn_rate(limit, state, number, remaining, reset, age, at_once, block, quota, window, accepted, refused, largest, slowest)
     local value = values[number]
     local rate = { units = min(60 * largest, MOST_RATE), threshold = 0, refused_at = 0, pause = 0, quota = 0, window = 0, at_once = 0 }
@@ -86,7 +86,7 @@ if learns_or_claims then
     rate.largest, rate.refused_at = max(before, largest), min(rate.refused_at, now)
     adopt(rate, quota, window, reset, at_once)
     local changed = false
-    -- Who was sent before that says nothing of the rate since.
+    -- Calls sent before that show nothing about the rate since.
     if now - age >= rate.refused_at then
       if refused == 1 then
         if rate.quota == 0 or remaining ~= 0 then changed = slow_down(rate, state, block, slowest) end

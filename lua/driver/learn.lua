@@ -1,9 +1,9 @@
--- What an upstream said of the limit that a counter follows. It only ever tightens: units are charged, or a block is begun or made
--- longer; and units that were charged so for calls in flight are given back once less is. Beside the counter, in a key of its own,
--- stands a note, made of doubles: the tag and the end of the upstream's window, the least that was left in it, how many units were
--- charged for it, and when; after when the window ends for sure, the most that was left in it, when an answer told of it last, and when
--- somebody was let through to find out; then of each instance its number, the units that it has in flight, and when it told so. Notes
--- of before have the first five.
+-- What an upstream reported about the limit that a counter follows. It only ever tightens: units are charged, or a block is begun
+-- or extended. Units that were charged for calls in flight are given back once fewer are. Beside the counter, a key of its own
+-- holds a note of doubles: the tag and the end of the upstream's window, the least that was left in it, how many units were
+-- charged for it, and when; after when the window surely ends, the most that was left in it, when an answer last reported it, and
+-- when a call was last let through to find out; then for each instance its number, the units that it has in flight, and when it
+-- reported that. Notes of earlier releases have the first five.
 --
 -- Uses: learns_or_claims, now, set_block, time_to_live, values
 -- Leaves: learn
@@ -11,15 +11,16 @@
 local learn
 
 if learns_or_claims then
-  -- An instance that tells nothing for so long has gone, or its calls have arrived; and so have those of a window that is over.
+  -- An instance that has not reported for this long is gone, or its calls have arrived; so have those of a window that is over.
   local FLIGHT = 60000000
-  -- More instances than these are not noted.
+  -- The most instances to note.
   local MOST_FLIGHTS = 256
-  -- What is told in whole seconds was less than this one shorter.
+  -- Times reported in whole seconds were rounded up by less than this.
   local SECOND = 1000000
-  -- One unit of so many is left to consumers of whom nobody tells: they may ask while the last calls of a window are on their way.
+  -- One unit in this many is left to other consumers, which nobody reports: they may ask while a window's last calls are in
+  -- flight.
   local LEFT_TO_OTHERS = 50
-  -- Where less than this part of a window is left, and nobody has told of it for a second, one ask at a time finds out.
+  -- If less than this part of a window is left, and there was no report for a second, one call at a time finds out.
   local FEW = 4
 
   -- Any key may hold something else.
@@ -61,7 +62,7 @@ if learns_or_claims then
     redis.call('SET', KEYS[number], values[number], 'PX', time_to_live(max(note.window_end - now, 0) + FLIGHT))
   end
 
-  -- Notes what an instance has in flight, and what it is about to ask for; tells how much all of them have in flight.
+  -- Records what an instance has in flight and is about to ask for; returns the total of all instances.
   local function note_flight(note, instance, units, asking)
     for i = #note, 1, -1 do
       if note[i][1] == instance then table.remove(note, i) end
@@ -73,15 +74,15 @@ if learns_or_claims then
     return sum
   end
 
-  -- Whether an answer may be of a window that is over. `age` microseconds ago the call was sent.
+  -- Whether an answer may be about a window that is over. The call was sent `age` microseconds ago.
   local function is_late(note, reset, age, tag)
     if reset >= 0 and reset <= age then return true end
     return tag >= 0 and note.tag == tag and note.window_end <= now and now - age < note.window_end
   end
 
-  -- Takes over what is left of a window, and when it ends: what is told in whole seconds is narrowed down by each answer, and the
-  -- order of answers does not matter. An answer whose window ends later for sure is of the next one, which has begun: the end was
-  -- told up to a second late. One whose window ended before for sure says nothing.
+  -- Takes over what is left of a window, and when it ends. Each answer narrows down a time reported in whole seconds, and the
+  -- order of answers does not matter. An answer whose window surely ends later is about the next one, which has begun: the end
+  -- was reported up to a second late. One whose window surely ended before is ignored.
   local function follow_window(note, remaining, reset, age, tag)
     local first, last = now - age + reset - SECOND, now + reset
     local runs = note.tag == tag and note.window_end > now
@@ -100,12 +101,12 @@ if learns_or_claims then
     return note.least * FEW < note.most and now - note.told_at > SECOND
   end
 
-  -- What is left in the window, for calls that are on their way and others. While there are none, all of it may be asked for.
+  -- What is left in the window for calls in flight and others. While there are none, all of it may be asked for.
   local function room_of(note)
     return #note == 0 and note.least or note.least - floor(note.most / LEFT_TO_OTHERS)
   end
 
-  -- Charges what is more than the room that the upstream has.
+  -- Charges the excess over the room that the upstream has.
   local function charge_excess(limit, state, room)
     local excess = limit.algorithm.remaining(limit, state) - room
     if excess <= 0 then return 0 end
@@ -113,8 +114,8 @@ if learns_or_claims then
     return excess
   end
 
-  -- Says whether the counter was changed. `tag` tells windows of different limits apart, -1 where units come back little by little;
-  -- `remaining`, `reset` and `block` are -1 where nothing is known.
+  -- Returns whether the counter was changed. `tag` distinguishes windows of different limits, and is -1 if units come back
+  -- gradually; `remaining`, `reset` and `block` are -1 if unknown.
   function learn(limit, state, number, remaining, reset, age, tag, units, instance, block, asking)
     local note, algorithm, changed = read_note(values[number]), limit.algorithm, false
     local flying, block_until = note_flight(note, instance, units, asking), block > 0 and now + block or 0
@@ -124,7 +125,8 @@ if learns_or_claims then
       is_told = false
     end
     local before = algorithm.remaining(limit, state)
-    -- What was charged for the upstream's window is charged anew, as is right by now. Places in a queue have been told, and stay.
+    -- Charges anew what was charged for the upstream's window, by what is known now. Places in a queue are already promised, and
+    -- stay.
     if note.charged > 0 and not algorithm.delay then
       algorithm.give(limit, state, note.charged, -1, note.charged_at)
       changed = true
@@ -132,7 +134,7 @@ if learns_or_claims then
     note.charged = 0
     local runs = note.window_end > now
     if runs and note.least == 0 then
-      -- A block ends with the upstream's window, and units that were charged would end with the limit's own.
+      -- A block ends with the upstream's window, while charged units would end with the limit's own.
       block_until = max(block_until, note.window_end)
     elseif (runs or is_told) and not algorithm.renew then
       local room = max(0, (is_told and remaining or room_of(note)) - flying)

@@ -1,5 +1,5 @@
--- A mode says whether a check charges what fits, may reserve units of the future, does so by a claim, holds units until they are settled,
--- begins blocks, and tells the time at last.
+-- A mode determines whether a check charges what fits, may reserve units of the future, does so by a claim, holds units until
+-- they are settled, begins blocks, and replies the time last.
 --
 -- Uses: CLAIM, CONSUME, CONSUME_REFUNDABLE, HOLD, RESERVE
 -- Leaves: mode_of

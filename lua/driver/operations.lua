@@ -1,4 +1,4 @@
--- What is done with one counter besides checks of it.
+-- The operations on one counter besides checks.
 --
 -- Uses: BLOCK, BLOCKED_FOR, CREDIT, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RELEASE, RENEW, SETTLE, add, add_undecided, claims,
 --   has_features, has_operations, holds, learn, learn_rate, milliseconds, note_charge, note_correction, now, open, save, set_block,
@@ -8,9 +8,9 @@
 local operate
 
 if has_operations then
-  -- Each says whether it changed the counter.
+  -- Each returns whether it changed the counter.
   local operations = {
-    -- To give nothing back is to ask for what has lapsed: 0 says that more has.
+    -- A refund of 0 units asks for what has lapsed: the reply 0 means that there is more.
     [REFUND] = function(limit, state, units, ticket, charged_at)
       if units == 0 then
         add(state.more_lapsed and 0 or 1)
@@ -63,7 +63,7 @@ if has_operations then
       return is_known
     end,
 
-    -- Once for each identifier, whose key has a number, for so long.
+    -- Once for each identifier, which the key with this number remembers.
     [CREDIT] = function(limit, state, units, number, keep)
       local algorithm, is_known = limit.algorithm, number > 0 and values[number]
       if not is_known then
@@ -73,7 +73,7 @@ if has_operations then
           redis.call('SET', KEYS[number], '1', 'PX', time_to_live(keep))
         end
       else
-        -- A write, so that replicas that confirm it have what was written before it, by whomever.
+        -- A write, so that replicas that confirm it have everything written before it, by anyone.
         local left = redis.call('PTTL', KEYS[number])
         if left > 0 then redis.call('PEXPIRE', KEYS[number], left) end
       end

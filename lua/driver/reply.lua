@@ -25,14 +25,14 @@ local function wait_for(limit, state, cost)
   return micros
 end
 
--- The same as a reply.
+-- The same in the form of a reply.
 local function retry_after(limit, state, cost)
   local micros = wait_for(limit, state, cost)
   if micros == math.huge then return -1 end
   return milliseconds(micros)
 end
 
--- Answers an entry, and returns the microseconds until its counter is fresh. `kept` are the units that are kept from one that is refused.
+-- Replies to an entry, and returns the microseconds until its counter is fresh. `kept` are the units kept from a refused entry.
 local function answer(limit, state, cost, fits, delay, ticket, kept)
   local algorithm = limit.algorithm
   local reset_after, remaining = algorithm.reset_after(limit, state), algorithm.remaining(limit, state) - kept

@@ -1,11 +1,11 @@
--- Whether units can be had within the longest wait, and how long they have to be waited for. Of the future, whoever leaves a part of the
--- quota to others takes none but by a claim: what is owed would keep them from it until it is paid.
+-- Whether units are available within the longest wait, and how long that is. A limit that keeps a part of its quota for others
+-- reserves no future units, except by a claim: the debt would keep others from their part until it is paid.
 --
 -- Leaves: can_reserve
 
 local function can_reserve(limit, state, cost, longest, claims)
   local algorithm = limit.algorithm
-  -- Nothing is reserved, so nothing is reserved for later.
+  -- Nothing is asked for, so nothing is reserved for later.
   if cost == 0 then return not state.blocked_until and algorithm.fits(limit, state, cost) end
   if cost > limit.quota and not algorithm.varies or state.blocked_until then return false end
   if algorithm.delay then
