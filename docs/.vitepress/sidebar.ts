@@ -84,7 +84,7 @@ const GROUPS: readonly Group[] = [
       'redis-clusters',
     ),
   },
-  { text: 'Moving over', items: ['docs/migrating-from-throttler.md'], rest: /^docs\/migrating-from-/ },
+  { text: 'Migrating', items: ['docs/migrating-from-throttler.md'], rest: /^docs\/migrating-from-/ },
   {
     text: 'Reference',
     items: [
