@@ -195,5 +195,5 @@ export type { KeyDays, NamedUnits, TimeRange } from './features/usage/range.js';
 export type { DecisionEvent, DecisionOutcome } from './telemetry/decision-event.js';
 export type { ClientSocket } from './transports/connection.js';
 export type { RequestLike, RequestParts, RequestReader } from './transports/request-reader.js';
-export { RateLimitTimeoutError } from './limiter/rate-limit-timeout.error.js';
-export { RateLimitWaitersError } from './limiter/rate-limit-waiters.error.js';
+export { RateLimitTimeoutError } from './waiting/rate-limit-timeout.error.js';
+export { RateLimitWaitersError } from './waiting/rate-limit-waiters.error.js';

@@ -6,7 +6,7 @@ import { RateLimitArgumentError, RateLimitStoreError } from '../errors/errors.js
 import { logger } from '../errors/logger.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { CallerAnswers } from '../limiter/caller-answers.js';
-import { decideEnforced } from '../limiter/enforced-entries.js';
+import { decideEnforced } from '../stores/enforced-entries.js';
 import type { Lease } from '../limiter/lease.js';
 import type { Limiter } from '../limiter/limiter.js';
 import { isRefusal } from '../limits/check-result.js';

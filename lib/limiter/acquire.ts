@@ -4,7 +4,8 @@ import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { assertSignal, toMs } from '../limits/arguments.js';
 import { type Asked, askedOf } from '../limits/consume-options.js';
-import { type Counter, counterId } from '../limits/counter.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { Counter } from '../limits/counter.js';
 import { heldOf, openDecision, toCallerDecision } from '../stores/store-decision.js';
 import type { StoreDecision } from '../stores/store.js';
 import { type CalledLimit, isNested, metCounter } from './called-limit.js';
@@ -83,7 +84,20 @@ async function wait(
     if (answer.allowed) return answer;
   }
   // Whose units it waits for is said once: a function of weights may have another answer later, or fail.
-  return queues.wait(rule, identity, { cost, priority, anchor, tenant: limit.tenant, timeoutMs, signal });
+  const { tenant } = limit;
+  let whole: CompiledLimit | undefined;
+  let met = limit;
+  const limitNow = (): CompiledLimit => {
+    const current = rule.limitFor(identity);
+    if (current !== whole) {
+      whole = current;
+      met = current.meet({ priority, tenant, anchor });
+    }
+    return met;
+  };
+  const entries = () => [{ limit: limitNow(), identity, cost, priority }];
+  const { decisions } = await queues.wait({ rules: [rule], entries, mayReserve: true }, { timeoutMs, signal });
+  return decisions[0]!;
 }
 
 /** Waits for units of all levels. Shadow limits do not wait. */
@@ -96,12 +110,10 @@ async function acquireLevels(
   const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
   assertSignal(signal);
   const entriesNow = () => levelEntries(levelsOf(rule, key, asked.within), asked);
-  const entries = entriesNow();
-  const { cost, priority } = asked;
-  const id = counterId(entries[0]!.limit, entries[0]!.identity);
-  const answers = await queues.waitForLevels(id, entriesNow, { cost, priority, timeoutMs, signal });
+  const rules = [rule, ...rule.ancestors];
+  const { entries, decisions } = await queues.wait({ rules, entries: entriesNow }, { timeoutMs, signal });
   return levelDecision(
-    answers.map((answer) => ({ ...answer, delayMs: 0 })),
+    decisions.map((answer) => ({ ...answer, delayMs: 0 })),
     entries,
     store,
     queues,

@@ -5,7 +5,7 @@ import { assertPossibleKey } from '../rules/possible-keys.js';
 import type { Rule } from '../rules/rule.js';
 import type { Charge, Store } from '../stores/store.js';
 import { type Level, levelCounter, levelsOf } from './levels.js';
-import type { WaitQueues } from './wait-queues.js';
+import type { WaitQueues } from '../waiting/wait-queues.js';
 
 /** A limit that code calls. */
 export interface CalledLimit {

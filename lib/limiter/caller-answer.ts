@@ -3,7 +3,7 @@ import { PromisedAnswer } from '../stores/promised-answer.js';
 import { toCallerDecision } from '../stores/store-decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { type LeasedDecision, withLease } from './lease.js';
-import type { WaitQueues } from './wait-queues.js';
+import type { WaitQueues } from '../waiting/wait-queues.js';
 
 /** The decision that code is told. */
 export class CallerAnswer extends PromisedAnswer<LeasedDecision> {

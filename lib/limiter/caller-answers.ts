@@ -3,7 +3,7 @@ import { PromisedAnswer } from '../stores/promised-answer.js';
 import { checkResultOf } from '../stores/store-decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { type LeasedCheckResult, withLease } from './lease.js';
-import type { WaitQueues } from './wait-queues.js';
+import type { WaitQueues } from '../waiting/wait-queues.js';
 
 /** The decisions of a check that code is told. */
 export class CallerAnswers extends PromisedAnswer<LeasedCheckResult> {

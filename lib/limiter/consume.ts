@@ -4,7 +4,7 @@ import { decide } from '../stores/decide.js';
 import { openDecision } from '../stores/store-decision.js';
 import { type CalledLimit, isNested } from './called-limit.js';
 import { CallerAnswer } from './caller-answer.js';
-import { decideEnforced } from './enforced-entries.js';
+import { decideEnforced } from '../stores/enforced-entries.js';
 import type { LeasedDecision } from './lease.js';
 import { LevelAnswer } from './level-answer.js';
 import { levelEntries, levelsOf } from './levels.js';

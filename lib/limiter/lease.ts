@@ -6,7 +6,7 @@ import type { CheckEntry } from '../limits/counter.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 import { leaseBegan, leaseEnded } from './hold-times.js';
 import { LONGEST_TIMEOUT_MS, LongTimeout } from '../util/long-timeout.js';
-import type { WaitQueues } from './wait-queues.js';
+import type { WaitQueues } from '../waiting/wait-queues.js';
 
 /** How often a lease is renewed within its time to live. */
 const RENEWALS = 3;

@@ -6,7 +6,7 @@ import { PromisedAnswer } from '../stores/promised-answer.js';
 import { heldOf, toCallerDecision } from '../stores/store-decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { Lease, type LeasedDecision } from './lease.js';
-import type { WaitQueues } from './wait-queues.js';
+import type { WaitQueues } from '../waiting/wait-queues.js';
 
 /** The decision that code is told of a limit and of all that it is within. */
 export class LevelAnswer extends PromisedAnswer<LeasedDecision> {

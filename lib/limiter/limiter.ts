@@ -26,7 +26,7 @@ import type { Lease, LeasedDecision } from './lease.js';
 import type { AcquireOptions, CreditOptions, ReserveOptions } from './limiter-options.js';
 import type { Reservation } from './reservation.js';
 import { reserve, settleHeld } from './reserve.js';
-import type { WaitQueues } from './wait-queues.js';
+import type { WaitQueues } from '../waiting/wait-queues.js';
 
 /**
  * One limit, for any code: made by `LimiterService.for` or injected with `@InjectLimiter`. Each key has its own counter; a key is

@@ -4,7 +4,7 @@ import { isHold } from '../stores/store-decision.js';
 import type { Refund, Store } from '../stores/store.js';
 import { reservationId } from './reservation-id.js';
 import { settle } from './settlement.js';
-import type { WaitQueues } from './wait-queues.js';
+import type { WaitQueues } from '../waiting/wait-queues.js';
 
 /**
  * Reserved units. Those of a bucket may be for a time in the future: `delayMs` is the wait until they may be used. Those of a

@@ -10,7 +10,7 @@ import type { CheckEntry } from '../limits/counter.js';
 import { decided } from '../stores/decide.js';
 import { openDecision, chargeOf, chargesOf, toCallerDecision } from '../stores/store-decision.js';
 import { type CalledLimit, isNested, metCounter, ownCounter } from './called-limit.js';
-import { decidedEnforced } from './enforced-entries.js';
+import { decidedEnforced } from '../stores/enforced-entries.js';
 import { levelDecision, refuseHeldEntries } from './level-answer.js';
 import { levelEntries, levelsOf } from './levels.js';
 import { RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';

@@ -7,7 +7,7 @@ import type { CheckResult } from '../limits/decision.js';
 import { chargeOf, toCallerDecision } from '../stores/store-decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { Reservation } from './reservation.js';
-import type { WaitQueues } from './wait-queues.js';
+import type { WaitQueues } from '../waiting/wait-queues.js';
 
 /** Units of several limits that were reserved at once: of all of them, or, if one refused, of none. */
 export class ReservedCheck implements CheckResult {

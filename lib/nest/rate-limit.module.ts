@@ -52,8 +52,7 @@ import { requestProviders } from './request.providers.js';
 import { ruleProviders } from './rule.providers.js';
 import { Transports } from '../request/transports.js';
 import { OutboundCalls } from '../outbound/outbound-calls.js';
-import { TurnQueues } from '../outbound/turns/turn-queues.js';
-import { WaitQueues } from '../limiter/wait-queues.js';
+import { WaitQueues } from '../waiting/wait-queues.js';
 
 /** How long a closing app waits for work that holds leases: supervisors kill it after 10 or 30 s. */
 const LONGEST_WORK_MS = 5000;
@@ -75,7 +74,6 @@ const providers: Provider[] = [
   ...ruleProviders,
   ...requestProviders,
   WaitQueues,
-  TurnQueues,
   OutboundCalls,
   Overrides,
   LimiterService,

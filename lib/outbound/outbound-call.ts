@@ -1,11 +1,16 @@
-import { RateLimitTimeoutError } from '../limiter/rate-limit-timeout.error.js';
+import { RateLimitTimeoutError } from '../waiting/rate-limit-timeout.error.js';
+import { RateLimitStoreError } from '../errors/errors.js';
+import { messages } from '../errors/messages/general.js';
+import type { CheckEntry } from '../limits/counter.js';
+import type { LimitAsk } from '../limiter/limit-ask.js';
+import type { WaitOptions } from '../waiting/waiting-call.js';
 import { type ReadReport, readUpstream } from './headers/read-upstream.js';
 import type { UpstreamResponse } from './headers/upstream-report.js';
+import type { OutboundRule } from './learning/learned-rule.js';
 import type { Learner } from './learning/learner.js';
 import { Permit, type PermitStores } from './permit.js';
 import type { OutboundSettings } from './read-options.js';
 import { retryWaitMs, type SentCall } from './retry-wait.js';
-import type { TurnEntry, TurnOptions } from './turns/waiting-call.js';
 
 /** How long a body may take that is read before a call goes on, in milliseconds: also where calls must not wait for their turn. */
 const LEAST_BODY_MS = 1000;
@@ -28,8 +33,8 @@ export class OutboundCall {
   private permit: Permit | undefined;
 
   constructor(
-    private readonly asks: readonly TurnEntry[],
-    private readonly turn: Omit<TurnOptions, 'notBefore' | 'watcher'>,
+    private readonly asks: readonly LimitAsk<OutboundRule>[],
+    private readonly turn: Required<Omit<WaitOptions, 'notBefore' | 'watcher'>>,
     private readonly context: CallContext,
   ) {}
 
@@ -43,6 +48,12 @@ export class OutboundCall {
     return Math.min(Math.max(this.leftMs, LEAST_BODY_MS), MOST_BODY_MS);
   }
 
+  /** What it asks of the limits that are in force now. */
+  private readonly entries = (): CheckEntry[] =>
+    this.asks.map(({ rule, identity, cost }) => {
+      return { limit: rule.usualLimit(identity), identity, cost, priority: rule.fixedPriority };
+    });
+
   private get leftMs(): number {
     return this.turn.since + this.turn.timeoutMs - performance.now();
   }
@@ -50,7 +61,10 @@ export class OutboundCall {
   /** Waits for the turn of an attempt, and until a time of the monotonic clock. It is sent at once then. */
   async enter(notBefore = 0): Promise<Permit> {
     const { stores, learner } = this.context;
-    const taken = await stores.turns.take(this.asks, { ...this.turn, notBefore, watcher: learner });
+    const { waits } = stores;
+    if (waits.isClosed) throw new RateLimitStoreError(messages.closed());
+    const rules = this.asks.map(({ rule }) => rule);
+    const taken = await waits.wait({ rules, entries: this.entries }, { ...this.turn, notBefore, watcher: learner });
     this.permit = new Permit(taken, stores);
     this.attempt++;
     this.sentAt = performance.now();
@@ -74,7 +88,7 @@ export class OutboundCall {
       const { entries } = this.permit!;
       learner.answered(entries, report, performance.now() - this.sentAt);
       // What is in flight no longer leaves more to those who wait.
-      for (const entry of entries) stores.turns.wake(entry);
+      for (const entry of entries) stores.waits.wake(entry);
     }
     return report;
   }

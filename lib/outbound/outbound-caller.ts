@@ -4,14 +4,13 @@ import { OnceLogger } from '../errors/once-logger.js';
 import { outboundMessages } from '../errors/messages/outbound.js';
 import { assertActual } from '../limits/arguments.js';
 import type { CheckEntry } from '../limits/counter.js';
-import { askOf } from '../limiter/limit-ask.js';
+import { askOf, type LimitAsk } from '../limiter/limit-ask.js';
 import type { Flights } from './learning/flights.js';
 import { LearnedRule, type OutboundRule } from './learning/learned-rule.js';
 import { Learner } from './learning/learner.js';
 import { OutboundCall } from './outbound-call.js';
 import type { Permit, PermitStores } from './permit.js';
 import type { OutboundSettings } from './read-options.js';
-import type { TurnEntry } from './turns/waiting-call.js';
 
 const log = new OnceLogger(logger);
 
@@ -36,7 +35,7 @@ export class OutboundCaller<Sent, Answer> {
    */
   async call(copy: () => Sent, signal: AbortSignal | undefined, since = performance.now()): Promise<OutboundCall> {
     const { settings, stores, learner } = this;
-    const asks: TurnEntry[] = [];
+    const asks: LimitAsk<OutboundRule>[] = [];
     for (const rule of this.rules) asks.push(await this.askOf(rule, copy));
     const aheadMs = this.priorityOf(copy) * settings.ageingMs;
     signal?.throwIfAborted();
@@ -68,7 +67,7 @@ export class OutboundCaller<Sent, Answer> {
     }
   }
 
-  private async askOf(rule: OutboundRule, copy: () => Sent): Promise<TurnEntry> {
+  private async askOf(rule: OutboundRule, copy: () => Sent): Promise<LimitAsk<OutboundRule>> {
     const asked = await askOf(rule, this.settings, copy);
     if (rule instanceof LearnedRule) rule.noteCost(asked.identity, asked.cost);
     return asked;

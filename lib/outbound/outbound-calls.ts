@@ -5,7 +5,7 @@ import { RateLimitConfigError, RateLimitStoreError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { outboundMessages } from '../errors/messages/outbound.js';
-import { WaitQueues } from '../limiter/wait-queues.js';
+import { WaitQueues } from '../waiting/wait-queues.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { listedLimits, refuseWrongList } from '../rules/listed-limits.js';
 import type { Store } from '../stores/store.js';
@@ -20,7 +20,6 @@ import { limitedFetch } from './clients/limited-fetch.js';
 import { OutboundCaller } from './outbound-caller.js';
 import type { FetchOptions, LearnedLimit, OutboundLimits } from './outbound-options.js';
 import { readOptions } from './read-options.js';
-import { TurnQueues } from './turns/turn-queues.js';
 
 const log = new OnceLogger(logger);
 
@@ -34,7 +33,6 @@ export class OutboundCalls implements OnModuleDestroy {
     private readonly registry: LimitRegistry,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly waits: WaitQueues,
-    private readonly turns: TurnQueues,
   ) {
     this.learned = new LearnedRules(registry);
     this.flights = new Flights(store, this.learned, (error) => {
@@ -71,8 +69,8 @@ export class OutboundCalls implements OnModuleDestroy {
       }
       rule.waitAtMost(settings.maxLearnedWaitMs);
     }
-    const { store, waits, turns, flights } = this;
-    return new OutboundCaller(rules, settings, { store, waits, turns }, flights);
+    const { store, waits, flights } = this;
+    return new OutboundCaller(rules, settings, { store, waits }, flights);
   }
 
   private rules(limits: OutboundLimits, location: string): OutboundRule[] {

@@ -5,7 +5,7 @@ import { Attempts } from '../errors/attempts.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 import { Lease } from '../limiter/lease.js';
-import { WaitQueues } from '../limiter/wait-queues.js';
+import { WaitQueues } from '../waiting/wait-queues.js';
 import type { LeaseEnd } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Rule } from '../rules/rule.js';

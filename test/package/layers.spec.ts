@@ -20,6 +20,7 @@ const LAYERS = [
   'rules',
   'overrides',
   'policy',
+  'waiting',
   'limiter',
   'outbound',
   'request',

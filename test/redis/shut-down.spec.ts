@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { LimiterService, RateLimitModule } from '../../lib/index.js';
-import { KeptLeases } from '../../lib/limiter/kept-leases.js';
+import { KeptLeases } from '../../lib/waiting/kept-leases.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 

@@ -4,7 +4,7 @@ import { HttpException } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { lastValueFrom, type Observable, Subject } from 'rxjs';
 import { CompiledLimit, Lease, MemoryStore } from '../../lib/index.js';
-import { WaitQueues } from '../../lib/limiter/wait-queues.js';
+import { WaitQueues } from '../../lib/waiting/wait-queues.js';
 import { clientClosedRequest } from '../../lib/request/client-closed-request.js';
 import type { GuardContinuation } from '../../lib/request/limited-request.js';
 import { LimitedRequest } from '../../lib/request/limited-request.js';

@@ -3,13 +3,12 @@ import { jest } from '@jest/globals';
 import type { ResponseHeaders, UpstreamResponse } from '../../lib/outbound/index.js';
 import type { Check, Store } from '../../lib/index.js';
 import { randomNumbers } from '../../lib/cli/simulate/random-numbers.js';
-import type { WaitQueues } from '../../lib/limiter/wait-queues.js';
+import { WaitQueues } from '../../lib/waiting/wait-queues.js';
 import { Flights } from '../../lib/outbound/learning/flights.js';
 import type { OutboundRule } from '../../lib/outbound/learning/learned-rule.js';
 import type { LearnedRules } from '../../lib/outbound/learning/learned-rules.js';
 import { OutboundCaller } from '../../lib/outbound/outbound-caller.js';
 import { readOptions } from '../../lib/outbound/read-options.js';
-import { TurnQueues } from '../../lib/outbound/turns/turn-queues.js';
 import { decide } from '../../lib/stores/decide.js';
 import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
@@ -171,7 +170,6 @@ class Windows {
   }
 }
 
-const NOT_USED = undefined as unknown as WaitQueues;
 const NONE_LEARNED = { of: () => undefined } as unknown as LearnedRules;
 
 /** Has calls made for a while, at all upstreams at the same time, and says what each saw in each of its windows. */
@@ -194,10 +192,10 @@ export async function simulateOutbound(
       const far = new RefusalCacheStore(new FarStore(store, given.storeMs, traffic), channel.asChannel);
       await far.open();
       channel.connect();
-      const turns = new TurnQueues(far);
+      const waits = new WaitQueues(far);
       const flights = new Flights(far, NONE_LEARNED, (error) => errors.push(error));
       const settings = readOptions<object, object>({ learn: true, retry: { attempts: 20 } }, 'test');
-      const caller = new OutboundCaller([rule], settings, { store: far, waits: NOT_USED, turns }, flights);
+      const caller = new OutboundCaller([rule], settings, { store: far, waits }, flights);
       const callOnce = async () => {
         const call = await caller.call(() => ({}), undefined);
         await call.enter();

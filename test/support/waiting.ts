@@ -7,7 +7,7 @@ import {
   type Store,
 } from '../../lib/index.js';
 import { shareTerms } from '../../lib/rules/share-terms.js';
-import { WaitQueues } from '../../lib/limiter/wait-queues.js';
+import { WaitQueues } from '../../lib/waiting/wait-queues.js';
 import { byGlobal, ruleOf } from './rules.js';
 
 const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =>

@@ -8,7 +8,7 @@ import {
   type StoreDecision,
 } from '../../lib/index.js';
 import { ManualClock } from '../support/stores.js';
-import { Waiter } from '../../lib/limiter/waiter.js';
+import { WaitingCall } from '../../lib/waiting/waiting-call.js';
 import { outcomeOf, waitingFor } from '../support/waiting.js';
 
 const KEY = 'user:1';
@@ -91,7 +91,7 @@ it('a queue that has ended does not end the next one of its key', async () => {
 it.each(every.filter(({ algo }) => algo !== 'leaky-bucket'))(
   'the cost of a release or a refund does not grow with the number of waiting calls, with %p',
   async (options) => {
-    const looks = jest.spyOn(Waiter.prototype, 'timesOutBy');
+    const looks = jest.spyOn(WaitingCall.prototype, 'isTooLate');
     const store = new MemoryStore();
     const { limiter, queues } = waitingFor(store, options);
     const taken = [];

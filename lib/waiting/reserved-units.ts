@@ -1,9 +1,13 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { CheckEntry } from '../limits/counter.js';
 import type { StoreDecision } from '../stores/store.js';
 
 /** Units that are reserved for a time in the future. */
 export interface ReservedUnits {
+  readonly identity: string;
   readonly units: number;
+  /** What was asked for them. */
+  readonly entries: readonly CheckEntry[];
   /** The limit in force now for the call that reserved them. */
   readonly currentLimit: () => CompiledLimit;
   /** The limit by which `decision` and `usableAt` are. */

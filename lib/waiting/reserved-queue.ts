@@ -1,40 +1,38 @@
-import type { CompiledLimit } from '../limits/compiled-limit.js';
-import type { StoreDecision } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
 import { ReservedGroup } from './reserved-group.js';
 import { compareUnits, type ReservedUnits, spacingMs } from './reserved-units.js';
-import type { Waiter } from './waiter.js';
+import type { Turn } from './turn.js';
+import type { WaitingCall } from './waiting-call.js';
 
 /** A release that is later than this delays the next ones of a queue, so that they do not catch up all at once. */
 const MAX_LATE_MS = 10;
 
 /**
- * Waiters with units that are reserved for a time in the future. Each waiter is released when the time of its units has come.
- * If a waiter gives up, those behind it move up, and the last units are refunded: as far as this process knows, no other
+ * Calls with units that are reserved for a time in the future. Each is released when the time of its units has come.
+ * If a call gives up, those behind it move up, and the last units are refunded: as far as this process knows, no other
  * reservation is behind them.
  */
 export class ReservedQueue {
-  /** By cost; a waiter that has no time for its turn among those of its cost has a group of its own. */
-  private readonly groups = new Map<number | Waiter, ReservedGroup>();
-  /** Units without a waiter. */
+  /** By cost; a call that has no time for its turn among those of its cost has a group of its own. */
+  private readonly groups = new Map<number | WaitingCall, ReservedGroup>();
+  /** Units without a call. */
   private unclaimed: ReservedUnits[] = [];
   private timeout: LongTimeout | undefined;
-  /** When the last waiter was due, or was released if that was much later. */
+  /** When the last call was due, or was released if that was much later. */
   private lastRelease = -Infinity;
   private updateScheduled = false;
 
   constructor(
     /** Refunds units, the last ones first. */
     private readonly refund: (reserved: readonly ReservedUnits[]) => void,
-    private readonly onEmpty: () => void,
-    /** Is called when waiters have left. */
-    private readonly onReleased: () => void = () => undefined,
+    /** Is called when calls have left, or no units are left. */
+    private readonly onReleased: () => void,
   ) {}
 
-  /** The waiters that have units. */
+  /** The calls that have units. */
   get size(): number {
     let size = 0;
-    for (const { waiters } of this.groups.values()) size += waiters.size;
+    for (const { calls } of this.groups.values()) size += calls.size;
     return size;
   }
 
@@ -71,30 +69,34 @@ export class ReservedQueue {
     return [...this.groups.values()].some(({ first }) => first?.currentLimit().shadow === true);
   }
 
-  /** Adds a waiter with the units that were reserved for it; only the units if it has given up meanwhile. */
-  add(waiter: Waiter, limit: CompiledLimit, decision: StoreDecision): void {
+  /** Adds a call with the units that were reserved for it; only the units if it has given up meanwhile. */
+  add(call: WaitingCall, { entries, decisions }: Turn): void {
+    const { limit, identity } = entries[0]!;
+    const decision = decisions[0]!;
     const reservedAt = performance.now();
     const usableAt = reservedAt + decision.delayMs;
-    const last = this.groups.get(waiter.cost)?.last;
+    const last = this.groups.get(call.cost)?.last;
     const hasTimeForTurn =
-      waiter.isSettled || last === undefined || last.usableAt - reservedAt <= Math.max(waiter.leftMs, decision.delayMs);
-    const key = hasTimeForTurn ? waiter.cost : waiter;
+      call.isSettled || last === undefined || last.usableAt - reservedAt <= Math.max(call.leftMs, decision.delayMs);
+    const key = hasTimeForTurn ? call.cost : call;
     let group = this.groups.get(key);
     if (group === undefined) this.groups.set(key, (group = new ReservedGroup()));
-    const { waiters } = group;
-    if (!waiter.isSettled) {
-      waiters.add(waiter);
-      waiter.suspendTimeout();
-      waiter.onRejected = () => {
-        waiters.delete(waiter);
+    const { calls } = group;
+    if (!call.isSettled) {
+      calls.add(call);
+      call.suspendTimeout();
+      call.onLeft = () => {
+        calls.delete(call);
         this.scheduleUpdate();
       };
     }
-    group.add({ units: waiter.cost, currentLimit: waiter.limit, limit, decision, reservedAt, usableAt });
+    const { cost: units, entries: current } = call;
+    const currentLimit = () => current()[0]!.limit;
+    group.add({ identity, units, entries, currentLimit, limit, decision, reservedAt, usableAt });
     this.scheduleUpdate();
   }
 
-  /** Converts all units to the limits in force now, and rejects waiters whose units come too late. Returns converted units. */
+  /** Converts all units to the limits in force now, and rejects calls whose units come too late. Returns converted units. */
   convert(): ReservedUnits | undefined {
     const now = performance.now();
     const converted = [...this.groups.values()].flatMap((group) => group.convert(now) ?? []).at(-1);
@@ -102,25 +104,25 @@ export class ReservedQueue {
     return converted;
   }
 
-  /** Takes out all waiters, in the order of their units, and all units, the last ones first. */
-  drain(): { waiters: Waiter[]; reserved: ReservedUnits[] } {
+  /** Takes out all calls, in the order of their units, and all units, the last ones first. */
+  drain(): { calls: WaitingCall[]; reserved: ReservedUnits[] } {
     const pairs = [...this.groups.values()].flatMap((group) => group.pairs());
     pairs.sort((one, other) => compareUnits(one.units, other.units));
     const reserved = [...pairs.map(({ units }) => units), ...this.unclaimed].toSorted(compareUnits).toReversed();
     this.groups.clear();
     this.unclaimed = [];
     this.timeout?.clear();
-    const waiters = pairs.flatMap(({ waiter }) => waiter ?? []);
-    for (const waiter of waiters) waiter.resumeTimeout();
-    return { waiters, reserved };
+    const calls = pairs.flatMap(({ call }) => call ?? []);
+    for (const call of calls) call.resumeTimeout();
+    return { calls, reserved };
   }
 
   close(reason: Error): void {
-    for (const { waiters } of this.groups.values()) for (const waiter of waiters) waiter.reject(reason);
+    for (const { calls } of this.groups.values()) for (const call of calls) call.reject(reason);
     this.update();
   }
 
-  /** Updates once for all waiters that give up in one turn. */
+  /** Updates once for all calls that give up in one turn. */
   private scheduleUpdate(): void {
     if (this.updateScheduled) return;
     this.updateScheduled = true;
@@ -160,30 +162,29 @@ export class ReservedQueue {
     if (refunded.length > 0) this.refund(refunded.toSorted(compareUnits).toReversed());
   }
 
-  /** Releases the waiters whose units are usable, in the order of their units, and sets the timeout for the next one. */
+  /** Releases the calls whose units are usable, in the order of their units, and sets the timeout for the next one. */
   private releaseDue(): void {
     this.timeout?.clear();
     const now = performance.now();
-    const due: { waiter: Waiter; decision: StoreDecision }[] = [];
+    const due: { call: WaitingCall; turn: Turn }[] = [];
     let next = Infinity;
     for (let group = this.earliest(); group?.first !== undefined; group = this.earliest()) {
       const { first } = group;
       next = Math.max(first.usableAt, this.lastRelease + spacingMs(first));
       if (next > now) break;
-      const waiter = group.releaseFirst();
-      if (waiter === undefined) break;
-      due.push({ waiter, decision: first.decision });
+      const call = group.releaseFirst();
+      if (call === undefined) break;
+      due.push({ call, turn: { entries: first.entries, decisions: [first.decision] } });
       if (first.decision.source !== 'list') this.lastRelease = Math.max(next, now - MAX_LATE_MS);
     }
     for (const [key, group] of this.groups) {
       group.compact();
       if (group.first === undefined) this.groups.delete(key);
     }
-    for (const { waiter, decision } of due) waiter.release(decision);
+    for (const { call, turn } of due) call.release(turn);
     if (this.groups.size > 0) this.timeout = new LongTimeout(Math.max(0, next - now), () => this.update());
-    else if (this.isEmpty) this.onEmpty();
-    else this.scheduleUpdate();
-    if (due.length > 0) this.onReleased();
+    else if (!this.isEmpty) this.scheduleUpdate();
+    if (due.length > 0 || this.isEmpty) this.onReleased();
   }
 
   /** The group whose first units are the earliest. */

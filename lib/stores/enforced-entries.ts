@@ -1,7 +1,7 @@
-import { answerWith, decide, decided } from '../stores/decide.js';
-import { openDecision } from '../stores/store-decision.js';
+import { answerWith, decide, decided } from './decide.js';
+import { openDecision } from './store-decision.js';
 import type { CheckEntry } from '../limits/counter.js';
-import type { Check, CheckAnswer, Store, StoreDecision } from '../stores/store.js';
+import type { Check, CheckAnswer, Store, StoreDecision } from './store.js';
 
 /** Decides a check of code. Only limits that are not switched off are asked. */
 export function decideEnforced(store: Store, check: Check, answer: CheckAnswer): void {

@@ -1,0 +1,28 @@
+import { isRefusal } from '../limits/check-result.js';
+import type { CheckEntry, Counter } from '../limits/counter.js';
+import type { StoreDecision } from '../stores/store.js';
+
+/** What limits answered a call that waits: it goes on if none of them refuses. */
+export interface Turn {
+  /** What each limit was asked. */
+  readonly entries: readonly CheckEntry[];
+  /** The answer of each. */
+  readonly decisions: readonly StoreDecision[];
+  /** Whether units were refused only because they may not be taken that far ahead of their time yet. */
+  readonly isEarly?: boolean;
+}
+
+/** One limit's refusal of a call. */
+export interface Refusal extends Counter {
+  /** Which of the call's limits refused. */
+  readonly index: number;
+  readonly decision: StoreDecision;
+}
+
+/** The limits that refused a call; none if it goes on. */
+export function refusalsOf({ entries, decisions }: Turn): Refusal[] {
+  return decisions.flatMap((decision, index) => {
+    const { limit, identity } = entries[index]!;
+    return isRefusal(limit, decision) ? [{ limit, identity, index, decision }] : [];
+  });
+}

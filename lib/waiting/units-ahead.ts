@@ -1,0 +1,116 @@
+import { MAX_INTERVAL_MS } from '../algorithms/options.js';
+import { messages } from '../errors/messages/general.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import { chargeOf, openDecision } from '../stores/store-decision.js';
+import type { Refund, Store, StoreDecision } from '../stores/store.js';
+import { unitsAhead } from './places-ahead.js';
+import { ReservedQueue } from './reserved-queue.js';
+import type { ReservedUnits } from './reserved-units.js';
+import type { Turn } from './turn.js';
+import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
+import type { WaitingCall } from './waiting-call.js';
+
+/** Takes the units of one limit, of the next second if need be: each call is told its time, and keeps it. */
+export class UnitsAhead implements UnitSource {
+  readonly keepsOrder = false;
+  private readonly reserved: ReservedQueue;
+
+  constructor(
+    private readonly queue: SourceListener,
+    private readonly store: Store,
+    private readonly giveBack: GiveBack,
+    /** The limit in force now. */
+    private readonly limit: () => CompiledLimit,
+  ) {
+    this.reserved = new ReservedQueue(
+      (reserved) => giveBack(reserved.map(refund)),
+      () => queue.onReleased(),
+    );
+  }
+
+  get size(): number {
+    return this.reserved.size;
+  }
+
+  get isEmpty(): boolean {
+    return this.reserved.isEmpty;
+  }
+
+  /** None until half of those that were taken are used. */
+  get room(): number | undefined {
+    const ahead = unitsAhead(this.limit());
+    if (ahead === undefined) return undefined;
+    const { units } = this.reserved;
+    return units > ahead / 2 ? 0 : ahead - units;
+  }
+
+  get aheadMs(): number {
+    return Math.max(0, this.reserved.lastUsableAt - performance.now());
+  }
+
+  /** Beyond the room only those are taken that can be used now. */
+  ask(calls: readonly WaitingCall[]): Promise<Turn>[] {
+    const { room, aheadMs } = this;
+    let units = 0;
+    return calls.map((call, index) => {
+      units += call.cost;
+      const longest = Math.min(call.leftMs, MAX_INTERVAL_MS);
+      if (room === undefined || units <= room || (index === 0 && room > 0)) return this.reserve(call, longest, false);
+      // Units that came back may be there before those that were reserved.
+      const ms = index === 0 ? Math.max(0, aheadMs - 1) : 0;
+      return this.reserve(call, Math.min(longest, ms), ms < longest);
+    });
+  }
+
+  take(call: WaitingCall, turn: Turn): readonly number[] {
+    const { limit } = turn.entries[0]!;
+    const decision = turn.decisions[0]!;
+    if (limit.shadow) call.release(turn);
+    else {
+      this.reserved.add(call, turn);
+      // Once all answers of this call have been taken.
+      if (call.entries()[0]!.limit !== limit) queueMicrotask(() => this.queue.onLimitChanged());
+    }
+    // What remains of a queue are places in it.
+    return limit.algorithm.queue === undefined ? [decision.remaining] : [];
+  }
+
+  takeBack(): { calls: WaitingCall[]; refunds: Refund[] } {
+    const { calls, reserved } = this.reserved.drain();
+    return { calls, refunds: reserved.map(refund) };
+  }
+
+  convert(): Conversion {
+    const { reserved } = this;
+    if (!reserved.hasOtherLimit) return 'same';
+    if (reserved.isForgotten) return 'forgotten';
+    if (reserved.isOpen) return 'open';
+    const converted = reserved.convert();
+    // A refund of nothing makes the store convert the counter now: its debt is paid off at the new rate from here on.
+    if (converted !== undefined) this.giveBack([{ ...refund(converted), units: 0 }]);
+    return 'converted';
+  }
+
+  close(reason: Error): void {
+    this.reserved.close(reason);
+  }
+
+  /** A store of the user's own may also throw, or give no decision: then that call fails, and not the process. */
+  private async reserve(call: WaitingCall, maxWaitMs: number, isEarly: boolean): Promise<Turn> {
+    const entries = call.entries();
+    const entry = entries[0]!;
+    const answer: unknown = entry.limit.off
+      ? openDecision(entry.limit)
+      : await this.store.reserve({ ...entry, maxWaitMs });
+    return { entries, decisions: [asDecision(answer)], isEarly };
+  }
+}
+
+function asDecision(answer: unknown): StoreDecision {
+  if (typeof answer === 'object' && answer !== null && 'allowed' in answer) return answer as StoreDecision;
+  throw new TypeError(messages.noDecision(answer));
+}
+
+function refund({ limit, identity, units, decision }: ReservedUnits): Refund {
+  return chargeOf({ limit, identity, cost: units }, decision);
+}

@@ -1,0 +1,200 @@
+import { Inject, Injectable, type OnApplicationShutdown, type OnModuleDestroy, Optional } from '@nestjs/common';
+import type { RateLimitSettings } from '../config/settings.js';
+import { RATE_LIMIT_LISTS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { RateLimitStoreError } from '../errors/errors.js';
+import { messages } from '../errors/messages/general.js';
+import { type CheckEntry, type Counter, lineageId } from '../limits/counter.js';
+import { DEFAULT_PRIORITY } from '../limits/priority.js';
+import { Lists } from '../overrides/lists/lists.js';
+import type { Rule } from '../rules/rule.js';
+import type { Charge, Refund, Store } from '../stores/store.js';
+import { KeptLeases } from './kept-leases.js';
+import { QueuesByCounter } from './queues-by-counter.js';
+import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
+import type { Turn } from './turn.js';
+import { TurnQueue } from './turn-queue.js';
+import { UnitsAhead } from './units-ahead.js';
+import { UnitsNow } from './units-now.js';
+import { WaitingCall, type WaitOptions } from './waiting-call.js';
+import { WaitingCount } from './waiting-count.js';
+
+/** A limit that calls wait for. */
+type WaitedRule = Pick<Rule, 'limit' | 'onChange'>;
+
+/** What a call waits for. */
+export interface WaitRequest {
+  readonly rules: readonly WaitedRule[];
+  /** What it asks of the limits that are in force now: always of the same counters. */
+  readonly entries: () => readonly CheckEntry[];
+  /** Whether units may be taken ahead of their time: of one limit only. */
+  readonly mayReserve?: boolean;
+}
+
+/** The calls of this process that wait: one queue for each set of counters. */
+@Injectable()
+export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
+  /** What is held while its work goes on. */
+  readonly kept = new KeptLeases();
+  /** Queues outlive a rate, also one that began with fresh counters. */
+  private readonly queues = new QueuesByCounter<TurnQueue>();
+  private readonly pendingRefunds = new Set<Promise<void>>();
+  /** The rules whose changes are reported to the queues. */
+  private readonly subscribed = new WeakSet<WaitedRule>();
+  /** How many refunds take units off the end of a counter's queue just now. */
+  private readonly suspensions = new Map<string, number>();
+  private readonly count: WaitingCount;
+  private closed = false;
+
+  constructor(
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Optional() @Inject(RATE_LIMIT_LISTS) private readonly lists?: Lists,
+    @Optional() @Inject(RATE_LIMIT_SETTINGS) settings?: Pick<RateLimitSettings, 'maxWaiters'>,
+  ) {
+    this.count = new WaitingCount(settings?.maxWaiters ?? Infinity);
+    lists?.onChange(() => this.onListsChanged());
+  }
+
+  /** Whether the app shuts down. */
+  get isClosed(): boolean {
+    return this.closed;
+  }
+
+  /**
+   * Waits until units of all limits may be used. Rejects with `RateLimitTimeoutError`, the signal's reason or the store's error; with
+   * `RateLimitStoreError` when the app shuts down, and with `RateLimitWaitersError` if as many wait as may.
+   */
+  wait(request: WaitRequest, options: WaitOptions): Promise<Turn> {
+    if (!this.closed) return this.enter(request, options);
+    // Calls do not wait while the app shuts down.
+    return this.enter(request, { ...options, timeoutMs: 0 }).catch((error: unknown) => {
+      throw error instanceof RateLimitTimeoutError ? closedError() : error;
+    });
+  }
+
+  private enter({ rules, entries, mayReserve = false }: WaitRequest, options: WaitOptions): Promise<Turn> {
+    for (const rule of rules) this.subscribe(rule);
+    const { count } = this;
+    if (count.isFull && (options.notBefore ?? 0) === 0) {
+      return Promise.reject(count.refusalOfAll(entries()[0]!.limit.name));
+    }
+    count.begin();
+    const call = new WaitingCall(entries, options, count.end);
+    if (!call.isSettled) this.queueOf(entries, mayReserve).join(call);
+    return call.taken;
+  }
+
+  /** Refunds consumed units, of whichever call. */
+  async refund(charge: Charge): Promise<void> {
+    if (charge.limit.algorithm.queue === undefined) await this.store.refund([charge]);
+    else await this.refundFromQueue(charge);
+    this.wake(charge);
+  }
+
+  /** Takes units off the end of the store's queue. Units of waiting calls may not stand there: they are refunded first, and reserved again. */
+  private async refundFromQueue(charge: Charge): Promise<void> {
+    const counter = lineageId(charge.limit, charge.identity);
+    this.suspensions.set(counter, (this.suspensions.get(counter) ?? 0) + 1);
+    // The last units first.
+    const refunds = [...this.queues.of(counter)]
+      .flatMap((queue) => queue.suspend())
+      .toSorted((one, other) => other.ticket! - one.ticket!);
+    try {
+      await this.store.refund([...refunds, charge]);
+    } finally {
+      const left = this.suspensions.get(counter)! - 1;
+      if (left > 0) this.suspensions.set(counter, left);
+      else {
+        this.suspensions.delete(counter);
+        for (const queue of this.queues.of(counter)) queue.resume();
+      }
+    }
+  }
+
+  /** Has those ask again who wait for units of a counter: some may have become free. Mostly nobody does. */
+  wake({ limit, identity }: Counter): void {
+    if (this.queues.size === 0) return;
+    const counter = lineageId(limit, identity);
+    for (const queue of this.queues.of(counter)) queue.wakeFor(counter);
+  }
+
+  /** Reserves the units of all who wait anew: the counter was reset. */
+  restart({ limit, identity }: Counter): void {
+    const counter = lineageId(limit, identity);
+    for (const queue of this.queues.of(counter)) queue.restartFor(counter);
+  }
+
+  /** Rejects all who wait, and refunds their units before the store closes. */
+  async onModuleDestroy(): Promise<void> {
+    this.closed = true;
+    await Promise.all([...this.queues.all].map((queue) => queue.close(closedError())));
+    await this.onApplicationShutdown();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all(this.pendingRefunds);
+  }
+
+  private subscribe(rule: WaitedRule): void {
+    if (this.subscribed.has(rule)) return;
+    this.subscribed.add(rule);
+    rule.onChange(() => {
+      for (const queue of this.queues.ofAll(rule.limit.lineage)) queue.onLimitChanged();
+    });
+  }
+
+  private queueOf(entries: WaitRequest['entries'], mayReserve: boolean): TurnQueue {
+    const asked = entries();
+    const key = `${mayReserve} ${asked.map(lineId).join('\n')}`;
+    const known = this.queues.find(key);
+    if (known !== undefined) return known;
+    const { store, count } = this;
+    const counters = asked.map(({ limit, identity }) => lineageId(limit, identity));
+    const giveBack = (refunds: readonly Refund[]): void => this.refundInBackground(refunds);
+    const made = this.queues.add(
+      key,
+      counters,
+      (onEmpty) =>
+        new TurnQueue({
+          entries,
+          source: (queue) =>
+            mayReserve
+              ? new UnitsAhead(queue, store, giveBack, () => entries()[0]!.limit)
+              : new UnitsNow(queue, store, giveBack),
+          count,
+          giveBack,
+          onEmpty,
+        }),
+    );
+    if (counters.some((counter) => this.suspensions.has(counter))) made.suspend();
+    return made;
+  }
+
+  private onListsChanged(): void {
+    const { lists, queues } = this;
+    if (lists === undefined || lists.isEmpty) return;
+    for (const queue of queues.all) queue.onListsChanged(lists);
+  }
+
+  /** A failed refund is not repeated: the units come back by themselves in time. */
+  private refundInBackground(refunds: readonly Refund[]): void {
+    if (refunds.length === 0) return;
+    const refunded = this.store
+      .refund(refunds)
+      .then(
+        () => refunds.forEach((refund) => this.wake(refund)),
+        () => undefined,
+      )
+      .finally(() => this.pendingRefunds.delete(refunded));
+    this.pendingRefunds.add(refunded);
+  }
+}
+
+/** Who may take a kept part, or what an adaptive limit lets in, does not wait behind those who may not; no tenant behind another one. */
+function lineId({ limit, identity, priority = DEFAULT_PRIORITY }: CheckEntry): string {
+  const counter = lineageId(limit, identity);
+  return `${counter.length} ${counter}${limit.tenant?.id ?? (limit.adapts ? priority : (limit.priority ?? ''))}`;
+}
+
+function closedError(): RateLimitStoreError {
+  return new RateLimitStoreError(messages.closed());
+}

@@ -1,0 +1,202 @@
+import { listMessages } from '../errors/messages/list.js';
+import { messages } from '../errors/messages/general.js';
+import type { CheckEntry } from '../limits/counter.js';
+import { toDecision } from '../stores/store-decision.js';
+import { LongTimeout } from '../util/long-timeout.js';
+import { onAbort } from '../util/on-abort.js';
+import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
+import type { Refusal, Turn } from './turn.js';
+
+/** Follows what limits are asked, once for all calls that are asked for together: the costs are their sums. */
+export interface AskWatcher {
+  /** The limits are about to be asked. Never rejects. */
+  ask(entries: readonly CheckEntry[]): Promise<void>;
+  /** The limits have answered. */
+  asked(entries: readonly CheckEntry[]): void;
+}
+
+/** How a call waits. Times are milliseconds of the monotonic clock. */
+export interface WaitOptions {
+  /** The longest wait, from `since`. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal | undefined;
+  /**
+   * When the call came: earlier ones go first.
+   * @default now
+   */
+  readonly since?: number;
+  /** Head start, in milliseconds, over calls that arrived together. */
+  readonly aheadMs?: number;
+  /** Neither the call nor those behind it go on before. It waited before, so it may wait again, however many do. */
+  readonly notBefore?: number;
+  readonly watcher?: AskWatcher | undefined;
+}
+
+/** Numbers calls as they come. */
+let calls = 0;
+
+/** A call that waits for units of its limits: until it may use them, its time is over, or its signal aborts. */
+export class WaitingCall {
+  /** What the limits answered that let the call go on, or the reason why it waits no longer. */
+  readonly taken: Promise<Turn>;
+  /** Is called once, if the wait ends without units. */
+  onLeft: () => void = () => undefined;
+  /** The units that it asks of each limit. */
+  readonly costs: readonly number[];
+  /** The name of its first limit, for errors. */
+  readonly name: string;
+  /** In milliseconds of the monotonic clock. */
+  readonly deadline: number;
+  private readonly rank: number;
+  private readonly number = calls++;
+  private refusal: Refusal | undefined;
+  private settled = false;
+  private timeout: LongTimeout;
+  private readonly unsubscribe: (() => void) | undefined;
+  private resolve!: (turn: Turn) => void;
+  private rejectWith!: (reason: unknown) => void;
+
+  constructor(
+    /** What it asks of the limits that are in force now. */
+    readonly entries: () => readonly CheckEntry[],
+    private readonly options: WaitOptions,
+    /** Is called once, when the wait is over. */
+    private readonly onSettled: () => void,
+  ) {
+    const now = performance.now();
+    const { since = now, aheadMs = 0, timeoutMs, signal } = options;
+    const first = entries();
+    this.costs = first.map(({ cost }) => cost);
+    this.name = first[0]!.limit.name;
+    this.rank = since - aheadMs;
+    this.deadline = since + timeoutMs;
+    this.taken = new Promise((resolve, reject) => {
+      this.resolve = resolve;
+      this.rejectWith = reject;
+    });
+    const leftMs = timeoutMs - (now - since);
+    // A call without any time is ended by its first refusal, not by a timer.
+    this.timeout = new LongTimeout(leftMs > 0 ? leftMs : Infinity, this.expire);
+    if (signal?.aborted === true) this.abort();
+    else if (signal !== undefined) this.unsubscribe = onAbort(signal, this.abort);
+  }
+
+  get isSettled(): boolean {
+    return this.settled;
+  }
+
+  /** The units that it asks of its first limit. */
+  get cost(): number {
+    return this.costs[0]!;
+  }
+
+  /** The time that is left, in milliseconds. */
+  get leftMs(): number {
+    return Math.max(0, this.deadline - performance.now());
+  }
+
+  get notBefore(): number {
+    return this.options.notBefore ?? 0;
+  }
+
+  get watcher(): AskWatcher | undefined {
+    return this.options.watcher;
+  }
+
+  /** Whether it goes before another call. */
+  precedes({ rank, number }: WaitingCall): boolean {
+    return this.rank === rank ? this.number < number : this.rank < rank;
+  }
+
+  /** Whether it asks as much as another call of the same limits, or more, of each of them. */
+  asksAtLeast({ costs }: WaitingCall): boolean {
+    return this.costs.every((cost, index) => cost >= costs[index]!);
+  }
+
+  /** Stops the timeout: the units are taken, and usable in time. */
+  suspendTimeout(): void {
+    this.timeout.clear();
+  }
+
+  /** Starts the timeout again: the units were taken back. */
+  resumeTimeout(): void {
+    if (!this.settled && this.options.timeoutMs > 0) this.timeout = new LongTimeout(this.leftMs, this.expire);
+  }
+
+  /** Ends the wait with units that may be used now. */
+  release(turn: Turn): void {
+    if (!this.settled) this.settle(() => this.resolve(turn));
+  }
+
+  /** Whether units may be free at any time: somebody releases what he holds, or an upstream says that there are more. */
+  isPolled({ limit, decision }: Refusal): boolean {
+    const isLent = this.watcher !== undefined || limit.algorithm.holding !== undefined;
+    return isLent && decision.retryAfterMs < Infinity;
+  }
+
+  /** The shortest wait after its limits refused as many units or fewer, in milliseconds; `Infinity` for units that never fit. */
+  leastWaitMs(refusals: readonly Refusal[]): number {
+    let longest = 0;
+    for (const refusal of refusals) {
+      if (this.isPolled(refusal)) continue;
+      const { retryAfterMs, resetAfterMs } = refusal.decision;
+      const { algorithm, parameters } = refusal.limit;
+      // The units of a queue then wait for their turn in it.
+      const spacingMs = (algorithm.queue?.spacing(parameters) ?? 0) / 1000;
+      const turnMs = spacingMs > 0 ? resetAfterMs + (this.costs[refusal.index]! - 1) * spacingMs : 0;
+      longest = Math.max(longest, retryAfterMs, turnMs);
+    }
+    return longest;
+  }
+
+  /** Whether the time is over before units are there that are `waitMs` away. */
+  isTooLate(waitMs: number): boolean {
+    const { leftMs } = this;
+    return leftMs === 0 || waitMs === Infinity || waitMs > leftMs;
+  }
+
+  /** Goes on waiting after a refusal, unless the units, which are `waitMs` away or more, come too late. */
+  refuse(refusal: Refusal, waitMs: number): void {
+    if (this.settled) return;
+    this.refusal = refusal;
+    if (this.isTooLate(waitMs)) this.expire();
+  }
+
+  /** Goes on waiting for units that one of its limits let it take, and that are `ms` away now, unless that is too late. */
+  postpone(taken: Refusal, ms: number): void {
+    if (ms <= this.leftMs) return;
+    const decision = { ...taken.decision, allowed: false, retryAfterMs: Math.ceil(ms), delayMs: 0 };
+    this.refuse({ ...taken, decision }, ms);
+  }
+
+  /** Ends the wait without units. */
+  reject(reason: unknown): void {
+    if (this.settled) return;
+    this.settle(() => this.rejectWith(reason));
+    this.onLeft();
+  }
+
+  private readonly expire = (): void => {
+    const { refusal, options } = this;
+    const name = refusal?.limit.name ?? this.name;
+    const decision = refusal?.decision;
+    let message = messages.timedOut(name, options.timeoutMs);
+    if (decision?.source === 'list') message = listMessages.deniedKey(name);
+    else if (decision?.retryAfterMs === Infinity) {
+      message = messages.neverFits(name, this.costs[refusal!.index]!, decision.quota);
+    }
+    this.reject(new RateLimitTimeoutError(message, decision && toDecision(decision)));
+  };
+
+  private readonly abort = (): void => {
+    this.reject(this.options.signal?.reason);
+  };
+
+  private settle(settlePromise: () => void): void {
+    this.settled = true;
+    this.timeout.clear();
+    this.unsubscribe?.();
+    settlePromise();
+    this.onSettled();
+  }
+}

@@ -1,0 +1,142 @@
+import { leastGapMs } from './places-ahead.js';
+import type { RefusedCall } from './refused-call.js';
+import type { WaitingCall } from './waiting-call.js';
+
+/** The most calls that are asked for at once. */
+export const MAX_BATCH = 500;
+
+/** A call whose time is over before it can have its units. */
+export interface LateCall {
+  readonly call: WaitingCall;
+  /** Its number: they are counted as they come. */
+  readonly number: number;
+  /** The least wait until then, in milliseconds. */
+  readonly waitMs: number;
+}
+
+/** Calls without units, in the order of their turns. */
+export class WaitingLine implements Iterable<WaitingCall> {
+  /** With the number of each: they are counted as they come. */
+  private numbers = new Map<WaitingCall, number>();
+  private count = 0;
+  /** The call that came last. */
+  private last: WaitingCall | undefined;
+  private isSorted = true;
+  /** The units that all of them ask of the first limit. */
+  private units = 0;
+  /** No call has an earlier deadline. */
+  private earliestDeadline = Infinity;
+
+  get size(): number {
+    return this.numbers.size;
+  }
+
+  /** The number that the next call gets. */
+  get nextNumber(): number {
+    return this.count;
+  }
+
+  get first(): WaitingCall | undefined {
+    return this[Symbol.iterator]().next().value;
+  }
+
+  [Symbol.iterator](): MapIterator<WaitingCall> {
+    this.sort();
+    return this.numbers.keys();
+  }
+
+  add(call: WaitingCall): void {
+    if (this.last !== undefined && call.precedes(this.last)) this.isSorted = false;
+    this.last = call;
+    this.numbers.set(call, this.count++);
+    this.units += call.cost;
+    this.earliestDeadline = Math.min(this.earliestDeadline, call.deadline);
+  }
+
+  delete(call: WaitingCall): void {
+    if (!this.numbers.delete(call)) return;
+    this.units -= call.cost;
+    if (this.size === 0) this.last = undefined;
+  }
+
+  /** Sorts once for all calls that came out of order. */
+  private sort(): void {
+    if (this.isSorted) return;
+    const sorted = [...this.numbers].sort(([one], [other]) => (one.precedes(other) ? -1 : 1));
+    this.numbers = new Map(sorted);
+    this.last = sorted.at(-1)?.[0];
+    this.isSorted = true;
+  }
+
+  rejectAll(reason: Error): void {
+    for (const call of this) call.reject(reason);
+  }
+
+  /** Rejects those at the end, so that no more are left than `most`. Calls that waited before stay. */
+  rejectBehind(most: number, reason: (call: WaitingCall) => Error): void {
+    if (this.size <= most) return;
+    let kept = 0;
+    for (const call of this) {
+      if (kept < most || call.notBefore > 0) kept++;
+      else call.reject(reason(call));
+    }
+  }
+
+  /**
+   * The first calls, as many as these units of each limit are enough for, but at least one. `keepsOrder`: behind a call that is
+   * refused none goes first that asks for less.
+   */
+  batch(units: readonly number[], keepsOrder: boolean): WaitingCall[] {
+    const left = [...units];
+    const calls: WaitingCall[] = [];
+    for (const call of this) {
+      const last = calls.at(-1);
+      if (last !== undefined) {
+        if (left.length === 0 || calls.length === MAX_BATCH || call.notBefore > performance.now()) break;
+        if (left.some((most, index) => most < call.costs[index]!) || (keepsOrder && !call.asksAtLeast(last))) break;
+      }
+      for (const [index, most] of left.entries()) left[index] = most - call.costs[index]!;
+      calls.push(call);
+    }
+    return calls;
+  }
+
+  /** Whether some may time out before their turn, in a line of taken units that begins `fromMs` from now. */
+  mayTimeOut(fromMs: number): boolean {
+    const { first } = this;
+    if (first === undefined || this.earliestDeadline === Infinity) return false;
+    const longest = Math.max(0, fromMs) + leastGapMs(first.entries()[0]!.limit, this.units);
+    return this.earliestDeadline - performance.now() < longest;
+  }
+
+  /**
+   * Calls that time out by the refusal of one of them, which may have asked for units that are there soon. Looks at all of them only if
+   * there may be some. `isAhead`: each takes its units ahead of their time, behind those of the one before.
+   */
+  timedOutBy({ call: refused, refusals, isEarly, leastWaitMs: ownMs }: RefusedCall, isAhead: boolean): LateCall[] {
+    const now = performance.now();
+    const { limit } = refusals[0]!;
+    let longestMs = ownMs;
+    if (isAhead) longestMs += leastGapMs(limit, this.units);
+    // A longer one waits for its turn in the queue of a limit.
+    else if (refusals.some((each) => each.limit.algorithm.queue !== undefined)) longestMs = Infinity;
+    const { earliestDeadline } = this;
+    const inTime = earliestDeadline === Infinity || (earliestDeadline > now && earliestDeadline - now >= longestMs);
+    if (inTime && ownMs < Infinity) return [];
+    this.earliestDeadline = Infinity;
+    const late: LateCall[] = [];
+    // What the refused one asked for is in its own wait.
+    let before = -refused.cost;
+    for (const call of this) {
+      this.earliestDeadline = Math.min(this.earliestDeadline, call.deadline);
+      before += call.cost;
+      const lineMs = isAhead ? ownMs + leastGapMs(limit, before) : 0;
+      const waitMs = isEarly ? lineMs : Math.max(lineMs, call.leastWaitMs(refusals));
+      if (!call.isTooLate(waitMs)) continue;
+      late.push({ call, number: this.numbers.get(call)!, waitMs });
+      // It leaves, and those behind it move up.
+      before -= call.cost;
+    }
+    return late;
+  }
+}
