@@ -5,39 +5,39 @@ import type { LeaseEnd, State } from './algorithm.js';
 import type { Question } from './capabilities.js';
 import { InFlight } from './in-flight.js';
 
-/** Requests that have to end before a window says something. */
+/** The requests that must end before a window is meaningful. */
 const SAMPLES = 10;
-/** A window or a probe that lasts as many windows saw too little. */
+/** A window or probe that lasts this many windows has seen too little. */
 const STALE = 20;
-/** A baseline that was just measured is not doubted for so many windows; for twice as many each time that it was right. */
+/** The windows for which a new baseline is not doubted; twice as many each time that it was right. */
 const SETTLED = 5;
-/** A baseline was right if the next one is not larger by more. */
+/** A baseline was right if the next one is at most this many times as large. */
 const RIGHT = 1.3;
-/** Chance alone seldom makes a few requests so many times as fast as others. */
+/** By chance alone, a few requests are seldom this many times as fast as others. */
 const TOO_GOOD = 2;
-/** An event loop that is late by less is not late: timers are not exact. In microseconds. */
+/** A smaller delay of the event loop is none, since timers are inexact. In microseconds. */
 const PUNCTUAL = 5000;
-/** The share of requests that end by a timeout from which on the limit falls. */
+/** The limit decreases if at least this share of requests end by a timeout. */
 const TOO_MANY_DROPPED = 0.1;
-/** How much of its best throughput the limit still reckons with after a window. */
+/** How much of its best throughput the limit still counts on after a window. */
 const RATE_DECAY = 0.9;
-/** The weights of a window without load in the baseline, if it was slower, and if it was faster. */
+/** The weights in the baseline of a window without load: if it was slower, and if it was faster. */
 const SLOWER_WEIGHT = 0.1;
 const FASTER_WEIGHT = 0.5;
-/** What the clock of a process cannot tell apart, in microseconds: what takes less is taken for as long. */
+/** The resolution of a process's clock in microseconds: shorter times count as this long. */
 const CLOCK_TICK = 1000;
 const EPSILON = 1e-9;
 
-/** A limit of requests in flight that follows their latency, as `AdaptiveOptions` says. It is changed in place. */
+/** A limit on requests in flight that follows their latency, as documented in `AdaptiveOptions`. It is changed in place. */
 export class AdaptiveLimit implements State {
   migrated = false;
   readonly flights = new InFlight();
-  /** The units that are let in; whole ones of it. */
+  /** The units that are let in, with a fraction. */
   limit: number;
   /** The latency without load, once it is known. */
   baseline: number | undefined;
   private measuredAt: number;
-  /** Units a microsecond: in the last window, and the most of late. */
+  /** Units per microsecond: in the last window, and the recent maximum. */
   private rate = 0;
   private bestRate = 0;
   private window: AdaptiveWindow;
@@ -45,19 +45,19 @@ export class AdaptiveLimit implements State {
   /** The latency before the probe. */
   private latencyBefore = 0;
   private probesAll = false;
-  /** For how many windows the baseline is not doubted. */
+  /** The windows for which the baseline is not doubted. */
   private settled = SETTLED;
-  /** The last probe measured far less than the one before: the next one is made soon. */
+  /** The last probe measured far less than the one before, so the next one comes soon. */
   private isUnsure = false;
   /** Nothing has shown yet that the limit is large enough. */
   private isStarting = true;
-  /** Who asks, and how late the event loop is for him. */
+  /** The current request, and the delay of the event loop for it. */
   private question: Question | undefined;
 
   constructor(
     { initial }: AdaptiveParameters,
     public now: number,
-    /** That of the next request. */
+    /** The ticket of the next request. */
     public ticket: number,
   ) {
     this.limit = initial;
@@ -65,14 +65,14 @@ export class AdaptiveLimit implements State {
     this.window = new AdaptiveWindow(now);
   }
 
-  /** Brings it up to now. */
+  /** Brings the state up to now. */
   advance({ ttl }: AdaptiveParameters, now: number): void {
     if (now < this.now) this.startAnew(now);
     this.now = now;
     this.flights.dropBefore(now - ttl);
   }
 
-  /** Notes who asks. */
+  /** Notes the current request. */
   asked(parameters: AdaptiveParameters, question: Question): void {
     this.question = question;
     if (question.peek) return;
@@ -87,12 +87,12 @@ export class AdaptiveLimit implements State {
     probe?.settle(this.flights.units);
   }
 
-  /** The units that are taken: those in flight, and by Little's law (N = X * L) those that wait for a late event loop. */
+  /** The units taken: those in flight and, by Little's law (N = X * L), those that wait for a delayed event loop. */
   get occupied(): number {
     return this.flights.units + this.rate * Math.max(0, this.delay - PUNCTUAL);
   }
 
-  /** The units that requests of the asker's priority may take. */
+  /** The units that requests of the current priority may take. */
   room({ shares, min, quota }: AdaptiveParameters): number {
     const priority = this.question?.priority ?? 'default';
     const { probe } = this;
@@ -107,7 +107,7 @@ export class AdaptiveLimit implements State {
     this.flights.add(this.ticket++, { units, since: this.now, delay: this.delay });
   }
 
-  /** A request ended. */
+  /** Ends a request. */
   leave(parameters: AdaptiveParameters, ticket: number, end: LeaseEnd): void {
     const flight = this.flights.remove(ticket);
     if (flight === undefined) return;
@@ -118,7 +118,7 @@ export class AdaptiveLimit implements State {
     const latency = Math.max(measurable, CLOCK_TICK);
     if (end === 'dropped') window.dropped++;
     else if (end === 'completed') window.completed += flight.units;
-    // A client that left says only that it would have taken longer: that is something once it is too long.
+    // If a client left, the request would have taken longer: that counts if it already took too long.
     const counts = end === 'completed' || (end === 'aborted' && latency > tolerance * (this.baseline ?? 0));
     const says = counts && measurable >= 0;
     if (says) window.add(latency);
@@ -134,7 +134,7 @@ export class AdaptiveLimit implements State {
     return this.question?.load.eventLoopDelay ?? 0;
   }
 
-  /** Draws conclusions from a window. */
+  /** Evaluates a window. */
   private look(parameters: AdaptiveParameters): void {
     const { window, now } = this;
     const { min, quota, smoothing } = parameters;
@@ -151,7 +151,7 @@ export class AdaptiveLimit implements State {
     else if (dropped <= TOO_MANY_DROPPED) this.follow(parameters, latency, this.baseline);
   }
 
-  /** Moves the limit by the latency of a window in which it was used. */
+  /** Adjusts the limit by the latency of a window in which it was used. */
   private follow(parameters: AdaptiveParameters, latency: number, baseline: number): void {
     const { tolerance, smoothing, min, quota } = parameters;
     const { limit, window, now } = this;
@@ -173,13 +173,13 @@ export class AdaptiveLimit implements State {
     if (isDoubted || age > parameters.probeEvery) this.beginProbe(parameters, latency);
   }
 
-  /** What the best throughput of late needs without a queue, and twice the square root of it for what comes at once. */
+  /** What the best recent throughput needs without a queue, plus twice its square root for bursts. */
   private needed(baseline: number): number {
     const product = this.bestRate * baseline;
     return product + 2 * Math.sqrt(product);
   }
 
-  /** A window in which the limit was not used shows latency without load. */
+  /** Learns the latency without load from a window in which the limit was not used. */
   private believe(latency: number): void {
     const baseline = this.baseline ?? latency;
     const weight = latency > baseline ? SLOWER_WEIGHT : FASTER_WEIGHT;
@@ -193,7 +193,7 @@ export class AdaptiveLimit implements State {
     const level = Math.max(min, Math.floor(used / 2));
     this.measuredAt = this.now;
     if (level >= used) {
-      // It cannot be less: what is measured at the least is all that can be known.
+      // It cannot be less: the minimum is all that can be known.
       this.baseline = latency;
       return;
     }
@@ -220,14 +220,14 @@ export class AdaptiveLimit implements State {
     this.limit = bounded(this.limit, min, quota);
   }
 
-  /** Those that the probe did not hold for are too many. */
+  /** The requests that the probe does not hold back are too many. */
   private giveUpProbe(): void {
     this.probe = undefined;
     this.probesAll = true;
     this.measuredAt = this.now;
   }
 
-  /** The clock was set back: what was measured by it says nothing. */
+  /** Starts anew after the clock was set back: earlier measurements are useless. */
   private startAnew(now: number): void {
     this.flights.restart(now);
     this.window = new AdaptiveWindow(now);

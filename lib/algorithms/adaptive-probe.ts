@@ -1,48 +1,50 @@
 import { midmean } from './adaptive-window.js';
 
-/** Requests that say what latency is at a level: the first that are let in at it, so that it is not the short ones that end first. */
+/**
+ * The requests that show the latency at a level: the first that are let in at it, so that short ones are not over-represented.
+ */
 const COHORT = 24;
-/** So many of them have to end; the others take longer, and the longest quarter is left out anyway. */
+/** How many of them must end; the others take longer, and the longest quarter is ignored anyway. */
 const ENOUGH = 21;
-/** So many latencies are kept of requests that were let in before. */
+/** The latencies to keep of requests that were let in before. */
 const MOST_BEFORE = 256;
-/** Latency that falls below this part of that of twice the level falls with the queue. */
+/** If latency falls below this part of that at twice the level, it falls with the queue. */
 const FALLS = 0.75;
 
 /**
- * Measures the latency without load: halves how many are let in, and halves it again as long as latency falls with it. What then stays
- * is no queue. Requests that were let in before the level was reached say nothing. Times are microseconds.
+ * Measures the latency without load. It halves the level, and halves it again as long as latency falls. The latency that remains
+ * is not due to a queue. Requests that were let in before the level was reached do not count. Times are microseconds.
  */
 export class AdaptiveProbe {
   private readonly cohort = new Set<number>();
   private samples: number[] = [];
-  /** The latencies of those that were let in before. */
+  /** The latencies of requests that were let in before. */
   private readonly before: number[] = [];
   private isReached = false;
 
   constructor(
-    /** How many are let in meanwhile. */
+    /** The units to let in meanwhile. */
     public level: number,
     private readonly min: number,
     /** The latency before, at twice the level. */
     private latency: number,
     /** When it began. */
     readonly start: number,
-    /** Whether it holds for `'critical'` requests, too. */
+    /** Whether it also holds back `'critical'` requests. */
     readonly holdsForAll: boolean,
   ) {}
 
-  /** So many are in flight now. */
+  /** Notes how many units are in flight. */
   settle(inFlight: number): void {
     if (inFlight <= this.level) this.isReached = true;
   }
 
-  /** A request was let in. */
+  /** Notes a request that was let in. */
   entered(ticket: number): void {
     if (this.isReached && this.cohort.size + this.samples.length < COHORT) this.cohort.add(ticket);
   }
 
-  /** A request ended; its latency if it says anything. Gives the latency without load once it is known. */
+  /** Notes a request that ended, with its latency if that is meaningful. Returns the latency without load once it is known. */
   ended(ticket: number, latency: number | undefined): number | undefined {
     const belongs = this.cohort.delete(ticket);
     if (latency === undefined) return undefined;
@@ -54,7 +56,7 @@ export class AdaptiveProbe {
     const missing = COHORT - this.samples.length;
     if (missing > COHORT - ENOUGH) return undefined;
     const measured = midmean([...this.samples, ...Array.from({ length: missing }, () => Infinity)]);
-    // A queue that was still growing when the probe began is known by those that left it since.
+    // If a queue was still growing when the probe began, the requests that have left it since show that.
     const before = this.before.length < COHORT ? this.latency : Math.max(this.latency, midmean(this.before));
     if (measured > FALLS * before || this.level <= this.min) return measured;
     this.latency = measured;

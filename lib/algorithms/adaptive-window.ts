@@ -1,20 +1,20 @@
-/** The most latencies that are kept of one window; later ones replace the oldest. */
+/** The most latencies to keep for one window; later ones replace the oldest. */
 const MOST_SAMPLES = 512;
 
-/** What is seen between two looks at an adaptive limit. Times are microseconds. */
+/** What is observed between two adjustments of an adaptive limit. Times are microseconds. */
 export class AdaptiveWindow {
-  /** How long requests took that ended. */
+  /** The latencies of requests that ended. */
   readonly samples: number[] = [];
   /** Units that ended well. */
   completed = 0;
   /** Requests that ended well, and those that ended by a timeout. */
   ended = 0;
   dropped = 0;
-  /** The most units that were in flight, with the one that asked. */
+  /** The most units in flight, including those of the current request. */
   peak = 0;
-  /** Whether somebody was refused for his priority. */
+  /** Whether a request was refused because of its priority. */
   refused = false;
-  /** The latest that the event loop was, and the most of the processors that was used. */
+  /** The longest delay of the event loop, and the highest use of the processors. */
   delay = 0;
   cpu = 0;
 
@@ -25,15 +25,15 @@ export class AdaptiveWindow {
     this.ended++;
   }
 
-  /** How many requests say something. */
+  /** The number of meaningful requests. */
   get size(): number {
     return this.ended + this.dropped;
   }
 }
 
 /**
- * The mean of the middle half: a few health checks and a few streams do not move it. It is smooth where times are whole
- * milliseconds, which a median is not.
+ * The mean of the middle half: a few health checks and a few streams do not move it. Unlike a median, it is smooth if times are
+ * whole milliseconds.
  */
 export function midmean(samples: readonly number[]): number {
   const sorted = samples.toSorted((one, other) => one - other);

@@ -4,9 +4,9 @@ import { inProportion, MAX_OWED, sameScale, type Scale, unitsWithin } from './sc
 
 /**
  * The core of GCRA, the token bucket and the shaping leaky bucket: a theoretical arrival time (TAT) that each unit moves forward
- * by T = interval / rate, and that may run ahead of now by at most quota x T. It is kept exactly, as the weight that is still
- * owed at a tick: TAT = time + debt / speed. What is owed is owed under any quota: a smaller one makes nobody owe less, so a
- * counter that two definitions share allows no more than the larger one would alone.
+ * by T = interval / rate, and that may be ahead of now by at most quota x T. It is stored exactly, as the weight owed at a tick:
+ * TAT = time + debt / speed. A debt is the same under any quota: a smaller quota never reduces it, so a counter that two
+ * definitions share allows no more than the larger one would alone.
  */
 export interface ArrivalParameters extends Parameters {
   readonly scale: Scale;
@@ -16,15 +16,18 @@ export interface ArrivalParameters extends Parameters {
 
 export interface ArrivalState extends State {
   scale: Scale;
-  /** What is owed at `time`, as a weight; more than the capacity if units were reserved, charged as a penalty, or allowed by a larger quota. */
+  /**
+   * The weight owed at `time`; it exceeds the capacity if units were reserved, charged as a penalty, or allowed by a larger
+   * quota.
+   */
   debt: number;
-  /** A tick: now, or later while the clock catches up; where all flows at once, that of the last time. */
+  /** A tick: now, or later while the clock catches up; if everything drains at once, when that last happened. */
   time: number;
 }
 
 /**
- * Gives units back. What was reserved behind them stays, and what may have flowed off of them since they could be used has:
- * all that flows from then until no more is owed than the quota.
+ * Gives units back. What was reserved behind them stays. What may have drained of them since they could be used has drained: all
+ * that drains from then until no more is owed than the quota.
  */
 export function giveArrival(
   parameters: ArrivalParameters,
@@ -43,7 +46,7 @@ export function arrivalWithQuota(parameters: ArrivalParameters, quota: number): 
   return { ...parameters, quota, capacity: quota * parameters.scale.unit };
 }
 
-/** The tick at which no more is owed than the quota. */
+/** The tick at which no more than the quota is owed. */
 export function arrivalDebtClearedAt({ capacity }: ArrivalParameters, state: ArrivalState): number {
   return flowed(state, state.debt - capacity);
 }
@@ -60,12 +63,12 @@ export function takeArrival({ scale }: ArrivalParameters, state: ArrivalState, c
   state.debt += cost * scale.unit;
 }
 
-/** Has as large a part of a quota owed as was owed of another. */
+/** Scales a debt from one quota to another. */
 export function scaleArrival(_: ArrivalParameters, state: ArrivalState, to: number, from: number): void {
   state.debt = Math.min(inProportion(state.debt, to, from), MAX_OWED);
 }
 
-/** Opens a state, which is written over `state`. */
+/** Opens a state by writing it over `state`. */
 export function openArrival(
   { scale }: ArrivalParameters,
   stored: ArrivalState | undefined,
@@ -86,7 +89,7 @@ export function openArrival(
       let elapsed = tick - time;
       if (scale.step > 1) elapsed -= elapsed % scale.step;
       debt = Math.max(0, debt - elapsed * scale.speed);
-      // Where all flows at once, the next interval begins with the request that finds nothing owed.
+      // If everything drains at once, the next interval begins with the request that finds no debt.
       time = debt === 0 ? tick : time + elapsed;
     } else if (time - tick >= scale.interval) {
       time = tick;
@@ -100,12 +103,12 @@ export function openArrival(
   state.time = time;
 }
 
-/** What is left of a debt by now, and from when on it flows off as another scale says. */
+/** The rest of a debt by now, and the time from which it drains by another scale. */
 function rescaled({ scale: old, debt, time }: ArrivalState, scale: Scale, now: number): { debt: number; time: number } {
   const elapsed = Math.max(0, Math.floor(now / old.tick) - time);
   const part = old.step > 1 ? elapsed % old.step : 0;
   const left = Math.max(0, debt - (elapsed - part) * old.speed);
-  // Of an interval that is not over nothing has flowed, but it has begun: unless the new ones are shorter, it goes on.
+  // An interval that is not over has drained nothing, but it has begun: it goes on, unless the new intervals are shorter.
   const goesOn = old.step > 1 && scale.step > 1;
   const from = goesOn ? (time + elapsed - part) * old.tick : Math.max(now, (time + elapsed) * old.tick);
   const begun = Math.ceil(from / scale.tick);
@@ -116,7 +119,7 @@ function rescaled({ scale: old, debt, time }: ArrivalState, scale: Scale, now: n
   };
 }
 
-/** The tick at which a weight has flowed off. */
+/** The tick at which a weight has drained. */
 function flowed({ scale, time }: ArrivalState, weight: number): number {
   return time + wholeSteps(Math.max(0, Math.ceil(weight / scale.speed)), scale.step);
 }
@@ -125,15 +128,15 @@ function wholeSteps(ticks: number, step: number): number {
   return step > 1 ? Math.ceil(ticks / step) * step : ticks;
 }
 
-/** Microseconds until `weight` has flowed off. */
+/** Microseconds until `weight` has drained. */
 export function untilFlowed(state: ArrivalState, weight: number): number {
   return flowed(state, weight) * state.scale.tick - state.now;
 }
 
-/** The quota, or, where that is less and flows evenly, what flows in an interval. */
+/** The quota or, if less, the units that drain evenly in an interval. */
 export function sharingOfArrival({ scale, capacity, quota }: ArrivalParameters): SharingTerms | undefined {
   const { unit, speed, tick, step, interval } = scale;
-  // What comes all at once is gone before others ask.
+  // Units that come back all at once are gone before others ask.
   if (step > 1) return undefined;
   const rate = (interval * speed) / unit;
   if (quota < rate) return { units: rate, span: interval * tick };
@@ -152,7 +155,7 @@ export function arrivalResetAfter(state: ArrivalState): number {
   return state.debt > 0 ? untilFlowed(state, state.debt) : 0;
 }
 
-/** Units that may be used up to `ttl` later than they were charged are fewer by what flows meanwhile. */
+/** If units may be used up to `ttl` after they were charged, there are fewer of them, by what drains in that time. */
 export const prefetchOfArrival = {
   parameters: (parameters: ArrivalParameters, ttl: number): ArrivalParameters | undefined => {
     const quota = parameters.quota - unitsWithin(parameters.scale, ttl);
@@ -161,7 +164,7 @@ export const prefetchOfArrival = {
   endsWithWindow: false,
 };
 
-/** What gcra and the token bucket do alike, whatever their state holds besides the debt. */
+/** The common part of gcra and the token bucket, whatever their state holds besides the debt. */
 export const counting = {
   fits: arrivalFits,
   take: takeArrival,
@@ -175,7 +178,7 @@ export const counting = {
   prefetch: prefetchOfArrival,
 };
 
-/** How units of both are reserved. */
+/** How both reserve units. */
 export const borrowing = {
   debtClearedAt: arrivalDebtClearedAt,
   canBorrow: arrivalCanBorrow,

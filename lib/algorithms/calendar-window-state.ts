@@ -2,11 +2,11 @@ import type { Parameters } from './algorithm.js';
 import type { CalendarWindows } from './calendar.js';
 import type { WindowState } from './window-count.js';
 
-/** What was read of which windows are counted. */
+/** Which windows are counted. */
 export interface CalendarWindowParameters extends Parameters {
   readonly calendar: CalendarWindows;
   readonly retain: number;
-  /** Nothing says where windows begin: the one that runs is kept to, and only where none does, the calendar's own begins. */
+  /** Whether it is unknown where windows begin: then the current one is kept, and a new one follows the calendar. */
   readonly follows: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface FinishedWindow {
   readonly end: number;
 }
 
-/** The window that runs, and those that are kept. */
+/** The current window, and those that are kept. */
 export interface CalendarWindowState extends WindowState {
   /** Windows that ended before this one, the oldest first. */
   finished: readonly FinishedWindow[];

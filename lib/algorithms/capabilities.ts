@@ -1,10 +1,10 @@
-// What only some algorithms can do, of their parameters `P` and their state `S`. Code asks whether it is there, and never for a name.
+// What only some algorithms can do, with parameters `P` and state `S`. Code checks for the capability, never for a name.
 
-/** Where reserved units stand. */
+/** The positions of reserved units. */
 interface Tickets<P> {
   /**
-   * Where a ticket stands under other parameters, as `open` translates what is owed `now`. Of units that were to be there all at
-   * once, a `share` is there no later. The ticket is in ticks of `after`, the time in microseconds.
+   * The position of a ticket under other parameters, as `open` converts what is owed `now`. A `share` of units that were to come
+   * all at once is available no later. The ticket is in ticks of `after`, the time in microseconds.
    */
   ticketUnder(
     before: P,
@@ -21,15 +21,15 @@ interface Tickets<P> {
 export interface ReservationCapability<P, S> extends Tickets<P> {
   /** The tick at which nothing is owed to the future any more: the ticket of the units that were taken last. */
   debtClearedAt(parameters: P, state: S): number;
-  /** Whether `cost` units more can be owed. */
+  /** Whether `cost` more units can be owed. */
   canBorrow(parameters: P, state: S, cost: number): boolean;
-  /** Microseconds between two moments at which owed units are paid back: less than `spacing` unless several are at once. */
+  /** Microseconds between two times at which debt is paid back: less than `spacing`, unless several units come at once. */
   step(parameters: P): number;
 }
 
-/** Requests that fit may have to be held: they leave one after another. */
+/** Requests that fit may have to wait: they leave one after another. */
 export interface QueueCapability<P, S> extends Tickets<P> {
-  /** How long a request of `cost` units, which fit, has to be held. */
+  /** How long a request of `cost` units that fit has to wait. */
   delay(parameters: P, state: S, cost: number): number;
   /** The ticket that such a request would get: the tick at which its last unit leaves. */
   ticket(parameters: P, state: S, cost: number): number;
@@ -39,96 +39,102 @@ export interface QueueCapability<P, S> extends Tickets<P> {
 
 /** Units are held until they are released. */
 export interface HoldingCapability<P, S> {
-  /** The ticket that a request of `cost` units, which fit, would get: the identifier of its lease. */
+  /** The ticket that a request of `cost` units that fit would get: the identifier of its lease. */
   ticket(parameters: P, state: S, cost: number): number;
-  /** Holds anew what a request of `units` holds since it got its `ticket`. Says whether it still held it. */
+  /** Renews the lease of `units` with this `ticket`. Returns whether it was still held. */
   renew(parameters: P, state: S, units: number, ticket: number): boolean;
 }
 
-/** What is held of a counter. */
+/** The held units of a counter. */
 export interface HeldUnits {
-  /** Nothing is known that was held and not settled. */
+  /** Whether there are no known holds that have not been settled. */
   readonly isEmpty: boolean;
-  /** The units, not given back yet, that were charged in a window and come back before it ends, by limits of the same `HoldTerms.windows`. */
+  /**
+   * The units, not given back yet, that were charged in a window and come back before it ends, by limits with the same `windows`.
+   */
   unitsWithin(window: { readonly start: number; readonly end: number }, windows: number): number;
-  /** Whether there are such units. It looks at so many holds only, and says so where they are not among these. */
+  /** Whether there are any such units. It examines a limited number of holds, and returns true if they are not among these. */
   isWithin(window: { readonly start: number; readonly end: number }, windows: number): boolean;
 }
 
-/** Units can be reserved at an estimate: they count at once, and what was really used is settled later, where they were charged. */
+/**
+ * Units can be reserved at an estimate: they count at once, and what was really used is settled later, where they were charged.
+ */
 export interface HoldsCapability<P, S> {
-  /** Whether units that were charged at a time still count at another one, now or later. */
+  /** Whether units charged at one time still count at another, now or later. */
   counts(parameters: P, state: S, chargedAt: number, time: number): boolean;
-  /** The most that can be counted, beyond the quota, too; 2^53 - 1 unless given. */
+  /** The most that can be counted, beyond the quota, too; by default 2^53 - 1. */
   most?(parameters: P): number;
-  /** Changes the count of the finished window of a time, if it is still kept. */
+  /** Changes the count of the finished window at a time, if it is still kept. */
   correct?(parameters: P, state: S, chargedAt: number, difference: number): void;
-  /** Takes units that were used beyond those held, where that differs from what a check takes. */
+  /** Takes units used beyond those held, if that differs from what a check takes. */
   take?(parameters: P, state: S, units: number): void;
   /** A stored state with the units that came back before its window ended, if that is over. */
   ended?(parameters: P, stored: S, now: number, holds: HeldUnits): S;
-  /** How long a state has to be kept because of what is held, where that is longer than else. */
+  /** How long a state must be kept because of holds, if that is longer. */
   keepFor?(parameters: P, state: S, holds: HeldUnits): number;
 }
 
 /** Units can be shared among tenants. */
 export interface SharingCapability<P> {
-  /** A time that is long enough to tell who takes how much, and the units that come back in it; nothing if it cannot be told. */
+  /** A time long enough to compare how much tenants take, and the units that come back in it; `undefined` if there is none. */
   terms(parameters: P): SharingTerms | undefined;
 }
 
-/** Units that come back in a time. */
+/** The units that come back in a span of time. */
 export interface SharingTerms {
   readonly units: number;
   /** Microseconds. */
   readonly span: number;
 }
 
-/** Units can be charged for requests to come. */
+/** Units can be charged for future requests. */
 export interface PrefetchCapability<P> {
   /**
-   * Parameters under which units may be used up to `ttl` microseconds after they were charged, with no more used in any
-   * stretch of time than the given parameters allow; nothing if there are none.
+   * Parameters under which units may be used up to `ttl` microseconds after they were charged, while no period has more use than
+   * the given parameters allow; `undefined` if there are none.
    */
   parameters(parameters: P, ttl: number): P | undefined;
-  /** Units have to be used before the window ends in which they were charged. */
+  /** Units must be used before the window ends in which they were charged. */
   readonly endsWithWindow: boolean;
 }
 
-/** How much fits at once differs from window to window, by more than the quota. Then `fits` and `retryAfter` are asked of any cost. */
+/**
+ * How much fits at once differs between windows by more than the quota. `fits` and `retryAfter` are then called with any cost.
+ */
 export interface VaryingCapability<P, S> {
-  /** The most units that fit at once in the window that runs. */
+  /** The most units that fit at once in the current window. */
   quota(parameters: P, state: S): number;
-  /** The credits that are left; nothing of limits that take none. */
+  /** The credits left; `undefined` for limits without credits. */
   credits(parameters: P, state: S): number | undefined;
-  /** The same as it is stored: by the rate under which was charged last. */
+  /** The credits in the form in which they are stored: by the rate under which the counter was last charged. */
   balance(state: S): number;
-  /** Is told how many credits are left, once its state is open. */
+  /** Takes the credits left, once the state is open. */
   bring(parameters: P, state: S, balance: number): void;
-  /** Adds credits; less than none takes back what is left of so many. */
+  /** Adds credits. A negative number takes back that many, or what is left. */
   credit(parameters: P, state: S, units: number): void;
 }
 
-/** How busy the process is. */
+/** The load of the process. */
 export interface ProcessLoad {
-  /** How late the event loop is now, in microseconds. */
+  /** The current delay of the event loop, in microseconds. */
   readonly eventLoopDelay: number;
   /** The share of the processors that the process uses: 0 to 1. */
   readonly cpu: number;
 }
 
-/** Who asks a limit that adapts. */
+/** Who asks an adaptive limit. */
 export interface Question {
   readonly cost: number;
   readonly priority: 'critical' | 'default' | 'sheddable';
   readonly load: ProcessLoad;
-  /** Only looks. */
+  /** Whether it only looks. */
   readonly peek: boolean;
 }
 
 /**
- * How what was held ended: well; by a timeout or an overload farther on; by a client that left; or in a way that says nothing of how
- * busy anything is.
+ * How the work that held units ended: well; by a timeout or an overload downstream; because its client left; or in a way that
+ * shows nothing about load.
  */
 export type LeaseEnd = 'completed' | 'dropped' | 'aborted' | 'ignored';
 
@@ -136,11 +142,11 @@ export type LeaseEnd = 'completed' | 'dropped' | 'aborted' | 'ignored';
 export interface AdaptingCapability<P, S> {
   /** The most units that fit now. */
   quota(parameters: P, state: S): number;
-  /** The units in flight, as a decision tells them. */
+  /** The units in flight, as decisions report them. */
   inFlight(parameters: P, state: S): number;
-  /** Is told who asks, before it is asked what fits. */
+  /** Called with the request before anything is asked about what fits. */
   asked(parameters: P, state: S, question: Question): void;
-  /** Releases what holds a ticket, and learns from it. */
+  /** Releases the units of a ticket, and learns from how they were used. */
   ended(parameters: P, state: S, ticket: number, end: LeaseEnd): void;
   /** The HTTP status of a refusal. */
   status(parameters: P): number;

@@ -15,41 +15,41 @@ import {
   withRecord,
 } from './tenant-record.js';
 
-/** Who asks a limit whose units are shared. */
+/** A tenant of a limit whose units are shared. */
 export interface Tenant {
-  /** Tells it from all others; of bounded length, and of characters that need no escape. */
+  /** Identifies it; of bounded length, and of characters that need no escaping. */
   readonly id: string;
   /** A whole number >= 1. */
   readonly weight: number;
 }
 
-/** What a limit shares, besides its algorithm's parameters. */
+/** The parameters of a shared limit besides its algorithm's. */
 export interface ShareParameters extends Parameters, PartTerms {
   /** The length of a slice of a span, in microseconds. */
   readonly shareLength: number;
-  /** Nobody where no tenant asks: then only the total counts. */
+  /** `undefined` if no tenant asks: then only the total counts. */
   readonly tenant?: Tenant;
 }
 
-/** What a state of a shared limit holds besides what its algorithm does. */
+/** The state of a shared limit besides its algorithm's. */
 interface SharedState extends State {
-  /** Nothing of the total is stored: it equals a fresh one. */
+  /** Whether nothing of the total is stored, so that it equals a fresh one. */
   isFresh?: boolean;
   shares?: { readonly sums: ShareSums; readonly leaders: readonly Leader[]; readonly tenants: Tenants } | undefined;
-  /** Those of the tenant that asks; what stands in `sums` are all others. */
+  /** The current tenant; `sums` contains all others. */
   asking?: Asking | undefined;
 }
 
 interface Asking {
   readonly sums: ShareSums;
   readonly leaders: readonly Leader[];
-  /** Others of whom more is expected in the sums than their parts. */
+  /** Others that are expected to use more than their parts by the sums. */
   readonly beyond: readonly BeyondPart[];
   readonly tenants: Tenants;
   readonly newest: number;
   readonly used: number[];
   readonly asked: number[];
-  /** Whether it asked for anything, besides having been looked at. */
+  /** Whether the tenant asked for anything, beyond a look. */
   changed: boolean;
 }
 
@@ -57,15 +57,15 @@ interface Asking {
 interface BeyondPart {
   readonly weight: number;
   readonly expected: number;
-  /** What it used in each slice, the newest first. */
+  /** The units it used in each slice, the newest first. */
   readonly used: readonly number[];
-  /** How many slices ago it asked last. */
+  /** The slices since it last asked. */
   readonly since: number;
 }
 
-/** How a tenant stands in a slice, if nobody asks until then. */
+/** The standing of a tenant in a slice, if nobody asks until then. */
 interface Standing {
-  /** The units that it may use in a span, whatever others do. */
+  /** The units it may use in a span, whatever others do. */
   readonly part: number;
   /** The units that it used. */
   readonly used: number;
@@ -73,7 +73,7 @@ interface Standing {
   readonly kept: number;
 }
 
-/** Bytes that one takes in process, roughly. */
+/** The bytes of a tenant in process, by estimate. */
 const BYTES_OF_TENANT = 500;
 
 const sharing = new WeakMap<Algorithm, Algorithm>();
@@ -171,7 +171,7 @@ function share(total: Algorithm<never, ShareParameters>): Algorithm {
   return { ...total, ...shared, ...without } as unknown as Algorithm;
 }
 
-/** Units that have to be free for a request to fit. */
+/** Units that must be free for a request to fit. */
 function needed({ part, used, kept }: Standing, cost: number): number {
   // A tenant that has used nothing may ask for more than its part at once.
   return used === 0 || used + cost <= part ? cost : cost + kept;
@@ -181,7 +181,7 @@ function openShares(stored: SharedState['shares'], parameters: ShareParameters, 
   const { shareLength: length, tenant } = parameters;
   const { id, weight } = tenant!;
   const current = Math.floor(now / length);
-  // Unless the clock was set back, or the span is another one. What was used in total is not forgotten.
+  // Unless the clock was set back, or the span has changed. The total use is not forgotten.
   const isKnown = stored?.sums.length === length && stored.sums.newest - current <= SHARE_SLICES;
   const sums = isKnown ? stored.sums : emptySums(length, current);
   const tenants: Tenants = isKnown ? stored.tenants : new Map();
@@ -225,7 +225,7 @@ function beyondPart(record: TenantRecord | undefined, newest: number): BeyondPar
   return [{ weight, expected, used: later(record.used, since), since }];
 }
 
-/** How a tenant stands so many slices later. */
+/** The standing of a tenant `by` slices later. */
 function standing(parameters: ShareParameters, { sums, used, beyond }: Asking, by: number): Standing {
   const { quota, shareUnits, tenant } = parameters;
   const ages = Math.max(0, SHARE_SLICES + 1 - by);
@@ -233,7 +233,7 @@ function standing(parameters: ShareParameters, { sums, used, beyond }: Asking, b
   const { weight } = tenant!;
   const weights = weight + sum(sums.weights, 0, active);
   const part = partOf(parameters, weight, weights);
-  // Never so much that a tenant alone could not ask for its part of what can be there at once.
+  // Never so much that a tenant alone could not ask for its part of what is available at once.
   const most = quota - Math.min(quota, shareUnits === quota ? part : inProportion(quota, weight, weights));
   let claimed = sum(sums.expected, 0, active) - sum(sums.used, 0, ages);
   for (const other of beyond) {
@@ -252,7 +252,7 @@ function ask({ shareUnits }: ShareParameters, { asking }: SharedState, cost: num
   asking.changed = true;
 }
 
-/** The newest units first, but none of those that count no longer. */
+/** The newest units first, but none that no longer count. */
 function giveBack(asking: Asking, units: number, chargedAt: number | undefined): void {
   const { used, asked, sums, newest } = asking;
   if (chargedAt !== undefined && newest - Math.floor(chargedAt / sums.length) > SHARE_SLICES) return;

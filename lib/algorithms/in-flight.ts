@@ -2,11 +2,11 @@
 export interface Flight {
   readonly units: number;
   readonly since: number;
-  /** How late the event loop was when it came. */
+  /** The delay of the event loop when it came. */
   readonly delay: number;
 }
 
-/** The requests that are in flight, the oldest first. */
+/** The requests in flight, the oldest first. */
 export class InFlight {
   private readonly flights = new Map<number, Flight>();
   /** Their units. */
@@ -34,7 +34,7 @@ export class InFlight {
     return flight;
   }
 
-  /** Forgets those that began before a time. */
+  /** Forgets requests that began before a time. */
   dropBefore(time: number): void {
     for (const [ticket, { since }] of this.flights) {
       if (since >= time) return;
@@ -42,7 +42,7 @@ export class InFlight {
     }
   }
 
-  /** The clock was set back: they count from now on, and how long they take is not known. */
+  /** Restarts all requests after the clock was set back: they count from now on, and their latency is unknown. */
   restart(now: number): void {
     for (const [ticket, flight] of this.flights) this.flights.set(ticket, { ...flight, since: now, delay: NaN });
     if (this.last !== undefined) this.last = now;

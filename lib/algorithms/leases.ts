@@ -1,4 +1,4 @@
-/** Units that are held until they are released or their time is over. */
+/** Units held until they are released or expire. */
 export interface Lease {
   readonly id: number;
   readonly units: number;
@@ -6,34 +6,34 @@ export interface Lease {
   readonly end: number;
 }
 
-/** A lease in its place: of those that end at the same time, the one that was added first comes first. */
+/** A lease with its rank: of those that end at the same time, the one that was added first comes first. */
 interface PlacedLease extends Lease {
   readonly order: number;
 }
 
-/** Leases that follow each other, at least one. */
+/** Consecutive leases, at least one. */
 interface Block {
   leases: PlacedLease[];
   units: number;
 }
 
-/** A block is cut in two when it has more. */
+/** The most leases in a block before it is split. */
 const MAX_BLOCK = 256;
 
 /**
- * Leases by when they end, in blocks: to add, to find or to release one, and to say how many have ended, takes about as long with
- * a hundred thousand as with a hundred.
+ * Leases ordered by when they end, in blocks. To add, find or release one, or to count those that have ended, takes about as long
+ * with a hundred thousand leases as with a hundred.
  */
 export class Leases {
   private blocks: Block[] = [];
-  /** By identifier; where there is one block only, it is searched. */
+  /** By identifier; a single block is searched instead. */
   private index: Map<number, PlacedLease> | undefined;
   private nextOrder = 0;
   /** How many there are. */
   count = 0;
   /** The units of all of them. */
   units = 0;
-  /** The longest time that any of them was given. */
+  /** The longest time to live of any of them. */
   longest = 0;
 
   /** When the last one ends. */
@@ -41,7 +41,7 @@ export class Leases {
     return this.blocks.at(-1)?.leases.at(-1)!.end;
   }
 
-  /** Adds one that was given for `ttl`. */
+  /** Adds a lease with this `ttl`. */
   add({ id, units, end }: Lease, ttl: number): void {
     const lease = { id, units, end, order: this.nextOrder++ };
     const number = this.blockOf(lease);
@@ -56,14 +56,14 @@ export class Leases {
     if (block.leases.length > MAX_BLOCK) this.split(number);
   }
 
-  /** The lease of an identifier that holds so many units. */
+  /** The lease with this identifier and number of units. */
   find(id: number | undefined, units: number): Lease | undefined {
     const lease =
       this.index === undefined ? this.blocks[0]?.leases.find((each) => each.id === id) : this.index.get(id!);
     return lease?.units === units ? lease : undefined;
   }
 
-  /** Takes one away that is there. */
+  /** Removes a lease that is there. */
   remove(lease: Lease): void {
     const number = this.blockOf(lease as PlacedLease);
     const block = this.blocks[number]!;
@@ -75,7 +75,7 @@ export class Leases {
     if (block.leases.length === 0) this.blocks.splice(number, 1);
   }
 
-  /** How many have ended at a time, and their units. */
+  /** The number of leases that have ended at a time, and their units. */
   endedAt(now: number): { count: number; units: number } {
     const ended = { count: 0, units: 0 };
     for (const block of this.blocks) {
@@ -94,7 +94,7 @@ export class Leases {
     return ended;
   }
 
-  /** Forgets those that have ended. */
+  /** Forgets leases that have ended. */
   dropEnded(now: number): void {
     for (let first = this.blocks[0]; first !== undefined && first.leases[0]!.end <= now; first = this.blocks[0]) {
       let count = 0;
@@ -111,7 +111,7 @@ export class Leases {
     }
   }
 
-  /** Lets all of them end at one time. */
+  /** Makes all of them end at one time. */
   endAllAt(end: number): void {
     for (const block of this.blocks) {
       block.leases = block.leases.map((lease) => {
@@ -123,8 +123,8 @@ export class Leases {
   }
 
   /**
-   * The first one by whose end so many units are free, of those from `position` on in the order in which they end. It looks at
-   * `most` of them; of what is still missing then, each further one counts as one unit.
+   * The first lease by whose end this many units are free, starting at `position` in the order in which they end. It examines
+   * `most` of them; beyond that, each further lease counts as one unit.
    */
   freeing(units: number, position: number, most: number): Lease {
     let missing = units;
@@ -143,7 +143,7 @@ export class Leases {
     return this.blocks.at(-1)!.leases.at(-1)!;
   }
 
-  /** The block that has a lease or is to have it; one more than there are if it comes after all of them. */
+  /** The block of a lease, present or to be added; one past the end if it comes after all of them. */
   private blockOf(lease: PlacedLease): number {
     const { blocks } = this;
     const last = blocks.length - 1;
@@ -154,7 +154,7 @@ export class Leases {
       if (comesBefore(blocks[middle]!.leases.at(-1)!, lease)) low = middle + 1;
       else high = middle;
     }
-    // What is added at the end fills blocks one after the other.
+    // Leases that are added at the end fill blocks one after another.
     const isFull = low === last && blocks[low]!.leases.length >= MAX_BLOCK;
     return isFull && comesBefore(blocks[low]!.leases.at(-1)!, lease) ? low + 1 : low;
   }
@@ -184,7 +184,7 @@ function comesBefore(a: PlacedLease, b: PlacedLease): boolean {
   return a.end < b.end || (a.end === b.end && a.order < b.order);
 }
 
-/** Where a lease is among others, or is to be. */
+/** The position of a lease among others, present or to be added. */
 function positionOf(leases: readonly PlacedLease[], lease: PlacedLease): number {
   let low = 0;
   let high = leases.length;

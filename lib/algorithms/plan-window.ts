@@ -12,25 +12,27 @@ export interface PlanState extends CalendarWindowState {
   /** Units that moved here from the window before. */
   moved: number;
   /**
-   * The rate under which it was charged last: whoever gives units back may know an older one, and must not reckon credits anew by
-   * that. And the credits that are used in its window.
+   * The rate under which it was last charged: whoever gives units back may know an older one, and must not recompute credits by
+   * that. And the credits used in its window.
    */
   rate: number;
   spent: number;
-  /** The smallest rate under which it was charged in its window: what is left is left of that. */
+  /** The smallest rate under which it was charged in its window: what is left is computed from that. */
   least: number;
-  /** Credits, those that are used in this window included; and the part of them that is taken off the balance already. */
+  /** The credits, including those used in this window; and the part of them that is already off the balance. */
   gross: number;
   taken: number;
-  /** Windows since it was charged or changed, 0 to 2; nothing if nobody knows the key. */
+  /** Windows since it was charged or changed, 0 to 2; `undefined` if the key is unknown. */
   age: number | undefined;
-  /** Of a stored one: units of holds that lapsed before its window ended, and that nobody asked for until then. */
+  /** For a stored state: units of holds that lapsed before its window ended, without a request since. */
   returned: number;
-  /** What is stored on, unless anything is charged: of a window that is over, where nothing says in which one it is now. */
+  /** The stored state to keep unless anything is charged: that of a finished window, if the current one is unknown. */
   kept: PlanState | undefined;
 }
 
-/** The windows before and after another one: what moves depends on when the last ones began, and a wait on when the next ones end. */
+/**
+ * The windows before and after another one: what moves depends on when the previous ones began, a wait on when the next ones end.
+ */
 interface Around {
   readonly window: CalendarWindow;
   /** When the window before began, and the one before that. */
@@ -46,7 +48,7 @@ type Windows = Pick<Algorithm<never, PlanParameters, CalendarWindowState>, 'open
 /** What a share is a part of. */
 const MILLION = 1_000_000;
 
-/** As long as credits are kept on Redis: ten years. */
+/** How long credits are kept on Redis: ten years. */
 const CREDITS_KEPT_FOR = 10 * 366 * 86_400 * 1e6;
 
 const arounds = new WeakMap<PlanParameters['plan'], Around>();
@@ -64,7 +66,7 @@ function aroundOf({ calendar, plan }: PlanParameters, now: number): Around {
   return around;
 }
 
-/** All of the rate: of requests from which a part is kept, with that. */
+/** The full rate, including the part that is kept from some requests. */
 function wholeOf({ quota, kept = 0 }: PlanParameters): number {
   return quota + kept;
 }
@@ -74,7 +76,7 @@ function moving({ plan }: PlanParameters, units: number): number {
   return units - inProportion(units, MILLION - plan.rollover, MILLION);
 }
 
-/** What is left of a window's own rate: units that moved into it were used first. */
+/** What is left of a window's own rate: units that moved into it are used first. */
 function leftOf(rate: number, { count, moved }: Pick<PlanState, 'count' | 'moved'>): number {
   return Math.max(0, rate - Math.max(0, count - moved));
 }
@@ -141,7 +143,7 @@ function open(base: Windows, parameters: PlanParameters, stored: PlanState | und
   return state;
 }
 
-/** Notes the rate under which it is charged or credited. */
+/** Records the rate under which it is charged or credited. */
 function noteRate(parameters: PlanParameters, state: PlanState): void {
   state.rate = wholeOf(parameters);
   state.least = state.count === 0 ? state.rate : Math.min(state.least, state.rate);
@@ -197,7 +199,7 @@ export function planned<O extends PlanOptions>(
         take: takeSettled,
         ended: ({ hold }, stored, now, holds) =>
           now < stored.end ? stored : { ...stored, returned: holds.unitsWithin(stored, hold!.windows) },
-        // Whenever somebody asks next, the credits of these come back.
+        // The credits of lapsed holds come back with the next request.
         keepFor: ({ hold }, state, holds) =>
           spentUnder(state.rate, state) > 0 && holds.isWithin(state, hold!.windows) ? CREDITS_KEPT_FOR : 0,
       },

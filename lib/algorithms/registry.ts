@@ -15,14 +15,14 @@ export type Capability =
   | 'borrowing'
   | 'varying';
 
-/** The parts of an algorithm that it may leave out. */
+/** The optional parts of an algorithm. */
 type OptionalParts = {
   [Part in keyof Algorithm as object extends Pick<Algorithm, Part> ? Part : never]-?: undefined;
 };
 
 /**
- * What an algorithm leaves out is its own `undefined`: so a property that `Object.prototype` was given is no capability of it, and
- * all algorithms are objects of one shape, which makes them faster to read.
+ * Parts that an algorithm leaves out are its own `undefined` properties. So a property added to `Object.prototype` is not taken
+ * for a capability, and all algorithms are objects of one shape, which are faster to read.
  */
 const ABSENT: OptionalParts = {
   extraKeys: undefined,
@@ -51,7 +51,7 @@ const ABSENT: OptionalParts = {
   history: undefined,
 };
 
-/** The algorithms, by their names. */
+/** The algorithms by name. */
 export class AlgorithmRegistry {
   private readonly byName = new Map<unknown, Algorithm>();
 
@@ -69,7 +69,7 @@ export class AlgorithmRegistry {
     return this.byName.get(name);
   }
 
-  /** What counts a limit of such options, if there is such an algorithm. */
+  /** The algorithm that counts a limit with these options, if any. */
   for(options: { readonly algo: unknown }): Algorithm | undefined {
     const algorithm = this.get(options.algo);
     if (algorithm?.variants === undefined) return algorithm;
@@ -77,7 +77,7 @@ export class AlgorithmRegistry {
     return given === undefined ? algorithm : (given[1] as Algorithm);
   }
 
-  /** The option of limits that this counts in the place of their algorithm; nothing if it is that algorithm itself. */
+  /** The option that makes this algorithm replace the limit's own; `undefined` if it is that algorithm itself. */
   optionOf(algorithm: Algorithm): string | undefined {
     const { variants = {} } = this.get(algorithm.name)!;
     return Object.keys(variants).find((option) => variants[option] === algorithm);
@@ -115,7 +115,7 @@ export class AlgorithmRegistry {
   }
 }
 
-/** With all parts, those that it leaves out, too. */
+/** The algorithm with all parts, including those it leaves out. */
 function wholeOf(algorithm: Algorithm): Algorithm {
   const following = algorithm.following && { ...ABSENT, ...(algorithm.following as Algorithm) };
   return { ...ABSENT, ...algorithm, following } as Algorithm;

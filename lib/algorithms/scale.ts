@@ -2,29 +2,29 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 
 /**
- * Whole numbers for a rate. A unit weighs `unit`, and `speed` of that weight flows a tick, so that exactly `rate` units flow
- * an interval: with g = gcd(interval, rate), unit = interval / g and speed = rate / g. No fraction is ever rounded away.
+ * Whole numbers for a rate. A unit weighs `unit`, and `speed` of that weight drains per tick, so that exactly `rate` units drain
+ * per interval: with g = gcd(interval, rate), unit = interval / g and speed = rate / g. Fractions are never rounded away.
  */
 export interface Scale {
   readonly unit: number;
   readonly speed: number;
-  /** The microseconds of a tick: 1, or 1,000 where microseconds would pass 2^53. */
+  /** The microseconds of a tick: 1, or 1,000 if microseconds would exceed 2^53. */
   readonly tick: number;
   /** The interval in ticks. */
   readonly interval: number;
-  /** What flows, flows at the end of every so many ticks: 1, or the interval where a refill comes all at once. */
+  /** Weight drains at the end of every `step` ticks: 1, or the interval if a refill comes all at once. */
   readonly step: number;
 }
 
-/** The most that can be owed: above it a weight is no whole number any more. */
+/** The most that can be owed: above it, weights are not whole numbers. */
 export const MAX_OWED = Number.MAX_SAFE_INTEGER;
 
 /** Room for sums of two weights below 2^53. */
 const MAX_WEIGHT = 2 ** 52 - 1;
 
 /**
- * The scale of `rate` units an interval (in microseconds) for at most `units` at once, that flow evenly or all at once.
- * Throws if no scale is exact.
+ * The scale of `rate` units per interval (in microseconds) with at most `units` at once, draining evenly or all at once. Throws
+ * if no scale is exact.
  */
 export function scaleOf(rate: number, interval: number, units: number, location: string, atOnce = false): Scale {
   for (const tick of [1, 1000]) {
@@ -38,7 +38,7 @@ export function scaleOf(rate: number, interval: number, units: number, location:
   throw new RateLimitConfigError(messages.tooFine(location, rate, interval, units));
 }
 
-/** Units that flow in `micros` at most. */
+/** The most units that drain in `micros`. */
 export function unitsWithin({ unit, speed, tick }: Scale, micros: number): number {
   return Math.ceil((Math.ceil(micros / tick) * speed) / unit);
 }
@@ -48,14 +48,14 @@ export function sameScale(a: Scale, b: Scale): boolean {
 }
 
 /**
- * `amount` x `to` / `from`, rounded up. Whole numbers below 2^53 give exactly that wherever it is below 2^53, however large the
- * product in between; beyond, the nearest doubles.
+ * `amount` x `to` / `from`, rounded up. For whole numbers below 2^53 the result is exact if it is below 2^53, however large the
+ * intermediate product; beyond that, the nearest doubles.
  */
 export function inProportion(amount: number, to: number, from: number): number {
   const part = amount % from;
   const whole = ((amount - part) / from) * to;
   if (part === 0) return whole;
-  // Long division of part x to, bit by bit of `to`: no number in it is larger than the divisor.
+  // Long division of part x to, bit by bit of `to`: no intermediate number exceeds the divisor.
   let quotient = 0;
   let rest = 0;
   const add = (more: number) => {
@@ -79,22 +79,22 @@ export function gcd(a: number, b: number): number {
   return a;
 }
 
-/** How many units flow from `now` until a tick. */
+/** The units that drain from `now` until a tick. */
 export function unitsUntil({ unit, speed, tick }: Scale, until: number, now: number): number {
   return ((until - Math.floor(now / tick)) * speed) / unit;
 }
 
-/** The ticks in which so many units flow. */
+/** The ticks in which this many units drain. */
 export function ticksFor({ unit, speed }: Scale, units: number): number {
   return Math.max(0, Math.ceil((units * unit) / speed));
 }
 
-/** The microseconds in which so many units flow, whenever they begin. */
+/** The microseconds in which this many units drain, whenever they start. */
 export function timeFor(scale: Scale, units: number): number {
   return Math.ceil(ticksFor(scale, units) / scale.step) * scale.step * scale.tick;
 }
 
-/** The tick that comes so many ticks after `now`, and its time. */
+/** The tick that comes `ticks` ticks after `now`, and its time. */
 export function ticketAfter(scale: Scale, now: number, ticks: number): { ticket: number; time: number } {
   const ticket = Math.floor(now / scale.tick) + ticks;
   return { ticket, time: ticket * scale.tick };

@@ -1,18 +1,18 @@
 import { duration, type Duration, MAX_INTERVAL_MS } from './options.js';
 
-/** A part of so many units, in whole units, without what a product of fractions lacks: 0.29 of 100 is 29. */
+/** A part of a number of units, rounded down without floating-point error: 0.29 of 100 is 29. */
 export function wholeShare(count: number, part: number): number {
   return Math.floor(Number((count * part).toPrecision(15)));
 }
 
-/** A part of so many units, at least one. */
+/** A part of a number of units, at least one. */
 export function shareOfUnits(count: number, part: number): number {
   return Math.max(1, wholeShare(count, part));
 }
 
 /**
- * A part of a rate, at least one unit an interval. Where less than one unit is left, one is allowed in a longer interval, of a
- * year at most.
+ * A part of a rate, at least one unit per interval. If less than one unit is left, one is allowed in a longer interval, at most a
+ * year.
  */
 export function shareOfRate<O extends { rate: number; interval: Duration }>(options: O, part: number): O {
   const rate = shareOfUnits(options.rate, part);

@@ -1,12 +1,12 @@
-/** How many slices of a limit's span tell what a tenant used; and the one that is not over. */
+/** The number of slices of a limit's span that show what a tenant used, and the current one. */
 export const SHARE_SLICES = 10;
 const AGES = SHARE_SLICES + 1;
-/** For how many slices a tenant is active that asked: also when it comes back after it has waited for the oldest slice to end. */
+/** For how many slices a tenant is active after it asked: long enough to come back after waiting for the oldest slice to end. */
 export const ACTIVE_SLICES = AGES + 2;
 
-/** What tenants share, but for the one that asks: sums over those that asked last in each slice, the newest slice first. */
+/** What all tenants but the current one share: sums over those that last asked in each slice, the newest slice first. */
 export interface ShareSums {
-  /** Of a slice, in microseconds. */
+  /** The length of a slice in microseconds. */
   readonly length: number;
   /** The absolute number of the newest slice. */
   readonly newest: number;
@@ -14,20 +14,20 @@ export interface ShareSums {
   readonly weights: readonly number[];
   /** The units that they are expected to use in a span, at most their parts. */
   readonly expected: readonly number[];
-  /** The units that were used in each slice, as far as they were expected. */
+  /** The units used in each slice, as far as they were expected. */
   readonly used: readonly number[];
 }
 
-/** What one tenant asked and got, by slices, the newest first. */
+/** What one tenant asked for and got, by slices, the newest first. */
 export interface TenantRecord {
-  /** The absolute number of the slice in which it asked last. */
+  /** The absolute number of the slice in which it last asked. */
   readonly newest: number;
-  /** As it stands in the sums. */
+  /** As in the sums. */
   readonly weight: number;
-  /** As it stands in the sums. */
+  /** As in the sums. */
   readonly expected: number;
   readonly used: readonly number[];
-  /** Those of one slice more: what was asked in the span before the newest slice is expected in the next one. */
+  /** One slice more: what was asked in the span before the newest slice is expected in the next one. */
   readonly asked: readonly number[];
 }
 
@@ -41,7 +41,7 @@ export function sum(counts: readonly number[], from: number, to: number): number
   return total;
 }
 
-/** Counts of slices, by so many slices later. */
+/** The counts of slices, `by` slices later. */
 export function later(counts: readonly number[], by: number): number[] {
   return counts.map((_, age) => (age >= by ? counts[age - by]! : 0));
 }
@@ -54,7 +54,7 @@ export function emptyRecord(newest: number): TenantRecord {
   return { newest, weight: 0, expected: 0, used: zeros(AGES), asked: zeros(AGES + 1) };
 }
 
-/** The sums with a tenant's part added, or taken away. */
+/** The sums with a tenant's part added or subtracted. */
 export function withRecord(sums: ShareSums, record: TenantRecord, sign: 1 | -1): ShareSums {
   const by = sums.newest - record.newest;
   if (by >= ACTIVE_SLICES) return sums;
@@ -64,7 +64,7 @@ export function withRecord(sums: ShareSums, record: TenantRecord, sign: 1 | -1):
   weights[by] = Math.max(0, weights[by]! + sign * record.weight);
   expected[by] = Math.max(0, expected[by]! + sign * record.expected);
   let left = record.expected;
-  // The newest units first: of a tenant that used more than is expected, these still count when the older ones do no longer.
+  // The newest units first: if a tenant used more than expected, these still count when the older ones no longer do.
   for (let age = 0; age + by < AGES; age++) {
     const counted = Math.min(left, record.used[age]!);
     left -= counted;

@@ -1,8 +1,8 @@
 -- Sliding window of slices. Parameters: interval, slices, length of a slice.
 -- Stored: a MessagePack array: length, absolute number of the newest slice, the counts of as many slices as the interval has and
 -- of one more, the newest first. Units that are not charged or given back stay in the slices in which they were stored; a refusal
--- under a longer interval stores as many of them as that needs. A number may follow: by how many slices the interval that the
--- key's time to live is for is shorter. Versions that do not know it read what is before it.
+-- under a longer interval stores as many of them as that needs. A number may follow: by how much those slices are longer
+-- than the interval that the key's time to live is for. Versions that do not know it read what is before it.
 
 local MOST_SLICES = 1000
 
