@@ -1,6 +1,6 @@
 /**
- * Every message of the package, by topic, except those of a feature, which stand in its folder of `lib/features/`. Code imports the file of its topic, since loading all of them here would cost
- * each app the messages of the entry points that it does not use.
+ * Every message of the package, by topic, except those of features, which stand in the folder of each. Code imports the file
+ * of its topic: to load all of them here would cost each app the messages of entry points that it does not use.
  */
 export { askMessages } from './ask.js'; // limits that calls to others' APIs and jobs name in their options
 export { borrowMessages } from './borrow.js'; // `ceiling` and `lends`
