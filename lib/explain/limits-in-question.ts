@@ -5,7 +5,6 @@ import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { shareMessages } from '../errors/messages/share.js';
-import { levelCosts, levelsOf } from '../limiter/levels.js';
 import { identityOfShown } from '../limits/hierarchy.js';
 import { findEarly } from '../request/requests.js';
 import { Transports } from '../request/transports.js';
@@ -15,6 +14,7 @@ import { classNameOf, type HandlerClass } from '../rules/namespaces.js';
 import type { Plan } from '../rules/plan.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
 import { refuseImpossibleKey } from '../rules/possible-keys.js';
+import { levelsOf } from '../rules/resolve/call-entries.js';
 import type { Rule } from '../rules/rule.js';
 import { addressOf, partsOf } from '../transports/read-request.js';
 import { type AskedLimit, askedFromCode } from './asked-limit.js';
@@ -80,13 +80,11 @@ export class LimitsInQuestion {
     const identities = new Map<Rule, string>();
     const costs = new Map<Rule, number>();
     for (const each of rules) {
-      const levels = levelsOf(each, key, within);
-      const asked = levelCosts(levels, { cost: cost ?? each.fixedCost, hasCost: cost !== undefined });
-      for (const [index, { rule, identity }] of levels.entries()) {
-        const above = rule === each ? undefined : within?.[rule.name];
-        if (above !== undefined) refuseImpossibleKey([rule], above, LOCATION, `within.${rule.name}`);
+      const levels = levelsOf(each, key, { within, cost: cost ?? each.fixedCost, hasCost: cost !== undefined });
+      for (const { rule, key: own, identity, cost: units } of levels) {
+        if (rule !== each) refuseImpossibleKey([rule], own, LOCATION, `within.${rule.name}`);
         identities.set(rule, identity);
-        costs.set(rule, asked[index]!);
+        costs.set(rule, units);
       }
     }
     return this.ofRules([...identities.keys()], (rule) => identities.get(rule), { costs, share, ip });

@@ -5,13 +5,13 @@ import { messages } from '../errors/messages/general.js';
 import { assertSignal, toMs } from '../limits/arguments.js';
 import { type Asked, askedOf } from '../limits/consume-options.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
-import type { Counter } from '../limits/counter.js';
+import type { CheckEntry } from '../limits/counter.js';
+import { callEntries } from '../rules/resolve/call-entries.js';
 import { heldOf, openDecision, toCallerDecision } from '../stores/store-decision.js';
 import type { StoreDecision } from '../stores/store.js';
-import { type CalledLimit, isNested, metCounter } from './called-limit.js';
+import { type CalledLimit, isNested } from './called-limit.js';
 import { Lease, type LeasedDecision, withLease } from './lease.js';
 import { levelDecision } from './level-answer.js';
-import { levelCounter, levelEntries, levelsOf } from './levels.js';
 import { ACQUIRE_OPTIONS, type AcquireOptions } from './limiter-options.js';
 
 /** Waits for units of a limit, and of all that it is within, and takes them. */
@@ -22,11 +22,11 @@ export async function acquire(
 ): Promise<LeasedDecision> {
   const asked = askedOf(options, limit.rule, ACQUIRE_OPTIONS);
   if (isNested(limit, asked.within)) return acquireLevels(limit, key, asked, options);
-  const counter = metCounter(limit, key, asked);
-  const answer = await wait(limit, counter, asked, options);
+  const [entry] = callEntries(limit.rule, key, asked);
+  const answer = await wait(limit, entry, asked, options);
   // The delay is over.
-  const decision = toCallerDecision({ ...answer, delayMs: 0 }, counter.limit);
-  return withLease(decision, answer, { ...counter, cost: asked.cost }, limit.store, limit.queues);
+  const decision = toCallerDecision({ ...answer, delayMs: 0 }, entry.limit);
+  return withLease(decision, answer, entry, limit.store, limit.queues);
 }
 
 /** Holds units of a limit while `work` runs. */
@@ -38,8 +38,8 @@ export async function hold<T>(
 ): Promise<T> {
   const asked = askedOf(options, limit.rule, ACQUIRE_OPTIONS);
   const hasLevels = isNested(limit, asked.within);
-  const counter = hasLevels ? levelCounter(limit.rule, key, asked.within) : metCounter(limit, key, asked);
-  const { algorithm } = counter.limit;
+  const [entry] = callEntries(limit.rule, key, asked);
+  const { algorithm } = entry.limit;
   if (typeof work !== 'function') throw new RateLimitArgumentError(messages.wrongWork(work));
   if (algorithm.holding === undefined) {
     throw new RateLimitArgumentError(messages.notHeld(limit.name, algorithm.name, algorithms.withAny('holding')));
@@ -47,7 +47,7 @@ export async function hold<T>(
   const whole = { timeout: 0, ...options };
   const lease = hasLevels
     ? ((await acquireLevels(limit, key, asked, whole)).lease ?? new Lease(undefined, limit.store, limit.queues))
-    : await leaseOf(limit, counter, asked, whole);
+    : new Lease(heldOf(entry, await wait(limit, entry, asked, whole)), limit.store, limit.queues);
   lease.keepAlive();
   try {
     return await work(lease);
@@ -56,31 +56,25 @@ export async function hold<T>(
   }
 }
 
-async function leaseOf(limit: CalledLimit, counter: Counter, asked: Asked, options: AcquireOptions): Promise<Lease> {
-  const answer = await wait(limit, counter, asked, options);
-  const held = heldOf({ ...counter, cost: asked.cost }, answer);
-  return new Lease(held, limit.store, limit.queues);
-}
-
 /** Waits for units of one counter. A shadow limit does not wait: it decides at once whether they come in time. */
 async function wait(
   { rule, store, queues }: CalledLimit,
-  counter: Counter,
-  { cost, priority, anchor }: Asked,
+  entry: CheckEntry,
+  { anchor }: Asked,
   { timeout, signal }: AcquireOptions = {},
 ): Promise<StoreDecision> {
   const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
   assertSignal(signal);
-  const { identity, limit } = counter;
+  const { limit, identity, cost, priority } = entry;
   if (limit.shadow) {
     signal?.throwIfAborted();
     if (limit.off) return openDecision(limit);
-    return store.reserve({ ...counter, cost, priority, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
+    return store.reserve({ ...entry, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
   }
   if (cost === 0 && !limit.off) {
     // It takes nothing from those who wait, so it waits behind none of them.
     signal?.throwIfAborted();
-    const answer = await store.reserve({ ...counter, cost, priority, maxWaitMs: 0 });
+    const answer = await store.reserve({ ...entry, maxWaitMs: 0 });
     if (answer.allowed) return answer;
   }
   // Whose units it waits for is said once: a function of weights may have another answer later, or fail.
@@ -95,7 +89,7 @@ async function wait(
     }
     return met;
   };
-  const entries = () => [{ limit: limitNow(), identity, cost, priority }];
+  const entries = () => [{ ...entry, limit: limitNow() }];
   const { decisions } = await queues.wait({ rules: [rule], entries, mayReserve: true }, { timeoutMs, signal });
   return decisions[0]!;
 }
@@ -109,7 +103,7 @@ async function acquireLevels(
 ): Promise<LeasedDecision> {
   const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
   assertSignal(signal);
-  const entriesNow = () => levelEntries(levelsOf(rule, key, asked.within), asked);
+  const entriesNow = () => callEntries(rule, key, asked);
   const rules = [rule, ...rule.ancestors];
   const { entries, decisions } = await queues.wait({ rules, entries: entriesNow }, { timeoutMs, signal });
   return levelDecision(

@@ -1,5 +1,6 @@
 import { assertKey } from '../limits/arguments.js';
 import { type Asked, askedOf, type ConsumeOptions } from '../limits/consume-options.js';
+import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
 import { decide } from '../stores/decide.js';
 import { openDecision } from '../stores/store-decision.js';
 import { type CalledLimit, isNested } from './called-limit.js';
@@ -7,7 +8,6 @@ import { CallerAnswer } from './caller-answer.js';
 import { decideEnforced } from '../stores/enforced-entries.js';
 import type { LeasedDecision } from './lease.js';
 import { LevelAnswer } from './level-answer.js';
-import { levelEntries, levelsOf } from './levels.js';
 
 /** Takes units of a limit, and of all that it is within, if they fit now; or looks whether they would. */
 export function consume(
@@ -20,12 +20,10 @@ export function consume(
     const { rule, store, queues } = limit;
     assertKey(key);
     const asked = askedOf(given, rule);
-    const { cost, priority } = asked;
     if (isNested(limit, asked.within)) return consumeLevels(limit, key, asked, peek);
-    const met = rule.limitForCall(key, asked, peek);
-    const entry = { limit: met, identity: key, cost, priority };
+    const entry = callEntry(rule, key, asked.cost, asked, peek);
     const answer = new CallerAnswer(entry, peek, store, queues);
-    if (met.off) answer.decided([openDecision(met)]);
+    if (entry.limit.off) answer.decided([openDecision(entry.limit)]);
     else decide(store, { entries: [entry], peek }, answer);
     return answer.promise();
   } catch (error) {
@@ -39,7 +37,7 @@ function consumeLevels(
   asked: Asked,
   peek: boolean,
 ): Promise<LeasedDecision> {
-  const entries = levelEntries(levelsOf(rule, key, asked.within), asked);
+  const entries = callEntries(rule, key, asked, peek);
   const answer = new LevelAnswer(entries, peek, store, queues);
   decideEnforced(store, { entries, peek }, answer);
   return answer.promise();

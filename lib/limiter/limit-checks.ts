@@ -2,14 +2,14 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { assertCost, assertKey } from '../limits/arguments.js';
-import type { ConsumeOptions } from '../limits/consume-options.js';
+import { type ConsumeOptions, readAsked } from '../limits/consume-options.js';
 import { assertPriority } from '../limits/priority.js';
 import { type CheckEntry, counterId } from '../limits/counter.js';
 import { shownIdentity } from '../limits/hierarchy.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
+import { callEntry, type LevelCheck, levelsOf, mergedEntries } from '../rules/resolve/call-entries.js';
 import type { Rule } from '../rules/rule.js';
 import { MAX_WORK, workOf } from '../stores/work.js';
-import { type LevelCheck, levelsOf, mergedEntries } from './levels.js';
 import { Limiter } from './limiter.js';
 
 const DECLARATIONS = {
@@ -76,16 +76,13 @@ function entryOf(check: LimitCheck, rule: Rule): CheckEntry {
   assertKey(key);
   assertCost(units);
   if (priority !== undefined) assertPriority(priority);
-  const rank = priority ?? rule.fixedPriority;
-  const identity = rule.isNested || within !== undefined ? levelsOf(rule, key, within)[0]!.identity : key;
-  const limit = rule.limitForCall(identity, check);
-  return { limit, identity, cost: units, priority: rank };
+  const identity = rule.isNested || within !== undefined ? levelsOf(rule, key, check)[0]!.identity : key;
+  return callEntry(rule, identity, units, check);
 }
 
-function levelCheck({ key, cost, priority, share, within, anchor }: LimitCheck, rule: Rule): LevelCheck {
-  const hasCost = cost !== undefined;
-  const asked = { cost: cost ?? rule.fixedCost, priority, share, within, anchor, hasCost };
-  return { levels: levelsOf(rule, key, within), asked };
+function levelCheck(check: LimitCheck, rule: Rule): LevelCheck {
+  const asked = readAsked(check, rule);
+  return { levels: levelsOf(rule, check.key, asked), asked };
 }
 
 /** The first entry whose counter one before it has, too. */

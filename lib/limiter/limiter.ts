@@ -19,7 +19,7 @@ import type { Decision } from '../limits/decision.js';
 import type { Rule } from '../rules/rule.js';
 import type { Store } from '../stores/store.js';
 import { acquire, hold } from './acquire.js';
-import { corrections, namedCounter, ownNamedCounter } from './called-limit.js';
+import { corrections, namedCounter, ownCounter } from './called-limit.js';
 import { consume } from './consume.js';
 import { changeCredits } from './credits.js';
 import type { Lease, LeasedDecision } from './lease.js';
@@ -178,7 +178,7 @@ export class Limiter {
    * as usual. It replaces a block that is not over yet. It is not an offence, and keeps earlier offences.
    */
   async block(key: string, duration: Duration, options?: WithinOptions): Promise<void> {
-    const counter = ownNamedCounter(this, key, options);
+    const counter = ownCounter(this, key, options, true);
     const ms = toMs('duration', duration);
     if (ms === 0) throw new RateLimitArgumentError(messages.wrongDuration('duration', duration));
     await Promise.all(withStarts(counter).map((each) => this.store.block(each, ms)));
@@ -189,7 +189,7 @@ export class Limiter {
    * stay.
    */
   async unblock(key: string, options?: WithinOptions): Promise<void> {
-    const counter = ownNamedCounter(this, key, options);
+    const counter = ownCounter(this, key, options, true);
     await Promise.all(withStarts(counter).map((each) => this.store.block(each, 0)));
     this.queues.wake(counter);
   }
@@ -199,7 +199,7 @@ export class Limiter {
    * back. The limits that this one is within keep theirs.
    */
   async reset(key: string, options?: WithinOptions): Promise<void> {
-    const counter = ownNamedCounter(this, key, options);
+    const counter = ownCounter(this, key, options, true);
     await this.store.reset(withStarts(counter));
     this.queues.restart(counter);
   }
@@ -209,7 +209,7 @@ export class Limiter {
    * first, by default all.
    */
   async history(key: string, windows?: number, options?: WithinOptions): Promise<WindowCount[]> {
-    const counter = ownNamedCounter(this, key, options);
+    const counter = ownCounter(this, key, options, true);
     if (windows !== undefined) assertHistory(windows);
     if (counter.limit.algorithm.history === undefined) {
       throw new RateLimitArgumentError(messages.noHistory(this.name, algorithms.withAny('history')));

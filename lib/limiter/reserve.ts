@@ -7,12 +7,12 @@ import { withinMessages } from '../errors/messages/within.js';
 import { assertActual, toMs } from '../limits/arguments.js';
 import { type Asked, askedOf, type WithinOptions } from '../limits/consume-options.js';
 import type { CheckEntry } from '../limits/counter.js';
+import { callEntries } from '../rules/resolve/call-entries.js';
 import { decided } from '../stores/decide.js';
 import { openDecision, chargeOf, chargesOf, toCallerDecision } from '../stores/store-decision.js';
-import { type CalledLimit, isNested, metCounter, ownCounter } from './called-limit.js';
 import { decidedEnforced } from '../stores/enforced-entries.js';
+import { type CalledLimit, isNested, ownCounter } from './called-limit.js';
 import { levelDecision, refuseHeldEntries } from './level-answer.js';
-import { levelEntries, levelsOf } from './levels.js';
 import { RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';
 import { readReservationId } from './reservation-id.js';
 import { Reservation } from './reservation.js';
@@ -25,7 +25,7 @@ export async function reserve(
 ): Promise<Reservation> {
   const asked = askedOf(options, limit.rule, RESERVE_OPTIONS);
   if (isNested(limit, asked.within)) return reserveLevels(limit, key, asked, options?.maxWait);
-  const entry = { ...metCounter(limit, key, asked), cost: asked.cost };
+  const [entry] = callEntries(limit.rule, key, asked);
   const maxWaitMs = toMs('maxWait', options?.maxWait ?? '1y');
   return entry.limit.hold === undefined ? reserveAhead(limit, entry, maxWaitMs) : reserveHeld(limit, entry);
 }
@@ -80,7 +80,7 @@ async function reserveLevels(
   asked: Asked,
   maxWait: unknown,
 ): Promise<Reservation> {
-  const entries = levelEntries(levelsOf(rule, key, asked.within), asked);
+  const entries = callEntries(rule, key, asked);
   if (maxWait !== undefined) throw new RateLimitArgumentError(withinMessages.noFutureUnits(name));
   refuseHeldEntries(entries);
   const answers = await decidedEnforced(store, { entries, hold: true, refundable: true });

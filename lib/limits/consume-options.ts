@@ -119,6 +119,8 @@ export interface Asked {
   readonly within: unknown;
   /** Whether the cost is the call's own. */
   readonly hasCost: boolean;
+  /** Whether the priority is. */
+  readonly hasPriority: boolean;
 }
 
 /** What a call asks for, where it is silent. */
@@ -140,20 +142,22 @@ export function askedOf(
   assertCost(cost);
   const hasCost = given !== undefined;
   const { fixedPriority: priority } = byDefault;
-  return { cost, priority, share: undefined, anchor: undefined, within: undefined, hasCost };
+  return { cost, priority, share: undefined, anchor: undefined, within: undefined, hasCost, hasPriority: false };
 }
 
-function readOptions(
-  given: ConsumeOptions,
-  { fixedCost, fixedPriority }: AskedByDefault,
-  others: readonly string[],
-): Asked {
+function readOptions(given: ConsumeOptions, byDefault: AskedByDefault, others: readonly string[]): Asked {
   for (const option of Object.keys(given)) {
     if ((CONSUME_OPTIONS as readonly string[]).includes(option) || others.includes(option)) continue;
     throw new RateLimitArgumentError(priorityMessages.unknownMember(option, [...CONSUME_OPTIONS, ...others]));
   }
+  return readAsked(given, byDefault);
+}
+
+/** Reads what a call asks for of its options, whatever else is among them. */
+export function readAsked(given: ConsumeOptions, { fixedCost, fixedPriority }: AskedByDefault): Asked {
   const { cost = fixedCost, priority = fixedPriority, share, anchor, within } = given;
   assertCost(cost);
   if (priority !== undefined) assertPriority(priority);
-  return { cost, priority, share, anchor, within, hasCost: given.cost !== undefined };
+  const hasCost = given.cost !== undefined;
+  return { cost, priority, share, anchor, within, hasCost, hasPriority: given.priority !== undefined };
 }

@@ -15,7 +15,7 @@ import type { KeyedLimits, RuleSettings } from './rule-settings.js';
 export type { KeyedLimits, RuleSettings } from './rule-settings.js';
 
 /** What a call from code says of itself. */
-interface Call {
+export interface Call {
   readonly priority?: Priority | undefined;
   readonly share?: string | undefined;
   readonly anchor?: Anchor | null | undefined;

@@ -1,0 +1,148 @@
+import { RateLimitArgumentError } from '../../errors/errors.js';
+import { withinMessages } from '../../errors/messages/within.js';
+import { assertKey } from '../../limits/arguments.js';
+import type { Asked, WithinOptions } from '../../limits/consume-options.js';
+import { type CheckEntry, counterId } from '../../limits/counter.js';
+import type { Call, Rule } from '../rule.js';
+
+/** A limit that code calls, or one that it is within: the key that code gives for it, its counter's identity, and what the call costs it. */
+export interface Level {
+  readonly rule: Rule;
+  readonly key: string;
+  readonly identity: string;
+  readonly cost: number;
+}
+
+/** What a call says that matters to all levels. `within`: the keys of those above, by their names. */
+type LevelCall = Partial<Pick<Asked, 'cost' | 'hasCost'>> & { readonly within?: unknown };
+
+/** What code asks of a limit itself. `looks`: it only looks, and needs no anchor. */
+export function callEntry(rule: Rule, identity: string, cost: number, call: Call, looks = false): CheckEntry {
+  const { priority = rule.fixedPriority } = call;
+  return { limit: rule.limitForCall(identity, call, looks), identity, cost, priority };
+}
+
+/**
+ * The levels of a call from code: the limit's own, its parent's, and so on up to the root. Levels without a `cost` of their own cost what the
+ * one within them does. Throws `RateLimitArgumentError`.
+ */
+export function levelsOf(rule: Rule, key: unknown, call: LevelCall): readonly Level[] {
+  assertKey(key);
+  const { ancestors } = rule;
+  const { within, cost: own = 0, hasCost = false } = call;
+  if (ancestors.length === 0) {
+    if (within !== undefined) throw new RateLimitArgumentError(withinMessages.notWithin(rule.name));
+    return [{ rule, key, identity: key, cost: own }];
+  }
+  const keys = readWithin(rule, ancestors, within);
+  const keyOf = (level: Rule) => (level === rule ? key : keys[level.name]!);
+  let cost = own;
+  return [rule, ...ancestors].map((level) => {
+    if (level !== rule) cost = costAbove(level, cost, hasCost);
+    return { rule: level, key: keyOf(level), identity: level.identityAmong(keyOf), cost };
+  });
+}
+
+/** What code asks of a limit and of all that it is within: the limit's own entry first. Throws `RateLimitArgumentError`. */
+export function callEntries(rule: Rule, key: string, asked: Asked, looks = false): [CheckEntry, ...CheckEntry[]] {
+  const [own, ...above] = levelsOf(rule, key, asked);
+  const entry = callEntry(rule, own!.identity, asked.cost, asked, looks);
+  return [entry, ...above.map((level) => entryAbove(level, level.cost, asked))];
+}
+
+/**
+ * A key, and the keys of what its limit is within, of what people write as `shownIdentity` shows it: `o1/t1/u1`. Nothing if it names too
+ * few, or one by its hash.
+ */
+export function keysOfShown(
+  rule: Rule,
+  shown: string,
+): { readonly key: string; readonly options: WithinOptions } | undefined {
+  const { ancestors } = rule;
+  if (ancestors.length === 0) return { key: shown, options: {} };
+  const steps = shown.split('/');
+  const above = steps.slice(0, ancestors.length);
+  const key = steps.slice(ancestors.length).join('/');
+  if (key === '' || above.some((step) => step === '' || step.startsWith('#'))) return undefined;
+  const within = Object.fromEntries(ancestors.toReversed().map(({ name }, index) => [name, above[index]!]));
+  return { key, options: { within } };
+}
+
+/** What one counter is asked by a check of several limits. */
+interface Node extends Level {
+  readonly asked: Asked;
+  /** Whether the check lists its limit. */
+  readonly isListed: boolean;
+  /** The counters that are directly within it. */
+  readonly within: Set<Node>;
+}
+
+/** What a check asks of one limit, at all of its levels. */
+export interface LevelCheck {
+  readonly levels: readonly Level[];
+  readonly asked: Asked;
+}
+
+/**
+ * What a check asks of the levels of several limits: those that it lists first, in their order, then all that they are within. Each
+ * counter is asked once, for what is asked of all those directly within it, or for what the check asks of it itself if that is more.
+ */
+export function mergedEntries(checks: readonly LevelCheck[]): CheckEntry[] {
+  const nodes = new Map<string, Node>();
+  const put = (level: Level, asked: Asked, isListed: boolean): Node => {
+    const id = counterId(level.rule.limitFor(level.identity), level.identity);
+    const node = nodes.get(id) ?? { ...level, asked, isListed, within: new Set<Node>() };
+    nodes.set(id, node);
+    return node;
+  };
+  for (const { levels, asked } of checks) put(levels[0]!, asked, true);
+  for (const { levels, asked } of checks) {
+    let child = put(levels[0]!, asked, true);
+    for (const level of levels.slice(1)) {
+      const parent = put(level, asked, false);
+      parent.within.add(child);
+      child = parent;
+    }
+  }
+  return [...nodes.values()].map((node) =>
+    node.isListed
+      ? callEntry(node.rule, node.identity, costOf(node), node.asked)
+      : entryAbove(node, costOf(node), node.asked),
+  );
+}
+
+function costOf({ isListed, cost, within, rule, asked }: Node): number {
+  let below = 0;
+  for (const each of within) below += costOf(each);
+  return isListed && cost > 0 ? Math.max(cost, below) : costAbove(rule, below, asked.hasCost);
+}
+
+/** What a call costs a level: the level's own cost unless the call names one, else what is charged within it. */
+function costAbove(rule: Rule, within: number, hasCost: boolean): number {
+  return rule.hasCost && !hasCost ? rule.fixedCost : within;
+}
+
+/** What a call asks of a limit that its own is within, which has a priority of its own unless the call names one. */
+function entryAbove({ rule, identity }: Level, cost: number, { priority: asked, hasPriority }: Asked): CheckEntry {
+  const priority = hasPriority ? asked : rule.fixedPriority;
+  return { limit: rule.limitFor(identity).meet({ priority }), identity, cost, priority };
+}
+
+function readWithin(rule: Rule, ancestors: readonly Rule[], within: unknown): Readonly<Record<string, string>> {
+  const names = ancestors.map(({ name }) => name);
+  if (within === undefined) throw new RateLimitArgumentError(withinMessages.missingParents(rule.name, names, names));
+  if (typeof within !== 'object' || within === null || Array.isArray(within)) {
+    throw new RateLimitArgumentError(withinMessages.wrongWithin(rule.name, within, names));
+  }
+  const unknown = Object.keys(within).filter((name) => !names.includes(name));
+  if (unknown.length > 0) throw new RateLimitArgumentError(withinMessages.unknownParents(rule.name, unknown, names));
+  const keys = within as Readonly<Record<string, unknown>>;
+  const missing = names.filter((name) => !Object.hasOwn(keys, name) || keys[name] === undefined);
+  if (missing.length > 0) throw new RateLimitArgumentError(withinMessages.missingParents(rule.name, missing, names));
+  for (const name of names) {
+    const key = keys[name];
+    if (typeof key === 'string' && key !== '') continue;
+    throw new RateLimitArgumentError(withinMessages.wrongParentKey(rule.name, name, key));
+  }
+  return keys as Readonly<Record<string, string>>;
+}
