@@ -1,6 +1,6 @@
 import type uPlot from 'uplot';
 import { colour } from '../data/theme.js';
-import type { ChartLine } from './chart.js';
+import type { ChartLine } from './chart-line.js';
 
 const MINUTES = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 const SECONDS = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' });

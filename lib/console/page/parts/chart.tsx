@@ -4,18 +4,9 @@ import uPlot from 'uplot';
 import { clock, moment } from '../data/format.js';
 import { useStore } from '../data/store.js';
 import { colours } from '../data/theme.js';
+import type { ChartLine } from './chart-line.js';
 import { axesOf, drawnSeries } from './chart-options.js';
 import { Legend } from './legend.js';
-
-/** A line of a chart. */
-export interface ChartLine {
-  readonly label: string;
-  readonly values: readonly (number | null)[];
-  /** The name of its colour, such as `allowed` for `--chart-allowed`. */
-  readonly colour: 'allowed' | 'refused' | 'near' | 'other';
-  readonly filled?: boolean;
-  readonly dashed?: boolean;
-}
 
 interface Props {
   /** What it shows, for screen readers. */

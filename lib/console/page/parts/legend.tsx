@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import type { ChartLine } from './chart.js';
+import type { ChartLine } from './chart-line.js';
 
 /** The lines of a chart, with their mean and maximum: also for those who cannot see the chart. */
 export function Legend({

@@ -3,7 +3,8 @@ import { useMemo } from 'preact/hooks';
 import type { Overview } from '../../api.js';
 import { milliseconds, percent, plural } from '../data/format.js';
 import { sum } from '../data/series.js';
-import { Chart, type ChartLine } from '../parts/chart.js';
+import { Chart } from '../parts/chart.js';
+import type { ChartLine } from '../parts/chart-line.js';
 import { Bar, Empty, Panel } from '../parts/small.js';
 
 const SHARES = [

@@ -4,7 +4,8 @@ import type { Overview } from '../../api.js';
 import { isAlone } from '../data/alone.js';
 import { perSecond } from '../data/format.js';
 import { sum, summed } from '../data/series.js';
-import { Chart, type ChartLine } from '../parts/chart.js';
+import { Chart } from '../parts/chart.js';
+import type { ChartLine } from '../parts/chart-line.js';
 import { Empty } from '../parts/small.js';
 
 /** Allowed and refused requests per second, for all limits or for one. */
