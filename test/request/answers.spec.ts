@@ -194,7 +194,7 @@ describe('the answer where limits cannot be checked', () => {
   });
 
   it('is given to a request that is held while the app shuts down', async () => {
-    const held: LimitDefinition = { ...one, algo: 'leaky-bucket', queue: 10 } as LimitDefinition;
+    const held: LimitDefinition = { ...one, algo: 'leaky-bucket', queue: 10 };
     const ask = await start({ limits: [held] });
     await ask();
     const response = new NotingResponse();

@@ -1,11 +1,18 @@
 // Bundles the page of the console into lib/console/page.generated.ts, compressed, so that the package needs no file at run time.
+// What was bundled from the same files before is left as it is.
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants } from 'node:zlib';
-import { build } from 'esbuild';
 
 const LIBRARIES = ['preact', 'uplot'];
+const target = new URL('../page.generated.ts', import.meta.url);
+const bundled = existsSync(target) ? readFileSync(target, 'utf8') : '';
+const head = `// Made from lib/console/page/ by its bundle.mjs. Do not edit. ${hashOfSources()}\n`;
+if (bundled.startsWith(head)) process.exit();
+
+// Only now: it takes a while to load.
+const { build } = await import('esbuild');
 
 const { outputFiles } = await build({
   entryPoints: ['main.tsx', 'page.css'].map((file) => fileURLToPath(new URL(file, import.meta.url))),
@@ -30,9 +37,7 @@ const lines = Object.entries(constantsOf).map(([ending, name]) => {
   return `export const ${name}: PageAsset = ${JSON.stringify(assetOf(contents))};\n`;
 });
 
-const target = new URL('../page.generated.ts', import.meta.url);
-const text = `// Made from lib/console/page/ by its bundle.mjs. Do not edit.
-/** A file that the page of the console loads. */
+const text = `${head}/** A file that the page of the console loads. */
 export interface PageAsset {
   /** Tells its contents from those of other versions: hexadecimal digits. */
   readonly hash: string;
@@ -42,7 +47,7 @@ export interface PageAsset {
 ${lines.join('')}`;
 
 // What reads it at the same time never finds half of it.
-if (!existsSync(target) || readFileSync(target, 'utf8') !== text) writeFileSync(target, text);
+if (bundled !== text) writeFileSync(target, text);
 
 function assetOf(contents) {
   const options = { params: { [constants.BROTLI_PARAM_SIZE_HINT]: contents.length } };
@@ -50,6 +55,22 @@ function assetOf(contents) {
     hash: createHash('sha256').update(contents).digest('hex').slice(0, 16),
     brotli: brotliCompressSync(contents, options).toString('base64'),
   };
+}
+
+/** Of the page, this program, and the versions of what they use. */
+function hashOfSources() {
+  const folder = new URL('./', import.meta.url);
+  const sources = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => `${entry.parentPath}/${entry.name}`)
+    .toSorted();
+  const manifests = [...LIBRARIES, 'esbuild'].map((name) =>
+    fileURLToPath(new URL(`../../../node_modules/${name}/package.json`, import.meta.url)),
+  );
+  const sum = createHash('sha256');
+  for (const file of [...sources, ...manifests])
+    sum.update(file.slice(file.lastIndexOf('/'))).update(readFileSync(file));
+  return sum.digest('hex').slice(0, 16);
 }
 
 /** The licences of what is bundled, which ask to go with it. */
