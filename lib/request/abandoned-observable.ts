@@ -1,7 +1,7 @@
 import { NEVER, Observable } from 'rxjs';
 import type { CallRun, EndPart } from './call-run.js';
 
-/** What RxJS keeps of a subscription, in private: what is to be cancelled with it, subscriptions of its sources among it. */
+/** The private part of an RxJS subscription: what is cancelled with it, including subscriptions to its sources. */
 interface Kept {
   readonly closed?: boolean;
   readonly isStopped?: boolean;
@@ -9,8 +9,8 @@ interface Kept {
 }
 
 /**
- * The same Observable, as a part of a call: it ends with it. If its listener leaves first, what can be cancelled is; but a promise in it
- * goes on, and so does an asynchronous generator until its next value. They linger.
+ * The same Observable as a part of a call, which ends with it. If its listener leaves first, what can be cancelled is. But a
+ * promise in it goes on, and so does an asynchronous generator until its next value: they linger.
  */
 export function partOfCall(observable: Observable<unknown>, run: CallRun): Observable<unknown> {
   return new Observable((subscriber) => {
@@ -38,17 +38,17 @@ export function partOfCall(observable: Observable<unknown>, run: CallRun): Obser
   });
 }
 
-/** Whether an Observable ends in `NEVER`, as one does that keeps a stream of events open. */
+/** Whether an Observable ends in `NEVER`, such as one that keeps a stream of events open. */
 function waitsForNothing(observable: Observable<unknown>): boolean {
   let source: Observable<unknown> | undefined = observable;
   while (source !== undefined && source !== NEVER) source = source.source;
   return source === NEVER;
 }
 
-/** The open subscriptions in a subscription that cancel nothing: that of a promise is such a one. */
+/** The open subscriptions in a subscription that cancel nothing, such as that of a promise. */
 function uncancellable(subscription: Kept): Kept[] {
   const { _finalizers: finalizers } = subscription;
-  // Undefined in an RxJS that keeps them otherwise.
+  // Undefined if this version of RxJS keeps them elsewhere.
   if (finalizers === undefined) return [];
   if (finalizers === null || finalizers.length === 0) return [subscription];
   return finalizers.filter(isOpenSubscriber).flatMap(uncancellable);
@@ -58,7 +58,9 @@ function isOpenSubscriber({ isStopped, closed }: Kept): boolean {
   return isStopped === false && closed === false;
 }
 
-/** Calls back once what an ended subscription had subscribed to notices that it has ended, as it has something to hand on. */
+/**
+ * Calls back once the sources of an ended subscription notice that it has ended, which they do when they have something to emit.
+ */
 function onceNoticed(subscription: Kept, noticed: EndPart): void {
   Object.defineProperty(subscription, 'closed', {
     configurable: true,

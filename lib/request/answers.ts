@@ -17,10 +17,10 @@ import type { LimitedRequest } from './limited-request.js';
 import type { PendingCheck } from './pending-check.js';
 import { ResponseHeaders } from './response-headers.js';
 
-/** A call that is answered. */
+/** A call to be answered. */
 type AnsweredCall = Pick<LimitedRequest, 'context' | 'parts'>;
 
-/** Answers requests: with headers that describe their limits, and refusals with an exception. */
+/** Answers requests: describes limits in headers, and refuses with an exception. */
 @Injectable()
 export class Answers {
   private readonly attempts = new Attempts(logger);
@@ -43,25 +43,25 @@ export class Answers {
     if (!result.allowed) throw this.exceeded(request, result, request.limits);
   }
 
-  /** A list refuses the request. It is told no more than that. */
+  /** Refuses a request because of a list. The client learns no more than that. */
   denied(request: LimitedRequest): RateLimitDeniedException {
     const status = this.settings.options.lists?.status ?? 403;
     return new RateLimitDeniedException(status, this.setsProblemType(request) ? deniedProblem(status) : undefined);
   }
 
-  /** The store failed, and a limit says `'deny'`. */
+  /** Refuses a request because the store failed, and a limit says `'deny'`. */
   private unavailable(request: LimitedRequest, cause: unknown): HttpException {
     return this.notNow(request, messages.unavailable(), cause);
   }
 
-  /** The request was to be held, and the app shuts down. */
+  /** Refuses a request that was to be held, because the app shuts down. */
   shuttingDown(request: LimitedRequest): HttpException {
     return this.notNow(request, messages.shuttingDown(), new RateLimitStoreError(messages.closed()));
   }
 
-  /** The error that the request's transport knows for a refusal. An error of the reader's takes its place. */
+  /** The error that the request's transport uses for a refusal; or the error of its reader, if that fails. */
   async translate({ reader, context }: LimitedRequest, error: unknown): Promise<unknown> {
-    // A reader may look at the handler, which a middleware does not know.
+    // A reader may look at the handler, which a middleware does not have.
     const hasHandler = (context.getHandler() as Function | null) !== null;
     if (!(error instanceof HttpException) || reader.refuse === undefined || !hasHandler) return error;
     try {
@@ -71,7 +71,7 @@ export class Answers {
     }
   }
 
-  /** The exception names all limits that refused, and the limit with the longest wait says the rest. */
+  /** The exception names all limits that refused. The limit with the longest wait determines the rest. */
   private exceeded(
     request: LimitedRequest,
     result: CheckResult,
@@ -95,7 +95,7 @@ export class Answers {
     return exception;
   }
 
-  /** Makes what a refusal that code threw says, as far as that did not say it itself. `answer` is that of its tightest limit, if known. */
+  /** Completes a refusal thrown by code with what it did not set itself. `answer` is that of its tightest limit, if known. */
   complete(exception: RateLimitExceededException, answer: RefusalAnswer | undefined, call: AnsweredCall): void {
     const given = exception.givenMessage;
     if (given === undefined) return;
@@ -124,7 +124,7 @@ export class Answers {
     return exception;
   }
 
-  /** Whether problem details are wanted. The frameworks call any object plain JSON unless its type is set. */
+  /** Whether to use problem details. Frameworks label any object as plain JSON unless its type is set. */
   private setsProblemType({ context, parts }: AnsweredCall): boolean {
     if (!this.settings.problem || context.getType() !== 'http') return false;
     this.headers.setType(parts.response, PROBLEM_TYPE);
@@ -149,7 +149,7 @@ export class Answers {
     return this.attempt('body', result, () => make(context, result, { ...usual }), isBody) ?? usual;
   }
 
-  /** A failing function of the user's must not turn a refusal into another error. */
+  /** If a user's function fails, a refusal must not become another error. */
   private attempt<T>(
     option: string,
     { tightest }: CheckResult,

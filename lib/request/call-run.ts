@@ -1,12 +1,13 @@
 import { finished, Readable } from 'node:stream';
 import { StreamableFile } from '@nestjs/common';
 
-/** Ends a part of a call; a second call ends nothing. */
+/** Ends a part of a call; a second call does nothing. */
 export type EndPart = () => void;
 
 /**
- * What of one call is at work: its guards, interceptors and pipes, its handler, and what these leave behind when nobody waits for them
- * any more. Some of it may never end, as a generator that waits for an event when its reader has left: that lingers.
+ * What is running of one call: its guards, interceptors and pipes, its handler, and whatever these leave behind when nobody waits
+ * for them any more. Some of that may never end, such as a generator that waits for an event after its reader has left: it
+ * lingers.
  */
 export class CallRun {
   private working = 0;
@@ -15,17 +16,17 @@ export class CallRun {
   private readonly idleListeners: (() => void)[] = [];
   private readonly refusalListeners: ((error: unknown) => void)[] = [];
 
-  /** Whether nothing of it is at work. */
+  /** Whether nothing of it is running. */
   get isIdle(): boolean {
     return this.working === 0 && this.lingering === 0;
   }
 
-  /** Whether only that is left which may never end. */
+  /** Whether only parts are running that may never end. */
   get isLingering(): boolean {
     return this.working === 0 && this.lingering > 0;
   }
 
-  /** Calls back each time that a part has ended, and nothing or only what lingers is left. */
+  /** Calls back each time that a part ends and nothing, or only what lingers, is left. */
   onIdle(listener: () => void): void {
     this.idleListeners.push(listener);
   }
@@ -35,31 +36,31 @@ export class CallRun {
     this.refusalListeners.push(listener);
   }
 
-  /** A part begins, which ends by itself. */
+  /** Begins a part that ends by itself. */
   begin(): EndPart {
     this.working++;
     return this.once(() => this.working--);
   }
 
-  /** A part begins that may never end. */
+  /** Begins a part that may never end. */
   linger(): EndPart {
     this.lingering++;
     return this.once(() => this.lingering--);
   }
 
-  /** A part that is at work until a promise has settled. */
+  /** A part that runs until a promise settles. */
   during(work: Promise<unknown>): void {
     const end = this.begin();
     work.then(end, end);
   }
 
-  /** A part that lingers until a promise has settled. */
+  /** A part that lingers until a promise settles. */
   lingerDuring(work: Promise<unknown>): void {
     const end = this.linger();
     work.then(end, end);
   }
 
-  /** The guards run. Where they let the call pass, its interceptors follow at once, or never. */
+  /** The guards. If they let the call pass, its interceptors follow at once, or never. */
   guards(activated: Promise<boolean>): void {
     const end = this.begin();
     const refused = (error?: unknown) => {
@@ -69,26 +70,26 @@ export class CallRun {
     activated.then((isActivated) => (isActivated ? this.handOver(end) : refused()), refused);
   }
 
-  /** Something makes the Observable that the caller listens to at once, or never. */
+  /** Something that makes the Observable to which the caller subscribes at once, or never. */
   prepares(prepared: Promise<unknown>): void {
     const end = this.begin();
     this.takeOver();
     prepared.then(() => this.handOver(end), end);
   }
 
-  /** What was to follow has begun. */
+  /** Notes that the next part has begun. */
   takeOver(): void {
     this.handedOver?.();
     this.handedOver = undefined;
   }
 
-  /** A stream that the handler gave is at work until it is closed: a generator may be behind it. */
+  /** A stream that the handler returned runs until it is closed: there may be a generator behind it. */
   lingerWith(value: unknown): void {
     const stream: unknown = value instanceof StreamableFile ? value.getStream() : value;
     if (stream instanceof Readable) finished(stream, { error: false, writable: false }, this.linger());
   }
 
-  /** A part goes on until the next one begins, which it does in this turn of the event loop. */
+  /** Keeps a part running until the next one begins, in this turn of the event loop. */
   private handOver(end: EndPart): void {
     this.handedOver = end;
     setImmediate(end);
@@ -105,10 +106,10 @@ export class CallRun {
   }
 }
 
-/** The runs of calls, by the lists of their arguments: all guards of a call are given one list, and so are all of its interceptors. */
+/** The runs of calls by their arguments: all guards of a call get the same array, and so do all of its interceptors. */
 const runs = new WeakMap<object, CallRun>();
 
-/** The run of a call, where Nest leads it. */
+/** The run of a call that Nest executes. */
 export function runOf(args: object): CallRun | undefined {
   return runs.get(args);
 }

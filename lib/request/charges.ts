@@ -13,15 +13,15 @@ export interface StoreCheck {
   readonly refundable: boolean;
 }
 
-/** What one limit charged for a request. */
+/** What one limit has charged a request. */
 export interface RequestCharge extends Refund {
   readonly rule: Rule;
   readonly store: Store;
-  /** What is charged now. */
+  /** The units charged now. */
   units: number;
   /** Whether its actual cost has been reported, or it was given back. */
   settled: boolean;
-  /** Whether it was given back. */
+  /** Whether it has been given back. */
   returned: boolean;
 }
 
@@ -34,7 +34,7 @@ export function requestChargesOf({ entries, decisions, store }: StoreCheck): Req
   });
 }
 
-/** Gives the charges of one request back, which are all in one store. */
+/** Gives back the charges of one request, which are all in one store. */
 export async function giveBack(charges: readonly RequestCharge[]): Promise<void> {
   const open = charges.filter(({ returned, units }) => !returned && units > 0);
   const [first] = open;
@@ -46,7 +46,7 @@ export async function giveBack(charges: readonly RequestCharge[]): Promise<void>
       open.map(({ rule, store: _store, ...charge }) => ({ ...charge, limit: rule.limitFor(charge.identity) })),
     );
   } catch (error) {
-    // The request is over, and its units come back by themselves in time.
+    // The request is over, and its units expire by themselves.
     if (!(error instanceof RateLimitStoreError)) throw error;
   }
 }

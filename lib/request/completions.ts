@@ -24,13 +24,13 @@ import type { LimitedRequest } from './limited-request.js';
 import { RequestCompletion } from './request-completion.js';
 import { type AnsweredRequest, SlowReaders } from './slow-readers.js';
 
-/** A lease, and the limit that it is of. */
+/** A lease, and its limit. */
 interface Held {
   readonly lease: Lease;
   readonly limit: CompiledLimit;
 }
 
-/** Completes requests: holds what a limit delays, and at the end gives back what does not count and releases what was held. */
+/** Completes requests: holds those that a limit delays, and at the end refunds what does not count and releases leases. */
 @Injectable()
 export class Completions {
   private readonly attempts = new Attempts(logger);
@@ -43,7 +43,7 @@ export class Completions {
     private readonly slowReaders: SlowReaders,
   ) {}
 
-  /** Keeps what an allowed check charged. Returns a promise if the request has to wait before it goes on. */
+  /** Keeps what an allowed check has charged. Returns a promise if the request has to wait before it goes on. */
   complete(request: LimitedRequest, check: StoreCheck): Promise<void> | undefined {
     if (!check.refundable) {
       request.deferCharge(check);
@@ -55,14 +55,14 @@ export class Completions {
     return delayMs > 0 ? this.hold(request, charges, delayMs) : undefined;
   }
 
-  /** Ends a request that is refused with an error: where there is no connection, nothing else reports the end. */
+  /** Ends a request that is refused with an error: without a connection, nothing else reports the end. */
   refuse({ completion }: LimitedRequest, earlier: LimitedRequest | undefined, error: unknown): unknown {
     for (const each of [completion, earlier?.completion]) if (each !== undefined) each.wasRefused = true;
     completion?.handlerEnded({ failed: true, error });
     return error;
   }
 
-  /** Holds a request. Rejects if nothing is left to hold it for. */
+  /** Holds a request. Rejects if its client leaves or the app shuts down. */
   private async hold(request: LimitedRequest, charges: readonly RequestCharge[], delayMs: number): Promise<void> {
     const end = await this.holds.hold(delayMs, request.connection);
     if (end === 'over') return;
@@ -70,7 +70,7 @@ export class Completions {
     throw end === 'closed' ? clientClosedRequest() : this.answers.shuttingDown(request);
   }
 
-  /** Gives back what does not count, and releases what is held, once the request ends. */
+  /** Once the request ends, refunds what does not count, and releases leases. */
   private releaseAtEnd(request: LimitedRequest, check: StoreCheck, charges: readonly RequestCharge[]): void {
     const waiting = charges.filter(({ rule }) => rule.waitsForEnd);
     if (waiting.length === 0) return;
@@ -81,7 +81,7 @@ export class Completions {
     const leases = held.map(({ lease }) => lease);
     request.hold(leases);
     const { context, connection } = request;
-    // Without a connection only a handler that runs reports the end.
+    // Without a connection, only a running handler reports the end.
     if (connection !== undefined) for (const lease of leases) lease.keepAlive();
     const completion = (request.completion ??= new RequestCompletion(context, connection));
     if (request.run !== undefined) completion.follow(request.run);
@@ -91,7 +91,7 @@ export class Completions {
     });
   }
 
-  /** Releases what is held once the request is over, or the time that its client and its leftovers have. */
+  /** Releases leases once the request is over, or its client and leftovers have had their time. */
   private releaseHeld(
     completion: RequestCompletion,
     connection: ClosableResponse | undefined,
@@ -105,7 +105,7 @@ export class Completions {
     completion.onOver((outcome) => release(leases, endOf(completion, outcome)));
   }
 
-  /** Releases what is held for load once only the client is waited for, and what else is held after the time that it has. */
+  /** Releases leases that limit load once only the client is waited for, and the others after the time that the client has. */
   private releaseAnswered(completion: RequestCompletion, answer: Answer, held: readonly Held[]): void {
     const load = held.filter(({ limit }) => limit.adapts).map(({ lease }) => lease);
     const slots = held.filter(({ limit }) => !limit.adapts);
@@ -127,7 +127,7 @@ export class Completions {
     completion.onOver(() => this.slowReaders.forget(request));
   }
 
-  /** Gives back what does not count, as the request ended so. */
+  /** Refunds what does not count, given how the request ended. */
   private async giveBackUncounted(charges: readonly RequestCharge[], outcome: Outcome): Promise<void> {
     const countable = charges.filter(({ limit }) => limit.algorithm.holding === undefined);
     const collected = mapAll(countable, ({ rule }) => this.counts(rule, outcome));
@@ -135,7 +135,7 @@ export class Completions {
     await giveBack(countable.filter((_, index) => !counted[index]));
   }
 
-  /** A failing function of the user's must not make a request free. */
+  /** If a user's function fails, the request must not become free. */
   private counts(rule: Rule, outcome: Outcome): Awaitable<boolean> {
     const failed = (error: unknown) => {
       this.attempts.report(messages.countFailed(rule.name), error);
@@ -150,17 +150,17 @@ export class Completions {
   }
 }
 
-/** The delay of one check: what an earlier one delayed has been held. */
+/** The delay of one check; earlier delays have already passed. */
 function delayOf({ entries, decisions }: StoreCheck): number {
   return Math.max(...decisions.map(({ delayMs }, index) => (entries[index]!.limit.shadow ? 0 : delayMs)));
 }
 
-/** What the end of a request says of load: a refusal says nothing of it, nor does how long a client takes to read its answer. */
+/** What the end of a request shows about load. A refusal shows nothing, and neither does a client that is slow to read. */
 function endOf({ wasRefused, wasRead }: RequestCompletion, outcome: Outcome): LeaseEnd {
   return wasRefused || !wasRead ? 'ignored' : leaseEndOf(outcome);
 }
 
-/** Nothing waits for the store: one of the user's own that fails otherwise than stores do must not end the process. */
+/** Nothing waits for the store. A user's store that fails in an unusual way must not end the process. */
 function release(leases: readonly Lease[], end: LeaseEnd): void {
   for (const lease of leases) lease.release(end).catch(logFailure);
 }

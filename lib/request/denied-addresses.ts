@@ -11,10 +11,10 @@ import { addressOf } from '../transports/read-request.js';
 import { clientClosedRequest } from './client-closed-request.js';
 import type { LimitedRequest } from './limited-request.js';
 
-/** Refuses requests from addresses that the lists of all limits refuse, before any limit is looked at. */
+/** Refuses requests from addresses that lists for all limits refuse, before any limit is checked. */
 @Injectable()
 export class DeniedAddresses {
-  /** Stands for all limits in what is told of the refusal. */
+  /** Stands for all limits when the refusal is reported. */
   private readonly everything: CompiledLimit;
 
   constructor(
@@ -27,12 +27,12 @@ export class DeniedAddresses {
     this.everything = new CompiledLimit(options, { location: 'lists', name: '*', namespace: '@lists', shadow });
   }
 
-  /** Whether some addresses may be refused. */
+  /** Whether any addresses may be refused. */
   get mayRefuse(): boolean {
     return this.lists.mayRefuseAddresses;
   }
 
-  /** Whether a request is refused for its address. Throws if that was lost. */
+  /** Whether a request is refused for its address. Throws if the address was lost. */
   refuses({ parts }: Pick<LimitedRequest, 'parts'>): boolean {
     const { shadow, ipv6Prefix } = this.settings;
     const address = addressOf(parts);
@@ -42,7 +42,7 @@ export class DeniedAddresses {
     }
     if (!this.lists.refuses(address)) return false;
     const entry = { limit: this.everything, identity: ipIdentity(address, ipv6Prefix)!, cost: 1 };
-    // The layer of lists answers at once, and the one above it tells of the answer.
+    // The layer of lists answers at once, and the one above it reports the decision.
     decide(this.store, { entries: [entry], address }, IGNORED);
     return !shadow;
   }

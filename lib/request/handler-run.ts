@@ -12,18 +12,18 @@ import { isStream, watched } from './subscription.js';
 /** A method of a controller or a gateway. */
 type Method = (this: unknown, ...args: unknown[]) => unknown;
 
-/** The run that a handler is called for. */
+/** The run that is calling a handler. */
 const current = new AsyncLocalStorage<HandlerRun>();
 
-/** The functions that have replaced handlers, so that none replaces another. */
+/** The functions that have replaced handlers, so that none is replaced twice. */
 const reporting = new WeakSet<object>();
 
 /**
- * One run of a handler. Nest stops listening to a handler of messages or events when its client leaves, and an interceptor may after a
- * time-out. Neither can stop the handler: so its promise has to be known.
+ * One run of a handler. Nest unsubscribes from handlers of messages and events when their client leaves, and an interceptor may
+ * do so after a timeout. Neither can stop the handler, so its promise has to be tracked.
  */
 export class HandlerRun {
-  /** Whether the handler has given a promise that has not settled. */
+  /** Whether the handler has returned a promise that has not settled. */
   private isAtWork = false;
   private readonly onDone: (() => void)[] = [];
   private wasCalled = false;
@@ -31,14 +31,14 @@ export class HandlerRun {
 
   constructor(private readonly call: CallRun = new CallRun()) {}
 
-  /** Calls a function that ends in the handler. A handler that does not report its promise need not know its run. */
+  /** Calls a function that ends up in the handler. A handler that does not report its promise need not know its run. */
   enter<T>(handler: object, call: () => T): T {
     return reporting.has(handler) ? current.run(this, call) : call();
   }
 
   /**
-   * Hands on what a handler gives, and reports that it is done: with it all, with an error, or because it has lost its listener. Only
-   * the first report counts.
+   * Passes on what a handler emits, and reports its end: completion, an error, or the loss of its listener. Only the first report
+   * counts.
    */
   watch(
     handled: Observable<unknown>,
@@ -59,8 +59,8 @@ export class HandlerRun {
         );
       }),
       tap({
-        // An interceptor may have given the handler up, as one with a time-out does, and the handler runs on: whether that ends in an
-        // error or in another answer.
+        // An interceptor, such as one with a timeout, may have given up on the handler, which runs on, whether the call ends in
+        // an error or another response.
         error: (error: unknown) => this.onceDone((overdue) => handlerEnded({ failed: true, error, ...overdue })),
         complete: () => this.onceDone((overdue) => handlerEnded({ failed: false, ...overdue })),
       }),
@@ -71,20 +71,20 @@ export class HandlerRun {
     );
   }
 
-  /** Calls a handler for the run that led to it, if there is one. */
+  /** Calls a handler for its current run, if there is one. */
   static call(handler: Method, self: unknown, args: unknown[]): unknown {
     const run = current.getStore();
-    // What a handler calls of its own is no run.
+    // A handler that is called by another one has no run.
     if (run === undefined || run.wasCalled) return Reflect.apply(handler, self, args);
     run.wasCalled = true;
     if (run.abandoned) throw clientClosedRequest();
     const result: unknown = Reflect.apply(handler, self, args);
-    // Nothing else with a `then` is touched: a lazy query would begin once more.
+    // Other thenables are left alone: a lazy query would run again.
     if (types.isPromise(result)) run.awaits(result);
     return result;
   }
 
-  /** Calls back once the handler is done, whether anybody listens or not, or overdue; at once if it gave no promise. */
+  /** Calls back once the handler is done, whether anybody listens or not, or overdue; at once if it returned no promise. */
   private onceDone(report: (overdue?: { readonly overdue: true }) => void): void {
     if (!this.isAtWork) return report();
     const leftBehind = new LongTimeout(LEFT_BEHIND_MS, () => report({ overdue: true }), false);
@@ -104,7 +104,7 @@ export class HandlerRun {
   }
 }
 
-/** Replaces a handler by a function that reports its promise to its run, and is the same in all else, its metadata included. */
+/** Replaces a handler by a function that reports its promise to its run, and is otherwise the same, including its metadata. */
 export function reportPromise(prototype: object, name: string): void {
   const owner = ownerOf(prototype, name);
   if (owner === undefined) return;
@@ -116,7 +116,7 @@ export function reportPromise(prototype: object, name: string): void {
   };
   Object.defineProperties(wrapper, { name: { value: handler.name }, length: { value: handler.length } });
   Object.setPrototypeOf(wrapper, handler);
-  // Metadata is inherited, but some look for a function's own.
+  // Metadata is inherited, but some packages read a function's own.
   for (const key of Reflect.getOwnMetadataKeys(handler)) {
     Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, handler), wrapper);
   }
@@ -124,7 +124,7 @@ export function reportPromise(prototype: object, name: string): void {
   Object.defineProperty(owner, name, { ...descriptor, value: wrapper });
 }
 
-/** The prototype that has a method of its own: the given one, or one that it inherits from. */
+/** The prototype that has the method as its own: the given one, or one that it inherits from. */
 function ownerOf(prototype: object, name: string): object | undefined {
   let owner: object | null = prototype;
   while (owner !== null && !Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner) as object | null;

@@ -2,16 +2,16 @@ import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { type ClosableResponse, isGone, onClose } from '../transports/connection.js';
 import { LongTimeout } from '../util/long-timeout.js';
 
-/** How a hold ends: its time is over, the client has closed the connection, or the app shuts down. */
+/** How a hold ends: its time is up, the client has closed the connection, or the app shuts down. */
 export type HoldEnd = 'over' | 'closed' | 'shut down';
 
-/** The requests that are held. */
+/** The requests that are being held. */
 @Injectable()
 export class Holds implements OnModuleDestroy {
   private readonly ends = new Set<() => void>();
   private closed = false;
 
-  /** Waits. If the client goes away or the app shuts down, no longer. */
+  /** Waits, but no longer than until the client leaves or the app shuts down. */
   hold(delayMs: number, connection: (ClosableResponse & { shouldKeepAlive?: boolean }) | undefined): Promise<HoldEnd> {
     if (isGone(connection)) return Promise.resolve('closed');
     return new Promise((resolve) => {
@@ -22,11 +22,11 @@ export class Holds implements OnModuleDestroy {
         resolve(end);
       };
       const shutDown = () => {
-        // Its client shall not keep the server waiting with a connection for later.
+        // The client must not delay the server's shutdown with a keep-alive connection.
         if (connection?.shouldKeepAlive === true) connection.shouldKeepAlive = false;
         done('shut down');
       };
-      // The client's socket keeps the process alive as long as anyone waits for the answer.
+      // While anyone waits for the response, the client's socket keeps the process alive.
       const alarm = new LongTimeout(delayMs, () => done('over'), false);
       const forget = connection === undefined ? undefined : onClose(connection, () => done('closed'));
       this.ends.add(shutDown);
@@ -34,7 +34,7 @@ export class Holds implements OnModuleDestroy {
     });
   }
 
-  /** Ends all holds, also those to come: Nest calls it before it waits for the requests that are under way. */
+  /** Ends all holds, including future ones. Nest calls it before it waits for pending requests. */
   onModuleDestroy(): void {
     this.closed = true;
     for (const end of this.ends) end();

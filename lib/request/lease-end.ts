@@ -4,12 +4,11 @@ import type { Outcome } from '../config/common-limit-options.js';
 /** Request Timeout, Service Unavailable and Gateway Timeout. */
 const OVERLOADED: readonly unknown[] = [408, 503, 504];
 
-/** The names of errors that a time limit ends work with: that of `AbortSignal.timeout`, and that of RxJS and others. */
+/** The names of errors by which a timeout ends work: that of `AbortSignal.timeout`, and those of RxJS and others. */
 const TIMEOUTS = ['TimeoutError'];
 
 /**
- * What the end of a request says of how busy the app is. A refusal and a bug say nothing: they are there sooner than an answer, as often
- * as not.
+ * What the end of a request shows about load. Refusals and bugs show nothing: they usually come sooner than a proper response.
  */
 export function leaseEndOf({ aborted, failed, statusCode, error }: Outcome): LeaseEnd {
   if (aborted) return 'aborted';
@@ -18,15 +17,15 @@ export function leaseEndOf({ aborted, failed, statusCode, error }: Outcome): Lea
 }
 
 function statusOf(error: unknown): unknown {
-  return told(() => (error as { getStatus?: () => unknown } | undefined)?.getStatus?.());
+  return attempt(() => (error as { getStatus?: () => unknown } | undefined)?.getStatus?.());
 }
 
 function isTimeout(error: unknown): boolean {
-  return told(() => error instanceof Error && TIMEOUTS.includes(error.name)) === true;
+  return attempt(() => error instanceof Error && TIMEOUTS.includes(error.name)) === true;
 }
 
-/** What was thrown may be anything, and what it cannot tell must not keep the lease from its end. */
-function told<T>(ask: () => T): T | undefined {
+/** Reads a property of a thrown value, which may be anything; if that fails, the lease must still be released. */
+function attempt<T>(ask: () => T): T | undefined {
   try {
     return ask();
   } catch {

@@ -16,49 +16,49 @@ import type { CallRun } from './call-run.js';
 import { requestChargesOf, type RequestCharge, type StoreCheck } from './charges.js';
 import type { RequestCompletion } from './request-completion.js';
 
-/** Goes on with a call after the guards. */
+/** Continues a call after the guards. */
 export interface GuardContinuation {
   /** The check after the guards: `true` at once if there is nothing to wait for. */
   afterGuards(context: ExecutionContext): Awaitable<true>;
-  /** The same, and then the handler. */
+  /** That check, and then the handler. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>>;
 }
 
 const NONE: readonly never[] = [];
 
 /**
- * One request on its way through its limits: what is known of it, and what has been checked so far. There is one for each request, so
- * its lists are made only once there is more than one check.
+ * One request on its way through its limits: what is known about it, and what has been checked so far. There is one for each
+ * request, so its lists are created only when there is more than one check.
  */
 export class LimitedRequest {
-  /** The check of a middleware, once it has begun. A second middleware on the same request takes part in the first one's. */
+  /** The check of a middleware, once it has begun. A second middleware on the same request shares it. */
   middlewareCheck: Awaitable<true> | undefined;
-  /** The same of guards. */
+  /** The same for guards. */
   guardCheck: Awaitable<true> | undefined;
-  /** The same of what follows the guards. */
+  /** The same for what follows the guards. */
   lastCheck: Awaitable<true> | undefined;
-  /** All rules of the checks so far, also those that do not apply to the request. */
+  /** All rules of the checks so far, including those that do not apply to the request. */
   applicable: readonly Rule[] = NONE;
-  /** What the store was asked so far. A limit keeps the rate here that it was checked with. */
+  /** What the store has been asked so far. Each limit stays in the version that was checked. */
   entries: readonly RuleEntry[] = NONE;
-  /** What the store answered, in the same order. */
+  /** The store's answers, in the same order. */
   decisions: readonly StoreDecision[] = NONE;
-  /** What is held for the request. */
+  /** The leases of the request. */
   leases: readonly Lease[] = NONE;
-  /** All rules of the request, once the route's functions have been asked. */
+  /** All rules of the request, once the route's functions have been called. */
   rules: readonly Rule[] | undefined;
-  /** What a middleware checked before. */
+  /** The request of a middleware that ran before. */
   earlier: LimitedRequest | undefined;
-  /** How the request ends, if that matters. */
+  /** The end of the request, if that matters. */
   completion: RequestCompletion | undefined;
-  /** What of the call is at work, where Nest leads it. */
+  /** What is running of the call, if Nest executes it. */
   run: CallRun | undefined;
-  /** The object that stands for the call, where that keeps this. */
+  /** The object that identifies the call, if this is stored there. */
   call: object | undefined;
-  /** Another handler's request with the same call. */
+  /** The request of another handler with the same call object. */
   other: LimitedRequest | undefined;
   private charged: RequestCharge[] | undefined;
-  /** Checks of which nobody has asked yet for the charges. */
+  /** Checks whose charges have not been needed yet. */
   private deferred: readonly StoreCheck[] = NONE;
   private knownParts: RequestParts | undefined;
   private knownResult: CheckResult | undefined;
@@ -70,11 +70,11 @@ export class LimitedRequest {
     readonly handler: object,
     readonly reader: RequestReader,
     readonly plan: Plan,
-    /** What goes on with the call after the guards. */
+    /** Continues the call after the guards. */
     readonly continuation: GuardContinuation,
   ) {}
 
-  /** Begins a phase, which has a context of its own. */
+  /** Begins a phase, which has its own context. */
   begin(context: ExecutionContext): this {
     this.currentContext = context;
     this.knownParts = undefined;
@@ -85,12 +85,12 @@ export class LimitedRequest {
     return this.currentContext;
   }
 
-  /** The request and the response. They are read once a phase, since guards may find a user. */
+  /** The request and the response. They are read once per phase, since guards may set a user. */
   get parts(): RequestParts {
     return (this.knownParts ??= partsOf(this.reader, this.currentContext));
   }
 
-  /** The connection that the response goes out on, if it is one of Node's. */
+  /** The connection that carries the response, if it is one of Node's. */
   get connection(): ClosableResponse | undefined {
     return connectionOf(this.parts.response);
   }
@@ -105,13 +105,13 @@ export class LimitedRequest {
     return this.entries.map(({ limit }) => limit);
   }
 
-  /** The sum of all decisions so far, if there are any. */
+  /** The combined result of all decisions so far, if any. */
   get result(): CheckResult | undefined {
     if (this.entries.length === 0) return undefined;
     return (this.knownResult ??= checkResultOf(this.decisions, this.entries));
   }
 
-  /** What was charged so far. */
+  /** The charges so far. */
   get charges(): RequestCharge[] {
     const charged = (this.charged ??= []);
     for (const check of this.deferred) charged.push(...requestChargesOf(check));
@@ -119,7 +119,7 @@ export class LimitedRequest {
     return charged;
   }
 
-  /** Whether functions that are still to be asked may replace limits that are checked now. */
+  /** Whether functions that have not been called yet may replace limits that are checked now. */
   get mayReplaceLimits(): boolean {
     return this.plan.hasSources && this.rules === undefined;
   }
@@ -129,7 +129,7 @@ export class LimitedRequest {
     this.applicable = joined(this.applicable, rules);
   }
 
-  /** Adds the decisions of a check, and sums all up. */
+  /** Adds the decisions of a check, and returns the combined result. */
   record({ entries, decisions }: StoreCheck): CheckResult {
     this.entries = joined(this.entries, entries);
     this.decisions = joined(this.decisions, decisions);
@@ -143,17 +143,17 @@ export class LimitedRequest {
     return charges;
   }
 
-  /** Adds the charges of a check once they are asked for, which is seldom. */
+  /** Adds the charges of a check when they are needed, which is seldom. */
   deferCharge(check: StoreCheck): void {
     this.deferred = joined(this.deferred, [check]);
   }
 
-  /** Adds what is held for the request. */
+  /** Adds leases of the request. */
   hold(leases: readonly Lease[]): void {
     this.leases = joined(this.leases, leases);
   }
 
-  /** Takes over what a middleware checked of some rules. Returns the rules that are left to check. */
+  /** Takes over what a middleware has checked. Returns the rules that are left to check. */
   adopt(earlier: LimitedRequest, rules: readonly Rule[]): readonly Rule[] {
     this.earlier = earlier;
     const isAdopted = ({ rule }: { readonly rule: Rule }) => rules.includes(rule);
@@ -166,19 +166,19 @@ export class LimitedRequest {
     return rules.filter((rule) => !earlier.applicable.includes(rule));
   }
 
-  /** Drops the decisions of all rules but some. Returns the charges of the others, those of the middleware excepted. */
+  /** Drops the decisions of all other rules. Returns their charges, except those of the middleware. */
   keepOnly(rules: readonly Rule[]): RequestCharge[] {
     const { entries } = this;
     this.entries = entries.filter(({ rule }) => rules.includes(rule));
     this.decisions = this.decisions.filter((_, index) => rules.includes(entries[index]!.rule));
     this.knownResult = undefined;
-    // What a middleware checked holds for every route.
+    // What a middleware has checked applies to every route.
     const kept = [...rules, ...(this.earlier?.applicable ?? [])];
     return this.charges.filter(({ rule }) => !kept.includes(rule));
   }
 }
 
-/** Two lists as one: the second itself as long as the first is empty. */
+/** Joins two lists; returns the second one itself if the first is empty. */
 function joined<T>(first: readonly T[], second: readonly T[]): readonly T[] {
   return first.length === 0 ? second : [...first, ...second];
 }

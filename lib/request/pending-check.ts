@@ -4,10 +4,10 @@ import { decide } from '../stores/decide.js';
 import { type AnswerTap, type CheckAnswer, type Store, type StoreDecision, UNTIMED } from '../stores/store.js';
 import type { StoreCheck } from './charges.js';
 
-/** One check of a request, which takes its answer itself: one object is all that a check takes here. */
+/** One check of a request, which is its own answer: so a check takes a single object here. */
 export class PendingCheck implements StoreCheck, CheckAnswer {
   decisions: readonly StoreDecision[] = [];
-  /** Resolves once there is an answer; nothing if it was there at once. */
+  /** Resolves once there is an answer; `undefined` if it was there at once. */
   readonly answered: Promise<void> | undefined;
   private isAnswered = false;
   private failure: { readonly error: unknown } | undefined;
@@ -43,7 +43,7 @@ export class PendingCheck implements StoreCheck, CheckAnswer {
     this.tell?.();
   }
 
-  /** Throws what the store failed with. Decisions that refuse say how long units of `concurrency` limits will be held. */
+  /** Throws the store's error if it failed. Sets how long refusals by `concurrency` limits will last. */
   conclude(): void {
     if (this.failure !== undefined) throw this.failure.error;
     if (this.decisions.every(isAllowed)) return;

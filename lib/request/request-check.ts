@@ -20,8 +20,8 @@ export class RequestCheck {
   ) {}
 
   /**
-   * Asks the store, and does not wait for its answer. Gives nothing if none of the rules applies. Throws, or rejects, with what a
-   * missing key is answered with.
+   * Asks the store without waiting for its answer. Returns `undefined` if none of the rules applies. Throws or rejects with the
+   * refusal of a request without a key.
    */
   begin(request: LimitedRequest, rules: readonly Rule[]): Awaitable<PendingCheck | undefined> {
     const { context, parts, mayReplaceLimits } = request;
@@ -32,7 +32,7 @@ export class RequestCheck {
     const address = this.lists.hasNetworks ? addressOf(parts) : undefined;
     if (!isPromise(entries)) return this.ask(entries, mayReplaceLimits, address);
     return entries.then((found) => {
-      // While functions were asked, the client may have left, and taken its address along.
+      // While functions ran, the client may have left, and its address with it.
       refuseIfClosed(request, rules);
       return this.ask(found, mayReplaceLimits, address);
     });
@@ -48,18 +48,18 @@ export class RequestCheck {
   }
 }
 
-/** Whether units of some entry may have to be given back. */
+/** Whether units of any entry may have to be given back. */
 function mayGiveBack(entries: readonly RuleEntry[]): boolean {
   for (const { rule } of entries) if (rule.mayGiveBack) return true;
   return false;
 }
 
-/** Refuses a request that has no client any more. */
+/** Refuses a request whose client has left. */
 function refuseIfClosed(request: LimitedRequest, rules: readonly Rule[]): void {
   if (request.isClosed && !rules.every(isShadow)) throw clientClosedRequest();
 }
 
-/** A shadow refuses nothing, whatever the reason. */
+/** A shadow limit never refuses, whatever the reason. */
 function isShadow({ limit }: Rule): boolean {
   return limit.shadow;
 }

@@ -5,22 +5,22 @@ import { type ClosableResponse, isGone, onClose } from '../transports/connection
 import { LongTimeout } from '../util/long-timeout.js';
 import type { CallRun } from './call-run.js';
 
-/** The part of Node's response that says how it ended. */
+/** The part of Node's response that shows how it ended. */
 interface EndedResponse {
   readonly statusCode?: number;
   readonly headersSent?: boolean;
   readonly writableFinished?: boolean;
-  /** Over HTTP/2 a response whose stream was reset has finished, but never ended. */
+  /** For HTTP/2, a response whose stream was reset has finished, but has not ended. */
   readonly writableEnded?: boolean;
 }
 
 /**
- * How long a request that has ended waits for what is still at work of it. Nothing says that it ever ends: it may wait for a client that
- * has left.
+ * How long a request that has ended waits for what is still running, in milliseconds. Nothing guarantees that this ever ends: it
+ * may wait for a client that has left.
  */
 export const LEFT_BEHIND_MS = 600_000;
 
-/** How a handler ended: `aborted` if it had lost its listener, `overdue` if it is at work all the same, and nobody waits any more. */
+/** How a handler ended: `aborted` if it had lost its listener, `overdue` if it still runs and nothing waits for it any more. */
 export interface HandlerEnd {
   readonly failed: boolean;
   readonly error?: unknown;
@@ -29,8 +29,9 @@ export interface HandlerEnd {
 }
 
 /**
- * How one request ends: its connection reports that, or the handler where there is no connection, or one that says little. And when it is
- * over: once its response has been closed and nothing of it is at work any more, since guards and handlers go on when the client has left.
+ * The end of one request: its connection reports it, or the handler if there is no connection, or one that reports little. And
+ * when it is over: once its response is closed and nothing of it runs any more, since guards and handlers go on after the client
+ * has left.
  */
 export class RequestCompletion {
   private readonly endListeners: ((outcome: Outcome) => void)[] = [];
@@ -44,10 +45,10 @@ export class RequestCompletion {
   private leftBehind: LongTimeout | undefined;
   private isOver = false;
   private served = false;
-  /** Whether a limit, or the app as it shuts down, keeps the request from its handler. */
+  /** Whether a limit, or the app's shutdown, keeps the request from its handler. */
   wasRefused = false;
 
-  /** Without a connection, only the handler says when the request is over. */
+  /** Without a connection, only the handler reports when the request is over. */
   constructor(
     private readonly context: ExecutionContext,
     private readonly connection: (ClosableResponse & EndedResponse) | undefined,
@@ -56,47 +57,49 @@ export class RequestCompletion {
     else if (connection !== undefined) onClose(connection, () => this.closed());
   }
 
-  /** Whether the response has been closed: a handler would run without a client, and without what was held for it. */
+  /** Whether the response has been closed: a handler would run without a client, and without the leases held for it. */
   get wasClosed(): boolean {
     return this.connection !== undefined && this.outcome !== undefined;
   }
 
-  /** Calls back once, when it is known how the request ended; at once if it is, as when the client left while a guard was at work. */
+  /**
+   * Calls back once it is known how the request ended; at once if it already is, for example if the client left during a guard.
+   */
   onEnd(listener: (outcome: Outcome) => void): void {
     if (this.outcome === undefined) this.endListeners.push(listener);
     else listener(this.outcome);
   }
 
-  /** Calls back once, when the request is over; at once if it is. */
+  /** Calls back once the request is over; at once if it already is. */
   onOver(listener: (outcome: Outcome) => void): void {
     if (this.isOver) listener(this.outcome!);
     else this.overListeners.push(listener);
   }
 
-  /** Calls back once the request has ended, and only that is left of it which may never end. */
+  /** Calls back once the request has ended, and all that is left of it may never end. */
   onLingering(listener: () => void): void {
     this.lingeringListeners.push(listener);
   }
 
-  /** Calls back once nothing is left to do but for the client, which has its whole answer to read; or once the request is over. */
+  /** Calls back once only the client has to read the rest of its response; or once the request is over. */
   onServed(listener: (outcome: Outcome) => void): void {
     this.servedListeners.push(listener);
     answerOf(this.connection!).onComplete(() => this.serve());
   }
 
-  /** Whether nothing is left to do but for the client. */
+  /** Whether only the client has something left to do. */
   get isServed(): boolean {
     return this.running === 0 && this.connection?.writableEnded === true && this.runs.every(({ isIdle }) => isIdle);
   }
 
-  /** Whether the answer, as far as there is one, never waited for its client, and was not cut off by it. */
+  /** Whether the response, if any, has never waited for its client, and was not cut off by it. */
   get wasRead(): boolean {
     const { connection, outcome } = this;
     if (connection === undefined) return true;
     return !answerOf(connection).waited && !(outcome?.aborted === true && connection.headersSent === true);
   }
 
-  /** The request is not over while anything of a call is at work. A call that a guard refuses has no handler. */
+  /** Keeps the request from being over while anything of a call runs. A call that a guard refuses has no handler. */
   follow(run: CallRun): void {
     if (this.runs.includes(run)) return;
     this.runs.push(run);
@@ -104,7 +107,7 @@ export class RequestCompletion {
     run.onRefused((error) => this.handlerEnded({ failed: true, error }));
   }
 
-  /** The handler begins. Returns a function that reports its end, of which only the first call counts. */
+  /** Notes that the handler starts. Returns a function that reports its end; only its first call counts. */
   handlerStarted(): (end: HandlerEnd) => void {
     let done = false;
     this.running++;
@@ -116,7 +119,7 @@ export class RequestCompletion {
     };
   }
 
-  /** The handler is done, or will not run. Over HTTP filters and interceptors may still change what is answered. */
+  /** Notes that the handler is done, or will not run. Over HTTP, filters and interceptors may still change the response. */
   handlerEnded(end: HandlerEnd): void {
     this.handled ??= end;
     if (this.connection === undefined) {
@@ -129,7 +132,7 @@ export class RequestCompletion {
 
   private closed(): void {
     const { statusCode, headersSent, writableFinished, writableEnded } = this.connection ?? {};
-    // What had failed before the client left has failed, whether it waited for the answer or not.
+    // What had failed before the client left has failed, whether the client waited for the response or not.
     const answeredBadly = this.isHttp && headersSent === true && (statusCode ?? 500) >= 400;
     const aborted = !answeredBadly && (writableFinished === false || writableEnded === false);
     this.end(this.outcomeOf(aborted));

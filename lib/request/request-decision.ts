@@ -8,7 +8,7 @@ import type { CheckResult, Decision } from '../limits/decision.js';
 import type { LimitedRequest } from './limited-request.js';
 import { searchRequest } from './requests.js';
 
-/** What all limits of a request said, for its handler. */
+/** The decisions of all limits of a request, for its handler. */
 export class RequestDecision implements CheckResult {
   readonly allowed: boolean;
   readonly decisions: Decision[];
@@ -33,19 +33,19 @@ export class RequestDecision implements CheckResult {
   }
 
   /**
-   * Reports what the request really cost, once that is known: what was too much is given back, what was too little is charged,
-   * up to one quota more than there is. Each limit is settled once; one that did not charge the request, as it was
-   * skipped or would have refused in shadow mode, is left alone. Rejects with `RateLimitArgumentError` or `RateLimitStoreError`.
+   * Settles what the request really cost, once that is known: surplus units are given back, and missing ones are charged, up to
+   * one quota more than there is. Each limit is settled once. A limit that did not charge the request is left alone, because it
+   * was skipped, or would have refused in shadow mode. Rejects with `RateLimitArgumentError` or `RateLimitStoreError`.
    *
    * @param actual a whole number >= 0
-   * @param name the limit; unless given, all limits of the request that have a `cost`
+   * @param name the limit; by default all limits of the request that have a `cost`
    */
   async settle(actual: number, name?: string): Promise<void> {
     assertActual(actual);
     const { applicable, entries } = this.#request;
     const isNamed = (rule: Rule) =>
       rule.limit.algorithm.holding === undefined && (name === undefined ? rule.hasCost : rule.name === name);
-    // Levels without a cost of their own were charged what the limits within them cost, unless these left the request out.
+    // Levels without a cost of their own were charged what the limits within them cost, unless those exempted the request.
     const passesOn = (rule: Rule) => rule.limit.off || entries.some((entry) => entry.rule === rule);
     const costly = applicable.filter((rule) => isNamed(rule) && passesOn(rule));
     const levels = new Set(costly.flatMap((rule) => rule.ancestorsOfSameCost));
@@ -56,7 +56,7 @@ export class RequestDecision implements CheckResult {
       open.map((charge) => {
         const settling = settle(charge.store, { ...charge }, actual);
         charge.settled = true;
-        // No more than this was charged, if the request does not count in the end.
+        // If the request does not count in the end, no more than this is given back.
         charge.units = Math.min(actual, 2 * charge.limit.whole.quota);
         return settling;
       }),

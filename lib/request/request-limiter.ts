@@ -14,7 +14,9 @@ import { findEarly, Requests } from './requests.js';
 import { selectRules } from './select-rules.js';
 import { watchHandler } from './watch-handler.js';
 
-/** Leads requests through their limits: in the middleware, in the guard and, where a limit needs to know the user, after all guards. */
+/**
+ * Leads requests through their limits: in the middleware, in the guard and, if a limit needs to know the user, after all guards.
+ */
 @Injectable()
 export class RequestLimiter implements GuardContinuation {
   constructor(
@@ -26,7 +28,9 @@ export class RequestLimiter implements GuardContinuation {
     private readonly deniedAddresses: DeniedAddresses,
   ) {}
 
-  /** The middleware's part: what needs no route. Gives `true` at once if there is nothing to wait for, and rejects with a refusal. */
+  /**
+   * The middleware's part: checks that need no route. Returns `true` if there is nothing to wait for, and rejects with a refusal.
+   */
   beforeRoute(request: object, response: object): Awaitable<true> {
     const plan = this.plans.ofMiddleware;
     if (plan.middleware.length === 0) return true;
@@ -34,7 +38,7 @@ export class RequestLimiter implements GuardContinuation {
     return (limited.middlewareCheck ??= this.run('middleware', limited));
   }
 
-  /** The guard's part, which gives the same. */
+  /** The guard's part; returns the same. */
   beforeGuards(context: ExecutionContext): Awaitable<true> {
     const plan = this.plans.of(context.getClass(), context.getHandler());
     if (this.plans.ofMiddleware.middlewareWaitsForEnd) this.followEarly(context);
@@ -44,7 +48,7 @@ export class RequestLimiter implements GuardContinuation {
     return (request.guardCheck ??= this.run('guard', request));
   }
 
-  /** The check after the guards, which gives the same. */
+  /** The check after the guards; returns the same. */
   afterGuards(context: ExecutionContext): Awaitable<true> {
     const plan = this.plans.of(context.getClass(), context.getHandler());
     if (!plan.continuesAfterGuards) return true;
@@ -60,7 +64,7 @@ export class RequestLimiter implements GuardContinuation {
     return checked === true ? handle() : checked.then(handle);
   }
 
-  /** The way of a request through one phase. */
+  /** Leads a request through one phase. */
   private run(phase: Phase, request: LimitedRequest): Awaitable<true> {
     try {
       if (this.deniedAddresses.mayRefuse && phase !== 'authenticated' && this.deniedAddresses.refuses(request)) {
@@ -86,7 +90,7 @@ export class RequestLimiter implements GuardContinuation {
     return answered === undefined ? this.finish(request, check) : answered.then(() => this.finish(request, check));
   }
 
-  /** Answers a check. Gives a promise if the request is refused, or has to wait before it goes on. */
+  /** Answers a check. Returns a promise if the request is refused, or has to wait before it goes on. */
   private finish(request: LimitedRequest, check: PendingCheck): Awaitable<true> {
     try {
       this.answers.describe(request, check);
@@ -106,32 +110,32 @@ export class RequestLimiter implements GuardContinuation {
     }
   }
 
-  /** A refusal always is a rejection, whether it was there at once or not. */
+  /** A refusal is always a rejection, whether it was known at once or not. */
   private async refuse(request: LimitedRequest, error: unknown): Promise<never> {
     const told = await this.answers.translate(request, error);
     throw this.completions.refuse(request, this.earlierOf(request), told);
   }
 
-  /** What a middleware holds for a request is held while guards are at work, too. */
+  /** Keeps what a middleware holds for a request while guards run, too. */
   private followEarly(context: ExecutionContext): void {
     const run = runOf(context.getArgs());
     if (run !== undefined) this.requests.findEarly(context)?.completion?.follow(run);
   }
 
-  /** What was checked for a call, by guards and by a middleware, as far as its end matters. */
+  /** The requests of a call, by guards and by a middleware, whose end matters. */
   private endingWith(context: ExecutionContext): LimitedRequest[] {
     const requests = [this.requests.find(context)];
     if (this.plans.ofMiddleware.middlewareWaitsForEnd) requests.push(this.requests.findEarly(context));
     return requests.filter((each) => each?.completion !== undefined) as LimitedRequest[];
   }
 
-  /** What a middleware checked for a request, whether its route has these limits or not, as far as its end matters. */
+  /** The request of a middleware, whether its route has these limits or not, if its end matters. */
   private earlierOf(request: LimitedRequest): LimitedRequest | undefined {
     if (!this.plans.ofMiddleware.middlewareWaitsForEnd) return undefined;
     try {
       return findEarly(request.parts.request);
     } catch {
-      // A reader that fails has made the request fail, and tells of none that a middleware saw.
+      // A failing reader has failed the request, and knows nothing about a middleware's.
       return undefined;
     }
   }

@@ -1,19 +1,19 @@
 import { IncomingMessage } from 'node:http';
 import type { LimitedRequest } from './limited-request.js';
 
-/** Where the raw headers of a request keep what is known of it. It is neither copied nor shown with them. */
+/** The property of a request's raw headers that holds its `LimitedRequest`. It is neither copied nor displayed with them. */
 const KEPT = Symbol('nestjs-sluice');
 
-/** What the parser of Node makes anew for each request, and frameworks leave alone. */
+/** The array that Node's parser creates for each request, and that frameworks do not touch. */
 type RawHeaders = string[] & { [KEPT]?: LimitedRequest };
 
-/** What other objects stand for: lists of arguments, requests of HTTP/2, or objects that wrap a request. */
+/** The requests of other objects: argument arrays, HTTP/2 requests, or objects that wrap a request. */
 const others = new WeakMap<object, LimitedRequest>();
 
 /**
- * What is known of a call, by the object that stands for it. A map of objects that live shortly makes each collection of garbage dearer,
- * so a request of HTTP has it itself: at its list of raw headers, since one property more makes all that a framework does with the
- * request slower.
+ * Finds the request of a call by the object that identifies the call. A map with short-lived keys makes each garbage collection
+ * more expensive, so an HTTP request holds it itself: at its array of raw headers, since an additional property would slow down
+ * everything that a framework does with the request.
  */
 export function requestOfCall(call: object): LimitedRequest | undefined {
   const kept = keptBy(call);
@@ -21,8 +21,8 @@ export function requestOfCall(call: object): LimitedRequest | undefined {
 }
 
 /**
- * Keeps what is known of a call; where it has to be found again, whatever becomes of the raw headers meanwhile: a guard that
- * replaces them must not take the check away that follows the guards.
+ * Stores the request of a call. With `mustBeFound`, it is found even if the raw headers are replaced: a guard that does so must
+ * not remove the check that follows the guards.
  */
 export function keepRequest(call: object, request: LimitedRequest, mustBeFound = false): void {
   if (mustBeFound) others.set(call, request);
@@ -35,12 +35,12 @@ export function keepRequest(call: object, request: LimitedRequest, mustBeFound =
   Object.defineProperty(headers, KEPT, { value: request, configurable: true });
 }
 
-/** What a request keeps, or another one that it inherits from or is a proxy of: only the same object is the same call. */
+/** The stored request; ignores one that is inherited or seen through a proxy: only the same object is the same call. */
 function keptBy(call: object): LimitedRequest | undefined {
   return rawHeadersOf(call)?.[KEPT];
 }
 
-/** Express extends Node's request, and Fastify has it. */
+/** Express extends Node's request, and Fastify wraps it. */
 function rawHeadersOf(call: object): RawHeaders | undefined {
   const request: unknown = call instanceof IncomingMessage ? call : (call as { readonly raw?: unknown }).raw;
   return request instanceof IncomingMessage && Array.isArray(request.rawHeaders) ? request.rawHeaders : undefined;

@@ -6,12 +6,12 @@ import { type GuardContinuation, LimitedRequest } from './limited-request.js';
 import { keepRequest, requestOfCall } from './request-of-call.js';
 import { Transports } from './transports.js';
 
-/** The last call that came with the context of a message, where the list of arguments stands for a call. */
+/** The latest call with the context of a message, for transports whose argument array identifies a call. */
 const latest = new WeakMap<object, LimitedRequest>();
-/** The requests of middlewares, by Node's own request: every framework gives that one to middlewares. */
+/** The requests of middlewares by Node's own request, which every framework passes to middlewares. */
 const early = new WeakMap<object, LimitedRequest>();
 
-/** Reads requests. Middleware, guards and interceptor of one call are given the same object. */
+/** Reads requests. Middleware, guards and interceptor of one call get the same object. */
 @Injectable()
 export class Requests {
   constructor(private readonly transports: Transports) {}
@@ -28,7 +28,7 @@ export class Requests {
     return found;
   }
 
-  /** The request of a call, made when the call is first seen. */
+  /** The request of a call, created when the call is first seen. */
   ofCall(context: ExecutionContext, plan: Plan, continuation: GuardContinuation): LimitedRequest {
     const reader = this.transports.of(context);
     const call = callOf(reader, context);
@@ -54,13 +54,13 @@ export class Requests {
     return requestOf(context, callOf(this.transports.of(context), context));
   }
 
-  /** What a middleware made of the request behind a call. */
+  /** The request that a middleware has created for a call. */
   findEarly(context: ExecutionContext): LimitedRequest | undefined {
     return findEarly(partsOf(this.transports.of(context), context).request);
   }
 }
 
-/** What a middleware made of a request. */
+/** The request that a middleware has created. */
 export function findEarly(request: object | undefined): LimitedRequest | undefined {
   if (request === undefined) return undefined;
   // Fastify wraps the request, Express extends it.
@@ -68,8 +68,8 @@ export function findEarly(request: object | undefined): LimitedRequest | undefin
 }
 
 /**
- * The request of a call of which only the arguments are at hand, if one of them stands for it. Parameters are given another list of
- * them, so where that stands for the call, it is the last one that came with its context.
+ * Finds the request of a call given only its arguments, if one of them identifies it. Parameter decorators get another array, so
+ * if the array identifies the call, it is the latest one with its context.
  */
 export function searchRequest(context: ExecutionContext): LimitedRequest | undefined {
   const args: readonly unknown[] = context.getArgs();
@@ -77,7 +77,7 @@ export function searchRequest(context: ExecutionContext): LimitedRequest | undef
     const request = typeof each === 'object' && each !== null ? requestOf(context, each) : undefined;
     if (request !== undefined) return request;
   }
-  // A map has nothing of what is no object.
+  // A WeakMap returns undefined for non-objects.
   const last = latest.get(args[1] as object);
   return last?.handler === context.getHandler() && last.type === context.getClass() ? last : undefined;
 }

@@ -15,7 +15,7 @@ import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
 import { spreadWaits } from '../http/retry-jitter.js';
 import { combineResults } from '../http/shared-responses.js';
 
-/** Shows whether headers can still be set: in Express and Node the first, in Fastify the second. */
+/** Shows whether headers can still be set: the first property in Express and Node, the second in Fastify. */
 interface SendableResponse {
   readonly headersSent?: boolean;
   readonly sent?: boolean;
@@ -25,7 +25,7 @@ interface SendableResponse {
   readonly json?: unknown;
 }
 
-/** Reads the headers of a response so far: Node, Express and Fastify read it alike. */
+/** Reads the current headers of a response: the same in Node, Express and Fastify. */
 interface ReadableResponse {
   getHeader(name: string): unknown;
 }
@@ -43,7 +43,7 @@ const EXPOSED = 'Access-Control-Expose-Headers';
 @Injectable()
 export class ResponseHeaders {
   private readonly attempts = new Attempts(logger);
-  /** What the log says of each formatter that fails. */
+  /** The log message for each formatter that fails. */
   private readonly failures: readonly FailureLog[];
 
   constructor(
@@ -57,7 +57,7 @@ export class ResponseHeaders {
     }));
   }
 
-  /** Describes a result. A refusal says when to come back even if no other header is wanted. */
+  /** Describes a result. A refusal always says when to come back, even without other headers. */
   describe({ response, sharesResponse }: RequestParts, exact: CheckResult, own: readonly CheckedLimit[]): void {
     if (response === undefined || (exact.allowed && this.settings.formatters.length === 0)) return;
     if (sharesResponse !== true) return this.write(response, exact, own);
@@ -67,7 +67,7 @@ export class ResponseHeaders {
 
   private write(response: object, exact: CheckResult, limits: readonly CheckedLimit[]): void {
     const { formatters, retryJitter } = this.settings;
-    // One number a response, so that its headers agree.
+    // One random number per response, so that its headers agree.
     const result = exact.allowed || retryJitter === 0 ? exact : spreadWaits(exact, this.random() * retryJitter);
     const infos = limitInfos(limits, Date.now());
     const exposed: string[] | undefined = this.settings.exposeHeaders && isCrossOrigin(response) ? [] : undefined;
@@ -83,7 +83,7 @@ export class ResponseHeaders {
     if (exposed !== undefined) this.expose(response as ReadableResponse, exposed);
   }
 
-  /** Adds to what the app exposes, or what an earlier check of the request did. */
+  /** Adds to what the app, or an earlier check of the request, exposes. */
   private expose(response: ReadableResponse, names: readonly string[]): void {
     const before = response.getHeader(EXPOSED);
     const listed = (Array.isArray(before) ? before : [before ?? '']).join(',').split(',');
@@ -93,7 +93,7 @@ export class ResponseHeaders {
     if (added.length > 0) this.set(response, EXPOSED, [...exposed, ...added].join(', '));
   }
 
-  /** Sets the headers of one format. Gives nothing if it failed. */
+  /** Sets the headers of one format. Returns `undefined` if it failed. */
   private formatWith(
     index: number,
     response: object,
@@ -105,7 +105,7 @@ export class ResponseHeaders {
     try {
       const headers = isOwnFormat(formatter)
         ? formatter(result, infos)
-        : // A list of its own, which it may change.
+        : // A copy, which it may change.
           this.attempts.call(() => formatter(result, [...infos]), isHeaders, failure);
       if (headers === undefined) return undefined;
       for (const name of Object.keys(headers)) this.set(response, name, headers[name]!);
@@ -117,8 +117,8 @@ export class ResponseHeaders {
   }
 
   /**
-   * Sets the type of an error's body. Nest 11 on Express takes any type but JSON for a mistake, and replaces it by JSON; so there
-   * the type is set as the body is sent, unless an exception filter has set another.
+   * Sets the content type of an error's body. Nest 11 on Express treats any type but JSON as a mistake, and replaces it by JSON.
+   * So there the type is set when the body is sent, unless an exception filter has set another.
    */
   setType(response: object | undefined, type: string): void {
     const { json }: SendableResponse = response ?? {};
@@ -133,7 +133,7 @@ export class ResponseHeaders {
   }
 
   set(response: object | undefined, name: string, value: string): void {
-    // As the adapters of Node's own responses do.
+    // As the adapters do with Node's own responses.
     if (response instanceof ServerResponse) {
       if (!response.headersSent) response.setHeader(name, value);
       return;
@@ -145,7 +145,7 @@ export class ResponseHeaders {
   }
 }
 
-/** Whether the app lets another origin read the response: CORS says so before any guard runs. */
+/** Whether the app lets another origin read the response: CORS headers are set before any guard runs. */
 function isCrossOrigin(response: object): boolean {
   const { getHeader }: SendableResponse = response;
   if (typeof getHeader !== 'function') return false;

@@ -22,22 +22,22 @@ function rulesInGuard(request: LimitedRequest): Awaitable<readonly Rule[]> {
   });
 }
 
-/** Leaves out what a middleware has checked, and takes its decisions over. */
+/** Leaves out what a middleware has checked, and takes over its decisions. */
 function withoutEarlier(request: LimitedRequest, rules: readonly Rule[]): readonly Rule[] {
   const earlier = request.plan.middleware.length > 0 ? findEarly(request.parts.request) : undefined;
   return earlier === undefined ? rules : request.adopt(earlier, rules);
 }
 
-/** The rules after the guards, and all rules of functions that could not be asked before. */
+/** The rules after the guards, and all rules of functions that could not be called before. */
 function rulesAfterGuards(request: LimitedRequest): Awaitable<readonly Rule[]> {
   const { plan, rules: known } = request;
   if (!plan.hasSources) return plan.authenticated;
   return andThen(known ?? plan.ask(request.context), async (rules) => {
     request.rules = rules;
-    // Functions may have given nearer limits of names that were already checked.
+    // Functions may have returned nearer limits with names that were already checked.
     await giveBack(request.keepOnly(rules));
     if (known !== undefined) return rulesOfPhase(rules, 'authenticated');
-    // What was checked before is not checked again, also if limits that are within it were not.
+    // What was checked before is not checked again, even if limits within it were not.
     return rules.filter((rule) => !plan.guard.includes(rule));
   });
 }

@@ -3,28 +3,28 @@ import { type RateLimitSettings } from '../config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import type { Answer } from '../transports/answer.js';
 
-/** How often answers are looked at, in milliseconds; more often if clients have little time. */
+/** How often responses are looked at, in milliseconds; more often if clients have little time. */
 const LOOK_MS = 500;
 const LOOKS = 4;
-/** Bytes a second from which a client is not slow while its answer is being written. */
+/** A client that reads this many bytes a second is not slow while its response is being written. */
 const FAIR_RATE = 16_384;
-/** From then on an answer that waits for its client says nothing of load, and is none. */
+/** A response that waits for its client for this many milliseconds is not load, and shows nothing about it. */
 const WAITING_MS = 1000;
 
-/** What a request holds while its answer goes out. */
+/** What a request holds while its response is sent. */
 export interface AnsweredRequest {
   readonly answer: Answer;
-  /** Whether nothing of the request is at work any more, but its client reads. */
+  /** Whether nothing of the request runs any more, except that its client reads. */
   readonly isServed: boolean;
-  /** Whether what it holds is refused to others: that of a shadow is not. */
+  /** Whether the leases it holds are enforced: those of a shadow limit are not. */
   readonly isEnforced: boolean;
-  /** Gives back what it holds. */
+  /** Releases all leases. */
   release(): void;
-  /** Gives back what it holds for its load. */
+  /** Releases the leases of limits that measure load. */
   releaseLoad(): void;
 }
 
-/** Sees to it that clients hold nothing for long by reading their answers slowly. */
+/** Makes sure that clients cannot hold leases for long by reading slowly. */
 @Injectable()
 export class SlowReaders implements OnModuleDestroy {
   private readonly requests = new Map<AnsweredRequest, number>();
@@ -33,7 +33,7 @@ export class SlowReaders implements OnModuleDestroy {
 
   constructor(@Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings) {}
 
-  /** Follows how the client of a request takes its answer. */
+  /** Tracks how the client of a request reads its response. */
   follow(request: AnsweredRequest): void {
     this.requests.set(request, 0);
     if (this.timer !== undefined) return;
@@ -41,7 +41,7 @@ export class SlowReaders implements OnModuleDestroy {
     this.timer = setInterval(() => this.look(), this.everyMs).unref();
   }
 
-  /** The request is over. */
+  /** Stops tracking a request that is over. */
   forget(request: AnsweredRequest): void {
     this.requests.delete(request);
   }
@@ -63,10 +63,10 @@ export class SlowReaders implements OnModuleDestroy {
   private look(): void {
     if (this.requests.size === 0) return this.stop();
     const now = performance.now();
-    // While the event loop was late, nobody could read.
+    // While the event loop was delayed, nobody could read.
     const passedMs = Math.min(now - this.lookedAt, 2 * this.everyMs);
     this.lookedAt = now;
-    // What a client has taken of an answer that several requests share is told once.
+    // Several requests may share a response: the bytes its client has read are reported only once.
     const waits = new Map<Answer, number>();
     for (const [request, waitedMs] of this.requests) {
       const { answer } = request;
@@ -76,7 +76,7 @@ export class SlowReaders implements OnModuleDestroy {
     }
   }
 
-  /** A request has waited for its client for `waitedMs` in all. */
+  /** Notes that a request has waited for its client for `waitedMs` in total. */
   private waited(request: AnsweredRequest, waitedMs: number, waits: boolean): void {
     this.requests.set(request, waitedMs);
     if (!waits) return;
@@ -84,7 +84,7 @@ export class SlowReaders implements OnModuleDestroy {
     if (waitedMs >= WAITING_MS && (!answer.isComplete || request.isServed)) request.releaseLoad();
     if (waitedMs < this.settings.sendTimeoutMs) return;
     if (answer.isComplete ? !request.isServed : request.isEnforced) {
-      // Something of it is at work: its handler, or what writes the answer, which goes on unless the connection is closed.
+      // Its handler is running, or the response is being written, which goes on unless the connection is closed.
       if (!answer.isComplete) answer.cut();
       return;
     }
@@ -94,8 +94,8 @@ export class SlowReaders implements OnModuleDestroy {
 }
 
 /**
- * How much longer a client has been waited for, of a time that has passed. What it takes of an answer that is being written makes up for
- * its waits; one that has been sent everything is waited for whatever it reads.
+ * How much of the time that has passed counts as waiting for a client. Reading from a response that is still being written makes
+ * up for waiting; once everything has been sent, all time counts.
  */
 function waitOf(answer: Answer, passedMs: number): number {
   const takenMs = (1000 * answer.taken()) / FAIR_RATE;

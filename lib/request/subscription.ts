@@ -1,14 +1,14 @@
-/** A GraphQL subscription gives a stream that its client can end. */
+/** The stream of a GraphQL subscription, which its client can end. */
 type Stream = AsyncIterable<unknown>;
 
-/** Whether a handler answered with a stream that is read later, and not with the work done. */
+/** Whether a handler returned a stream that is read later, so that its work is not done. */
 export function isStream(value: unknown): value is Stream {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
 /**
- * The same stream, which reports its end: by itself, with an error, or because its reader has left. It reports each of its steps, too,
- * since a generator goes on with the one that it is at when its reader leaves.
+ * The same stream, which reports its end: by itself, with an error, or because its reader has left. It also reports each step,
+ * since a generator completes the current one after its reader has left.
  */
 export function watched(
   stream: Stream,

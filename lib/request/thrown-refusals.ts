@@ -13,7 +13,7 @@ import { requestOfCall } from './request-of-call.js';
 import { ResponseHeaders } from './response-headers.js';
 import { Transports } from './transports.js';
 
-/** Answers refusals that an app's own code throws as the guard answers its own: with headers, and with the body that the options ask for. */
+/** Answers refusals thrown by the app's own code like those of the guard: with headers, and with the configured body. */
 @Injectable()
 export class ThrownRefusals {
   constructor(
@@ -23,14 +23,14 @@ export class ThrownRefusals {
     private readonly limits: LimitRegistry,
   ) {}
 
-  /** Rejects with what the call's transport knows for a refusal, as the guard does. An error of its reader's takes its place. */
+  /** Rejects with the error that the call's transport uses for a refusal, like the guard; or with the error of its reader. */
   async refuse(exception: RateLimitExceededException, host: ArgumentsHost): Promise<never> {
     const reader = this.transports.of(host as ExecutionContext);
     if (reader.refuse === undefined) throw exception;
     throw await reader.refuse(exception, contextOf(requestOf(reader, host), host));
   }
 
-  /** Sets the headers of a refusal and makes its body, unless the guard has. */
+  /** Sets the headers and the body of a refusal, unless the guard has. */
   complete(exception: RateLimitExceededException, host: ArgumentsHost): void {
     if (exception.isAnswered) return;
     const reader = this.transports.of(host as ExecutionContext);
@@ -47,7 +47,7 @@ export class ThrownRefusals {
     this.answers.complete(exception, this.ruleOf(request, result.tightest)?.answer, { context, parts });
   }
 
-  /** What the headers describe: what the guard checked, and what code asked of limits that have a name. */
+  /** What the headers describe: the guard's checks, and the code's checks of limits that have a name. */
   private described(
     request: LimitedRequest | undefined,
     result: CheckResult,
@@ -80,7 +80,7 @@ function requestOf(reader: RequestReader, host: ArgumentsHost): LimitedRequest |
   return requestOfCall(callOf(reader, host as ExecutionContext));
 }
 
-/** Filters are not told the handler, which functions and readers of the user's may ask for. */
+/** Filters do not know the handler, which users' functions and readers may ask for. */
 function contextOf(request: LimitedRequest | undefined, host: ArgumentsHost): ExecutionContext {
   return request?.context ?? (host as ExecutionContext);
 }

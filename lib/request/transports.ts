@@ -26,7 +26,7 @@ export class Transports {
     private readonly modules: ModuleRef,
   ) {}
 
-  /** Takes the readers of the option `readers`. Throws `RateLimitConfigError` for what is none. */
+  /** Takes the readers of the option `readers`. Throws `RateLimitConfigError` for wrong ones. */
   async open(): Promise<void> {
     const own = new Set<string>();
     for (const given of this.settings.options.readers ?? []) {
@@ -40,7 +40,7 @@ export class Transports {
     }
   }
 
-  /** The reader of a call; where its transport has none, one that knows nothing. */
+  /** The reader of a call; if its transport has none, one that knows nothing. */
   of(context: ExecutionContext): RequestReader {
     return this.readers.get(context.getType<string>()) ?? unreadReader;
   }

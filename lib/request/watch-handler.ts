@@ -5,7 +5,7 @@ import { CallRun, runOf } from './call-run.js';
 import { HandlerRun } from './handler-run.js';
 import type { LimitedRequest } from './limited-request.js';
 
-/** Runs a handler, and reports its end to the completions of its requests: that of the guards, that of a middleware. */
+/** Runs a handler, and reports its end to the completions of its requests: that of the guards, and that of a middleware. */
 export function watchHandler(
   requests: readonly LimitedRequest[],
   context: ExecutionContext,
