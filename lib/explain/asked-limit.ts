@@ -13,16 +13,16 @@ export interface AskedLimit {
   readonly identity?: string | undefined;
   readonly cost?: number | undefined;
   readonly priority?: Priority | undefined;
-  /** What was made of a request without a key. */
+  /** What happens to a request without a key. */
   readonly note?: string | undefined;
   readonly reason?: string | undefined;
-  /** The entry of a list that decides in its place. */
+  /** The list entry that decides in its place. */
   readonly list?: ListedEntry | undefined;
-  /** Whether the request is refused for what it lacks, before any limit is asked. */
+  /** Whether the request is refused because something is missing, before any limit is asked. */
   readonly refuses?: boolean;
 }
 
-/** A call from code, which has all that it takes. */
+/** A call from code, which provides all that is needed. */
 export function askedFromCode(
   rule: Rule,
   identity: string | undefined,
@@ -34,7 +34,7 @@ export function askedFromCode(
     return { status: 'depends on the request', limit, cost, reason: reasons.keysAboveNotGiven(rule) };
   }
   const whole = rule.usualLimit(identity);
-  // Which of its counters is meant, only a route says.
+  // Only a route determines which of its counters is meant.
   if (rule.perRoute && rule.ofAll === undefined) {
     return { status: 'depends on the request', limit: whole, cost, reason: reasons.countsPerRoute() };
   }
@@ -44,7 +44,7 @@ export function askedFromCode(
   return { status: 'asked', limit, identity, cost, priority: rule.fixedPriority };
 }
 
-/** The limit as a tenant meets it, if its units are shared and one is named; or why that cannot be told. */
+/** The version of the limit for a tenant, if its units are shared and one is named; or why that is unknown. */
 export function ofTenant(
   rule: Rule,
   limit: CompiledLimit,

@@ -11,28 +11,28 @@ import type { AskedLimit } from './asked-limit.js';
 import type { CounterState, ExplainedDecision } from './explanation.js';
 import { listDecision } from './list-decisions.js';
 
-/** What was read of a counter, or why it could not be. */
+/** The state of a counter, or why it could not be read. */
 export interface CounterReading {
   readonly state?: CounterState;
   readonly decision?: ExplainedDecision;
   readonly unread?: string;
 }
 
-/** Looks at counters until a deadline. Nothing is charged or written. */
+/** Looks at counters until a deadline. Charges and writes nothing. */
 export class CounterReader {
   constructor(
     private readonly store: Store,
     private readonly timeoutMs: number,
-    /** Requests are told how long units of `concurrency` will probably be held, code how long they can be. */
+    /** Requests learn how long units of `concurrency` will probably be held, code how long they can be. */
     private readonly ofRequest: boolean,
   ) {}
 
-  /** Why the counters that instances share cannot be read, if that is known already. */
+  /** Why the counters that instances share cannot be read, if that is already known. */
   failure: string | undefined;
-  /** What is gone of the time that the store has, in milliseconds. Functions of the app take theirs. */
+  /** The part of the store's time that has passed, in milliseconds. Functions of the app use up their own. */
   spentMs = 0;
 
-  /** Reads what a limit would be asked about; nothing if it is not known whom it counts, or it is not asked. */
+  /** Reads what a limit would be asked about; empty if its identity is unknown, or it is not asked. */
   async read(asked: AskedLimit, beside: readonly AskedLimit[] = []): Promise<CounterReading> {
     const { status, limit, identity, cost, priority, list } = asked;
     if (identity === undefined || status === 'off') return {};
@@ -42,7 +42,7 @@ export class CounterReader {
     const { timeoutMs, spentMs } = this;
     try {
       const others = beside.flatMap((each) => (each === asked ? [] : entryOf(each)));
-      // What borrows says what those beside it leave to it, and what lends what is borrowed.
+      // What a borrower may take depends on the limits beside it, and what a lender has left on its borrowers.
       const entries = mayBorrow([entry, ...others]) ? [entry, ...others] : [entry];
       const [looked, blockedForMs] = await withDeadline(this.look(entries), timeoutMs - spentMs, timeoutMs);
       const { quota, remaining, resetAfterMs, offences, inFlight, source } = looked;
@@ -60,13 +60,13 @@ export class CounterReader {
     }
   }
 
-  /** Reads what its candidate would be asked about, if it has one and no list decides. */
+  /** Reads the counter of its candidate, if it has one and no list decides. */
   async readCandidate(asked: AskedLimit): Promise<CounterReading> {
     const { candidate } = asked.limit;
     return candidate === undefined || asked.list !== undefined ? {} : this.read({ ...asked, limit: candidate });
   }
 
-  /** In one turn, so that both take the time of one. */
+  /** Reads both in one turn, so that they take the time of one. */
   private look(entries: readonly CheckEntry[]): Promise<[StoreDecision, number | undefined]> {
     const { store, spentMs } = this;
     const since = performance.now() - spentMs;
@@ -80,7 +80,7 @@ export class CounterReader {
     const { limit } = entry;
     let { retryAfterMs } = told;
     const blocks = !allowed && limit.blockFor > 0 && blockedForMs === 0;
-    // A block forgets what was used, but nothing that is queued or held; what can never fit stays so.
+    // A block clears what was used, but nothing that is queued or held; what can never fit stays so.
     const outlasting = issuesTickets(limit.algorithm) || !Number.isFinite(retryAfterMs) ? retryAfterMs : 0;
     if (blocks) retryAfterMs = Math.max(Math.ceil(nextBlock(limit, looked) / 1000), outlasting);
     const wait = Number.isFinite(retryAfterMs) ? retryAfterMs : null;
@@ -95,7 +95,7 @@ function nextBlock({ blockFor, escalation }: CompiledLimit, { offences = 0 }: St
   return steps[Math.min(offences, steps.length - 1)]!;
 }
 
-/** What a limit is asked beside others, if it is. */
+/** The entry for a limit that is asked beside others, if it is. */
 function entryOf({ status, limit, identity, cost, priority, list }: AskedLimit): CheckEntry[] {
   if (status !== 'asked' || identity === undefined || cost === undefined || list !== undefined) return [];
   return [{ limit, identity, cost, priority }];

@@ -19,14 +19,14 @@ import type {
 import { plainEntry } from './list-decisions.js';
 import type { TracedRule } from './trace.js';
 
-/** What explanations are made with. */
+/** What is needed to describe limits. */
 export interface Describing {
   readonly overrides: Overrides;
-  /** What every counter's key begins with on Redis. */
+  /** The prefix of every counter's key on Redis. */
   readonly prefix: string;
 }
 
-/** All that is told of a limit. */
+/** The full description of a limit. */
 export function describe(
   { rule, origin, replaces }: TracedRule,
   asked: AskedLimit,
@@ -73,14 +73,14 @@ function rateOf(rule: Rule, { limit, identity: counted }: AskedLimit, overrides:
   const configured = plain(rule.configured.options);
   if (override !== undefined) return { options, source, configured, override: plain(override) };
   if (policy === undefined) return { options, source };
-  // What the policy says of the limit is configured; of a key, it is not.
+  // What the policy sets for the limit counts as configured; what it sets for a key does not.
   return { options, source, ...(isDeepStrictEqual(options, configured) ? {} : { configured }), policy };
 }
 
 function modeOf(rule: Rule, { limit, identity: counted }: AskedLimit, overrides: Overrides): ExplainedMode {
   const identity = counted === undefined ? counted : ownIdentity({ limit, identity: counted });
   const { source = 'configured', override, policy } = overrides.known(rule, identity)?.mode ?? {};
-  // The variable of the environment that makes every limit a shadow stands above overrides.
+  // The environment variable that makes every limit a shadow has precedence over overrides.
   const mode = limit.off ? 'off' : limit.shadow ? 'shadow' : 'enforce';
   return { mode, source, ...given('override', override && plain(override)), ...given('policy', policy) };
 }
@@ -107,7 +107,7 @@ export function nameOfKey(key: unknown): string {
   return key.name === '' || key.name === 'key' ? 'a function' : `the function ${key.name}`;
 }
 
-/** A copy of what JSON keeps. */
+/** A copy without what JSON drops. */
 function plain<T extends AlgorithmOptions | Override>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T;
 }

@@ -7,7 +7,7 @@ import type { Rule } from '../rules/rule.js';
 import type { AskedLimit } from './asked-limit.js';
 import { reasons } from './reasons.js';
 
-/** What limits are asked for a request: resolved as a check does, but without refusing the request or warning of it. */
+/** Resolves what limits are asked for a request, as a check does, but without refusing the request or warning about it. */
 export class ExplainedRequest extends RequestInput {
   private readonly missing = new Map<Rule, Pick<AskedLimit, 'note' | 'reason' | 'refuses'>>();
   private readonly levels = new Map<readonly Rule[], LeveledInput>();

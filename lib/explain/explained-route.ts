@@ -6,10 +6,13 @@ import type { Identities } from './identities.js';
 import type { RouteQuery } from './question.js';
 import { reasons } from './reasons.js';
 
-/** Levels of which so many may leave a request out: what others cost is not tried for every choice of more. */
+/** The most levels that may leave a request out for which all combinations of costs are tried. */
 const MOST_OPEN = 8;
 
-/** What a limit is asked for a request that is not there, beside all `rules` that are checked together. Functions cannot be called. */
+/**
+ * Resolves what a limit is asked for a request that does not exist, beside all `rules` checked together. Functions cannot be
+ * called.
+ */
 export function askedOfRoute(
   rule: Rule,
   identities: Identities,
@@ -41,7 +44,7 @@ export function askedOfRoute(
   return { status: 'depends on the request', ...known, reason: unknown.join('; ') };
 }
 
-/** What the request costs a limit; nothing where that depends on the request. `given`: the units, where `cost` is a function. */
+/** What the request costs a limit; `undefined` if that depends on the request. `given`: the units if `cost` is a function. */
 function costOfRoute(
   rule: Rule,
   identities: Identities,
@@ -60,14 +63,14 @@ function costOfRoute(
       identity: () => NOBODY,
       cost: ({ settings: { cost: own } }) => (typeof own === 'number' ? own : (given ?? NaN)),
     });
-    // Nothing is waited for.
+    // This input never waits.
     costs.add(input.cost(rule) as number);
   }
   const [cost] = costs;
   return costs.size === 1 && !Number.isNaN(cost) ? cost : undefined;
 }
 
-/** Whether a request may be none that a level counts. */
+/** Whether a level may not count a request. */
 function mayLeaveOut(rule: Rule, identities: Identities): boolean {
   const { skip, onMissingKey } = rule.settings;
   return skip !== undefined || (onMissingKey === 'skip' && identities.of(rule) === undefined);

@@ -16,7 +16,7 @@ import { deniedAddress, withList } from './list-decisions.js';
 import { outcomeOf } from './outcome.js';
 import { readQuestion } from './query.js';
 
-/** Tells what limits do to a request, and why. Charges and writes nothing, and tells nobody of what it sees. */
+/** Explains what limits do to a request. Charges and writes nothing, and reports nothing to telemetry. */
 @Injectable()
 export class Explainer {
   constructor(
@@ -27,20 +27,20 @@ export class Explainer {
     @Inject(RATE_LIMIT_LISTS) private readonly lists: Lists,
   ) {}
 
-  /** Explains a limit, a route or a request. Rejects with `RateLimitConfigError` for what it does not know. */
+  /** Explains a limit, a route or a request. Rejects with `RateLimitConfigError` if it is unknown. */
   async explain(asked: unknown): Promise<Explanation> {
     const question = readQuestion(asked);
-    // What is wrong with the question is told without Redis.
-    return this.told(await this.limits.of(question), question.kind !== 'limit');
+    // Mistakes in the question are reported without Redis.
+    return this.explained(await this.limits.of(question), question.kind !== 'limit');
   }
 
-  /** @internal Explains a limit to code that has its rule, wherever it is declared. */
+  /** @internal Explains a limit for code that has its rule, wherever it is declared. */
   explainRule(rule: Rule, key: string, ip: string | undefined): Promise<Explanation> {
-    return this.told(this.limits.ofRule(rule, key, ip), false);
+    return this.explained(this.limits.ofRule(rule, key, ip), false);
   }
 
-  /** Reads the counters of what was found. */
-  private async told(findings: Findings, ofRequest: boolean): Promise<Explanation> {
+  /** Reads the counters of the findings. */
+  private async explained(findings: Findings, ofRequest: boolean): Promise<Explanation> {
     const { subject, groups, leftOut, functions, client, ask } = findings;
     const { overrides, lists, settings, store } = this;
     const unobserved = store instanceof StoreLayer ? store.unobserved : store;
@@ -77,7 +77,7 @@ export class Explainer {
     };
   }
 
-  /** A reading that was under way before may take the time of two. */
+  /** If a read is already in progress, this may take the time of two. */
   private async readOverrides(): Promise<RateLimitStoreError | undefined> {
     try {
       return await withDeadline(this.overrides.readIfPossible(), this.settings.timeoutMs);

@@ -12,7 +12,7 @@ export interface FoundRoute {
   readonly handler: Handler;
 }
 
-/** Finds the route of a question. Throws `RateLimitConfigError`, which names those that there are. */
+/** Finds the route of a question. Throws `RateLimitConfigError`, which lists the existing ones. */
 export function findRoute({ controller, handler }: RouteQuery, classes: HandlerClasses): FoundRoute {
   const known = [...new Set(classes.known())].filter((type) => handlersOf(type, classes).size > 0);
   const found = known.filter((type) => type === controller || classNameOf(type) === controller);

@@ -5,9 +5,9 @@ import type { LeftOutRule, Trace, TracedRule } from './trace.js';
 
 /** How a request is checked. */
 export interface Checking {
-  /** Functions are asked after the guards only: no user is known before. */
+  /** Whether functions are called after the guards only: no user is known before. */
   readonly asksLater?: boolean;
-  /** A middleware has checked it. */
+  /** Whether a middleware has checked it. */
   readonly wasEarly?: boolean;
   /** Why a function failed, if one did. */
   readonly failure?: string | undefined;
@@ -20,7 +20,7 @@ export interface Group {
   readonly failure: string | undefined;
 }
 
-/** The limits of a request in the groups in which they are checked, one group after another. */
+/** The limits of a request, in the consecutive groups in which they are checked. */
 export function groupsOf(
   plan: Plan,
   { inForce, leftOut }: Trace,
@@ -29,7 +29,7 @@ export function groupsOf(
   const all = [...inForce, ...leftOut.map(({ rule, origin }) => ({ rule, origin, replaces: [] }))];
   const traced = (rules: readonly Rule[]) => rules.flatMap((rule) => all.find((each) => each.rule === rule) ?? []);
   const rules = inForce.map(({ rule }) => rule);
-  // What a middleware checks holds for every route, whatever the route leaves out.
+  // What a middleware checks applies to every route, whatever the route skips.
   const early = wasEarly ? all.map(({ rule }) => rule).filter(({ phase }) => phase === 'middleware') : [];
   const inGuard = asksLater ? plan.guard : rulesOfPhase(rules, 'guard');
   const guard = inGuard.filter((rule) => !early.includes(rule));

@@ -10,13 +10,13 @@ import { reasons } from './reasons.js';
 
 const ADDRESS = 'ip:';
 
-/** Whom a limit would count. */
+/** Who a limit would count. */
 export interface FoundIdentity {
   readonly identity: string;
   readonly note?: string;
 }
 
-/** The identities of a request that is not there. */
+/** The identities of a request that does not exist. */
 export class Identities {
   private readonly list: readonly string[];
   private readonly byName: Readonly<Record<string, string>>;
@@ -35,14 +35,14 @@ export class Identities {
     return [...this.list, ...Object.values(this.byName)].find(isAddress)?.slice(ADDRESS.length);
   }
 
-  /** Refuses identities of limits that do not hold. */
+  /** Refuses identities for limits that do not apply. */
   refuseOthers(names: readonly string[]): void {
     for (const name of Object.keys(this.byName)) {
       if (!names.includes(name)) throw new RateLimitConfigError(messages.unknownOption(LOCATION, `key.${name}`, names));
     }
   }
 
-  /** Refuses identities that no request can have: those that no `key` gives in this form. */
+  /** Refuses identities that no request can have, since no `key` makes them in this form. */
   refuseImpossible(rules: readonly Rule[]): void {
     for (const text of this.list) {
       if (rules.length > 0 && !isAddress(text)) refuseImpossibleKey(rules, text, LOCATION);
@@ -54,7 +54,7 @@ export class Identities {
     }
   }
 
-  /** Whom a limit would count, if that is known. */
+  /** Who a limit would count, if known. */
   of({ name, settings: { key, onMissingKey } }: Rule): FoundIdentity | undefined {
     const { given } = key;
     if (given === 'global') return { identity: given };
@@ -67,13 +67,13 @@ export class Identities {
   }
 
   private own(given: unknown): string | undefined {
-    // What a function gives may be any identity.
+    // A function may return any identity.
     if (typeof given !== 'string') return this.list.find((each) => !BUILT_IN.test(each)) ?? this.list[0];
     const beginning = given.startsWith('header:') ? `${given.toLowerCase()}:` : `${given}:`;
     return this.list.find((each) => each.startsWith(beginning));
   }
 
-  /** An address stands for its network, as in a request. */
+  /** Replaces an address by its network, as in a request. */
   private normal(identity: string): string {
     return isAddress(identity) ? (ipIdentity(identity.slice(ADDRESS.length), this.ipv6Prefix) ?? identity) : identity;
   }

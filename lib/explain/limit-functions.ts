@@ -5,7 +5,7 @@ import type { ExplainedFunction } from './explanation.js';
 import { levelName } from './origins.js';
 import { reasons } from './reasons.js';
 
-/** The functions of a route that still hold, and where they stand. */
+/** The functions of a route that still apply, and where they are declared. */
 function sourcesOf({ declared }: Plan): { source: RuleSource; origin: ExplainedFunction['origin'] }[] {
   const bare = Math.max(
     0,
@@ -18,12 +18,12 @@ function sourcesOf({ declared }: Plan): { source: RuleSource; origin: ExplainedF
   });
 }
 
-/** The functions of a route that no request asks. */
+/** The functions of a route that no request calls. */
 export function unaskedSources(plan: Plan): ExplainedFunction[] {
   return sourcesOf(plan).map(({ origin }) => ({ origin, asked: false, reason: reasons.functionUnasked() }));
 }
 
-/** Asks the functions of a route. One that fails gives no limits here; its request fails. */
+/** Calls the functions of a route. One that fails adds no limits here, and fails its request. */
 export async function askSources(plan: Plan, context: ExecutionContext) {
   const answers = new Map<RuleSource, readonly Rule[]>();
   const functions: ExplainedFunction[] = [];

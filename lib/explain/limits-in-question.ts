@@ -31,19 +31,19 @@ import { LOCATION, type Question } from './query.js';
 import type { LimitQuery, RouteQuery } from './question.js';
 import { trace, type Trace, type TracedRule } from './trace.js';
 
-/** What a question comes to, before counters are read. */
+/** The result of resolving a question, before counters are read. */
 export interface Findings {
   readonly subject: ExplainedSubject;
-  /** The limits that are checked, in groups that follow each other. */
+  /** The limits that are checked, in consecutive groups. */
   readonly groups: readonly Group[];
   readonly leftOut: Trace['leftOut'];
   readonly functions: readonly ExplainedFunction[];
-  /** Of whom lists are asked. */
+  /** Who is looked up in lists. */
   readonly client: AskingClient;
   readonly ask: (rule: Rule) => AskedLimit | Promise<AskedLimit>;
 }
 
-/** Finds the limits that a question is about, whom they count and where they are written. Looks at no counter. */
+/** Finds the limits that a question is about, who they count, and where they are declared. Reads no counters. */
 @Injectable()
 export class LimitsInQuestion {
   private readonly origins: Origins;
@@ -58,13 +58,13 @@ export class LimitsInQuestion {
     this.origins = new Origins(registry);
   }
 
-  /** What is found of a question. Throws or rejects with `RateLimitConfigError` for what it does not know. */
+  /** Resolves a question. Throws or rejects with `RateLimitConfigError` if something in it is unknown. */
   of(question: Question): Findings | Promise<Findings> {
     if (question.kind === 'request') return this.ofRequest(question.context);
     return question.kind === 'limit' ? this.ofLimit(question.query) : this.ofRoute(question.query);
   }
 
-  /** What is found of a limit whose rule is known. A key within others is written as it is shown: 'o1/t1/u1'. */
+  /** Resolves a limit whose rule is known. A key within others is written as it is displayed: 'o1/t1/u1'. */
   ofRule(rule: Rule, key: string, ip: string | undefined): Findings {
     const identity = rule.isNested ? identityOfShown(key, rule.ancestors.length) : key;
     const costs = new Map([[rule, rule.fixedCost]]);
@@ -159,7 +159,7 @@ export class LimitsInQuestion {
     };
   }
 
-  /** What holds, with all that it is within: it is checked together. */
+  /** The limits that apply, with all that they are within: they are checked together. */
   private withLevels(traced: readonly TracedRule[]): TracedRule[] {
     const all = [...traced];
     for (const ancestor of traced.flatMap(({ rule }) => rule.ancestors)) {
@@ -169,7 +169,7 @@ export class LimitsInQuestion {
     return all;
   }
 
-  /** The limits of a name: that of `define` or `forFeature`, and that of the module's `limits`. */
+  /** The limits with a name: the one of `define` or `forFeature`, and the one of the module's `limits`. */
   private named(name: string): Rule[] {
     const rules = this.registry.named.map(({ rule }) => rule);
     const found = rules.filter((rule) => rule.name === name);
@@ -183,7 +183,7 @@ export class LimitsInQuestion {
   }
 }
 
-/** Whether the guard looks at addresses, which `@SkipRateLimit()` exempts a route from. */
+/** Whether the guard checks denied addresses, from which `@SkipRateLimit()` exempts a route. */
 function looksAtAddresses({ isEmpty, skipsAll }: Plan): boolean {
   return !isEmpty || !skipsAll;
 }

@@ -3,24 +3,24 @@ import type { DeclaredLevel } from '../rules/plan.js';
 import type { Rule } from '../rules/rule.js';
 import type { LimitOrigin } from './explanation.js';
 
-/** The levels of a route: the module's first, that of the method last, and those of classes between them. */
+/** The levels of a route: the module's is the first, the method's the last, and classes are between. */
 export function levelName(index: number, count: number): 'module' | 'controller' | 'handler' {
   if (index === 0) return 'module';
   return index === count - 1 ? 'handler' : 'controller';
 }
 
-/** Knows where limits are written. */
+/** Knows where limits are declared. */
 export class Origins {
   constructor(private readonly registry: LimitRegistry) {}
 
-  /** Where a limit of a level is. */
+  /** The origin of a limit on a level. */
   ofLevel(rule: Rule, { location }: DeclaredLevel, level: LimitOrigin['level']): LimitOrigin {
     if (level === 'module') return { level, location: this.ofModule(rule) ?? location };
     const definition = this.ofDefined(rule);
     return { level, location, ...(definition === undefined ? {} : { definition }) };
   }
 
-  /** Where a limit is that was asked for by its name, or as a definition. */
+  /** The origin of a limit that was queried by name, or by definition. */
   ofNamed(rule: Rule, location: string): LimitOrigin {
     const ofModule = this.ofModule(rule);
     if (ofModule !== undefined) return { level: 'module', location: ofModule };

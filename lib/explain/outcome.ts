@@ -8,17 +8,17 @@ export interface WeighedGroup {
   readonly failure: string | undefined;
 }
 
-/** A limit, and whether it refuses a request for what it lacks, before it is asked. */
+/** A limit, and whether it refuses a request because something is missing, before it is asked. */
 export interface Weighed {
   readonly limit: ExplainedLimit;
   readonly refuses: boolean;
 }
 
 /**
- * What a request would get of limits that are checked in groups, one group after another: a group charges nothing if one of its
- * limits refuses, and then the request gets no farther.
+ * The outcome of a request whose limits are checked in consecutive groups. If a limit refuses, its group charges nothing, and
+ * later groups are not checked.
  *
- * @param unknown whether further limits may hold
+ * @param unknown whether further limits may apply
  */
 export function outcomeOf(groups: readonly WeighedGroup[], unknown: boolean): ExplainedOutcome {
   let delayMs = 0;
@@ -46,11 +46,11 @@ export function outcomeOf(groups: readonly WeighedGroup[], unknown: boolean): Ex
   return open === undefined ? { verdict: 'allowed', ...passed } : { verdict: 'unknown', ...passed, reason: open };
 }
 
-/** What becomes of limits that say something. */
+/** The statuses of limits that have a say. */
 const ENFORCED: readonly LimitStatus[] = ['asked', 'listed', 'depends on the request'];
 const STOPPED = { refusedBy: [], retryAfterMs: null, delayMs: 0 };
 
-/** What ends a request before its limits are asked: a function of the app that fails, or a key that it lacks. */
+/** What ends a request before its limits are asked: a function of the app that fails, or a missing key. */
 function stoppedBy(group: readonly Weighed[]): ExplainedOutcome | undefined {
   const first = group.find(({ limit, refuses }) => refuses || limit.status === 'fails');
   if (first === undefined) return undefined;
@@ -59,7 +59,7 @@ function stoppedBy(group: readonly Weighed[]): ExplainedOutcome | undefined {
   return status === 'fails' ? { verdict: 'fails', ...told } : { verdict: 'refused', ...told, refusedBy: [name] };
 }
 
-/** Where a list refuses in place of one limit, the others are not asked. */
+/** If a list refuses in place of one limit, the others are not asked. */
 function deniedBy(group: readonly Weighed[]): ExplainedOutcome | undefined {
   const denying = group
     .map(({ limit }) => limit)
@@ -73,7 +73,7 @@ function isEnforced({ mode, status }: ExplainedLimit): boolean {
   return mode.mode === 'enforce' && ENFORCED.includes(status);
 }
 
-/** Whether nobody knows what it says. */
+/** Whether its decision is unknown. */
 function isOpen({ status, decision }: ExplainedLimit): boolean {
   return decision === undefined || (status === 'depends on the request' && !decision.allowed);
 }

@@ -4,7 +4,7 @@ import type { MissingKeyOutcome } from '../rules/resolve/identity.js';
 
 type LackedKey = Pick<BoundKey, 'noun' | 'needsUser'>;
 
-/** What explanations say where a limit is not simply asked. */
+/** The reasons in explanations, for limits that are not simply asked. */
 export const reasons = {
   countsPerRoute: () => 'each route has a counter of its own, so it takes a route to know which one',
   keyNotGiven: (noun: string) => `no ${noun} is given`,

@@ -3,26 +3,26 @@ import type { Rule } from '../rules/rule.js';
 import type { LeftOutLimit, LimitOrigin } from './explanation.js';
 import { levelName, type Origins } from './origins.js';
 
-/** A limit that holds. */
+/** A limit that applies. */
 export interface TracedRule {
   readonly rule: Rule;
   readonly origin: LimitOrigin;
-  /** Where the limits of its name are that it replaces, the farthest first. */
+  /** The origins of the limits of the same name that it replaces, the farthest first. */
   readonly replaces: LimitOrigin[];
 }
 
-/** A limit that does not hold. */
+/** A limit that does not apply. */
 export interface LeftOutRule extends LeftOutLimit {
   readonly rule: Rule;
 }
 
-/** What holds for a route, and what does not. */
+/** What applies to a route, and what does not. */
 export interface Trace {
   readonly inForce: TracedRule[];
   readonly leftOut: LeftOutRule[];
 }
 
-/** Merges the levels of a route as its plan does, and keeps what was left out. `answers`: what functions gave. */
+/** Merges the levels of a route as its rules do, and keeps what was left out. `answers`: what functions returned. */
 export function trace(
   levels: readonly DeclaredLevel[],
   answers: ReadonlyMap<RuleSource, readonly Rule[]>,
@@ -56,7 +56,7 @@ export function trace(
   return { inForce: [...merged.values()], leftOut };
 }
 
-/** What a level skips of those farther out. */
+/** What a level skips of the levels farther out. */
 function skipped({ skips }: DeclaredLevel, merged: ReadonlyMap<string, TracedRule>): TracedRule[] {
   return skips === 'all' ? [...merged.values()] : skips.flatMap((name) => merged.get(name) ?? []);
 }

@@ -12,11 +12,11 @@ import { Permit, type PermitStores } from './permit.js';
 import type { OutboundSettings } from './read-options.js';
 import { retryWaitMs, type SentCall } from './retry-wait.js';
 
-/** How long a body may take that is read before a call goes on, in milliseconds: also where calls must not wait for their turn. */
+/** How long reading a body may delay a call at least, in milliseconds: even if calls must not wait for their turn. */
 const LEAST_BODY_MS = 1000;
 const MOST_BODY_MS = 30_000;
 
-/** What a call needs of the caller that made it. */
+/** What a call needs from its caller. */
 export interface CallContext {
   readonly settings: Pick<
     OutboundSettings<never, never>,
@@ -26,7 +26,7 @@ export interface CallContext {
   readonly learner: Learner | undefined;
 }
 
-/** One call to an upstream, with all that is sent for it. Each attempt enters, is sent, and is answered or fails. */
+/** One call to an upstream, with all attempts to send it. Each attempt enters, is sent, and is answered or fails. */
 export class OutboundCall {
   private attempt = 0;
   private sentAt = 0;
@@ -38,17 +38,17 @@ export class OutboundCall {
     private readonly context: CallContext,
   ) {}
 
-  /** Whether another attempt may follow the one that has entered. */
+  /** Whether the current attempt may be repeated. */
   get mayRepeat(): boolean {
     return this.attempt < this.context.settings.attempts;
   }
 
-  /** How long the body of a response may take that is read before the call goes on, in milliseconds. */
+  /** How long reading the body of a response may delay the call, in milliseconds. */
   get bodyMs(): number {
     return Math.min(Math.max(this.leftMs, LEAST_BODY_MS), MOST_BODY_MS);
   }
 
-  /** What it asks of the limits that are in force now. */
+  /** What it asks of the limits in force now. */
   private readonly entries = (): CheckEntry[] =>
     this.asks.map(({ rule, identity, cost }) => {
       return { limit: rule.usualLimit(identity), identity, cost, priority: rule.fixedPriority };
@@ -58,7 +58,7 @@ export class OutboundCall {
     return this.turn.since + this.turn.timeoutMs - performance.now();
   }
 
-  /** Waits for the turn of an attempt, and until a time of the monotonic clock. It is sent at once then. */
+  /** Waits for the turn of an attempt, and until a time of the monotonic clock. The caller then sends it at once. */
   async enter(notBefore = 0): Promise<Permit> {
     const { stores, learner } = this.context;
     const { waits } = stores;
@@ -72,7 +72,7 @@ export class OutboundCall {
     return this.permit;
   }
 
-  /** No response came. What the attempt holds is released. */
+  /** Notes that no response came, and releases what the attempt holds. */
   failed(): void {
     const { permit } = this;
     if (permit === undefined) return;
@@ -80,29 +80,31 @@ export class OutboundCall {
     void permit.release();
   }
 
-  /** A response came. Tells what it says of the upstream's limits. */
+  /** Notes a response, and reports what it says about the upstream's limits. */
   answered(response: UpstreamResponse): ReadReport {
     const { settings, stores, learner } = this.context;
     const report = readUpstream(settings.parse, response, settings.maxLearnedWaitMs);
     if (learner !== undefined) {
       const { entries } = this.permit!;
       learner.answered(entries, report, performance.now() - this.sentAt);
-      // What is in flight no longer leaves more to those who wait.
+      // What is in flight no longer reduces what waiting calls may have.
       for (const entry of entries) stores.waits.wake(entry);
     }
     return report;
   }
 
   /**
-   * How long a call that was answered has to wait before it may be sent again, in milliseconds. Nothing if it is not sent again: it
-   * must not be, or there is no more time.
+   * How long a call that was answered has to wait before it is sent again, in milliseconds; `undefined` if it is not sent again
+   * because it must not be, or there is not enough time.
    */
   waitMs(sent: SentCall, report: ReadReport, status: number): number | undefined {
     const waitMs = this.mayRepeat ? retryWaitMs(sent, report, status, this.attempt, Math.random()) : undefined;
     return waitMs === undefined || waitMs > this.leftMs ? undefined : waitMs;
   }
 
-  /** Waits so long, in its place of the queue; what it holds is released first. Nothing if its time is over before its turn. */
+  /**
+   * Waits for `waitMs` in its place in the queue, after releasing what it holds; `undefined` if its time is up before its turn.
+   */
   async reenter(waitMs: number): Promise<Permit | undefined> {
     await this.permit!.release();
     try {

@@ -14,7 +14,7 @@ import type { OutboundSettings } from './read-options.js';
 
 const log = new OnceLogger(logger);
 
-/** Lets calls of one kind go out: asks their limits, and settles what they cost in the end. Knows no client. */
+/** Limits calls of one kind: asks their limits, and settles what they finally cost. Knows no client. */
 export class OutboundCaller<Sent, Answer> {
   private readonly learner: Learner | undefined;
 
@@ -30,8 +30,8 @@ export class OutboundCaller<Sent, Answer> {
   }
 
   /**
-   * Makes a call, which came at a time of the monotonic clock. `copy` gives what is sent to the user's functions, a copy for each. Rejects if
-   * one of them gives what is wrong.
+   * Makes a call that came at `since`, a time of the monotonic clock. `copy` makes a copy of what is sent, for each of the user's
+   * functions. Rejects if one of these returns a wrong value.
    */
   async call(copy: () => Sent, signal: AbortSignal | undefined, since = performance.now()): Promise<OutboundCall> {
     const { settings, stores, learner } = this;
@@ -46,7 +46,10 @@ export class OutboundCaller<Sent, Answer> {
     );
   }
 
-  /** Settles what a call cost in the end, if the user says so. `copy` gives the answer, a copy for each limit. Never rejects. */
+  /**
+   * Settles what a call finally cost, if the user's function returns it. `copy` makes a copy of the answer, for each limit. Never
+   * rejects.
+   */
   async settle(permit: Permit, copy: () => Answer): Promise<void> {
     if (this.settings.settle === undefined) return;
     const counted = permit.entries.filter(({ limit }) => limit.algorithm.holding === undefined);
@@ -62,7 +65,7 @@ export class OutboundCaller<Sent, Answer> {
       assertActual(actual);
       await permit.settle(entry, actual);
     } catch (error) {
-      // The store tells of itself.
+      // The store reports its own errors.
       if (!(error instanceof RateLimitStoreError)) log.error(outboundMessages.settleFailed(location, name), error);
     }
   }

@@ -23,7 +23,7 @@ import { readOptions } from './read-options.js';
 
 const log = new OnceLogger(logger);
 
-/** Makes what limits calls to others' APIs, for each of the clients that are known. */
+/** Makes limited clients for outbound calls, for each kind of client. */
 @Injectable()
 export class OutboundCalls implements OnModuleDestroy {
   private readonly flights: Flights;
@@ -36,12 +36,12 @@ export class OutboundCalls implements OnModuleDestroy {
   ) {
     this.learned = new LearnedRules(registry);
     this.flights = new Flights(store, this.learned, (error) => {
-      // The store tells of itself.
+      // The store reports its own errors.
       if (!(error instanceof RateLimitStoreError)) log.error(outboundMessages.learningFailed(), error);
     });
   }
 
-  /** Is called by Nest: waits until the store has been told all that was learnt. */
+  /** Called by Nest: waits until the store has learnt everything. */
   onModuleDestroy(): Promise<void> {
     return this.flights.settled();
   }
@@ -84,7 +84,7 @@ export class OutboundCalls implements OnModuleDestroy {
   }
 }
 
-/** Names of limits that no call asks would teach nobody. */
+/** Refuses names of limits that the calls do not use, which would learn nothing. */
 function refuseOtherNames(learn: boolean | object, rules: readonly OutboundRule[], location: string): void {
   const names = rules.map(({ name }) => name);
   const other = Object.keys(learn).find((name) => !names.includes(name));

@@ -12,7 +12,7 @@ export interface PermitStores {
   readonly waits: WaitQueues;
 }
 
-/** What a call took of its limits: it may be sent. */
+/** What a call took from its limits: it may be sent. */
 export class Permit {
   private readonly held: readonly HeldLease[];
   private readonly lease: Lease;
@@ -30,17 +30,17 @@ export class Permit {
     return this.turn.entries;
   }
 
-  /** Whether it holds units, which have to be released. */
+  /** Whether it holds units, which must be released. */
   get holds(): boolean {
     return this.held.length > 0;
   }
 
-  /** Frees the units that it holds; once. */
+  /** Releases the units that it holds, once. */
   release(): Promise<void> {
     return this.lease.release();
   }
 
-  /** Charges or gives back the difference to what a call cost in the end; not of held units. */
+  /** Charges or gives back the difference to what a call finally cost; not for held units. */
   async settle(entry: CheckEntry, actual: number): Promise<void> {
     const { store, waits } = this.stores;
     const { limit, cost } = entry;
