@@ -14,7 +14,7 @@ import { Lease, type LeasedDecision, withLease } from './lease.js';
 import { levelDecision } from './level-answer.js';
 import { ACQUIRE_OPTIONS, type AcquireOptions } from './limiter-options.js';
 
-/** Waits for units of a limit, and of all that it is within, and takes them. */
+/** Waits for units of a limit, and of all limits it is within, and takes them. */
 export async function acquire(
   limit: CalledLimit,
   key: string,
@@ -56,7 +56,7 @@ export async function hold<T>(
   }
 }
 
-/** Waits for units of one counter. A shadow limit does not wait: it decides at once whether they come in time. */
+/** Waits for units of one counter. A shadow limit does not wait: it decides at once whether they would come in time. */
 async function wait(
   { rule, store, queues }: CalledLimit,
   entry: CheckEntry,
@@ -72,12 +72,12 @@ async function wait(
     return store.reserve({ ...entry, maxWaitMs: Math.min(timeoutMs, MAX_INTERVAL_MS) });
   }
   if (cost === 0 && !limit.off) {
-    // It takes nothing from those who wait, so it waits behind none of them.
+    // It takes nothing from waiting calls, so it does not queue behind them.
     signal?.throwIfAborted();
     const answer = await store.reserve({ ...entry, maxWaitMs: 0 });
     if (answer.allowed) return answer;
   }
-  // Whose units it waits for is said once: a function of weights may have another answer later, or fail.
+  // The tenant is determined once: a function of weights may return something else later, or fail.
   const { tenant } = limit;
   let whole: CompiledLimit | undefined;
   let met = limit;

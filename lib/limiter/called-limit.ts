@@ -11,30 +11,30 @@ import type { WaitQueues } from '../waiting/wait-queues.js';
 export interface CalledLimit {
   readonly name: string;
   readonly rule: Rule;
-  /** Where its counters live. */
+  /** The store of its counters. */
   readonly store: Store;
-  /** Those who wait for its units in this process. */
+  /** The calls of this process that wait for its units. */
   readonly queues: WaitQueues;
 }
 
-/** Whether a limit is within others, so that a call says which. */
+/** Whether a limit is within others, so that calls have to name them. */
 export function isNested({ rule }: CalledLimit, within: unknown): boolean {
   return within !== undefined || rule.isNested;
 }
 
-/** The counter of a key that people or code name, and no request: one that the limit can have. */
+/** The counter of a key that people or code name, without a request; checks that the limit can have it. */
 export function namedCounter({ rule }: CalledLimit, key: string): Counter {
   assertKey(key);
   assertPossibleKey(rule, key);
   return { limit: rule.limitFor(key), identity: key };
 }
 
-/** The counter of the limit itself, for what is done to it alone. `isNamed`: only of a key that the limit can have. */
+/** The counter of the limit itself, for operations on it alone. `isNamed`: only for keys that the limit can have. */
 export function ownCounter(limit: CalledLimit, key: string, options: unknown, isNamed = false): Counter {
   return countersOf(limit, key, readWithinOption(options), isNamed)[0]!;
 }
 
-/** The counters of a key at all levels, the limit's own first. `isNamed`: only of keys that the limits can have. */
+/** The counters of a key at all levels, the limit's own first. `isNamed`: only for keys that the limits can have. */
 function countersOf({ rule }: CalledLimit, key: string, within: unknown, isNamed: boolean): readonly Counter[] {
   const levels = levelsOf(rule, key, { within });
   if (isNamed) for (const level of levels) assertPossibleKey(level.rule, level.key);
@@ -42,8 +42,8 @@ function countersOf({ rule }: CalledLimit, key: string, within: unknown, isNamed
 }
 
 /**
- * What corrects the counters of all levels by so many units, as a tenant meets them if one is named. `undoes`: what code itself has
- * taken, under whatever key it did so, unless an operator gives it back.
+ * The corrections of the counters of all levels by this many units, in the version for a tenant if one is named. `undoes`: what
+ * code itself has taken, under whatever key it did so, unless an operator gives it back.
  */
 export function corrections(
   limit: CalledLimit,

@@ -5,7 +5,7 @@ import type { Store, StoreDecision } from '../stores/store.js';
 import { type LeasedDecision, withLease } from './lease.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
 
-/** The decision that code is told. */
+/** The decision that code gets. */
 export class CallerAnswer extends PromisedAnswer<LeasedDecision> {
   constructor(
     private readonly entry: CheckEntry,

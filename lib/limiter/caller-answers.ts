@@ -5,7 +5,7 @@ import type { Store, StoreDecision } from '../stores/store.js';
 import { type LeasedCheckResult, withLease } from './lease.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
 
-/** The decisions of a check that code is told. */
+/** The result of a check that code gets. */
 export class CallerAnswers extends PromisedAnswer<LeasedCheckResult> {
   constructor(
     private readonly entries: readonly CheckEntry[],

@@ -9,7 +9,7 @@ import { decideEnforced } from '../stores/enforced-entries.js';
 import type { LeasedDecision } from './lease.js';
 import { LevelAnswer } from './level-answer.js';
 
-/** Takes units of a limit, and of all that it is within, if they fit now; or looks whether they would. */
+/** Takes units of a limit, and of all limits it is within, if they fit now; or only looks whether they would. */
 export function consume(
   limit: CalledLimit,
   key: string,

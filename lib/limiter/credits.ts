@@ -5,7 +5,7 @@ import { readCreditId } from '../limits/consume-options.js';
 import { type CalledLimit, namedCounter } from './called-limit.js';
 import type { CreditOptions } from './limiter-options.js';
 
-/** Adds prepaid units of a key, or takes them back if `sign` is -1. Resolves to how many are left. */
+/** Adds prepaid units to a key, or takes them back if `sign` is -1. Resolves to the credits left. */
 export async function changeCredits(
   limit: CalledLimit,
   key: string,

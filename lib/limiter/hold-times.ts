@@ -28,8 +28,8 @@ export function leaseEnded(limit: CompiledLimit, heldMs: number): void {
 }
 
 /**
- * Replaces the wait of a refusal by the expected one. The store knows when leases expire; as a rule they are released long
- * before. Before the first release, leases are expected to last twice as long as the first one does by now.
+ * Replaces the wait of a refusal by the expected one. The store knows when leases expire, but usually they are released long
+ * before. Until the first release, leases are expected to last twice as long as the first one has lasted so far.
  */
 export function withExpectedWait(
   decision: StoreDecision,

@@ -8,7 +8,7 @@ import type { Store, StoreDecision } from '../stores/store.js';
 import { Lease, type LeasedDecision } from './lease.js';
 import type { WaitQueues } from '../waiting/wait-queues.js';
 
-/** The decision that code is told of a limit and of all that it is within. */
+/** The decision that code gets for a limit and all limits it is within. */
 export class LevelAnswer extends PromisedAnswer<LeasedDecision> {
   constructor(
     private readonly entries: readonly CheckEntry[],
@@ -24,7 +24,7 @@ export class LevelAnswer extends PromisedAnswer<LeasedDecision> {
   }
 }
 
-/** Sums up what all levels said: the decision that binds most, with all of them and a lease of what they hold. */
+/** Combines the decisions of all levels: the one that binds most, with all of them and a lease of what they hold. */
 export function levelDecision(
   answers: readonly StoreDecision[],
   entries: readonly CheckEntry[],
@@ -40,7 +40,7 @@ export function levelDecision(
   return { ...decision, lease: new Lease(held, store, queues) };
 }
 
-/** Refuses limits whose units are leased, which are settled by no number. Throws `RateLimitArgumentError`. */
+/** Refuses limits whose units are leased, which cannot be settled. Throws `RateLimitArgumentError`. */
 export function refuseHeldEntries(entries: readonly CheckEntry[]): void {
   for (const { limit } of entries) {
     if (limit.algorithm.holding === undefined) continue;

@@ -3,9 +3,9 @@ import { RateLimitArgumentError } from '../errors/errors.js';
 import { askMessages } from '../errors/messages/ask.js';
 import type { Rule } from '../rules/rule.js';
 
-/** Who asks limits, and for how much: the same for all limits, or by a function of what is limited and of the limit's name. */
+/** The key and the cost for limits: the same for all, or by a function of what is limited and of the limit's name. */
 export interface AskOptions<Limited> {
-  /** Where they were given, for askMessages. */
+  /** Where they were given, for messages. */
   readonly location: string;
   readonly key: string | ((limited: Limited, limit: string) => string | Promise<string>);
   readonly cost?: number | ((limited: Limited, limit: string) => number | Promise<number>) | undefined;
@@ -19,8 +19,8 @@ export interface LimitAsk<R> {
 }
 
 /**
- * Finds out what is asked of a limit; `give` gives what is limited to the user's functions. Limits of `concurrency` are asked for their
- * own cost. Rejects with `RateLimitArgumentError` that names the function that gave what is wrong.
+ * Works out what is asked of a limit; `give` provides what is limited to the user's functions. Limits of `concurrency` use their
+ * own cost. Rejects with `RateLimitArgumentError`, which names the function that returned a wrong value.
  */
 export async function askOf<Limited, R extends Pick<Rule, 'name' | 'limit' | 'fixedCost'>>(
   rule: R,
@@ -35,7 +35,7 @@ export async function askOf<Limited, R extends Pick<Rule, 'name' | 'limit' | 'fi
   return { rule, identity: identity as string, cost: units as number };
 }
 
-/** Refuses a value by a message that names where it is from. */
+/** Refuses a value by a message that names its origin. */
 function named(check: () => void, message: string): void {
   try {
     check();

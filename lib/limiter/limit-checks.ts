@@ -21,10 +21,10 @@ type Call = keyof typeof DECLARATIONS;
 /** The most limits of one check. */
 const MAX_LIMITS = 1000;
 
-/** The entries of so few are compared with each other; those of more by their counters' ids. */
+/** Up to this many entries are compared with each other; more of them by their counters' ids. */
 const FEW_LIMITS = 8;
 
-/** One limit of a check made from code. */
+/** One limit of a check from code. */
 export interface LimitCheck extends ConsumeOptions {
   /** The limit: its definition, the name of a defined one, or a `Limiter`. */
   limit: LimitDefinition | string | Limiter;
@@ -69,7 +69,7 @@ function ruleOf(check: LimitCheck, registry: LimitRegistry, call: Call): Rule {
   return limit instanceof Limiter ? limit.rule : registry.rule(limit, DECLARATIONS[call]);
 }
 
-/** What a check asks of a limit itself. */
+/** What a check asks of the limit itself. */
 function entryOf(check: LimitCheck, rule: Rule): CheckEntry {
   const { key, cost, priority, within } = check;
   const units = cost === undefined ? rule.fixedCost : cost;
@@ -85,7 +85,7 @@ function levelCheck(check: LimitCheck, rule: Rule): LevelCheck {
   return { levels: levelsOf(rule, check.key, asked), asked };
 }
 
-/** The first entry whose counter one before it has, too. */
+/** The first entry with the same counter as an earlier one. */
 function repeated(entries: readonly CheckEntry[]): CheckEntry | undefined {
   if (entries.length > FEW_LIMITS) {
     const seen = new Set<string>();

@@ -4,13 +4,13 @@ import type { Decision } from '../limits/decision.js';
 import { isHold } from '../stores/store-decision.js';
 import type { Refund } from '../stores/store.js';
 
-/** Where units are held, by the letter at the end of an id. */
+/** The store that holds the units, by the letter in an id. */
 const SOURCES: Readonly<Record<string, Decision['source']>> = { r: 'redis', m: 'memory', f: 'fallback' };
-/** The last part is that of a candidate that was charged, too: the ticket of its hold, if it has one. */
+/** The last part is for a candidate that was charged, too: the ticket of its hold, if it has one. */
 const FORM = /^([0-9a-z]{1,11})-([0-9a-z]{1,11})-([0-9a-z]{1,11})-([rmf])(?:-([0-9a-z]{0,11}))?$/;
 const RADIX = 36;
 
-/** What finds held units again, from any process. */
+/** The data by which held units are found again, from any process. */
 type Held = Pick<Refund, 'ticket' | 'units' | 'chargedAt' | 'source' | 'candidate'>;
 
 /** The id of a reservation that holds units. */

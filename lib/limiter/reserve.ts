@@ -17,7 +17,9 @@ import { RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';
 import { readReservationId } from './reservation-id.js';
 import { Reservation } from './reservation.js';
 
-/** Reserves units of a limit: for a time in the future, at an estimate, or, where it is within others, what is there now. */
+/**
+ * Reserves units of a limit: for a time in the future, at an estimate, or, if it is within others, only what is available now.
+ */
 export async function reserve(
   limit: CalledLimit,
   key: string,
@@ -73,7 +75,7 @@ async function reserveHeld({ store, queues }: CalledLimit, entry: CheckEntry): P
   return new Reservation(toCallerDecision(answer!, limit), taken, store, queues);
 }
 
-/** Reserves what fits now of all levels. */
+/** Reserves units of all levels that fit now. */
 async function reserveLevels(
   { name, rule, store, queues }: CalledLimit,
   key: string,

@@ -8,7 +8,7 @@ export async function settle(store: Store, taken: Refund, actual: number): Promi
   if (unused < 0) await store.penalize({ ...taken, units: -unused });
 }
 
-/** The units behind the first ones of those that were taken. */
+/** The last units of those that were taken, after the `first` ones. */
 function lastUnits(taken: Refund, units: number, first: number): Refund {
   const { limit, ticket, candidate } = taken;
   const last = { ...taken, units, ticket: ticketBefore(limit, ticket, first) };

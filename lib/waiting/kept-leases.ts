@@ -13,13 +13,13 @@ export class KeptLeases {
     this.leases.add(lease);
   }
 
-  /** The units of a lease are free, or their store failed. */
+  /** Removes a lease whose units are free, or whose store failed. */
   delete(lease: KeptLease): void {
     if (!this.leases.delete(lease) || this.leases.size > 0) return;
     for (const resolve of this.whenNone.splice(0)) resolve();
   }
 
-  /** Waits until all work has ended, but no longer than so many milliseconds, and then releases what is left. Never rejects. */
+  /** Waits until all work has ended, but at most `waitMs` milliseconds, and then releases what is left. Never rejects. */
   async end(waitMs: number): Promise<void> {
     await this.none(waitMs);
     const left = [...this.leases].map((lease) => lease.release('ignored').catch(() => undefined));

@@ -1,6 +1,6 @@
 const NONE: ReadonlySet<never> = new Set();
 
-/** Queues of waiting calls, each found by its key and by the counters whose units it waits for. */
+/** Queues of waiting calls, by key and by the counters whose units they wait for. */
 export class QueuesByCounter<Q> {
   private readonly byKey = new Map<string, Q>();
   private readonly byCounter = new Map<string, Set<Q>>();
@@ -17,12 +17,12 @@ export class QueuesByCounter<Q> {
     return this.byKey.get(key);
   }
 
-  /** Those that wait for units of a counter, and maybe of others. */
+  /** The queues that wait for units of a counter, and possibly of others. */
   of(counter: string): ReadonlySet<Q> {
     return this.byCounter.get(counter) ?? NONE;
   }
 
-  /** The same of all counters whose name begins so. */
+  /** The same for all counters whose ids begin like this. */
   *ofAll(beginning: string): Generator<Q> {
     for (const [counter, queues] of this.byCounter) if (counter.startsWith(beginning)) yield* queues;
   }
@@ -30,7 +30,7 @@ export class QueuesByCounter<Q> {
   /** Adds a queue, which calls back when it has ended. */
   add(key: string, counters: readonly string[], make: (ended: () => void) => Q): Q {
     const queue = make(() => {
-      // An old queue may report its end again after the next one has begun.
+      // An old queue may report its end again after the next one has started.
       if (this.byKey.get(key) === queue) this.byKey.delete(key);
       for (const counter of counters) this.forget(counter, queue);
     });

@@ -2,13 +2,13 @@ import { lineageId } from '../limits/counter.js';
 import { type Refusal, refusalsOf, type Turn } from './turn.js';
 import type { WaitingCall } from './waiting-call.js';
 
-/** A call that was refused, and by which limits: all behind it wait for the same. */
+/** A refused call, and the limits that refused it: all calls behind it wait for the same. */
 export class RefusedCall {
-  /** Those that refused it, one at least. */
+  /** The refusals, at least one. */
   readonly refusals: readonly Refusal[];
   /** The refusal with the longest wait. */
   readonly longest: Refusal;
-  /** In milliseconds of the monotonic clock. */
+  /** When it was refused, in milliseconds of the monotonic clock. */
   private readonly at = performance.now();
 
   constructor(
@@ -36,7 +36,7 @@ export class RefusedCall {
     return this.refusals.some(({ limit, identity }) => lineageId(limit, identity) === counter);
   }
 
-  /** Whether other limits are in force by now than those that refused it. */
+  /** Whether the limits in force have changed since they refused it. */
   get isOutdated(): boolean {
     return this.call.entries().some(({ limit }, index) => limit !== this.turn.entries[index]!.limit);
   }
@@ -46,7 +46,7 @@ export class RefusedCall {
     return call.precedes(this.call) || call.isTooLate(call.leastWaitMs(this.refusals) - (performance.now() - this.at));
   }
 
-  /** When a retry may not be refused again, in milliseconds of the monotonic clock: what may be free at any time is polled. */
+  /** When a retry may succeed, in milliseconds of the monotonic clock: units that may be free at any time are polled. */
   retryAt(pollMs: number): number {
     const waits = this.refusals.map((refusal) => {
       const { retryAfterMs } = refusal.decision;

@@ -4,9 +4,9 @@ import type { WaitingCall } from './waiting-call.js';
 /** Calls of equal cost and their units: the first call gets the first units, whichever call reserved them. */
 export class ReservedGroup {
   readonly calls = new Set<WaitingCall>();
-  /** The earliest first. */
+  /** The units, earliest first. */
   private reserved: ReservedUnits[] = [];
-  /** Calls that left since the last `compact`, and the iterator that gives the next one. */
+  /** The calls that have left since the last `compact`, and the iterator over the next ones. */
   private released = 0;
   private inOrder: IterableIterator<WaitingCall> | undefined;
 
@@ -23,12 +23,12 @@ export class ReservedGroup {
     return this.calls.size * (this.last?.units ?? 0);
   }
 
-  /** Whether the counter of some units began anew. */
+  /** Whether the counter of some units was started anew. */
   get isForgotten(): boolean {
     return this.reserved.some(isForgotten);
   }
 
-  /** Whether some units are by another limit than the one in force now. */
+  /** Whether some units were reserved under a limit that is no longer in force. */
   get hasOtherLimit(): boolean {
     return this.reserved.some(({ limit, currentLimit }) => limit !== currentLimit());
   }
@@ -39,7 +39,7 @@ export class ReservedGroup {
     this.reserved.splice(index, 0, units);
   }
 
-  /** Takes out the first call. Its units stay until `compact`, so that many can leave in one pass. */
+  /** Removes and returns the first call. Its units stay until `compact`, so that many can leave in one pass. */
   releaseFirst(): WaitingCall | undefined {
     this.inOrder ??= this.calls.values();
     const { value: call } = this.inOrder.next() as IteratorResult<WaitingCall, undefined>;
@@ -56,7 +56,7 @@ export class ReservedGroup {
     this.inOrder = undefined;
   }
 
-  /** Takes out the units that are more than the calls: the last ones. */
+  /** Removes and returns the units in excess of the calls: the last ones. */
   takeUnclaimed(): ReservedUnits[] {
     return this.reserved.splice(this.calls.size);
   }

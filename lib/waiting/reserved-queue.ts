@@ -8,12 +8,12 @@ import type { WaitingCall } from './waiting-call.js';
 const MAX_LATE_MS = 10;
 
 /**
- * Calls with units that are reserved for a time in the future. Each is released when the time of its units has come.
- * If a call gives up, those behind it move up, and the last units are refunded: as far as this process knows, no other
- * reservation is behind them.
+ * Calls with units that are reserved for a time in the future. Each is released when the time of its units has come. If a call
+ * gives up, those behind it move up, and the last units are refunded: as far as this process knows, no other reservation is
+ * behind them.
  */
 export class ReservedQueue {
-  /** By cost; a call that has no time for its turn among those of its cost has a group of its own. */
+  /** By cost; a call that has not enough time for its turn among those of its cost has a group of its own. */
   private readonly groups = new Map<number | WaitingCall, ReservedGroup>();
   /** Units without a call. */
   private unclaimed: ReservedUnits[] = [];
@@ -25,7 +25,7 @@ export class ReservedQueue {
   constructor(
     /** Refunds units, the last ones first. */
     private readonly refund: (reserved: readonly ReservedUnits[]) => void,
-    /** Is called when calls have left, or no units are left. */
+    /** Called when calls have left, or no units are left. */
     private readonly onReleased: () => void,
   ) {}
 
@@ -54,17 +54,17 @@ export class ReservedQueue {
     return this.groups.size === 0 && this.unclaimed.length === 0;
   }
 
-  /** Whether counters began anew since some units were reserved. */
+  /** Whether counters were started anew since some units were reserved. */
   get isForgotten(): boolean {
     return [...this.groups.values()].some((group) => group.isForgotten);
   }
 
-  /** Whether some units are by another limit than the one in force now. */
+  /** Whether some units were reserved under a limit that is no longer in force. */
   get hasOtherLimit(): boolean {
     return [...this.groups.values()].some((group) => group.hasOtherLimit);
   }
 
-  /** Whether the limit of some units refuses nobody by now. */
+  /** Whether the limit of some units no longer refuses anyone. */
   get isOpen(): boolean {
     return [...this.groups.values()].some(({ first }) => first?.currentLimit().shadow === true);
   }
@@ -104,7 +104,7 @@ export class ReservedQueue {
     return converted;
   }
 
-  /** Takes out all calls, in the order of their units, and all units, the last ones first. */
+  /** Removes and returns all calls, in the order of their units, and all units, the last ones first. */
   drain(): { calls: WaitingCall[]; reserved: ReservedUnits[] } {
     const pairs = [...this.groups.values()].flatMap((group) => group.pairs());
     pairs.sort((one, other) => compareUnits(one.units, other.units));
@@ -187,7 +187,7 @@ export class ReservedQueue {
     if (due.length > 0 || this.isEmpty) this.onReleased();
   }
 
-  /** The group whose first units are the earliest. */
+  /** The group with the earliest units. */
   private earliest(): ReservedGroup | undefined {
     let earliest: ReservedGroup | undefined;
     for (const group of this.groups.values()) {

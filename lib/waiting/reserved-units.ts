@@ -6,11 +6,11 @@ import type { StoreDecision } from '../stores/store.js';
 export interface ReservedUnits {
   readonly identity: string;
   readonly units: number;
-  /** What was asked for them. */
+  /** The request for them. */
   readonly entries: readonly CheckEntry[];
   /** The limit in force now for the call that reserved them. */
   readonly currentLimit: () => CompiledLimit;
-  /** The limit by which `decision` and `usableAt` are. */
+  /** The limit on which `decision` and `usableAt` are based. */
   limit: CompiledLimit;
   decision: StoreDecision;
   /** In milliseconds of the monotonic clock, as is `usableAt`. */
@@ -31,12 +31,12 @@ export function spacingMs({ limit: { algorithm, parameters }, units, decision }:
   return (units * algorithm.queue.spacing(parameters)) / 1000;
 }
 
-/** Whether the counter began anew since the units were reserved. */
+/** Whether the counter was started anew since the units were reserved. */
 export function isForgotten({ limit, currentLimit }: ReservedUnits): boolean {
   return limit.id !== currentLimit().id;
 }
 
-/** Converts sorted units to the limits in force now. Returns some that have another time; none if all stay as they are. */
+/** Converts sorted units to the limits in force now. Returns some whose time has changed; `undefined` if all stay as they are. */
 export function convertUnits(reserved: readonly ReservedUnits[], now: number): ReservedUnits | undefined {
   let converted: ReservedUnits | undefined;
   for (const together of simultaneous(reserved)) {
@@ -68,7 +68,7 @@ function convert(units: ReservedUnits, share: number, now: number): boolean {
   const tickets = algorithm.reservation ?? algorithm.queue;
   if (decision.ticket === undefined || decision.chargedAt === undefined || tickets === undefined) return false;
   const storeNow = decision.chargedAt + (now - units.reservedAt) * 1000;
-  // A debt under the former quota stays one.
+  // A debt under the former quota remains a debt.
   const from =
     after.carry === undefined
       ? before.parameters

@@ -10,15 +10,15 @@ import type { WaitingCall } from './waiting-call.js';
 import type { WaitingCount } from './waiting-count.js';
 import { MAX_BATCH, WaitingLine } from './waiting-line.js';
 
-/** The times between polls for units that may be free at any time, also by another process: each is twice the last. */
+/** The first and the longest time between polls for units that may be freed at any time, also by another process; it doubles. */
 const FIRST_POLL_MS = 25;
 const LAST_POLL_MS = 1000;
 /** A store in process answers in the same turn of the event loop: this many calls are made in one. */
 const CALLS_A_TURN = 20;
 
-/** What a queue needs of those around it. */
+/** What a queue needs from outside. */
 export interface TurnQueueOptions {
-  /** What its calls ask of the limits that are in force now. */
+  /** What its calls ask of the limits in force now. */
   readonly entries: () => readonly CheckEntry[];
   readonly source: (queue: SourceListener) => UnitSource;
   readonly count: WaitingCount;
@@ -38,12 +38,12 @@ export class TurnQueue implements SourceListener {
   private inFlight: Promise<void> | undefined;
   /** The first call that was refused in the last round. */
   private refused: RefusedCall | undefined;
-  /** Before, a retry of it is refused again. */
+  /** A retry before this time would be refused again. */
   private retryAt = 0;
   private pollMs = FIRST_POLL_MS;
   /** How many units of each limit the next calls are likely to get. */
   private likely: readonly number[] = [];
-  /** Whether nothing may be asked for, since units are taken off the end of the store's queue. */
+  /** Whether to ask for nothing, since units are being taken off the end of the store's queue. */
   private isSuspended = false;
 
   constructor(private readonly options: TurnQueueOptions) {
@@ -52,13 +52,13 @@ export class TurnQueue implements SourceListener {
 
   join(call: WaitingCall): void {
     const { count } = this.options;
-    // Who comes while the line sleeps has to wait, behind all who wait already.
+    // A call that comes while the queue sleeps has to wait, behind all waiting calls.
     if (this.endSleep !== undefined && this.size >= count.most && call.notBefore === 0) {
       call.reject(count.refusal(call.name));
       return;
     }
     this.add(call);
-    // A former refusal may be out of date: it causes a retry, and rejects no one.
+    // An earlier refusal may be outdated: it causes a retry, and rejects nobody.
     const isAsleep = this.endSleep !== undefined;
     if (this.inFlight === undefined && (isAsleep || !this.retryNow) && this.concerns(call)) this.wake();
     if (!this.running) void this.run();
@@ -73,12 +73,12 @@ export class TurnQueue implements SourceListener {
     };
   }
 
-  /** Those of this line that wait. */
+  /** The number of its calls that wait. */
   private get size(): number {
     return this.line.size + this.source.size;
   }
 
-  /** Whether a call that came now is the first one, or is likely to time out. */
+  /** Whether a call that comes now is the first one, or is likely to time out. */
   private concerns(call: WaitingCall): boolean {
     const { line, refused, source } = this;
     if (refused === undefined) {
@@ -88,7 +88,7 @@ export class TurnQueue implements SourceListener {
     return refused.concerns(call);
   }
 
-  /** Asks again now, or after the round in flight, if units of a counter may be what is waited for: they may have become free. */
+  /** Asks again now, or after the round in flight, if units of a counter may be what it waits for: they may have been freed. */
   wakeFor(counter: string): void {
     if (this.refused?.waitsFor(counter) !== false) this.wake();
   }
@@ -98,7 +98,7 @@ export class TurnQueue implements SourceListener {
     this.endSleep?.();
   }
 
-  /** Takes over changed limits, unless all changes were those of other keys. */
+  /** Takes over changed limits, unless only those of other keys have changed. */
   onLimitChanged(): void {
     const conversion = this.source.convert();
     if (conversion === 'forgotten') this.restart();
@@ -106,7 +106,7 @@ export class TurnQueue implements SourceListener {
     else if (conversion === 'converted' || this.isRefusedByOther) this.wake();
   }
 
-  /** Asks anew if a list decides from now on: it lets all of them go, or refuses them. */
+  /** Asks again if a list decides from now on: it lets all of them go, or refuses them. */
   onListsChanged(lists: ListVerdicts): void {
     const entries = this.options.entries();
     if (entries.some(({ limit, identity }) => lists.verdict(limit, identity, undefined) !== undefined)) {
@@ -114,13 +114,13 @@ export class TurnQueue implements SourceListener {
     }
   }
 
-  /** Gives back all units: nobody waits for units of the future any more. */
+  /** Gives back all units: nobody waits for future units any more. */
   private giveUnitsBack(): void {
     this.options.giveBack(this.takeBack());
     this.goOn();
   }
 
-  /** A counter was reset: what calls have taken of it is forgotten, and asked for anew. */
+  /** Forgets what calls have taken from a counter that was reset, and asks for it again. */
   restartFor(counter: string): void {
     if (this.source.isEmpty) this.wakeFor(counter);
     else this.restart();
@@ -131,7 +131,7 @@ export class TurnQueue implements SourceListener {
     this.goOn();
   }
 
-  /** Asks for nothing until `resume`. Returns the refunds of what calls have. */
+  /** Stops asking until `resume`. Returns the refunds of what calls have. */
   suspend(): readonly Refund[] {
     this.isSuspended = true;
     return this.takeBack();
@@ -142,7 +142,7 @@ export class TurnQueue implements SourceListener {
     this.goOn();
   }
 
-  /** Lets the calls wait again that have units. Returns the refunds of these. */
+  /** Lets the calls that have units wait again. Returns the refunds of these units. */
   private takeBack(): readonly Refund[] {
     const { calls, refunds } = this.source.takeBack();
     for (const call of calls) if (!call.isSettled) this.add(call);
@@ -168,7 +168,7 @@ export class TurnQueue implements SourceListener {
     this.running = true;
     let rounds = 0;
     for (;;) {
-      // Calls that come in one turn of the event loop are asked for together.
+      // Asks for all calls of one turn of the event loop together.
       await Promise.resolve();
       if (this.line.size === 0) break;
       const ms = this.idleMs();
@@ -178,7 +178,7 @@ export class TurnQueue implements SourceListener {
         if (this.line.size > 0) await this.sleep(ms);
         continue;
       }
-      // Thousands who wait leave the event loop to others now and then.
+      // Thousands of waiting calls yield to the event loop now and then.
       if (++rounds % CALLS_A_TURN === 0) await turn();
       await (this.inFlight = this.askNext());
       this.inFlight = undefined;
@@ -187,7 +187,7 @@ export class TurnQueue implements SourceListener {
     this.endIfEmpty();
   }
 
-  /** How long it is of no use to ask, in milliseconds: `Infinity` until it is woken. */
+  /** How long asking would be useless, in milliseconds: `Infinity` until it is woken. */
   private idleMs(): number {
     if (this.isSuspended) return Infinity;
     const { retryNow, refused } = this;
@@ -201,7 +201,7 @@ export class TurnQueue implements SourceListener {
     this.endIfEmpty();
   }
 
-  /** Whether the first call waits because of another limit than the one in force now, or for an answer. */
+  /** Whether the first call waits because of a limit that is no longer in force, or for an answer. */
   private get isRefusedByOther(): boolean {
     return this.line.size > 0 && this.refused?.isOutdated !== false;
   }
@@ -210,7 +210,7 @@ export class TurnQueue implements SourceListener {
     if (!this.running && this.line.size === 0 && this.source.isEmpty) this.options.onEmpty();
   }
 
-  /** Asks for the first calls. After a refusal, for later ones that ask for less and cannot wait, unless the order is kept. */
+  /** Asks for the first calls; after a refusal, for later ones that ask for less and cannot wait, unless the order is kept. */
   private async askNext(): Promise<void> {
     const { line, source } = this;
     this.retryNow = false;
@@ -220,7 +220,7 @@ export class TurnQueue implements SourceListener {
     const units = room === undefined ? this.likely : [Math.max(this.likely[0] ?? 0, room)];
     const refused = await this.ask(line.batch(units, source.keepsOrder));
     if (refused === undefined) {
-      // The store says how long the line is, if that is too long for some.
+      // The store reports how long the queue is, if that is too long for some calls.
       if (source.room === 0 && line.mayTimeOut(source.aheadMs)) this.retryNow = true;
       return;
     }
@@ -229,7 +229,7 @@ export class TurnQueue implements SourceListener {
     if (!isEarly && !first.isSettled) this.waitBehind(refused);
     const impatient: WaitingCall[] = [];
     for (const { call, number, waitMs } of line.timedOutBy(refused, room !== undefined)) {
-      // The refusal may be older than a call that came meanwhile.
+      // The refusal may be older than a call that has come meanwhile.
       if (number >= nextNumber) this.retryNow = true;
       else if (isEarly || call.asksAtLeast(first) || (source.keepsOrder && call.leftMs === 0)) {
         const retryAfterMs = Math.max(longest.decision.retryAfterMs, Math.ceil(waitMs));
@@ -268,7 +268,7 @@ export class TurnQueue implements SourceListener {
       }
       const refused = new RefusedCall(call, answer.value);
       call.refuse(refused.longest, refused.leastWaitMs);
-      // Of a line that has taken units ahead it says how long it is.
+      // The refusal shows how long a queue is that has taken units ahead.
       const isOfLine = source.room !== undefined && refused.longest.decision.retryAfterMs < Infinity;
       if (!call.isSettled || isOfLine) first ??= refused;
     }

@@ -2,7 +2,7 @@ import { isRefusal } from '../limits/check-result.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
 import type { StoreDecision } from '../stores/store.js';
 
-/** What limits answered a call that waits: it goes on if none of them refuses. */
+/** The answers of limits to a waiting call: it goes on if none of them refuses. */
 export interface Turn {
   /** What each limit was asked. */
   readonly entries: readonly CheckEntry[];
@@ -14,12 +14,12 @@ export interface Turn {
 
 /** One limit's refusal of a call. */
 export interface Refusal extends Counter {
-  /** Which of the call's limits refused. */
+  /** The index of the limit that refused. */
   readonly index: number;
   readonly decision: StoreDecision;
 }
 
-/** The limits that refused a call; none if it goes on. */
+/** The limits that refused a call; empty if it goes on. */
 export function refusalsOf({ entries, decisions }: Turn): Refusal[] {
   return decisions.flatMap((decision, index) => {
     const { limit, identity } = entries[index]!;

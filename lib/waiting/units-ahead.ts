@@ -10,7 +10,7 @@ import type { Turn } from './turn.js';
 import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
 import type { WaitingCall } from './waiting-call.js';
 
-/** Takes the units of one limit, of the next second if need be: each call is told its time, and keeps it. */
+/** Takes units of one limit, up to a second ahead: each call gets a time, and keeps it. */
 export class UnitsAhead implements UnitSource {
   readonly keepsOrder = false;
   private readonly reserved: ReservedQueue;
@@ -36,7 +36,7 @@ export class UnitsAhead implements UnitSource {
     return this.reserved.isEmpty;
   }
 
-  /** None until half of those that were taken are used. */
+  /** None until half of the units that were taken are used. */
   get room(): number | undefined {
     const ahead = unitsAhead(this.limit());
     if (ahead === undefined) return undefined;
@@ -48,7 +48,7 @@ export class UnitsAhead implements UnitSource {
     return Math.max(0, this.reserved.lastUsableAt - performance.now());
   }
 
-  /** Beyond the room only those are taken that can be used now. */
+  /** Beyond the room, takes only units that can be used now. */
   ask(calls: readonly WaitingCall[]): Promise<Turn>[] {
     const { room, aheadMs } = this;
     let units = 0;
@@ -56,7 +56,7 @@ export class UnitsAhead implements UnitSource {
       units += call.cost;
       const longest = Math.min(call.leftMs, MAX_INTERVAL_MS);
       if (room === undefined || units <= room || (index === 0 && room > 0)) return this.reserve(call, longest, false);
-      // Units that came back may be there before those that were reserved.
+      // Returned units may be available before those that were reserved.
       const ms = index === 0 ? Math.max(0, aheadMs - 1) : 0;
       return this.reserve(call, Math.min(longest, ms), ms < longest);
     });
@@ -68,7 +68,7 @@ export class UnitsAhead implements UnitSource {
     if (limit.shadow) call.release(turn);
     else {
       this.reserved.add(call, turn);
-      // Once all answers of this call have been taken.
+      // After all answers of this round have been taken.
       if (call.entries()[0]!.limit !== limit) queueMicrotask(() => this.queue.onLimitChanged());
     }
     // What remains of a queue are places in it.
@@ -86,7 +86,7 @@ export class UnitsAhead implements UnitSource {
     if (reserved.isForgotten) return 'forgotten';
     if (reserved.isOpen) return 'open';
     const converted = reserved.convert();
-    // A refund of nothing makes the store convert the counter now: its debt is paid off at the new rate from here on.
+    // A refund of 0 units makes the store convert the counter now: from here on, its debt is paid off at the new rate.
     if (converted !== undefined) this.giveBack([{ ...refund(converted), units: 0 }]);
     return 'converted';
   }
@@ -95,7 +95,7 @@ export class UnitsAhead implements UnitSource {
     this.reserved.close(reason);
   }
 
-  /** A store of the user's own may also throw, or give no decision: then that call fails, and not the process. */
+  /** A user's own store may also throw, or return no decision: then the call fails, but not the process. */
   private async reserve(call: WaitingCall, maxWaitMs: number, isEarly: boolean): Promise<Turn> {
     const entries = call.entries();
     const entry = entries[0]!;

@@ -8,14 +8,14 @@ import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-so
 import type { WaitingCall } from './waiting-call.js';
 
 /**
- * Takes the units that are there now: those of all limits of a call, or none. Nothing is taken in advance, so a block or a limit that was
- * tightened meanwhile holds for all who wait.
+ * Takes units that are available now: those of all limits of a call, or none. Nothing is taken in advance, so a block or a
+ * tightened limit affects all waiting calls.
  */
 export class UnitsNow implements UnitSource {
   readonly room = undefined;
   readonly aheadMs = 0;
   readonly keepsOrder = true;
-  /** Calls that a queue of a limit delays. */
+  /** Calls that the queue of a limit delays. */
   private readonly delayed = new Set<WaitingCall>();
 
   constructor(
@@ -99,7 +99,7 @@ export class UnitsNow implements UnitSource {
   }
 }
 
-/** What calls ask of their limits together. */
+/** The sums of what calls ask of their limits. */
 function sumsOf(calls: readonly WaitingCall[]): CheckEntry[] {
   return calls[0]!.entries().map((entry, index) => {
     let cost = 0;

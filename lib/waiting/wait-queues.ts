@@ -24,23 +24,23 @@ type WaitedRule = Pick<Rule, 'limit' | 'onChange'>;
 /** What a call waits for. */
 export interface WaitRequest {
   readonly rules: readonly WaitedRule[];
-  /** What it asks of the limits that are in force now: always of the same counters. */
+  /** What it asks of the limits in force now: always of the same counters. */
   readonly entries: () => readonly CheckEntry[];
-  /** Whether units may be taken ahead of their time: of one limit only. */
+  /** Whether units may be taken ahead of their time; for one limit only. */
   readonly mayReserve?: boolean;
 }
 
-/** The calls of this process that wait: one queue for each set of counters. */
+/** The waiting calls of this process: one queue for each set of counters. */
 @Injectable()
 export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
-  /** What is held while its work goes on. */
+  /** The leases that are kept while work goes on. */
   readonly kept = new KeptLeases();
-  /** Queues outlive a rate, also one that began with fresh counters. */
+  /** Queues outlive changes of a rate, even those that start counters anew. */
   private readonly queues = new QueuesByCounter<TurnQueue>();
   private readonly pendingRefunds = new Set<Promise<void>>();
   /** The rules whose changes are reported to the queues. */
   private readonly subscribed = new WeakSet<WaitedRule>();
-  /** How many refunds take units off the end of a counter's queue just now. */
+  /** How many refunds are taking units off the end of a counter's queue. */
   private readonly suspensions = new Map<string, number>();
   private readonly count: WaitingCount;
   private closed = false;
@@ -60,8 +60,9 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   }
 
   /**
-   * Waits until units of all limits may be used. Rejects with `RateLimitTimeoutError`, the signal's reason or the store's error; with
-   * `RateLimitStoreError` when the app shuts down, and with `RateLimitWaitersError` if as many wait as may.
+   * Waits until units of all limits may be used. Rejects with `RateLimitTimeoutError`, the signal's reason or the store's error;
+   * with `RateLimitStoreError` when the app shuts down, and with `RateLimitWaitersError` if the module's `maxWaiters` calls
+   * already wait.
    */
   wait(request: WaitRequest, options: WaitOptions): Promise<Turn> {
     if (!this.closed) return this.enter(request, options);
@@ -83,14 +84,17 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     return call.taken;
   }
 
-  /** Refunds consumed units, of whichever call. */
+  /** Refunds consumed units, of any call. */
   async refund(charge: Charge): Promise<void> {
     if (charge.limit.algorithm.queue === undefined) await this.store.refund([charge]);
     else await this.refundFromQueue(charge);
     this.wake(charge);
   }
 
-  /** Takes units off the end of the store's queue. Units of waiting calls may not stand there: they are refunded first, and reserved again. */
+  /**
+   * Takes units off the end of the store's queue. Those of waiting calls would be there: they are refunded first, and reserved
+   * again.
+   */
   private async refundFromQueue(charge: Charge): Promise<void> {
     const counter = lineageId(charge.limit, charge.identity);
     this.suspensions.set(counter, (this.suspensions.get(counter) ?? 0) + 1);
@@ -110,20 +114,20 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     }
   }
 
-  /** Has those ask again who wait for units of a counter: some may have become free. Mostly nobody does. */
+  /** Makes calls ask again that wait for units of a counter: some may have been freed. Usually there are none. */
   wake({ limit, identity }: Counter): void {
     if (this.queues.size === 0) return;
     const counter = lineageId(limit, identity);
     for (const queue of this.queues.of(counter)) queue.wakeFor(counter);
   }
 
-  /** Reserves the units of all who wait anew: the counter was reset. */
+  /** Reserves the units of all waiting calls anew, since the counter was reset. */
   restart({ limit, identity }: Counter): void {
     const counter = lineageId(limit, identity);
     for (const queue of this.queues.of(counter)) queue.restartFor(counter);
   }
 
-  /** Rejects all who wait, and refunds their units before the store closes. */
+  /** Rejects all waiting calls, and refunds their units before the store closes. */
   async onModuleDestroy(): Promise<void> {
     this.closed = true;
     await Promise.all([...this.queues.all].map((queue) => queue.close(closedError())));
@@ -175,7 +179,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     for (const queue of queues.all) queue.onListsChanged(lists);
   }
 
-  /** A failed refund is not repeated: the units come back by themselves in time. */
+  /** A failed refund is not repeated: the units expire by themselves. */
   private refundInBackground(refunds: readonly Refund[]): void {
     if (refunds.length === 0) return;
     const refunded = this.store
@@ -189,7 +193,10 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   }
 }
 
-/** Who may take a kept part, or what an adaptive limit lets in, does not wait behind those who may not; no tenant behind another one. */
+/**
+ * Calls that may take a kept part, or what an adaptive limit lets in, do not wait behind those that may not; nor tenants behind
+ * others.
+ */
 function lineId({ limit, identity, priority = DEFAULT_PRIORITY }: CheckEntry): string {
   const counter = lineageId(limit, identity);
   return `${counter.length} ${counter}${limit.tenant?.id ?? (limit.adapts ? priority : (limit.priority ?? ''))}`;

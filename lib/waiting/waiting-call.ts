@@ -7,11 +7,11 @@ import { onAbort } from '../util/on-abort.js';
 import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
 import type { Refusal, Turn } from './turn.js';
 
-/** Follows what limits are asked, once for all calls that are asked for together: the costs are their sums. */
+/** Observes what limits are asked, once for all calls that are asked for together: the costs are their sums. */
 export interface AskWatcher {
-  /** The limits are about to be asked. Never rejects. */
+  /** Called before the limits are asked. Never rejects. */
   ask(entries: readonly CheckEntry[]): Promise<void>;
-  /** The limits have answered. */
+  /** Called when the limits have answered. */
   asked(entries: readonly CheckEntry[]): void;
 }
 
@@ -27,19 +27,22 @@ export interface WaitOptions {
   readonly since?: number;
   /** Head start, in milliseconds, over calls that arrived together. */
   readonly aheadMs?: number;
-  /** Neither the call nor those behind it go on before. It waited before, so it may wait again, however many do. */
+  /**
+   * Neither the call nor those behind it go on before this time. It has waited before, so it may wait again, however many calls
+   * do.
+   */
   readonly notBefore?: number;
   readonly watcher?: AskWatcher | undefined;
 }
 
-/** Numbers calls as they come. */
+/** Numbers calls in the order in which they come. */
 let calls = 0;
 
-/** A call that waits for units of its limits: until it may use them, its time is over, or its signal aborts. */
+/** A call that waits for units of its limits: until it may use them, its time is up, or its signal aborts. */
 export class WaitingCall {
-  /** What the limits answered that let the call go on, or the reason why it waits no longer. */
+  /** Resolves to the answers that let the call go on; rejects with the reason why it no longer waits. */
   readonly taken: Promise<Turn>;
-  /** Is called once, if the wait ends without units. */
+  /** Called once, if the wait ends without units. */
   onLeft: () => void = () => undefined;
   /** The units that it asks of each limit. */
   readonly costs: readonly number[];
@@ -57,10 +60,10 @@ export class WaitingCall {
   private rejectWith!: (reason: unknown) => void;
 
   constructor(
-    /** What it asks of the limits that are in force now. */
+    /** What it asks of the limits in force now. */
     readonly entries: () => readonly CheckEntry[],
     private readonly options: WaitOptions,
-    /** Is called once, when the wait is over. */
+    /** Called once, when the wait is over. */
     private readonly onSettled: () => void,
   ) {
     const now = performance.now();
@@ -75,7 +78,7 @@ export class WaitingCall {
       this.rejectWith = reject;
     });
     const leftMs = timeoutMs - (now - since);
-    // A call without any time is ended by its first refusal, not by a timer.
+    // A call with no time is ended by its first refusal, not by a timer.
     this.timeout = new LongTimeout(leftMs > 0 ? leftMs : Infinity, this.expire);
     if (signal?.aborted === true) this.abort();
     else if (signal !== undefined) this.unsubscribe = onAbort(signal, this.abort);
@@ -108,7 +111,7 @@ export class WaitingCall {
     return this.rank === rank ? this.number < number : this.rank < rank;
   }
 
-  /** Whether it asks as much as another call of the same limits, or more, of each of them. */
+  /** Whether it asks at least as much as another call of the same limits, from each of them. */
   asksAtLeast({ costs }: WaitingCall): boolean {
     return this.costs.every((cost, index) => cost >= costs[index]!);
   }
@@ -128,13 +131,15 @@ export class WaitingCall {
     if (!this.settled) this.settle(() => this.resolve(turn));
   }
 
-  /** Whether units may be free at any time: somebody releases what he holds, or an upstream says that there are more. */
+  /** Whether units may be freed at any time: a holder releases them, or an upstream reports more. */
   isPolled({ limit, decision }: Refusal): boolean {
     const isLent = this.watcher !== undefined || limit.algorithm.holding !== undefined;
     return isLent && decision.retryAfterMs < Infinity;
   }
 
-  /** The shortest wait after its limits refused as many units or fewer, in milliseconds; `Infinity` for units that never fit. */
+  /**
+   * The shortest wait after its limits have refused at most as many units, in milliseconds; `Infinity` for units that never fit.
+   */
   leastWaitMs(refusals: readonly Refusal[]): number {
     let longest = 0;
     for (const refusal of refusals) {
@@ -149,20 +154,20 @@ export class WaitingCall {
     return longest;
   }
 
-  /** Whether the time is over before units are there that are `waitMs` away. */
+  /** Whether its time is up before units are available that are `waitMs` away. */
   isTooLate(waitMs: number): boolean {
     const { leftMs } = this;
     return leftMs === 0 || waitMs === Infinity || waitMs > leftMs;
   }
 
-  /** Goes on waiting after a refusal, unless the units, which are `waitMs` away or more, come too late. */
+  /** Keeps waiting after a refusal, unless the units, which are at least `waitMs` away, come too late. */
   refuse(refusal: Refusal, waitMs: number): void {
     if (this.settled) return;
     this.refusal = refusal;
     if (this.isTooLate(waitMs)) this.expire();
   }
 
-  /** Goes on waiting for units that one of its limits let it take, and that are `ms` away now, unless that is too late. */
+  /** Keeps waiting for units that one of its limits granted, and that are `ms` away now, unless that is too late. */
   postpone(taken: Refusal, ms: number): void {
     if (ms <= this.leftMs) return;
     const decision = { ...taken.decision, allowed: false, retryAfterMs: Math.ceil(ms), delayMs: 0 };

@@ -1,26 +1,26 @@
 import { waitMessages } from '../errors/messages/wait.js';
 import { RateLimitWaitersError } from './rate-limit-waiters.error.js';
 
-/** How many times the bound of one counter may wait for all counters together. */
+/** How many times the bound for one counter applies to all counters together. */
 const COUNTERS = 10;
 
-/** Counts the calls of a process that wait. */
+/** Counts the waiting calls of a process. */
 export class WaitingCount {
   private all = 0;
   /** The errors of this turn, which calls share: making one costs more than the rest of a call. */
-  private readonly told = new Map<string, RateLimitWaitersError>();
+  private readonly errors = new Map<string, RateLimitWaitersError>();
 
   constructor(
-    /** The most that wait for one counter. */
+    /** The most calls that may wait for one counter. */
     readonly most: number,
   ) {}
 
-  /** Whether as many wait for all counters together as may. */
+  /** Whether no more calls may wait for all counters together. */
   get isFull(): boolean {
     return this.all >= this.most * COUNTERS;
   }
 
-  /** What a call is told that comes when as many wait for all counters as may. */
+  /** The error of a call that exceeds the bound for all counters. */
   refusalOfAll(limit: string): RateLimitWaitersError {
     return this.tell(waitMessages.tooManyInAll(limit, this.all, this.most));
   }
@@ -33,17 +33,17 @@ export class WaitingCount {
     this.all--;
   };
 
-  /** What a call is told that comes when as many wait for its counter as may. */
+  /** The error of a call that exceeds the bound for its counter. */
   refusal(limit: string): RateLimitWaitersError {
     return this.tell(waitMessages.tooMany(limit, this.most));
   }
 
   private tell(message: string): RateLimitWaitersError {
-    const known = this.told.get(message);
+    const known = this.errors.get(message);
     if (known !== undefined) return known;
-    if (this.told.size === 0) setImmediate(() => this.told.clear());
+    if (this.errors.size === 0) setImmediate(() => this.errors.clear());
     const error = new RateLimitWaitersError(message);
-    this.told.set(message, error);
+    this.errors.set(message, error);
     return error;
   }
 }

@@ -2,27 +2,27 @@ import { leastGapMs } from './places-ahead.js';
 import type { RefusedCall } from './refused-call.js';
 import type { WaitingCall } from './waiting-call.js';
 
-/** The most calls that are asked for at once. */
+/** The most calls to ask for at once. */
 export const MAX_BATCH = 500;
 
-/** A call whose time is over before it can have its units. */
+/** A call whose time is up before it can have its units. */
 export interface LateCall {
   readonly call: WaitingCall;
-  /** Its number: they are counted as they come. */
+  /** Its number, in the order in which calls come. */
   readonly number: number;
-  /** The least wait until then, in milliseconds. */
+  /** The minimum wait from then on, in milliseconds. */
   readonly waitMs: number;
 }
 
 /** Calls without units, in the order of their turns. */
 export class WaitingLine implements Iterable<WaitingCall> {
-  /** With the number of each: they are counted as they come. */
+  /** By call, with their numbers in the order in which they come. */
   private numbers = new Map<WaitingCall, number>();
   private count = 0;
   /** The call that came last. */
   private last: WaitingCall | undefined;
   private isSorted = true;
-  /** The units that all of them ask of the first limit. */
+  /** The sum of the units that they ask of the first limit. */
   private units = 0;
   /** No call has an earlier deadline. */
   private earliestDeadline = Infinity;
@@ -72,7 +72,7 @@ export class WaitingLine implements Iterable<WaitingCall> {
     for (const call of this) call.reject(reason);
   }
 
-  /** Rejects those at the end, so that no more are left than `most`. Calls that waited before stay. */
+  /** Rejects calls at the end, so that at most `most` are left. Calls that have waited before stay. */
   rejectBehind(most: number, reason: (call: WaitingCall) => Error): void {
     if (this.size <= most) return;
     let kept = 0;
@@ -83,8 +83,8 @@ export class WaitingLine implements Iterable<WaitingCall> {
   }
 
   /**
-   * The first calls, as many as these units of each limit are enough for, but at least one. `keepsOrder`: behind a call that is
-   * refused none goes first that asks for less.
+   * The first calls, as many as these units of each limit suffice for, but at least one. `keepsOrder`: behind a refused call,
+   * none that asks for less goes first.
    */
   batch(units: readonly number[], keepsOrder: boolean): WaitingCall[] {
     const left = [...units];
@@ -101,7 +101,7 @@ export class WaitingLine implements Iterable<WaitingCall> {
     return calls;
   }
 
-  /** Whether some may time out before their turn, in a line of taken units that begins `fromMs` from now. */
+  /** Whether some may time out before their turn, in a queue of taken units that begins `fromMs` from now. */
   mayTimeOut(fromMs: number): boolean {
     const { first } = this;
     if (first === undefined || this.earliestDeadline === Infinity) return false;
@@ -110,8 +110,8 @@ export class WaitingLine implements Iterable<WaitingCall> {
   }
 
   /**
-   * Calls that time out by the refusal of one of them, which may have asked for units that are there soon. Looks at all of them only if
-   * there may be some. `isAhead`: each takes its units ahead of their time, behind those of the one before.
+   * The calls that time out because one of them was refused, which may have asked for units that come soon. Examines all of them
+   * only if there may be some. `isAhead`: each takes its units ahead of their time, behind those of the call before.
    */
   timedOutBy({ call: refused, refusals, isEarly, leastWaitMs: ownMs }: RefusedCall, isAhead: boolean): LateCall[] {
     const now = performance.now();
@@ -125,7 +125,7 @@ export class WaitingLine implements Iterable<WaitingCall> {
     if (inTime && ownMs < Infinity) return [];
     this.earliestDeadline = Infinity;
     const late: LateCall[] = [];
-    // What the refused one asked for is in its own wait.
+    // The units of the refused call are included in its own wait.
     let before = -refused.cost;
     for (const call of this) {
       this.earliestDeadline = Math.min(this.earliestDeadline, call.deadline);
