@@ -6,15 +6,10 @@ import { levelName } from './origins.js';
 import { reasons } from './reasons.js';
 
 /** The functions of a route that still apply, and where they are declared. */
-function sourcesOf({ declared }: Plan): { source: RuleSource; origin: ExplainedFunction['origin'] }[] {
-  const bare = Math.max(
-    0,
-    declared.findLastIndex(({ skips }) => skips === 'all'),
-  );
-  return declared.flatMap(({ specs, location }, index) => {
-    if (index < bare) return [];
-    const origin = { level: levelName(index, declared.length), location };
-    return specs.filter(isSource).map((source) => ({ source, origin }));
+function sourcesOf({ declared, levels }: Plan): { source: RuleSource; origin: ExplainedFunction['origin'] }[] {
+  return levels.flatMap((level) => {
+    const origin = { level: levelName(declared.indexOf(level), declared.length), location: level.location };
+    return level.specs.filter(isSource).map((source) => ({ source, origin }));
   });
 }
 

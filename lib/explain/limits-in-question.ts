@@ -11,7 +11,7 @@ import { Transports } from '../request/transports.js';
 import { HandlerClasses } from '../rules/handler-classes.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { classNameOf, type HandlerClass } from '../rules/namespaces.js';
-import type { Plan } from '../rules/plan.js';
+import type { Plan, RuleSource } from '../rules/plan.js';
 import { PlanRegistry } from '../rules/plan-registry.js';
 import { refuseImpossibleKey } from '../rules/possible-keys.js';
 import { levelsOf } from '../rules/resolve/call-entries.js';
@@ -29,7 +29,8 @@ import { type AskingClient, CODE } from './list-decisions.js';
 import { Origins } from './origins.js';
 import { LOCATION, type Question } from './query.js';
 import type { LimitQuery, RouteQuery } from './question.js';
-import { trace, type Trace, type TracedRule } from './trace.js';
+import { reasons } from './reasons.js';
+import { trace, type Trace } from './trace.js';
 
 /** The result of resolving a question, before counters are read. */
 export interface Findings {
@@ -116,14 +117,13 @@ export class LimitsInQuestion {
     const { type, handler } = findRoute(query, this.classes);
     const plan = this.plans.of(type, handler);
     const traced = trace(plan.declared, new Map(), this.origins);
-    const { leftOut } = traced;
-    const inForce = this.withLevels(traced.inForce);
+    const { inForce } = traced;
     const identities = new Identities(query.key, this.settings.ipv6Prefix);
     if (!plan.hasSources) {
       identities.refuseOthers(inForce.map(({ rule }) => rule.name));
       identities.refuseImpossible(inForce.map(({ rule }) => rule));
     }
-    const grouped = groupsOf(plan, { inForce, leftOut }, {});
+    const grouped = groupsOf(plan, traced, {});
     const besides = rulesBeside(grouped.groups);
     return {
       subject: { kind: 'route', controller: classNameOf(type), handler: query.handler },
@@ -140,13 +140,12 @@ export class LimitsInQuestion {
     const plan = this.plans.of(type, handler);
     const parts = partsOf(this.transports.of(context), context);
     const { answers, functions } = await askSources(plan, context);
-    const { leftOut, inForce: found } = trace(plan.declared, answers, this.origins);
-    const traced = { leftOut, inForce: this.withLevels(found) };
+    const { traced, conflict } = this.traceOf(plan, answers);
     const asksLater = plan.hasSources && plan.asksLater(parts);
     const wasEarly = findEarly(parts.request) !== undefined;
     const method = [...this.classes.handlers(type)].find(([, each]) => each === handler)?.[0] ?? handler.name;
     const subject = { kind: 'request', controller: classNameOf(type), handler: method } as const;
-    const failure = functions.find(({ reason }) => reason !== undefined)?.reason;
+    const failure = functions.find(({ reason }) => reason !== undefined)?.reason ?? conflict;
     const grouped = groupsOf(plan, traced, { asksLater, wasEarly, failure });
     const besides = rulesBeside(grouped.groups);
     const request = new ExplainedRequest(context, parts);
@@ -159,14 +158,13 @@ export class LimitsInQuestion {
     };
   }
 
-  /** The limits that apply, with all that they are within: they are checked together. */
-  private withLevels(traced: readonly TracedRule[]): TracedRule[] {
-    const all = [...traced];
-    for (const ancestor of traced.flatMap(({ rule }) => rule.ancestors)) {
-      if (all.some(({ rule }) => rule === ancestor)) continue;
-      all.push({ rule: ancestor, origin: this.origins.ofNamed(ancestor, LOCATION), replaces: [] });
+  /** The limits that apply to a request. If those of functions conflict with others, the limits without them, and the conflict. */
+  private traceOf(plan: Plan, answers: ReadonlyMap<RuleSource, readonly Rule[]>): { traced: Trace; conflict?: string } {
+    try {
+      return { traced: trace(plan.declared, answers, this.origins) };
+    } catch (error) {
+      return { traced: trace(plan.declared, new Map(), this.origins), conflict: reasons.sourceFailed(error) };
     }
-    return all;
   }
 
   /** The limits with a name: the one of `define` or `forFeature`, and the one of the module's `limits`. */

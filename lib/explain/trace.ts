@@ -1,7 +1,8 @@
-import { type DeclaredLevel, isSource, type RuleSource } from '../rules/plan.js';
+import { type DeclaredLevel, isSource, merge, type RuleSource } from '../rules/plan.js';
 import type { Rule } from '../rules/rule.js';
 import type { LeftOutLimit, LimitOrigin } from './explanation.js';
 import { levelName, type Origins } from './origins.js';
+import { LOCATION } from './query.js';
 
 /** A limit that applies. */
 export interface TracedRule {
@@ -22,43 +23,34 @@ export interface Trace {
   readonly leftOut: LeftOutRule[];
 }
 
-/** Merges the levels of a route as its rules do, and keeps what was left out. `answers`: what functions returned. */
+/**
+ * Merges the levels of a route, and keeps what was left out. `answers`: what functions returned. Throws `RateLimitConfigError` if these
+ * conflict.
+ */
 export function trace(
   levels: readonly DeclaredLevel[],
   answers: ReadonlyMap<RuleSource, readonly Rule[]>,
   origins: Origins,
 ): Trace {
-  const merged = new Map<string, TracedRule>();
+  const traced = new Map<Rule, TracedRule>();
+  const replaced = new Map<string, LimitOrigin[]>();
   const leftOut: LeftOutRule[] = [];
-  for (const [index, level] of levels.entries()) {
-    for (const { rule, origin } of skipped(level, merged)) {
-      leftOut.push({ rule, name: rule.name, origin, because: 'skipped', by: skipOf(level) });
-      merged.delete(rule.name);
-    }
-    const kind = levelName(index, levels.length);
-    for (const spec of level.specs) {
-      const rules = isSource(spec) ? (answers.get(spec) ?? []) : [spec];
-      for (const rule of rules) {
-        const origin: LimitOrigin = origins.ofLevel(rule, level, kind);
-        if (isSource(spec)) origin.byFunction = true;
-        const before = merged.get(rule.name);
-        // A defined limit that is named twice is one limit.
-        const isReplaced = before !== undefined && before.rule !== rule;
-        if (isReplaced) {
-          const { rule: replaced, origin: from } = before;
-          leftOut.push({ rule: replaced, name: rule.name, origin: from, because: 'replaced', by: level.location });
-        }
-        const replaces = [...(before?.replaces ?? []), ...(isReplaced ? [before.origin] : [])];
-        merged.set(rule.name, { rule, origin, replaces });
-      }
-    }
-  }
-  return { inForce: [...merged.values()], leftOut };
-}
-
-/** What a level skips of the levels farther out. */
-function skipped({ skips }: DeclaredLevel, merged: ReadonlyMap<string, TracedRule>): TracedRule[] {
-  return skips === 'all' ? [...merged.values()] : skips.flatMap((name) => merged.get(name) ?? []);
+  const rules = merge(levels, answers, {
+    leftOut(rule, level, because) {
+      const { name } = rule;
+      const { origin, replaces } = traced.get(rule)!;
+      leftOut.push({ rule, name, origin, because, by: because === 'skipped' ? skipOf(level) : level.location });
+      replaced.set(name, because === 'skipped' ? [] : [...replaces, origin]);
+    },
+    applied(rule, level, spec) {
+      const origin = origins.ofLevel(rule, level, levelName(levels.indexOf(level), levels.length));
+      if (isSource(spec)) origin.byFunction = true;
+      traced.set(rule, { rule, origin, replaces: replaced.get(rule.name) ?? [] });
+    },
+  });
+  // A limit is checked together with all that it is within, which may be declared nowhere.
+  const ofNamed = (rule: Rule): TracedRule => ({ rule, origin: origins.ofNamed(rule, LOCATION), replaces: [] });
+  return { inForce: rules.map((rule) => traced.get(rule) ?? ofNamed(rule)), leftOut };
 }
 
 function skipOf({ location, skips }: DeclaredLevel): string {

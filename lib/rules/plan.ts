@@ -47,7 +47,8 @@ export class Plan {
   readonly declared: readonly DeclaredLevel[];
   /** Whether the route, or a class that it belongs to, skips all limits from farther out. */
   readonly skipsAll: boolean;
-  private readonly levels: readonly DeclaredLevel[];
+  /** Those that the nearest `@SkipRateLimit()` leaves. */
+  readonly levels: readonly DeclaredLevel[];
   private readonly sources: readonly RuleSource[];
 
   /** `levels` from the outermost to the nearest; `guarded`: the route has guards of its own, which may find a user. */
@@ -130,20 +131,39 @@ export function withAncestors(rules: Rule[], location: string): Rule[] {
   return [...all];
 }
 
-/** The nearer limit of a name replaces the farther one; two on one level are a mistake. */
-function merge(levels: readonly DeclaredLevel[], answers: Answers): Rule[] {
+/** Observes each step of a merge. */
+export interface MergeObserver {
+  /** A limit applies from a level on; `spec` is that limit, or the function that returned it. */
+  applied(rule: Rule, level: DeclaredLevel, spec: Rule | RuleSource): void;
+  /** A limit no longer applies from a level on, which skips it or has another limit with its name. */
+  leftOut(rule: Rule, level: DeclaredLevel, because: 'skipped' | 'replaced'): void;
+}
+
+/** The nearer limit of a name replaces the farther one; two on one level are a mistake. Throws `RateLimitConfigError`. */
+export function merge(levels: readonly DeclaredLevel[], answers: Answers, observer?: MergeObserver): Rule[] {
   const merged = new Map<string, Rule>();
-  for (const { location, skips, specs } of levels) {
-    if (skips === 'all') merged.clear();
-    else for (const name of skips) merged.delete(name);
+  for (const level of levels) {
+    const { location, skips, specs } = level;
+    for (const name of skips === 'all' ? [...merged.keys()] : skips) {
+      const skipped = merged.get(name);
+      if (skipped !== undefined) observer?.leftOut(skipped, level, 'skipped');
+      merged.delete(name);
+    }
     const here = new Set<string>();
-    for (const rule of specs.flatMap((spec) => (isSource(spec) ? (answers.get(spec) ?? []) : [spec]))) {
-      if (here.has(rule.name)) throw new RateLimitConfigError(messages.twice(location, rule.name));
-      here.add(rule.name);
-      if (merged.get(rule.name)?.countsOtherwise(rule) === true) {
-        throw new RateLimitConfigError(messages.sameDefaultName(location, rule.name));
+    for (const spec of specs) {
+      for (const rule of isSource(spec) ? (answers.get(spec) ?? []) : [spec]) {
+        const { name } = rule;
+        if (here.has(name)) throw new RateLimitConfigError(messages.twice(location, name));
+        here.add(name);
+        const farther = merged.get(name);
+        if (farther?.countsOtherwise(rule) === true) {
+          throw new RateLimitConfigError(messages.sameDefaultName(location, name));
+        }
+        // A defined limit that is named twice is one limit.
+        if (farther !== undefined && farther !== rule) observer?.leftOut(farther, level, 'replaced');
+        merged.set(name, rule);
+        observer?.applied(rule, level, spec);
       }
-      merged.set(rule.name, rule);
     }
   }
   return withAncestors([...merged.values()], levels.at(-1)?.location ?? '');

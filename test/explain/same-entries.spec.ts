@@ -1,7 +1,14 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext, Get } from '@nestjs/common';
 import fc from 'fast-check';
-import { type Check, type LimitDefinition, MemoryStore, RateLimit, type ReserveEntry } from '../../lib/index.js';
+import {
+  type Check,
+  type LimitDefinition,
+  type LimitSpec,
+  MemoryStore,
+  RateLimit,
+  type ReserveEntry,
+} from '../../lib/index.js';
 import { AppCalls, type Asking, callOf } from '../request/app-calls.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
 
@@ -72,9 +79,9 @@ afterEach(async () => {
 });
 
 /** Starts an app with a route of these limits, and tells what its store is asked by what is done there. */
-async function start(define: Record<string, LimitDefinition>, onRoute: readonly string[]) {
+async function start(define: Record<string, LimitDefinition>, onRoute: readonly LimitSpec[]) {
   const store = new NotingStore();
-  const [first, ...others] = onRoute as [string, ...string[]];
+  const [first, ...others] = onRoute as [LimitSpec, ...LimitSpec[]];
   class Routes {
     get() {}
   }
@@ -92,6 +99,7 @@ async function start(define: Record<string, LimitDefinition>, onRoute: readonly 
   };
   return {
     service: calls.service,
+    explained: (headers: Headers) => calls.service.explain(asking(headers)),
     Routes,
     asked,
     ofGuard: (headers: Headers) =>
@@ -204,5 +212,13 @@ describe('what limits are asked', () => {
     await expect(service.for('leaf').consume('l', { within, ...options })).rejects.toThrow(message);
     await expect(service.check([{ limit: 'leaf', key: 'l', within, ...options }])).rejects.toThrow(message);
     expect(await service.for('leaf').peek('l', { within })).toMatchObject({ remaining: 1_000 });
+  });
+
+  it('fails in the guard and in its explanation where what a function gave does not go with the rest', async () => {
+    const { ofGuard, explained } = await start({}, [{ name: 'same', ...many }, () => ({ name: 'same', ...many })]);
+    await expect(ofGuard({})).rejects.toThrow("'same'");
+    const { outcome, functions } = await explained({});
+    expect(outcome).toMatchObject({ verdict: 'fails', reason: expect.stringContaining("'same'") });
+    expect(functions).toMatchObject([{ asked: true, gave: ['same'] }]);
   });
 });
