@@ -8,24 +8,24 @@ export interface Part {
   readonly entries: readonly CheckEntry[];
   /** Charges the entries, or looks at them. */
   ask(peek: boolean): Promise<readonly StoreDecision[]>;
-  /** Gives back what was charged. The last part needs none: nothing behind it can refuse. */
+  /** Gives back what was charged. The last part needs none: no later part can refuse. */
   giveBack?(charged: readonly StoreDecision[]): Promise<void>;
   /**
-   * What the entries say once it is given back.
-   * @default they are looked at
+   * The decisions of the entries after giving them back.
+   * @default the entries are looked at
    */
   afterwards?(charged: readonly StoreDecision[]): readonly StoreDecision[];
 }
 
-/** When everything has to be done, in milliseconds of the process's clock, and how long that was, for errors. */
+/** When the whole check must be done, in milliseconds of the process's clock, and how long it had, for errors. */
 export interface Deadline {
   readonly at: number;
   readonly timeoutMs: number;
 }
 
 /**
- * Charges the parts of a check one after another. Once one refuses, those before it give back what they charged, and those
- * behind it are only looked at; if one fails, what was charged is given back, too. The answers are in the order of `entries`.
+ * Charges the parts of a check one after another. If one refuses, those before it give back what they charged, and those behind
+ * it are only looked at. If one fails, what was charged is given back, too. The decisions are in the order of `entries`.
  */
 export async function allOrNothing(
   entries: readonly CheckEntry[],
@@ -56,7 +56,7 @@ export async function allOrNothing(
       );
     }
   } catch (error) {
-    // The time of the check may be over: units that cannot be given back come back by themselves.
+    // The time of the check may be up: units that cannot be given back expire by themselves.
     void giveBack().catch(() => undefined);
     throw error;
   }

@@ -3,7 +3,7 @@ import { openDecision } from './store-decision.js';
 import type { CheckEntry } from '../limits/counter.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from './store.js';
 
-/** Decides a check of code. Only limits that are not switched off are asked. */
+/** Decides a check from code. Limits that are switched off are not asked. */
 export function decideEnforced(store: Store, check: Check, answer: CheckAnswer): void {
   if (!check.entries.some(isOff)) decide(store, check, answer);
   else answerWith(decideOthers(store, check), answer);

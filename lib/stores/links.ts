@@ -1,11 +1,11 @@
 import type { CheckEntry } from '../limits/counter.js';
 import { depthOf, isParentOf } from '../limits/hierarchy.js';
 
-/** An entry of a check that may borrow, or of whose units others of the check may. */
+/** An entry of a check that may borrow, or from which others of the check may. */
 export interface Link {
-  /** Its place among the entries. */
+  /** Its index among the entries. */
   readonly entry: number;
-  /** The place of the entry that it is within; -1 if the check has none. */
+  /** The index of the entry that it is within; -1 if the check has none. */
   readonly parent: number;
 }
 
@@ -15,7 +15,7 @@ export function mayBorrow(entries: readonly CheckEntry[]): boolean {
   return false;
 }
 
-/** The entries that may borrow or lend, the deepest first, so that each comes before the one that it is within. */
+/** The entries that may borrow or lend, the deepest first, so that each comes before the one it is within. */
 export function linksOf(entries: readonly CheckEntry[]): Link[] {
   const links = entries.map((child, entry): Link => {
     if (child.limit.parent === undefined) return { entry, parent: -1 };

@@ -1,7 +1,7 @@
 import type { CheckEntry } from '../limits/counter.js';
 import { type AnswerTap, type CheckAnswer, type StoreDecision, UNTIMED } from './store.js';
 
-/** Makes a promise of an answer. Where the store has told it at once, as one in process does, that takes no steps but one. */
+/** Makes a promise of an answer. If the store answers at once, as one in process does, this takes a single step. */
 export abstract class PromisedAnswer<T> implements CheckAnswer {
   private value: T | undefined;
   private error: unknown;
@@ -33,7 +33,7 @@ export abstract class PromisedAnswer<T> implements CheckAnswer {
     this.hasFailed = true;
   }
 
-  /** The promise, to be asked for once. */
+  /** The promise; call this once. */
   promise(): Promise<T> {
     if (this.isDecided) return Promise.resolve(this.value as T);
     if (this.hasFailed) return Promise.reject(this.error);
@@ -43,6 +43,6 @@ export abstract class PromisedAnswer<T> implements CheckAnswer {
     });
   }
 
-  /** Makes what is promised of the decisions. */
+  /** Makes the promised value from the decisions. */
   protected abstract made(decisions: StoreDecision[]): T;
 }

@@ -10,7 +10,7 @@ import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages/general.js';
 import type { Counter } from '../../limits/counter.js';
 
-/** After so many failures in a row, the node is not asked until a probe succeeds. */
+/** After this many failures in a row, the node is not asked until a probe succeeds. */
 const FAILURES = 5;
 /** How long a node that failed is left alone before one check probes it. */
 const PROBE_AFTER_MS = 1000;
@@ -18,27 +18,27 @@ const PROBE_AFTER_MS = 1000;
 const SHORTEST_QUIET_MS = 1000;
 const LONGEST_QUIET_MS = 60_000;
 
-/** What a circuit tells of itself, once a change. */
+/** What a circuit reports, once for each change. */
 export type CircuitReport = { state: 'failing'; error: Error } | { state: 'recovered' };
 
 /** Stops asking a node that fails repeatedly, probes it with one call, and asks again when it answers. */
 export class Circuit {
-  /** One of the counters that it was asked for last: by this one it can be asked whether it is back. */
+  /** One of the counters last asked for, with which the node can be probed. */
   counter: Counter | undefined;
   private readonly breaker: CircuitBreakerPolicy;
   private failing = false;
-  /** Since it failed, it was left alone. */
+  /** Whether it has been left alone since it failed. */
   private opened = false;
   private failedAt = -Infinity;
   private recoveredAt = -Infinity;
-  /** How long it must not have failed to count as well again, unless a probe says so. */
+  /** How long it must not fail to count as recovered, unless a probe succeeds. */
   private quietMs = SHORTEST_QUIET_MS;
 
   constructor(
     /** The node that is asked. */
     private readonly node: string,
     private readonly report: (report: CircuitReport) => void,
-    /** The part of the node that it is about, if it can fail alone. */
+    /** The part of the node that it covers, if that can fail alone. */
     private readonly slot?: number,
   ) {
     this.breaker = circuitBreaker(
@@ -48,12 +48,12 @@ export class Circuit {
     this.breaker.onBreak(() => (this.opened = true));
   }
 
-  /** The node is left alone for the moment. */
+  /** Whether the node is left alone for the moment. */
   get isOpen(): boolean {
     return this.breaker.state !== CircuitState.Closed;
   }
 
-  /** It was told that it fails, and not that it is back: an answer may change that. */
+  /** Whether its failure has been reported, but not its recovery: an answer may change that. */
   get isFailing(): boolean {
     return this.failing;
   }
@@ -72,13 +72,13 @@ export class Circuit {
     }
   }
 
-  /** It is not there: any answer says that it has come. */
+  /** Notes that the node is not there: any answer shows that it has come. */
   absent(error: Error): void {
     this.failed(error);
     this.opened = true;
   }
 
-  /** It failed in a call. */
+  /** Notes a failed call. */
   failed(error: Error): void {
     const now = performance.now();
     this.failedAt = now;
@@ -90,7 +90,7 @@ export class Circuit {
     this.report({ state: 'failing', error });
   }
 
-  /** It answered, in a call or otherwise. */
+  /** Notes an answer, to a call or otherwise. */
   recovered(): void {
     if (!this.failing) return;
     const now = performance.now();
@@ -101,10 +101,10 @@ export class Circuit {
     this.report({ state: 'recovered' });
   }
 
-  /** A failure that names another node is not this one's, nor is one of a slot that is being moved. */
+  /** Whether a failure is this node's: not one that names another node, nor one of a slot that is moving. */
   private isOwn(error: unknown): boolean {
     if (!(error instanceof RateLimitStoreError) || error.slot !== this.slot) return false;
-    // It did what it was asked.
+    // The node did what it was asked.
     if (error.isUnconfirmed === true) return false;
     return this.slot !== undefined || (error.node ?? this.node) === this.node;
   }

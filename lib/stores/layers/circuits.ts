@@ -13,13 +13,13 @@ export type StoreReport =
   | { state: 'replaced'; readonly node: string }
   | { state: 'unconfirmed'; readonly error: Error; readonly node?: undefined };
 
-/** While a node fails, the others that may have taken over are looked for this often. */
+/** How often to look for nodes that may have taken over, while a node fails. */
 const LOOK_AFTER_MS = 1000;
 
-/** While replicas lag, it is told again after so long. */
+/** How long before lagging replicas are reported again. */
 const UNCONFIRMED_EVERY_MS = 60_000;
 
-/** The circuits of a store: one of each node that has counters, and one of the store as a whole, which has no name. */
+/** The circuits of a store: one for each node that has counters, and one for the store as a whole, which has no name. */
 export class Circuits {
   private readonly circuits = new Map<string, Circuit>();
   private readonly slots: SlotCircuits | undefined;
@@ -39,12 +39,12 @@ export class Circuits {
     }
   }
 
-  /** Whether the store, or a node of it, is left alone for the moment. */
+  /** Whether the store, or one of its nodes, is left alone for the moment. */
   get isBroken(): boolean {
     return [...this.circuits].some(([node, { isOpen }]) => isOpen && this.isCurrent(node));
   }
 
-  /** Whether no call has failed lately: then an answer changes nothing. */
+  /** Whether no call has failed lately, so that answers change nothing. */
   get isHealthy(): boolean {
     return this.healthy;
   }
@@ -77,7 +77,7 @@ export class Circuits {
     }
   }
 
-  /** Replicas that lag are told of now and then: no node has failed, so none is said to be back. */
+  /** Reports lagging replicas now and then. No node has failed, so no recovery is reported. */
   private tellUnconfirmed(error: RateLimitStoreError): void {
     const now = performance.now();
     if (now - this.unconfirmedAt < UNCONFIRMED_EVERY_MS) return;
@@ -89,7 +89,7 @@ export class Circuits {
     const { store } = this;
     if (store.nodeOf === undefined) return this.of('', counters[0]).run(call);
     const nodes = new Map(counters.map((counter) => [store.nodeOf!(counter), counter]));
-    // What could not be opened is there now.
+    // If the store could not be opened, it is there now.
     let guarded = async () => {
       const answer = await call();
       this.of('').recovered();
@@ -108,12 +108,12 @@ export class Circuits {
     return true;
   }
 
-  /** The store is asked no more: that it does not answer then is no news. */
+  /** Stops reporting: the store is not asked any more, so failures are no news. */
   close(): void {
     this.report = () => undefined;
   }
 
-  /** The store could not be opened. */
+  /** Notes that the store could not be opened. */
   absent(error: unknown): void {
     this.healthy = false;
     this.of('').absent(error instanceof Error ? error : new Error(reasonOf(error)));
@@ -133,7 +133,9 @@ export class Circuits {
     }
   }
 
-  /** Forgets nodes that have no counters any more, as a master that failed and was replaced: no call would find it back. */
+  /**
+   * Forgets nodes that no longer have counters, such as a master that failed and was replaced: no call would show its recovery.
+   */
   private forgetReplaced(): void {
     for (const [node, { isFailing }] of this.circuits) {
       if (node === '' || this.isCurrent(node)) continue;

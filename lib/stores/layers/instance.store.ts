@@ -7,7 +7,9 @@ import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
 import { chargesOf } from '../store-decision.js';
 import { StoreLayer } from './store-layer.js';
 
-/** Asks the inner store for what all instances of the app count together, and another one for what each counts for itself. */
+/**
+ * Asks the inner store about limits that all instances count together, and another one about those that each counts on its own.
+ */
 export class InstanceScopeStore extends StoreLayer {
   constructor(
     inner: Store,
@@ -35,7 +37,7 @@ export class InstanceScopeStore extends StoreLayer {
     await Promise.all([this.inner.close(), this.own.close()]);
   }
 
-  /** Of limits of both kinds. The instance's own are charged first, since that takes no time. */
+  /** Decides a check with both kinds of limits. The instance's own are charged first, since that takes no time. */
   private decideInParts({ entries, peek = false, refundable = false, hold = false }: Check): Promise<StoreDecision[]> {
     const shared = entries.filter((entry) => !isOwn(entry));
     const parts = [partOf(this.own, entries.filter(isOwn), true, hold), partOf(this.inner, shared, refundable, hold)];

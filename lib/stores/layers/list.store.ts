@@ -6,17 +6,17 @@ import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
 import { openDecision } from '../store-decision.js';
 import { StoreLayer } from './store-layer.js';
 
-/** What lists say. */
+/** The verdicts of lists. */
 export interface ListVerdicts {
-  /** Whether nobody is on any list. */
+  /** Whether all lists are empty. */
   readonly isEmpty: boolean;
-  /** Calls back once somebody is on a list: at once, if somebody is. */
+  /** Calls back once somebody is on a list; at once if somebody already is. */
   whenUsed(begin: () => void): void;
-  /** Whether a limit refuses an identity, or the client's address; whether they are exempt from it; or neither. */
+  /** Whether a limit refuses an identity or the client's address, or exempts them, or neither. */
   verdict(limit: CompiledLimit, identity: string, address: string | undefined): 'allow' | 'deny' | undefined;
 }
 
-/** Answers for those who are on a list, and asks the inner store for all others. */
+/** Answers for those who are on a list, and asks the inner store about all others. */
 export class ListStore extends StoreLayer {
   constructor(
     inner: Store,
@@ -38,7 +38,7 @@ export class ListStore extends StoreLayer {
     return counters.length === 0 ? undefined : super.operate({ ...operation, counters });
   }
 
-  /** Whether a list says something of a check. */
+  /** Whether a list has a verdict on a check. */
   private concerns({ entries, address }: Check): boolean {
     for (const { limit, identity } of entries) {
       if (this.lists.verdict(limit, identity, address) !== undefined) return true;
@@ -52,7 +52,7 @@ export class ListStore extends StoreLayer {
       const verdict = this.lists.verdict(limit, identity, address);
       return verdict && listed(limit, verdict);
     });
-    // Who is refused by one limit is not asked of the others.
+    // If one limit refuses, the others are not asked.
     const isRefused = entries.some(({ limit }, index) => known[index] && isRefusal(limit, known[index]));
     const rest = entries.filter((_, index) => known[index] === undefined);
     if (isRefused || rest.length === 0) {
@@ -64,7 +64,7 @@ export class ListStore extends StoreLayer {
   }
 }
 
-/** The answer to a check of which lists decided a part. */
+/** The answer to a check that lists decided in part. */
 class ListedAnswer implements CheckAnswer {
   constructor(
     private readonly known: readonly (StoreDecision | undefined)[],
@@ -81,7 +81,7 @@ class ListedAnswer implements CheckAnswer {
   }
 }
 
-/** What a list says in place of a limit. Who is refused is so until somebody changes the list. */
+/** The decision of a list in place of a limit. A refusal lasts until somebody changes the list. */
 function listed(limit: CompiledLimit, verdict: 'allow' | 'deny'): StoreDecision {
   const open: StoreDecision = { ...openDecision(limit), source: 'list' };
   return verdict === 'allow' ? open : { ...open, allowed: false, remaining: 0, retryAfterMs: Infinity };

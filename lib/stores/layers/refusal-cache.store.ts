@@ -14,11 +14,11 @@ import {
 import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
 import { StoreLayer } from './store-layer.js';
 
-/** A refusal, and until when it holds whatever happens but what the channel tells of; in milliseconds of the process's clock. */
+/** A refusal, and how long it holds unless the channel reports a change; in milliseconds of the process's clock. */
 class Refusal extends Kept {
   constructor(
     key: string,
-    /** A limit whose rate was changed is another one. */
+    /** A limit whose rate has changed is another object. */
     private readonly limits: readonly CompiledLimit[],
     readonly decisions: readonly StoreDecision[],
     readonly until: number,
@@ -32,23 +32,23 @@ class Refusal extends Kept {
   }
 }
 
-/** How many refused checks are remembered, and how many bytes they may take; the oldest goes first. */
+/** How many refused checks are remembered, and how many bytes they may take; the oldest is evicted first. */
 const MAX_REFUSALS = 10_000;
 const MAX_BYTES = 20_000_000;
-/** What a decision takes, roughly. */
+/** The bytes of a decision, by estimate. */
 const DECISION_BYTES = 300;
 
 /**
- * Remembers refusals: the same check is refused again without a call until its wait is over. Units come back sooner only by
- * a refund, a reset or an unblock, of which every instance tells all others; while it cannot hear them, it asks. What is learnt of an
- * upstream gives units back with each answer: of limits that learn nothing is remembered.
+ * Remembers refusals: the same check is refused again without a call until its wait is over. Units can come back sooner only by a
+ * refund, a reset or an unblock, which every instance publishes to all others; while it cannot receive these messages, it asks.
+ * What is learnt from an upstream frees units with each answer, so refusals of limits that learn are not remembered.
  */
 export class RefusalCacheStore extends StoreLayer implements Listener {
   private readonly refusals = new BoundedMap<Refusal>(MAX_REFUSALS, MAX_BYTES);
   /** The lineages of limits that learn. */
   private readonly learning = new Set<string>();
   private hears = false;
-  /** Grows whenever what was asked before may be refused no longer. */
+  /** Increases whenever what was asked before may no longer be refused. */
   private epoch = 0;
 
   constructor(
@@ -95,10 +95,10 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     const refused = decisions.filter(({ allowed }) => !allowed);
     const enforced = check.entries.some(({ limit }, index) => isRefusal(limit, decisions[index]!));
     if (!enforced || decisions.some(({ source }) => source !== 'redis')) return;
-    // What never fits begins a block each time that none is in force.
+    // A request that never fits begins a new block whenever none is in force.
     if (check.entries.some(({ limit }, index) => limit.blockFor > 0 && decisions[index]!.retryAfterMs === Infinity))
       return;
-    // From when it was asked: the server decided later, so it holds at least so long.
+    // From when it was asked: the server decided later, so the refusal holds at least this long.
     const until = askedAt + Math.min(...refused.map(({ retryAfterMs }) => retryAfterMs));
     const receivedAt = performance.now();
     if (until <= receivedAt) return;
@@ -119,14 +119,14 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     const since = performance.now();
     const answer = await super.operate(operation);
     if (counters.some(mayFree)) {
-      // What an instance may have remembered is remembered no longer, here at once.
+      // What any instance may have remembered is now outdated, here at once.
       this.forget();
       await this.channel.publish('', since);
     }
     return answer;
   }
 
-  /** Of limits that learn nothing is remembered. */
+  /** Stops remembering refusals of limits that learn. */
   private rememberNone(counters: readonly Counter[]): void {
     for (const { limit } of counters) {
       if (!limit.remembersRefusals || this.learning.has(limit.lineage)) continue;
@@ -166,7 +166,7 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
   }
 }
 
-/** Hands an answer on, and remembers what it refuses. */
+/** Passes on an answer, and remembers its refusals. */
 class RememberedAnswer implements CheckAnswer {
   constructor(
     private readonly store: RefusalCacheStore,
@@ -186,7 +186,7 @@ class RememberedAnswer implements CheckAnswer {
   }
 }
 
-/** Units that were used by a claim do not come back. */
+/** Whether it may free units: those that were used under a claim do not come back. */
 function mayFree({ limit, claim }: OperationCounter): boolean {
   return limit.remembersRefusals && claim?.isSpent !== true;
 }
@@ -195,7 +195,7 @@ function isAllowed({ allowed }: StoreDecision): boolean {
   return allowed;
 }
 
-/** Tells checks apart, also those of other priorities: the length of each counter's id says where it ends. */
+/** Identifies a check, including its priorities; the length of each counter's id shows where it ends. */
 function keyOf({ entries }: Check): string {
   return entries
     .map(({ limit, identity, cost }) => {

@@ -5,12 +5,12 @@ import { Circuit, type CircuitReport } from './circuit.js';
 /** A change of a part of a node that moves by itself. */
 export type SlotReport = CircuitReport & { readonly node: string; readonly slot: number };
 
-/** A reshard moves thousands of slots, one after the other: of those that fail within so many milliseconds one is reported. */
+/** A reshard moves thousands of slots one after another: of those that fail within this time, one is reported. */
 const REPORT_AFTER_MS = 10_000;
-/** A slot that nobody has asked for since is forgotten. */
+/** A slot is forgotten if nobody has asked for it for this long. */
 const FORGET_AFTER_MS = 60_000;
 
-/** The circuits of slots that fail while they are being moved: the nodes that have them are asked for all others. */
+/** The circuits of slots that fail while they move: their nodes are still asked about all other slots. */
 export class SlotCircuits {
   private readonly circuits = new Map<number, { readonly circuit: Circuit; failedAt: number }>();
   private reportedAt = -Infinity;
@@ -20,13 +20,13 @@ export class SlotCircuits {
     private readonly report: (report: SlotReport) => void,
   ) {}
 
-  /** Whether all slots are well: then nothing is to be guarded. */
+  /** Whether no slot fails, so that nothing needs guarding. */
   get isEmpty(): boolean {
     if (this.circuits.size > 0) this.forgetOld(performance.now());
     return this.circuits.size === 0;
   }
 
-  /** Puts the circuits of the counters' slots around a call. */
+  /** Wraps a call in the circuits of the counters' slots. */
   guard<T>(counters: readonly Counter[], call: () => Promise<T>): () => Promise<T> {
     let guarded = call;
     for (const slot of new Set(counters.map(this.slotOf))) {
@@ -42,7 +42,7 @@ export class SlotCircuits {
     return guarded;
   }
 
-  /** A call failed because of a slot. */
+  /** Notes a call that failed because of a slot. */
   failed(error: RateLimitStoreError, node: string, slot: number): void {
     const now = performance.now();
     const known = this.circuits.get(slot);

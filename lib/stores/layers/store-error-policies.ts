@@ -9,18 +9,18 @@ import type { Charge, StoreDecision } from '../store.js';
 
 const isPolicy = (got: StoreErrorPolicy) => STORE_ERROR_POLICIES.includes(got);
 
-/** What `onStoreError` of each limit says. */
+/** Applies the `onStoreError` of each limit. */
 export class StoreErrorPolicies {
-  /** A function of the user's that fails may do so for each check. */
+  /** A user's function that fails may do so for each check. */
   private readonly attempts = new Attempts(logger);
 
-  /** What happens to units of a limit whose store gave this error: a shadow limit refuses nothing. */
+  /** What happens to units of a limit whose store failed with this error: a shadow limit never refuses. */
   of(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
     const policy = this.chosen(charge, error);
     return policy === 'deny' && charge.limit.shadow ? 'allow' : policy;
   }
 
-  /** A function that fails must not make a request fail. */
+  /** If the function fails, the request must not. */
   private chosen(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
     const { limit, units } = charge;
     const { onStoreError, name } = limit;
@@ -31,7 +31,7 @@ export class StoreErrorPolicies {
   }
 }
 
-/** What lets a request pass without counting it. */
+/** The decision that lets a request pass without counting it. */
 export function uncountedDecision({ limit }: CheckEntry): StoreDecision {
   return {
     allowed: true,

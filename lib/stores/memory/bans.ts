@@ -4,18 +4,18 @@ import { SplitMap } from '../../util/split-map.js';
 import type { Block } from './block.js';
 import type { Entry } from './limit-counters.js';
 
-/** What a block takes that is kept without its counter, and with a key of no characters, in bytes. */
+/** The bytes of a block without its counter, with an empty key. */
 const BAN_BYTES = 300;
 const CHARACTER_BYTES = 2;
 /** The share of all memory that bans may take. */
 const SHARE = 0.25;
 
-/** A block of a counter for which there was no room. */
+/** A block of an evicted counter. */
 class Ban extends Kept {
   constructor(
     key: string,
     readonly block: Block,
-    /** When nothing of it counts any more, in microseconds. */
+    /** When it no longer matters, in microseconds. */
     readonly expiresAt: number,
   ) {
     super(key);
@@ -23,8 +23,8 @@ class Ban extends Kept {
 }
 
 /**
- * The blocks and offences of counters that were evicted. They have bounds of their own, so a flood of identities that earn a block lifts
- * no block of others. Beyond these bounds the oldest goes first; blocks that somebody set by hand go last.
+ * The blocks and offences of counters that were evicted. They have bounds of their own, so a flood of identities that earn a
+ * block cannot lift blocks of others. Beyond these bounds the oldest is evicted first, and blocks set by hand last.
  */
 export class Bans {
   private readonly order: RecencyList<Ban>;
@@ -58,13 +58,13 @@ export class Bans {
     this.order.put(ban, BAN_BYTES + CHARACTER_BYTES * ban.key.length, block.isByHand === true);
   }
 
-  /** The counter has its block again, or has none any more. */
+  /** Forgets the ban of a counter that has its block again, or none any more. */
   forget(limit: string, key: string): void {
     const ban = this.bans.get(idOf(limit, key));
     if (ban !== undefined) this.delete(ban);
   }
 
-  /** Looks at `looks` bans, and forgets those that are over. */
+  /** Examines `looks` bans, and forgets those that are over. */
   sweep(now: number, looks: number): void {
     for (let looked = 0; looked < looks; looked++) {
       this.sweeping ??= this.bans.values();

@@ -2,12 +2,12 @@ import type { Link } from '../links.js';
 import type { View } from './counter-view.js';
 import { waitFor } from './evaluation.js';
 
-/** What is found of an entry: waits in microseconds, `Infinity` for what never fits. */
+/** The results for an entry: waits in microseconds, `Infinity` for what never fits. */
 interface Waits {
-  /** Until all within it fit, if none of them borrows, and if they may. */
+  /** Until all entries within it fit: if none of them borrows, and if they may. */
   alone: number;
   lending: number;
-  /** Until it fits with all within it: by its own rate, and with what it borrows. */
+  /** Until it fits with all entries within it: by its own rate, and with what it borrows. */
   own: number;
   borrowing: number;
   /** Whether those within it borrow then. */
@@ -16,9 +16,9 @@ interface Waits {
 }
 
 /**
- * Decides what entries may borrow: an entry beyond its own rate has its cost taken of the one that it is within, too, which keeps a part of
- * its quota from that. Of all ways the one with the shortest wait counts, and of these the one that borrows least. Each view is met by so
- * many units more (`met`) as it then keeps from the check. `lua/driver/borrow.lua` does the same.
+ * Decides what entries may borrow. An entry beyond its own rate also takes its cost from the one it is within, which keeps a part
+ * of its quota from borrowers. Of all ways the one with the shortest wait counts, and of these the one that borrows least. `met`
+ * of each view is what it then keeps from the check. `lua/driver/borrow.lua` does the same.
  */
 export function borrow(views: readonly View[], links: readonly Link[]): void {
   const found = new Map<number, Waits>();
@@ -58,14 +58,14 @@ function weigh(view: View, waits: Waits): void {
   const { shadow, above, kept } = view.limit;
   const { alone, lending } = waits;
   if (shadow) {
-    // It refuses nothing, and keeps nothing.
+    // It never refuses, and keeps nothing.
     waits.own = lending;
     waits.lendsOwn = lending < alone;
     return;
   }
   waits.own = Math.max(alone, waitFor(view, cost + above));
   if (lending < alone) {
-    // What it keeps, and what its ceiling is above its rate, overlap: the larger one is out of reach.
+    // What it keeps and the part of its ceiling above its rate overlap: the larger one is out of reach.
     const wait = Math.max(lending, waitFor(view, cost + Math.max(above, kept)));
     waits.lendsOwn = wait < waits.own;
     waits.own = Math.min(waits.own, wait);

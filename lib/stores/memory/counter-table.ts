@@ -6,29 +6,29 @@ import { Credits } from './credits.js';
 import { type Entry, keyOf, LimitCounters } from './limit-counters.js';
 
 const SWEEP_INTERVAL_MS = 100;
-/** A sweep looks at one in so many of the counters that may be kept, so that it never holds the process up. */
+/** A sweep examines one in this many of the counters that may be kept, so that it never blocks the process. */
 const SWEEP_SHARE = 100;
 
-/** How much memory may be taken for each counter that may be kept, on the average. Most take less than half of it. */
+/** The memory for each counter that may be kept, on average. Most take less than half of it. */
 const BYTES_A_KEY = 1000;
-/** Few counters may be large ones. */
+/** If there may be few counters, they may be large ones. */
 const LEAST_BYTES = 16_000_000;
-/** What a counter with a key of no characters takes, in bytes: as it was measured, without what its algorithm lists. */
+/** The bytes of a counter with an empty key, as measured, without the lists of its algorithm. */
 const ENTRY_BYTES = 400;
 /** Identities need not be ASCII. */
 const CHARACTER_BYTES = 2;
 
-/** How many bytes so many counters may take, unless told otherwise. */
+/** The default for the bytes that this many counters may take. */
 export function defaultMaxBytes(maxKeys: number): number {
   return Math.max(LEAST_BYTES, Math.min(maxKeys * BYTES_A_KEY, Number.MAX_SAFE_INTEGER));
 }
 
-/** The counters of a process, bounded, with one timer that forgets those that have run out. */
+/** The counters of a process, bounded, with one timer that removes expired ones. */
 export class CounterTable {
   private readonly order: RecencyList<Entry>;
-  /** By the ids of the limits: those that have any. */
+  /** By the ids of the limits that have any. */
   private readonly listed = new Map<string, LimitCounters>();
-  /** Where the counters of a limit were last. Those of a limit that is gone are forgotten with it. */
+  /** The last known counters of a limit. If a limit is collected, so is its entry. */
   private readonly known = new WeakMap<CompiledLimit, LimitCounters>();
   /** Prepaid units, by counter. */
   readonly credits = new Credits();
@@ -55,12 +55,12 @@ export class CounterTable {
     return this.order.bytes + this.bans.bytes;
   }
 
-  /** How many limits have counters. */
+  /** The number of limits that have counters. */
   get limits(): number {
     return this.listed.size;
   }
 
-  /** The counters of a limit, which those of equal id share. */
+  /** The counters of a limit; limits with equal ids share them. */
   of(limit: CompiledLimit): LimitCounters {
     const known = this.known.get(limit);
     if (known?.isListed === true) return known;
@@ -69,19 +69,19 @@ export class CounterTable {
     return counters;
   }
 
-  /** The block of a counter that was evicted with it. */
+  /** The block of a counter that was evicted. */
   banOf(counters: LimitCounters, key: string): Block | undefined {
     return this.bans.size === 0 ? undefined : this.bans.of(counters.id, key);
   }
 
-  /** A counter has the block that it is stored with, and no other. */
+  /** Ends the ban of a counter that is stored with its own block. */
   endBan(counters: LimitCounters, key: string): void {
     if (this.bans.size === 0) return;
     this.bans.forget(counters.id, key);
     this.share();
   }
 
-  /** Keeps an entry as it is now. Blocks, offences and leases are remembered when there is no room for all the rest. */
+  /** Keeps an entry in its current state. Blocks, offences and leases are evicted last. */
   keep({ algorithm }: CompiledLimit, entry: Entry): void {
     const { key, state, block, holds } = entry;
     const listed =
@@ -92,7 +92,7 @@ export class CounterTable {
     this.timer ??= setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
   }
 
-  /** An entry was used, though nothing of it changed. */
+  /** Notes that an entry was used without a change. */
   touch(entry: Entry): void {
     this.order.touch(entry);
   }
@@ -123,7 +123,7 @@ export class CounterTable {
 
   private list(entry: Entry): void {
     const { home } = entry;
-    // Another limit of the same id may have been listed meanwhile.
+    // Another limit with the same id may have been listed meanwhile.
     const counters = home.isListed ? home : (this.listed.get(home.id) ?? home);
     if (!counters.isListed) {
       counters.isListed = true;
@@ -140,7 +140,7 @@ export class CounterTable {
     this.unlist(entry);
   }
 
-  /** Counters and bans have all memory together. */
+  /** Divides the memory between counters and bans. */
   private share(): void {
     this.order.maxBytes = this.maxBytes - this.bans.bytes;
   }
@@ -153,7 +153,7 @@ export class CounterTable {
     this.listed.delete(home.id);
   }
 
-  /** Forgets a share of the counters that have run out; ends the timer when none is left. */
+  /** Removes a share of the expired counters; stops the timer when none are left. */
   private sweep(): void {
     const now = this.clock();
     const looks = Math.ceil(this.maxKeys / SWEEP_SHARE);
@@ -175,7 +175,7 @@ export class CounterTable {
     this.timer = undefined;
   }
 
-  /** All entries; entries that are added or deleted meanwhile may be among them. */
+  /** All entries. Entries that are added or deleted during the iteration may be included. */
   private *entries(): IterableIterator<Entry> {
     for (const counters of this.listed.values()) yield* counters.values();
   }

@@ -19,38 +19,38 @@ export class View implements Counter {
   /** All counters of the limit. */
   counters!: LimitCounters;
   stored: Entry | undefined;
-  /** The entry whose place it has in the table, even if what it held has run out. */
+  /** The entry whose place in the table it takes, even if its contents have expired. */
   reused: Entry | undefined;
   state!: State;
-  /** The block that is in force. */
+  /** The block in force. */
   block: Block | undefined;
   /** The last block, if it is over and its offences are not forgotten. */
   past: Block | undefined;
-  /** Units that are held; and those whose hold has lapsed, which the state counts no longer. */
+  /** Holds, including those that have lapsed, whose units the state no longer counts. */
   holds: Holds | undefined;
   lapsed: readonly HeldUnits[] = NONE;
-  /** Changes of what it was charged before, of a limit with features: they are called with these when it is stored. */
+  /** Corrections of earlier charges, for limits with features, which are called with them when the counter is stored. */
   corrections: Correction[] | undefined;
-  /** What a check asks for, and whether it fits. */
+  /** The cost of a check, and whether it fits. */
   cost = 0;
   allowed = false;
-  /** The units that it keeps from the check, besides what it was asked for. */
+  /** The units that it keeps from the check, besides its cost. */
   met = 0;
-  /** How long units that are reserved have to be waited for. */
+  /** How long to wait for reserved units. */
   delay: number | undefined;
 }
 
 /**
- * Looks at a counter. As on Redis, what has run out is gone, whether it was swept or not.
+ * Looks at a counter. Like on Redis, what has expired is gone, whether it was swept or not.
  *
- * @param view is written over
+ * @param view is overwritten
  */
 export function viewOf(table: CounterTable, { limit, identity }: Counter, now: number, view = new View()): View {
   const counters = table.of(limit);
   const key = keyOf(identity);
   const reused = counters.get(key);
   const stored = reused === undefined || reused.expiresAt <= now ? undefined : reused;
-  // What is kept of the quota for others counts as much as all the rest.
+  // Units that the quota keeps for others count like all others.
   const state = open(limit.whole, stored, now, counters);
   if (limit.varies) bringCredits(table, limit, identity, state);
   view.limit = limit;
@@ -73,7 +73,7 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   return view;
 }
 
-/** Credits stand beside the counter. */
+/** Credits are stored beside the counter. */
 function bringCredits({ credits }: CounterTable, limit: CompiledLimit, identity: string, state: State): void {
   const { algorithm, parameters, takesCredits } = limit;
   if (takesCredits) algorithm.varying!.bring(parameters, state, credits.of(lineageId(limit, identity)));
@@ -89,17 +89,17 @@ export function takeOver(view: View, stored: Block, now: number): void {
   else view.past = block;
 }
 
-/** What is stored, with what came back before its window ended, if that is over. */
+/** The stored state, with what came back before its window ended, if that is over. */
 function endedState({ algorithm, parameters, hold }: CompiledLimit, { state, holds }: Entry, now: number) {
   if (state === undefined || holds === undefined || hold === undefined) return state;
   return algorithm.holds?.ended?.(parameters, state, now, holds) ?? state;
 }
 
-/** The state as of now, with what was left of a smaller quota carried over. */
+/** The state as of now, with units left from a smaller quota carried over. */
 function open(limit: CompiledLimit, stored: Entry | undefined, now: number, counters: LimitCounters): State {
   const { algorithm, parameters, carry, quota } = limit;
   const before = carry && stored?.state && (stored.carried ?? carry.quotaBefore);
-  // A smaller quota makes no debt smaller: instances that still decide by the larger one would find it as room.
+  // A smaller quota never reduces a debt: instances that still decide by the larger one would find room there.
   if (before === undefined || before >= quota || algorithm.holding) {
     return counters.open(limit, stored?.holds === undefined ? stored?.state : endedState(limit, stored, now), now);
   }
@@ -114,7 +114,7 @@ function open(limit: CompiledLimit, stored: Entry | undefined, now: number, coun
     return state;
   }
   const used = before - left;
-  // A debt stays as it was.
+  // A debt stays the same.
   const more = left < 0 ? quota - before : isProportional ? inProportion(used, quota, before) - used : 0;
   if (more > 0) {
     algorithm.take(parameters, state, more);
@@ -124,9 +124,9 @@ function open(limit: CompiledLimit, stored: Entry | undefined, now: number, coun
 }
 
 /**
- * Begins the block of a check that is refused. The counter begins anew when it ends: what was used is forgotten at once. What
- * is still to come stays: leases that are held, departure slots, and what is owed beyond the quota. If the same check would
- * have to wait longer for that, the block lasts as long, so that nothing that is asked meanwhile lengthens its wait.
+ * Begins the block of a check that is refused. When it ends, the counter starts anew: what was used is forgotten at once. What is
+ * still to come stays: held leases, departure slots, and debt beyond the quota. If the same check would have to wait longer for
+ * that, the block lasts as long, so that no request made meanwhile lengthens its wait.
  */
 export function beginBlock(view: View): void {
   const { limit, state, cost, past } = view;

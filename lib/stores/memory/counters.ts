@@ -14,13 +14,13 @@ import { type Entry, keyOf } from './limit-counters.js';
 
 /** What a check does besides deciding. */
 export interface CheckMode {
-  /** It writes nothing. */
+  /** Whether it writes nothing. */
   readonly peek: boolean;
-  /** A refusal begins the block of a limit with `blockFor`. */
+  /** Whether a refusal begins a block, for limits with `blockFor`. */
   readonly blocks: boolean;
-  /** The decision says when it was charged. */
+  /** Whether decisions contain when they were charged. */
   readonly refundable: boolean;
-  /** Units of limits with a `hold` are held. */
+  /** Whether units of limits with a `hold` are held. */
   readonly holds: boolean;
 }
 
@@ -32,7 +32,7 @@ export const MODES = {
   hold: { peek: false, blocks: false, refundable: true, holds: true },
 } satisfies Record<string, CheckMode>;
 
-/** The views of so many limits are written over by the next check. */
+/** The views of up to this many limits are reused by the next check. */
 const REUSED_VIEWS = 8;
 
 /** Checks counters of a table: evaluates all limits of a check first, and then commits all or none. */
@@ -43,13 +43,13 @@ export class Counters {
     private readonly table: CounterTable,
     /** Milliseconds added to every time to live. */
     private readonly slackMs: number,
-    /** How busy the process is, for limits that adapt. */
+    /** The load of the process, for adaptive limits. */
     private readonly load: ProcessLoad,
     /** What features keep besides the counters. */
     private readonly features: KeptByFeatures,
   ) {}
 
-  /** Looks at all limits first, then charges all or none. */
+  /** Evaluates all limits first, then charges all or none. */
   check({ entries, peek = false, refundable = false, hold = false }: Check, now: number): StoreDecision[] {
     const mode = peek ? MODES.peek : hold ? MODES.hold : refundable ? MODES.consumeRefundable : MODES.consume;
     const views = entries.length <= REUSED_VIEWS ? this.views : newViews(entries.length);
@@ -71,16 +71,16 @@ export class Counters {
     return entries.map((_, index) => this.commit(views[index]!, charges, mode));
   }
 
-  /** Charges what is allowed, if the check charges at all, and says what was decided. */
+  /** Charges what is allowed, if the check charges at all, and returns the decision. */
   commit(view: View, charges: boolean, { peek, blocks, refundable, holds }: CheckMode): StoreDecision {
     const { limit, cost, state } = view;
     const { algorithm, parameters } = limit;
-    // What costs nothing only looks, whatever the rest of its check does.
+    // An entry of 0 units only looks, whatever the rest of its check does.
     const looks = peek || cost === 0;
     const refusedFirst = !view.allowed && blocks && !looks && limit.blockFor > 0 && view.block === undefined;
     if (refusedFirst) beginBlock(view);
     const charged = charges && view.allowed && !looks;
-    // The delay and the ticket are from before the charge; `remaining` is from after it.
+    // Delay and ticket are from before the charge, `remaining` is from after it.
     const getsTicket = issuesTickets(algorithm);
     if (charged && !getsTicket) algorithm.take(parameters, state, cost);
     let reset = algorithm.resetAfter(parameters, state);
@@ -107,7 +107,7 @@ export class Counters {
     return decision;
   }
 
-  /** Stores a counter as it is now, which equals a fresh one in so many microseconds. */
+  /** Stores a counter, which will equal a fresh one in `reset` microseconds. */
   store(view: View, reset = view.limit.algorithm.resetAfter(view.limit.parameters, view.state)): void {
     if (view.holds !== undefined) forgetOthers(view);
     const { limit, counters, state, stored, reused, holds, corrections } = view;
@@ -141,18 +141,20 @@ export class Counters {
     entry.carried = isUsed ? (carry ? limit.whole.quota : stored?.carried) : undefined;
     entry.expiresAt = state.now + lives + this.slackMs * 1000;
     this.table.keep(limit, entry);
-    // What `save` makes anew may refer to what was stored before.
+    // The saved state may refer to what was stored before.
     if (saved === state) counters.reuse(algorithm, before);
   }
 
   /** Forgets all counters. */
   clear(): void {
     this.table.clear();
-    // The entry of a view holds on to all that were used before and after it.
+    // The entry of a view would retain all that were used before and after it.
     this.views = newViews(REUSED_VIEWS);
   }
 
-  /** A counter of a refused check lives until it is fresh, as that says: it was stored under parameters by which it may be so sooner. */
+  /**
+   * Keeps the counter of a refused check until it is fresh, as the refusal reports: other parameters may have given it less time.
+   */
   private prolong({ limit, state }: View, entry: Entry, reset: number): void {
     const needed = limit.algorithm.keepFor?.(limit.parameters, state) ?? reset;
     entry.expiresAt = Math.max(entry.expiresAt, state.now + needed + this.slackMs * 1000);

@@ -1,6 +1,8 @@
 import { BoundedMap, Kept } from '../../util/bounded-map.js';
 
-/** How many balances are kept, and how many identifiers of credits, and how many bytes each may take; the least recently used goes first. */
+/**
+ * How many balances and how many credit ids are kept, and how many bytes each may take; the least recently used is evicted first.
+ */
 const MAX_ENTRIES = 100_000;
 const MAX_BYTES = 50_000_000;
 const ENTRY_BYTES = 150;
@@ -8,14 +10,14 @@ const ENTRY_BYTES = 150;
 class Entry extends Kept {
   constructor(
     key: string,
-    /** The credits that are left; of an identifier, until when it is known. */
+    /** The credits left; or, for an id, how long it is remembered. */
     public value: number,
   ) {
     super(key);
   }
 }
 
-/** Prepaid units of counters, which neither a reset nor the end of a window takes: the twin of the keys that the script has for them. */
+/** Prepaid units of counters. Neither a reset nor the end of a window takes them: the twin of the script's keys for them. */
 export class Credits {
   private readonly balances = new BoundedMap<Entry>(MAX_ENTRIES, MAX_BYTES);
   private readonly ids = new BoundedMap<Entry>(MAX_ENTRIES, MAX_BYTES);
@@ -28,7 +30,7 @@ export class Credits {
     put(this.balances, key, balance > 0 ? balance : undefined);
   }
 
-  /** Notes an identifier for a while, in microseconds. Says whether it was new. */
+  /** Remembers an id for a while, in microseconds. Returns whether it was new. */
   note(id: string, now: number, keep: number): boolean {
     const known = this.ids.get(id);
     if (known !== undefined && known.value > now) return false;

@@ -4,7 +4,7 @@ import type { StoreDecision } from '../store.js';
 import type { View } from './counter-view.js';
 import { untilLapsed } from './holding.js';
 
-/** Tells a limit that adapts who asks it. */
+/** Passes the request to an adaptive limit. */
 export function tellAsker(
   view: View,
   { cost, priority = 'default' }: CheckEntry,
@@ -20,7 +20,7 @@ export function fits({ limit, state, cost }: View): boolean {
   return (cost <= limit.quota || limit.varies) && limit.algorithm.fits(limit.parameters, state, cost);
 }
 
-/** Notes what was refused, where that matters. Says whether there is anything to store. */
+/** Notes a refusal, if that matters. Returns whether there is anything to store. */
 export function noteRefusal({ limit, state, block, cost }: View): boolean {
   const { algorithm, parameters, quota } = limit;
   if (algorithm.refuse === undefined || block !== undefined || cost > quota) return false;
@@ -28,15 +28,15 @@ export function noteRefusal({ limit, state, block, cost }: View): boolean {
 }
 
 /**
- * Whether units can be had within `longest`, and how long they have to be waited for; in microseconds. Of the future, whoever leaves a
- * part of the quota to others takes none but by a claim: what is owed would keep them from it until it is paid.
+ * Whether units are available within `longest`, and how long to wait for them, in microseconds. A limit that keeps a part of its
+ * quota for others reserves no future units, except by a claim: the debt would keep others from their part until it is paid.
  */
 export function evaluateReservation(view: View, longest: number, isClaim: boolean): void {
   const { limit, state, block, cost } = view;
   const { algorithm, parameters } = limit;
   if ((cost > limit.quota && !limit.varies) || block !== undefined) return;
   view.allowed = fits(view);
-  // Nothing is reserved, so nothing is reserved for later.
+  // Nothing is asked for, so nothing is reserved for later.
   if (cost === 0) return;
   if (view.allowed) {
     view.delay = algorithm.queue?.delay(parameters, state, cost) ?? 0;
@@ -47,18 +47,18 @@ export function evaluateReservation(view: View, longest: number, isClaim: boolea
   }
 }
 
-/** What a store says of a view that equals a fresh one in so many microseconds. */
+/** The decision on a view that will equal a fresh one in `reset` microseconds. */
 export function decisionOf(view: View, reset: number): StoreDecision {
   const { limit, cost, state, block } = view;
   const { algorithm, parameters, name, quota, escalation } = limit;
-  // What costs nothing has no place to wait for, and holds nothing.
+  // A request of 0 units has no place in a queue, and holds nothing.
   const takes = view.allowed && cost > 0;
   const blocked = block === undefined ? 0 : block.until - state.now;
   const decision: StoreDecision = {
     allowed: view.allowed,
     limit: name,
     quota,
-    // What is kept from a check that is refused is not there for it.
+    // What is kept from a refused check is not available to it.
     remaining: blocked > 0 ? 0 : Math.max(0, algorithm.remaining(parameters, state) - (view.allowed ? 0 : view.met)),
     retryAfterMs: view.allowed ? 0 : retryAfterMs(view, blocked),
     resetAfterMs: toMs(blocked > reset ? blocked : reset),
@@ -102,7 +102,7 @@ function blockedFor({ block, state }: View): number {
   return block === undefined ? 0 : block.until - state.now;
 }
 
-/** Waits beyond this, 36,000 years, are all the same; the script does so too. */
+/** Longer waits, 36,000 years, are all the same; the script does so, too. */
 const LONGEST_MS = 2 ** 50;
 
 /** Whole milliseconds, rounded up. */

@@ -2,30 +2,30 @@
 export interface HeldUnits {
   readonly id: number;
   readonly units: number;
-  /** Those of the limit by which they were reserved. */
+  /** The `windows` of the limit by which they were reserved. */
   readonly windows: number;
   readonly releases: boolean;
-  /** When they were reserved, and when the hold lapses; in microseconds. */
+  /** When they were reserved, and when the hold lapses, in microseconds. */
   readonly chargedAt: number;
   readonly end: number;
 }
 
-/** How many holds that have lapsed are released in one step, and are looked at for a wait, as in the script. */
+/** How many lapsed holds are released in one step, and are examined for a wait, as in the script. */
 export const MOST_AT_ONCE = 1024;
-/** How many are looked at for a wait by a limit that charges what lapses. */
+/** How many are examined for a wait by a limit that charges what lapses. */
 export const MOST_WHERE_CHARGED = 256;
-/** How many that have lapsed a counter keeps, so that they can still be settled; the oldest are forgotten first. */
+/** The most lapsed holds that a counter keeps, so that they can still be settled; the oldest are forgotten first. */
 const MOST_LAPSED = 1000;
-/** What one takes, in bytes, as it was measured. */
+/** The bytes of a hold, as measured. */
 const HOLD_BYTES = 200;
 
-/** The holds of one counter, by when they lapse: the twin of what the script keeps in a key of its own. */
+/** The holds of one counter, ordered by when they lapse: the twin of what the script keeps in a key of its own. */
 export class Holds {
-  /** Those whose units are charged. */
+  /** Holds whose units are charged. */
   private charged: HeldUnits[] = [];
-  /** Those that were looked at after they had lapsed: their units were given back, if they are to be. */
+  /** Holds that were examined after they had lapsed: their units were given back, if they are to be. */
   private released: HeldUnits[] = [];
-  /** Until when they are needed, in microseconds. */
+  /** How long they are needed, in microseconds. */
   until = 0;
 
   get isEmpty(): boolean {
@@ -36,13 +36,13 @@ export class Holds {
     return HOLD_BYTES * (this.charged.length + this.released.length);
   }
 
-  /** Whether all are of these windows, or of others: they are alike. */
+  /** Whether they belong to these windows: all holds of a counter belong to the same. */
   areOf(windows: number): boolean {
     const [first = this.released[0]] = this.charged;
     return first === undefined || first.windows === windows;
   }
 
-  /** `releases` says whether those that lapse are to be given back: until then they are not forgotten. */
+  /** `releases` is whether units of lapsed holds are to be given back: until then they are not forgotten. */
   add(hold: HeldUnits, now: number, until: number, releases: boolean): void {
     insert(this.charged, hold);
     this.until = Math.max(this.until, until);
@@ -71,12 +71,12 @@ export class Holds {
     if (!take(this.charged, hold)) take(this.released, hold);
   }
 
-  /** Those that have lapsed and whose units are charged, the oldest first. */
+  /** Lapsed holds whose units are charged, the oldest first. */
   lapsed(now: number, most: number): HeldUnits[] {
     return this.charged.slice(0, Math.min(firstAfter(this.charged, now), most));
   }
 
-  /** Those that have not lapsed, in the order in which they will. */
+  /** Holds that have not lapsed, in the order in which they will. */
   running(now: number, most: number): HeldUnits[] {
     const first = firstAfter(this.charged, now);
     return this.charged.slice(first, first + most);
@@ -92,7 +92,7 @@ export class Holds {
     return sum;
   }
 
-  /** Whether there are any such units: it looks at so many holds only, and says so where they are not among these. */
+  /** Whether there are any such units. It examines a limited number of holds, and returns true if they are not among these. */
   isWithin({ start, end }: { readonly start: number; readonly end: number }, windows: number): boolean {
     for (let i = 0; i < MOST_AT_ONCE; i++) {
       const hold = this.charged[i];
@@ -102,12 +102,12 @@ export class Holds {
     return true;
   }
 
-  /** The units of these, which are in order, were given back; those that were settled meanwhile are gone. */
+  /** Notes that the units of these holds, which are in order, were given back; holds that were settled meanwhile are gone. */
   release(lapsed: readonly HeldUnits[]): void {
     const last = lapsed.at(-1);
     if (last === undefined) return;
     const among = new Set(lapsed);
-    // Of thousands each by itself would move all others.
+    // Removing thousands one by one would move all others each time.
     const end = firstAfter(this.charged, last.end);
     const looked = this.charged.slice(0, end);
     this.charged = looked.filter((hold) => !among.has(hold)).concat(this.charged.slice(end));
@@ -115,7 +115,7 @@ export class Holds {
   }
 }
 
-/** How many of holds in order have lapsed at a time. */
+/** The number of holds, in order, that have lapsed at a time. */
 function firstAfter(holds: readonly HeldUnits[], time: number): number {
   let low = 0;
   let high = holds.length;

@@ -6,7 +6,7 @@ import type { Refund } from '../store.js';
 import { type HeldUnits, Holds, MOST_AT_ONCE, MOST_WHERE_CHARGED } from './held-units.js';
 import { noteCorrection } from './kept-by-features.js';
 
-/** What holds need of the view of a counter. */
+/** The part of a counter's view that holds need. */
 interface View {
   readonly limit: CompiledLimit;
   readonly identity: string;
@@ -21,16 +21,16 @@ interface View {
 export function releaseLapsed(view: View): void {
   const { limit, state, holds } = view;
   if (holds === undefined || limit.hold === undefined) return;
-  // What a plan keeps of a window that is over, where nothing says in which one it is now, is kept without all of them.
+  // If a plan keeps a window that is over, since the current one is unknown, that is kept without any of them.
   const lapsed = holds.lapsed(state.now, limit.varies && limit.asksForAnchor ? Infinity : MOST_AT_ONCE);
   if (lapsed.length === 0) return;
   view.lapsed = lapsed;
   for (const hold of lapsed) if (comesBack(view, hold)) change(view, -hold.units, hold.chargedAt);
-  // Those behind them are next.
+  // Further ones are next.
   if (lapsed.length === MOST_AT_ONCE) state.migrated = true;
 }
 
-/** What is held of other windows is settled no more where the counter is written under these: it may have lost its units. */
+/** Forgets holds of other windows if the counter is written under these: it may have lost their units. */
 export function forgetOthers(view: View): void {
   const { limit, holds } = view;
   if (limit.hold === undefined || holds === undefined || holds.areOf(limit.hold.windows)) return;
@@ -38,7 +38,7 @@ export function forgetOthers(view: View): void {
   view.lapsed = [];
 }
 
-/** Holds what a view was charged. Returns the identifier of the hold. */
+/** Holds the units charged to a view. Returns the identifier of the hold. */
 export function holdUnits(view: View): number {
   const { limit, state, cost } = view;
   const { algorithm, parameters } = limit;
@@ -57,7 +57,7 @@ export function holdUnits(view: View): number {
   return id;
 }
 
-/** Replaces units that are held by those that were really used, once. Says whether they were known. */
+/** Replaces held units by those really used, once. Returns whether the hold was known. */
 export function settleHold(view: View, { units, ticket, chargedAt, actual = 0 }: Refund): boolean {
   const { holds } = view;
   const found = holds?.find(ticket!, units, chargedAt!, view.limit.hold!.windows);
@@ -70,8 +70,8 @@ export function settleHold(view: View, { units, ticket, chargedAt, actual = 0 }:
 }
 
 /**
- * The wait until so many holds have lapsed that a cost fits, or leave enough to move on; or, of too many, that the last lapses of those
- * that were looked at.
+ * The wait until enough holds have lapsed for a cost to fit, or leave enough to move on; or, if there are too many, until the
+ * last of those examined lapses.
  */
 export function untilLapsed(view: View, cost: number): number {
   const { limit, state, holds, lapsed } = view;
@@ -79,11 +79,11 @@ export function untilLapsed(view: View, cost: number): number {
   if (holds === undefined || limit.hold === undefined) return Infinity;
   const { releases } = limit.hold;
   if (releases && lapsed.length === MOST_AT_ONCE) return 1;
-  // Of more than all no lapse makes room at once.
+  // If more than everything is missing, no lapse makes room at once.
   const fitsLater = !varies || cost <= algorithm.varying!.quota(parameters, state);
   const excess = fitsLater ? cost - algorithm.remaining(parameters, state) : Infinity;
   let returned = 0;
-  // Of a limit that charges what lapses, only those are given back that were reserved before `onLapse` was changed.
+  // If a limit charges what lapses, only units are given back that were reserved before `onLapse` was changed.
   const running = holds.running(state.now, releases ? MOST_AT_ONCE : MOST_WHERE_CHARGED);
   for (const hold of running) {
     const { units, chargedAt, end } = hold;
@@ -94,15 +94,15 @@ export function untilLapsed(view: View, cost: number): number {
   return varies && returned > 0 ? algorithm.retryAfter(parameters, state, cost, returned) : Infinity;
 }
 
-/** Whether units come back when their hold lapses: not those of other windows, which they may have left long ago. */
+/** Whether units come back when their hold lapses: not those of other windows, which may be long over. */
 function comesBack({ limit }: View, { releases, windows }: HeldUnits): boolean {
   return releases && windows === limit.hold!.windows;
 }
 
-/** Changes what counts where it was charged: never in a window behind that one. */
+/** Changes the count where it was charged: never in a later window. */
 function change(view: View, difference: number, chargedAt: HeldUnits['chargedAt']): void {
   const { limit, state } = view;
-  // What is kept of the quota for others may have been used, too.
+  // Units that the quota keeps for others may have been used, too.
   const { algorithm, parameters, quota } = limit.whole;
   const { holds } = algorithm;
   noteCorrection(view, difference, chargedAt);

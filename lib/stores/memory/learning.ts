@@ -4,17 +4,22 @@ import { BoundedMap, Kept } from '../../util/bounded-map.js';
 import type { View } from './counter-view.js';
 import { blockFor } from './block.js';
 
-/** Microseconds after which an instance that tells nothing has gone, or its calls have arrived; and so have those of a window that is over. */
+/**
+ * In microseconds: an instance that has not reported for this long is gone, or its calls have arrived; so have those of a
+ * finished window.
+ */
 const FLIGHT = 60_000_000;
-/** More instances than these are not noted. */
+/** The most instances to note. */
 const MOST_FLIGHTS = 256;
-/** What is told in whole seconds was less than this one shorter. */
+/** Times reported in whole seconds were rounded up by less than this. */
 const SECOND = 1_000_000;
-/** One unit of so many is left to consumers of whom nobody tells: they may ask while the last calls of a window are on their way. */
+/**
+ * One unit in this many is left to other consumers, which nobody reports: they may ask while a window's last calls are in flight.
+ */
 const LEFT_TO_OTHERS = 50;
-/** Where less than this part of a window is left, and nobody has told of it for a second, one ask at a time finds out. */
+/** If less than this part of a window is left, and there was no report for a second, one call at a time finds out. */
 const FEW = 4;
-/** How many notes are kept, and how many bytes they may take; the least recently used goes first. */
+/** How many notes are kept, and how many bytes they may take; the least recently used is evicted first. */
 const MAX_NOTES = 10_000;
 const MAX_BYTES = 10_000_000;
 const NOTE_BYTES = 300;
@@ -26,7 +31,7 @@ interface Flight {
   readonly told: number;
 }
 
-/** What is known of an upstream's limit besides the counter: the twin of what the script stores in a key of its own. */
+/** What is known about an upstream's limit besides the counter: the twin of what the script stores in a key of its own. */
 class Note extends Kept {
   tag = NO_WINDOW;
   windowEnd = 0;
@@ -35,24 +40,24 @@ class Note extends Kept {
   /** How many units were charged for it, and when. */
   charged = 0;
   chargedAt = 0;
-  /** The window ends after this time for sure. */
+  /** The window surely ends after this time. */
   endsAfter = 0;
   /** The most that was left in it. */
   most = 0;
-  /** When an answer told of it last, and when somebody was let through to find out. */
-  toldAt = 0;
+  /** When an answer last reported it, and when a call was last let through to find out. */
+  reportedAt = 0;
   probedAt = 0;
   flights: Flight[] = [];
 }
 
 /**
- * Brings what upstreams say into counters. It only ever tightens, and gives back what it charged for calls in flight once less is;
- * `lua/driver/learn.lua` does the same.
+ * Brings upstreams' reports into counters. It only ever tightens them, and gives back what it charged for calls in flight once
+ * fewer are; `lua/driver/learn.lua` does the same.
  */
 export class Learning {
   private readonly notes = new BoundedMap<Note>(MAX_NOTES, MAX_BYTES);
 
-  /** Says whether the counter was changed. */
+  /** Returns whether the counter was changed. */
   learn(key: string, view: View, lesson: Lesson): boolean {
     const { limit, state } = view;
     const { algorithm, parameters } = limit;
@@ -69,7 +74,8 @@ export class Learning {
       told = undefined;
     }
     const before = algorithm.remaining(parameters, state);
-    // What was charged for the upstream's window is charged anew, as is right by now. Places in a queue have been told, and stay.
+    // Charges anew what was charged for the upstream's window, by what is known now. Places in a queue are already promised, and
+    // stay.
     if (note.charged > 0 && !issuesTickets(algorithm)) {
       algorithm.give(parameters, state, note.charged, undefined, note.chargedAt);
       changed = true;
@@ -77,7 +83,7 @@ export class Learning {
     note.charged = 0;
     const runs = note.windowEnd > now;
     if (runs && note.least === 0) {
-      // A block ends with the upstream's window, and units that were charged would end with the limit's own.
+      // A block ends with the upstream's window, while charged units would end with the limit's own.
       blockUntil = Math.max(blockUntil, note.windowEnd);
     } else if ((runs || told !== undefined) && algorithm.holding === undefined) {
       const left = algorithm.remaining(parameters, state);
@@ -120,9 +126,9 @@ export class Learning {
     if (now - note.windowEnd >= FLIGHT) {
       note.tag = NO_WINDOW;
       note.windowEnd = note.least = note.charged = note.chargedAt = 0;
-      note.endsAfter = note.most = note.toldAt = note.probedAt = 0;
+      note.endsAfter = note.most = note.reportedAt = note.probedAt = 0;
     }
-    note.toldAt = Math.min(note.toldAt, now);
+    note.reportedAt = Math.min(note.reportedAt, now);
     note.probedAt = Math.min(note.probedAt, now);
     note.flights = note.flights
       .filter(({ told }) => now - told < FLIGHT)
@@ -136,7 +142,7 @@ export class Learning {
   }
 }
 
-/** Notes what an instance has in flight, and what it is about to ask for; tells how much all of them have in flight. */
+/** Records what an instance has in flight and is about to ask for; returns the total of all instances. */
 function noteFlight(note: Note, { instance, inFlight, asking = 0 }: Lesson, now: number): number {
   note.flights = note.flights.filter((flight) => flight.instance !== instance);
   const units = inFlight + asking;
@@ -146,9 +152,9 @@ function noteFlight(note: Note, { instance, inFlight, asking = 0 }: Lesson, now:
 }
 
 /**
- * Takes over what is left of a window, and when it ends: what is told in whole seconds is narrowed down by each answer, and the order
- * of answers does not matter. An answer whose window ends later for sure is of the next one, which has begun: the end was told up to a
- * second late. One whose window ended before for sure says nothing.
+ * Takes over what is left of a window, and when it ends. Each answer narrows down a time reported in whole seconds, and the order
+ * of answers does not matter. An answer whose window surely ends later is about the next one, which has begun: the end was
+ * reported up to a second late. One whose window surely ended before is ignored.
  */
 function followWindow(note: Note, remaining: number, reset: number, age: number, tag: number, now: number): void {
   const [first, last] = [now - age + reset - SECOND, now + reset];
@@ -160,20 +166,20 @@ function followWindow(note: Note, remaining: number, reset: number, age: number,
   note.endsAfter = isSame ? Math.max(note.endsAfter, first) : first;
   note.least = isSame ? Math.min(note.least, remaining) : remaining;
   note.most = isSame ? Math.max(note.most, remaining) : remaining;
-  note.toldAt = now;
+  note.reportedAt = now;
 }
 
 /** Whether others may have taken what seems to be left. */
-function isStale({ least, most, toldAt }: Note, now: number): boolean {
-  return least * FEW < most && now - toldAt > SECOND;
+function isStale({ least, most, reportedAt }: Note, now: number): boolean {
+  return least * FEW < most && now - reportedAt > SECOND;
 }
 
-/** What is left in the window, for calls that are on their way and others. While there are none, all of it may be asked for. */
+/** What is left in the window for calls in flight and others. While there are none, all of it may be asked for. */
 function roomOf({ least, most, flights }: Note): number {
   return flights.length === 0 ? least : least - Math.floor(most / LEFT_TO_OTHERS);
 }
 
-/** Whether an answer may be of a window that is over. */
+/** Whether an answer may be about a window that is over. */
 function isLate(note: Note, reset: number | undefined, age: number, tag: number, now: number): boolean {
   if (reset !== undefined && reset <= age) return true;
   return tag !== NO_WINDOW && note.tag === tag && note.windowEnd <= now && now - age < note.windowEnd;

@@ -6,62 +6,64 @@ import type { View } from './counter-view.js';
 
 const MINUTE = 60_000_000;
 const SECOND = 1_000_000;
-/** How long a rate is kept, in microseconds; how many are, and how many bytes they may take. */
+/** How long a rate is kept, in microseconds; how many are; and how many bytes they may take. */
 const RATE_KEPT_FOR = 3_600_000_000;
 const MAX_RATES = 10_000;
 const MAX_BYTES = 5_000_000;
 const RATE_BYTES = 250;
-/** The most units a minute; and how much of a minute's units may go out at once: those of a quarter of a second. */
+/** The most units a minute; and the share of a minute's units that may be sent at once: those of a quarter of a second. */
 const MOST_RATE = 60_000_000_000;
 const BURSTS = 240;
 const SLOW_GROWTH = 16;
 
-/** What is known of a rate: the twin of what the script stores in a key of its own. */
+/** What is known about a rate: the twin of what the script stores in a key of its own. */
 class Rate extends Kept {
-  /** A minute. */
+  /** Units a minute. */
   units = 0;
-  /** From where on it grows slowly; 0 for nowhere. */
+  /** The rate from which it grows slowly; 0 for none. */
   threshold = 0;
   refusedAt = 0;
   /** The last pause. */
   pause = 0;
-  /** Those of the upstream, 0 while they are not known. */
+  /** The upstream's quota and window, 0 while unknown. */
   quota = 0;
   window = 0;
-  /** Whether all of the quota comes back at once. */
+  /** Whether the whole quota comes back at once. */
   isAtOnce = false;
   largest = 0;
   learntAt = 0;
 }
 
 /**
- * Finds out at which rate an upstream allows calls, as TCP finds the rate of a path (RFC 5681: slow start, congestion avoidance): it
- * doubles every second that is used, from half of the rate that was refused last on it grows by a sixteenth of that a second, and
- * each refusal halves it, once for all calls that were on their way. A refusal that does not say how long pauses all calls, twice as
- * long each time (RFC 6298); what is refused after such a pause says only that it was too short. `lua/driver/learn-rate.lua` does the same.
+ * Finds the rate at which an upstream allows calls, as TCP finds the rate of a path (RFC 5681: slow start, congestion avoidance).
+ * It doubles in every second that is used; from half of the last refused rate on it grows by a sixteenth of that per second; and
+ * each refusal halves it, once for all calls that were in flight. A refusal without a wait pauses all calls, twice as long each
+ * time (RFC 6298); a refusal after such a pause only shows that the pause was too short. `lua/driver/learn-rate.lua` does the
+ * same.
  */
 export class LearntRates {
   private readonly rates = new BoundedMap<Rate>(MAX_RATES, MAX_BYTES);
 
-  /** Says the rate, and whether the counter was changed. */
-  learn(key: string, view: View, lesson: Lesson, told: RateLesson): { rate: LearntRate; changed: boolean } {
+  /** Returns the rate, and whether the counter was changed. */
+  learn(key: string, view: View, lesson: Lesson, learnt: RateLesson): { rate: LearntRate; changed: boolean } {
     const { limit, state } = view;
     const { now } = state;
     const { remaining, blockMs } = lesson;
-    const rate = this.rateOf(key, told, now);
-    adopt(rate, lesson, told);
+    const rate = this.rateOf(key, learnt, now);
+    adopt(rate, lesson, learnt);
     let changed = false;
-    // Who was sent before that says nothing of the rate since.
+    // Calls sent before that show nothing about the rate since.
     if (now - micros(lesson.ageMs) >= rate.refusedAt) {
-      if (told.refused) {
-        if (rate.quota === 0 || remaining !== 0) changed = slowDown(rate, view, blockMs !== undefined, told.slowestMs);
-      } else if (told.accepted > 0 && limit.algorithm.remaining(limit.parameters, state) * 2 <= limit.quota) {
-        grow(rate, told.accepted);
+      if (learnt.refused) {
+        if (rate.quota === 0 || remaining !== 0)
+          changed = slowDown(rate, view, blockMs !== undefined, learnt.slowestMs);
+      } else if (learnt.accepted > 0 && limit.algorithm.remaining(limit.parameters, state) * 2 <= limit.quota) {
+        grow(rate, learnt.accepted);
       }
     }
     rate.learntAt = now;
     this.rates.put(rate, RATE_BYTES + 2 * key.length, false);
-    const answer = answerOf(rate, told.slowestMs);
+    const answer = answerOf(rate, learnt.slowestMs);
     return { rate: answer, changed: forgive(view, answer.burst) || changed };
   }
 
@@ -91,7 +93,7 @@ function fresh(rate: Rate, largest: number): Rate {
   return rate;
 }
 
-/** A quota that the largest call would not fit is none of these calls. */
+/** A quota that the largest call would not fit does not apply to these calls. */
 function fastest({ quota, window, largest }: Rate): number {
   return quota < largest ? MOST_RATE : Math.min(MOST_RATE, (quota * MINUTE) / window);
 }
@@ -100,7 +102,7 @@ function least({ largest }: Rate, slowestMs: number): number {
   return Math.min(MOST_RATE, (largest * MINUTE) / micros(slowestMs));
 }
 
-/** Takes over what the upstream tells of its limit. A window that is not told is as long as the longest time until its reset. */
+/** Takes over the upstream's limit. If its window is not reported, it is as long as the longest time until its reset. */
 function adopt(rate: Rate, { resetAfterMs, window: tag }: Lesson, { quota = 0, windowMs }: RateLesson): void {
   const isNew = quota !== rate.quota;
   const isAtOnce = tag !== undefined;
@@ -112,11 +114,11 @@ function adopt(rate: Rate, { resetAfterMs, window: tag }: Lesson, { quota = 0, w
   if (isNew) rate.threshold = rate.units = fastest(rate);
 }
 
-function slowDown(rate: Rate, view: View, isTold: boolean, slowestMs: number): boolean {
+function slowDown(rate: Rate, view: View, hasWait: boolean, slowestMs: number): boolean {
   const { now } = view.state;
   rate.refusedAt = now;
   if (rate.pause === 0) rate.threshold = rate.units = Math.max(least(rate, slowestMs), rate.units / 2);
-  if (isTold) return false;
+  if (hasWait) return false;
   rate.pause = Math.min(Math.max(rate.pause * 2, SECOND), micros(slowestMs));
   if (rate.pause <= 0 || now + rate.pause <= (view.block?.until ?? 0)) return false;
   view.block = blockFor(rate.pause, now, view.block ?? view.past);
@@ -133,7 +135,7 @@ function grow(rate: Rate, units: number): void {
   rate.pause = 0;
 }
 
-/** What is owed beyond what may go out at once would have to flow off at a rate that is much slower than the one it was used at. */
+/** Debt beyond what may be sent at once would drain at a rate much slower than the one under which it was used. */
 function forgive({ limit, state }: View, burst: number): boolean {
   const { algorithm, parameters, quota } = limit;
   if (issuesTickets(algorithm)) return false;

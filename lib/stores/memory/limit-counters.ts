@@ -9,10 +9,10 @@ import type { Holds } from './held-units.js';
 
 /** A counter as it is stored. */
 export class Entry extends Kept {
-  /** Nothing if it equals a fresh one. */
+  /** `undefined` if it equals a fresh one. */
   state: State | undefined;
   block: Block | undefined;
-  /** Units that are held; nothing if there never were any. */
+  /** Its holds; `undefined` if there never were any. */
   holds: Holds | undefined;
   /** The quota that its units were carried over to. */
   carried: number | undefined;
@@ -21,32 +21,32 @@ export class Entry extends Kept {
 
   constructor(
     key: string,
-    /** Where it is listed. */
+    /** The counters among which it is listed. */
     public home: LimitCounters,
   ) {
     super(key);
   }
 }
 
-/** Makes the hash of an identity longer than any identity that stands for itself. */
+/** Makes the hash of an identity longer than any identity that is stored in plain text. */
 const HASHED = '#'.repeat(LONGEST_IDENTITY);
 
-/** The key of an identity among those of one limit. Its length is bounded. */
+/** The key of an identity among those of one limit, of bounded length. */
 export function keyOf(identity: string): string {
   return identity.length <= LONGEST_IDENTITY ? identity : HASHED + hashIdentity(identity);
 }
 
 /** The counters of one limit, or of several that share them, by identity. */
 export class LimitCounters {
-  /** Whether a table has it: it has if there is any counter. */
+  /** Whether a table lists it, which it does if there are any counters. */
   isListed = false;
-  /** How many there are. */
+  /** The number of counters. */
   size = 0;
   private spare: State | undefined;
   private readonly entries = new SplitMap<Entry>();
 
   constructor(
-    /** That of the limit. */
+    /** The id of the limit. */
     readonly id: string,
   ) {}
 
@@ -54,7 +54,7 @@ export class LimitCounters {
     return this.entries.get(key);
   }
 
-  /** A counter that is not added yet. */
+  /** Makes a counter without adding it. */
   make(key: string): Entry {
     return new Entry(flatCopy(key), this);
   }
@@ -76,7 +76,7 @@ export class LimitCounters {
     this.isListed = false;
   }
 
-  /** The state of a counter as of now: written over one that nothing needs any more, if there is one. */
+  /** The state of a counter as of now, written over a state that is no longer needed, if there is one. */
   open({ algorithm, parameters }: CompiledLimit, stored: State | undefined, now: number): State {
     const { spare } = this;
     if (spare === undefined || algorithm.reopen === undefined) return algorithm.open(parameters, stored, now);
@@ -85,7 +85,7 @@ export class LimitCounters {
     return spare;
   }
 
-  /** Nothing needs a state any more. */
+  /** Notes that a state is no longer needed. */
   reuse(algorithm: Algorithm, state: State | undefined): void {
     if (algorithm.reopen !== undefined) this.spare = state;
   }

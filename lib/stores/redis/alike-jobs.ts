@@ -3,22 +3,22 @@ import type { Job } from './jobs.js';
 import { areAlike, isPlainCheck } from './plain-checks.js';
 
 /**
- * The fewest jobs that are worth a call of their own: the fast way saves about half of what the general way takes for each, and a
- * call more takes as much as ten of them.
+ * The fewest jobs that are worth a call of their own: the fast way saves about half of what the general way takes for each, and
+ * an additional call costs as much as ten of them.
  */
 const LEAST_JOBS = 12;
-/** Jobs are compared with so many groups at most. */
+/** The most groups to compare jobs with. */
 const MOST_GROUPS = 16;
 
 interface Group {
-  /** Nothing for jobs that only the general way can do. */
+  /** `undefined` for jobs that only the general way can do. */
   readonly check: Check | undefined;
   readonly jobs: Job[];
 }
 
 /**
- * Parts the jobs of a turn, so that the script can decide as many of them as it pays the fast way, which takes checks that are all
- * alike. Jobs for one identity stay together, in the order in which they were asked.
+ * Splits the jobs of a turn so that the script can decide as many as worthwhile in the fast way, which takes checks that are all
+ * alike. Jobs for one identity stay together, in the order in which they came.
  */
 export function partAlike(jobs: Job[]): Job[][] {
   if (jobs.length < LEAST_JOBS) return [jobs];

@@ -10,48 +10,49 @@ import type { ScriptCalls } from './script-calls.js';
 import { groupBy, type Slots } from './slots.js';
 
 /**
- * Load is sustained after so many turns with so many jobs or more, each within milliseconds of the last one. Then, if no call is
- * in flight, half of the jobs wait for the next turn: or server and client would take turns, and each wait for the other.
+ * Load is sustained after this many turns with at least this many jobs, each within milliseconds of the last one. Then, if no
+ * call is in flight, half of the jobs wait for the next turn: otherwise server and client would alternate, each waiting for the
+ * other.
  */
 const SUSTAINED = { turns: 4, jobs: 4, withinMs: 10 };
-/** How often a check is asked again whose calendar window was not the server's. */
+/** How often to retry a check whose calendar window was not the server's. */
 const MAX_TRIES = 3;
 
-/** Asks which replicas have what a call wrote. */
+/** Finds out how many replicas have what a call wrote. */
 export interface Confirmation {
-  /** How many of those who are wanted have it. */
+  /** Returns how many replicas have it, waiting for as many as wanted. */
   confirm(program: Program, wanted: number): Promise<number>;
-  /** The failure of what too few have. */
+  /** The error if too few have it. */
   unconfirmed(confirmed: number, wanted: number): RateLimitStoreError;
 }
 
-/** Sends all that is asked in one turn of the event loop in as few calls as can be. */
+/** Sends all jobs of one turn of the event loop in as few calls as possible. */
 export class Batcher {
   private queue: Job[] = [];
   private readonly inFlight = new Set<Call>();
   private readonly deadline: SharedDeadline;
-  /** Whether the last turn asked for one job only: then the next one is sent at once. */
+  /** Whether the last turn had only one job: then the next one is sent at once. */
   private isCalm = false;
-  /** Whether one was sent at once since jobs were last sent together. */
+  /** Whether a job was sent at once since jobs were last sent together. */
   private sentAtOnce = false;
-  /** How many turns with many jobs there were in a row, and when the first job of the last turn was asked. */
+  /** The number of consecutive turns with many jobs, and when the first job of the last turn came. */
   private turns = 0;
   private lastSince = 0;
-  /** When the first of the queue was asked. */
+  /** When the first job of the queue came. */
   private since = 0;
   private readonly whenIdle: (() => void)[] = [];
 
   constructor(
     private readonly calls: ScriptCalls,
-    /** The slots of a Cluster: a call reaches one of them only. */
+    /** The slots of a Cluster: a call reaches only one of them. */
     private readonly slots: Slots | undefined,
-    /** Where replicas confirm what is written: then a turn waits for the calls of the one before. */
+    /** Set if replicas confirm what is written: then a turn waits for the calls of the one before. */
     private readonly confirmation?: Confirmation,
   ) {
     this.deadline = new SharedDeadline(calls.timeoutMs);
   }
 
-  /** Sends a job with all else of this turn of the event loop; alone and at once, if few are asked for. */
+  /** Sends a job together with all others of this turn of the event loop; alone and at once, if there are few. */
   enqueue(job: Job): void {
     if (this.queue.length === 0) {
       this.since = job.since = performance.now();
@@ -69,14 +70,14 @@ export class Batcher {
 
   /** Resolves when everything is answered. */
   async drain(): Promise<void> {
-    // An answer may have jobs asked again.
+    // A reply may cause jobs to be retried.
     while (this.queue.length > 0 || this.inFlight.size > 0) {
       if (this.queue.length > 0 && !this.isHeld) this.flush();
       else await new Promise<void>((resolve) => this.whenIdle.push(resolve));
     }
   }
 
-  /** Whether what is asked waits for the calls that are in flight. */
+  /** Whether jobs wait for the calls in flight. */
   private get isHeld(): boolean {
     return this.confirmation !== undefined && this.inFlight.size > 0;
   }
@@ -84,7 +85,7 @@ export class Batcher {
   private readonly flush = (): void => {
     if (this.isHeld) return;
     let jobs = this.next();
-    // What waited for too long is not charged: its caller was told that it failed.
+    // A job that has waited for too long is not charged: its caller has already got an error.
     if (this.confirmation !== undefined) jobs = jobs.filter((job) => !job.isOver);
     if (this.queue.length > 0) setImmediate(this.flush);
     const { slots } = this;
@@ -132,14 +133,14 @@ export class Batcher {
     }
   }
 
-  /** Hands the answers on. */
+  /** Passes on the replies. */
   settle(call: Call, raw: unknown): void {
     const { jobs } = call;
     const undone: Job[] = [];
     let reply: Reply;
     try {
       reply = new Reply(raw, call.order);
-      // A reply has to make sense to its end before any of it is told.
+      // A reply must be valid to its end before any of it is passed on.
       for (const job of jobs) if (!job.read(reply)) undone.push(job);
       reply.end();
     } catch (error) {
@@ -157,7 +158,7 @@ export class Batcher {
     this.flush();
   }
 
-  /** Has replicas confirm what a call changed. Returns the jobs that wait for them. */
+  /** Makes replicas confirm what a call has changed. Returns the jobs that wait for them. */
   private confirm(call: Call, undone: readonly Job[], by: Confirmation): readonly Job[] {
     const asked = call.jobs.filter((job) => job.replicas > 0 && !undone.includes(job) && job.isWritten);
     if (asked.length === 0) return asked;
@@ -181,7 +182,7 @@ export class Batcher {
     }
   }
 
-  /** The call was not answered, or not as the script does. */
+  /** Fails a call that got no reply, or an invalid one. */
   fail(call: Call, error: unknown): void {
     const { jobs, node } = call;
     this.end(call);
@@ -218,24 +219,24 @@ export class Batcher {
 
 const NO_JOBS: readonly Job[] = [];
 
-/** Jobs that are on their way in one call. */
+/** The jobs in flight in one call. */
 class Call extends TimedCall {
   isDone = false;
-  /** The place of each job's reply among the replies, if it is another than that of the job. */
+  /** The index of each job's reply, if the order differs from that of the jobs. */
   order: readonly number[] | undefined;
-  /** What it asks, where replicas confirm it. */
+  /** The program, if replicas confirm it. */
   program: Program | undefined;
 
   constructor(
     readonly jobs: readonly Job[],
-    /** The node that was asked, where there are several. */
+    /** The node that was asked, if there are several. */
     readonly node: string | undefined,
     private readonly batcher: Batcher,
   ) {
     super();
   }
 
-  /** An answer that comes too late says nothing. */
+  /** A reply that comes too late is ignored. */
   readonly replied = (reply: unknown): void => {
     if (!this.isDone) this.batcher.settle(this, reply);
   };

@@ -1,16 +1,16 @@
 import { MAX_WORK } from '../work.js';
 
-/** What a call is cut by. */
+/** The size by which calls are limited. */
 interface Sized {
   readonly keys: number;
   readonly work: number;
 }
 
-/** The jobs and the keys of one call at most; more are sent in further calls. Lua can pass no more than 8,000 arguments. */
+/** The most jobs and keys of one call; more are sent in further calls. Lua can pass no more than 8,000 arguments. */
 const MAX_JOBS = 500;
 const MAX_KEYS = 4000;
 
-/** Cuts jobs into calls. */
+/** Splits jobs into calls. */
 export function* batches<J extends Sized>(jobs: readonly J[]): Generator<J[]> {
   let batch: J[] = [];
   let keys = 0;

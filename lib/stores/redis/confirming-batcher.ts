@@ -16,7 +16,9 @@ interface CallOptions {
   readonly script: string | undefined;
 }
 
-/** Sends what replicas have to confirm on a connection of its own, which is made at first use: whoever asks for less does not wait for it. */
+/**
+ * Sends what replicas have to confirm on a connection of its own, made at first use, so that other requests do not wait for it.
+ */
 export class ConfirmingBatcher {
   private readonly client: RedisClient;
   private readonly batcher: Batcher;
@@ -32,7 +34,7 @@ export class ConfirmingBatcher {
     this.batcher = new Batcher(calls, slots, calls);
   }
 
-  /** Sends a job once there is a connection. It has the time of a check, with all that it waits for. */
+  /** Sends a job once there is a connection. The time of a check includes that wait. */
   enqueue(job: Job): void {
     const { timeoutMs } = this;
     setTimeout(() => job.reject(new RateLimitStoreError(messages.storeTimeout(timeoutMs))), timeoutMs).unref();
@@ -47,7 +49,7 @@ export class ConfirmingBatcher {
     );
   }
 
-  /** What was asked before is answered first. */
+  /** Pending requests are answered first. */
   async close(): Promise<void> {
     await this.batcher.drain();
     this.client.disconnect();

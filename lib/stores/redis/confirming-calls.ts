@@ -9,15 +9,15 @@ import type { Program } from './program.js';
 import { ScriptCalls } from './script-calls.js';
 
 /**
- * Calls of the script on connections of their own, of which each can be asked how many replicas have what it wrote: `WAIT` keeps a
- * connection waiting, and knows of its own writes only. So a call is made on the connection of the node that has the slot, and never
- * on another one.
+ * Calls of the script on connections of their own, which can be asked how many replicas have what was written: `WAIT` blocks a
+ * connection, and knows only that connection's writes. So a call is made on the connection of the node that has the slot, and
+ * never on another one.
  */
 export class ConfirmingCalls extends ScriptCalls {
   private readonly ranOn = new WeakMap<Program, Redis>();
   private readonly connecting = new Map<Redis, Promise<void>>();
 
-  /** The longest wait for replicas. With the call it ends within the time of a check. */
+  /** The longest wait for replicas; together with the call it ends within the time of a check. */
   private get longestMs(): number {
     return Math.max(1, Math.floor(this.timeoutMs / 2));
   }
@@ -28,7 +28,7 @@ export class ConfirmingCalls extends ScriptCalls {
     return this.script.runOn(server, program.keys, program.args(), this.timeoutMs, tell);
   }
 
-  /** How many replicas have what a program wrote. Rejects if the server does not say. */
+  /** Returns how many replicas have what a program wrote. Rejects if the server does not say. */
   async confirm(program: Program, wanted: number): Promise<number> {
     const { longestMs } = this;
     try {
@@ -39,12 +39,12 @@ export class ConfirmingCalls extends ScriptCalls {
     }
   }
 
-  /** The failure of what too few replicas confirmed. */
+  /** The error if too few replicas have confirmed. */
   unconfirmed(confirmed: number, wanted: number): RateLimitStoreError {
     return asUnconfirmed(new RateLimitStoreError(replicaMessages.unconfirmed(confirmed, wanted, this.longestMs)));
   }
 
-  /** All who wait for a connection wait for one event. */
+  /** All requests that wait for a connection share one event listener. */
   private connected(server: Redis): Promise<void> {
     const known = this.connecting.get(server);
     if (known !== undefined) return known;

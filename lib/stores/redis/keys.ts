@@ -5,8 +5,9 @@ import type { Counter } from '../../limits/counter.js';
 
 /**
  * The key of a counter: `prefix:{identity}:namespace:name:code`. The braces make the identity the hash tag, so that all limits of
- * one identity lie in one slot of a Cluster and can be decided atomically. That of a counter within others has the root's identity
- * there, and behind its code the other identities: `prefix:{org}:namespace:name:code/team/user/`, where `=` stands for a colon.
+ * one identity are in one slot of a Cluster and can be decided atomically. The key of a counter within others has the root's
+ * identity there, and the other identities after its code: `prefix:{org}:namespace:name:code/team/user/`, where `=` stands for a
+ * colon.
  */
 export function keyOf(prefix: string, counter: Counter): string {
   const { limit, identity } = counter;
@@ -16,43 +17,43 @@ export function keyOf(prefix: string, counter: Counter): string {
   return `${prefix}:{${root}}:${limit.id}/${others.join('/').replaceAll(':', '=')}/`;
 }
 
-/** Finds the slot in a Cluster, as long as the prefix holds no braces. */
+/** Determines the slot in a Cluster, as long as the prefix contains no braces. */
 export function hashTagOf(counter: Counter): string {
   const place = counter.limit.parent === undefined ? undefined : placeOf(counter);
   return place?.[0] ?? plainIdentity(counter.identity);
 }
 
-/** The key of what is known of the upstream whose limit a counter follows. */
+/** The key of what is known about the upstream whose limit a counter follows. */
 export function noteKeyOf(key: string): string {
   return `${key}:learnt`;
 }
 
-/** The key of the rate that was learnt for a counter whose limit has none of its own. */
+/** The key of the learnt rate of a counter whose limit has none of its own. */
 export function rateKeyOf(key: string): string {
   return `${key}:rate`;
 }
 
-/** The key of what one of the tenants asked and got that share a counter. */
+/** The key of what one of the tenants that share a counter asked for and got. */
 export function shareKeyOf(key: string, { id }: Tenant): string {
   return `${key}:share:${id}`;
 }
 
-/** The key of units that are claimed once. Its id may hold anything. */
+/** The key of a claim. Its id may contain anything. */
 export function claimKeyOf(key: string, id: string): string {
   return `${key}:claim:${hashIdentity(id)}`;
 }
 
-/** The key of a counter's credits: the same for all generations of its limit, which a reset of its rate begins. */
+/** The key of a counter's credits: the same for all generations of its limit. */
 export function creditsKeyOf(prefix: string, counter: Counter): string {
   return `${prefix}:{${hashTagOf(counter)}}:${counter.limit.lineage}:credits`;
 }
 
-/** The key of a credit that counts once. Its id may hold anything. */
+/** The key of a credit that counts once. Its id may contain anything. */
 export function creditIdKeyOf(prefix: string, counter: Counter, id: string): string {
   return `${creditsKeyOf(prefix, counter)}:${hashIdentity(id)}`;
 }
 
-/** The channel on which instances tell each other that units came back, so that what was refused may be allowed. */
+/** The channel on which instances publish that units came back, so that refused requests may be allowed. */
 export function givenBackChannel(prefix: string): string {
   return `${prefix}:given-back`;
 }
@@ -62,20 +63,20 @@ export function extraKeysOf(key: string, { limit }: Counter): string[] {
   return (limit.algorithm.extraKeys ?? []).map((end) => `${key}:${end}`);
 }
 
-/** The key of the units that are held, of a limit with a `hold`. */
+/** The key of the holds of a limit with a `hold`. */
 export function holdsKeyOf(key: string): string {
   return `${key}:holds`;
 }
 
-/** The key of the changed rates, and the channel that tells of changes. No counter has it: theirs hold braces. */
+/** The key of the changed rates, and the channel on which changes are published. No counter has it: their keys contain braces. */
 export function overridesKey(prefix: string): string {
   return `${prefix}:rates`;
 }
 
 /**
- * All keys of overrides: those of the rates of all identities, of all other overrides, of their ends and of the history. The
- * braces make the first one the hash tag of the others, so that they lie in its slot of a Cluster; `keyPrefix` is what the
- * connection puts before each key. No counter has them: theirs have two colons behind the braces.
+ * All keys of overrides: the rates of all identities, all other overrides, when they expire, and the history. The braces make the
+ * first key the hash tag of the others, so that they are in its slot of a Cluster; `keyPrefix` is what the connection prepends to
+ * each key. No counter has these keys: theirs have two colons after the braces.
  */
 export function overrideKeys(prefix: string, keyPrefix = ''): string[] {
   const rates = overridesKey(prefix);

@@ -12,14 +12,14 @@ export interface TestClock {
 }
 
 /**
- * Writes one call of the script: its keys and its program, as `lua/header.lua` describes them. Checks are written for the script's fast
- * way, until something comes that it cannot decide with them: then all is written for the general way.
+ * Writes one call of the script: its keys and its program, as `lua/header.lua` documents them. Checks are written for the
+ * script's fast way, until something comes that does not fit there: then everything is written for the general way.
  */
 export class Program {
   private plain: PlainChecks | undefined;
   private written: GeneralProgram | undefined;
 
-  /** `now` is the best guess of the server's time in microseconds: it says which calendar windows to ask for. */
+  /** `now` is the best guess of the server's time in microseconds, which determines the calendar windows to ask for. */
   constructor(
     private readonly prefix: string,
     private readonly now: number,
@@ -30,7 +30,7 @@ export class Program {
     return this.plain?.keys ?? this.general.allKeys;
   }
 
-  /** The place of each check's reply among the replies, if it is another than that of the check. */
+  /** The index of each check's reply, if the order differs from that of the checks. */
   get order(): readonly number[] | undefined {
     return this.plain?.order();
   }
@@ -41,14 +41,14 @@ export class Program {
     else if (!this.addPlain(check)) this.general.check(check);
   }
 
-  /** Says whether the fast way can decide it, with all that has been written. */
+  /** Adds a check, if the fast way can decide it together with everything written so far; returns whether it can. */
   private addPlain(check: Check): boolean {
     if (this.plain !== undefined) return this.plain.add(check);
     this.plain = PlainChecks.of(check, this.prefix);
     return this.plain !== undefined;
   }
 
-  /** The program of the general way, with all that has been written. */
+  /** The program of the general way, with everything written so far. */
   get general(): GeneralProgram {
     if (this.written === undefined) {
       this.written = new GeneralProgram(this.prefix, this.now);
@@ -58,7 +58,7 @@ export class Program {
     return this.written;
   }
 
-  /** What the script is called with besides the keys. */
+  /** The arguments of the script besides the keys. */
   args(): string[] {
     const time = this.clock && [this.clock.now(), this.clock.slackMs];
     if (this.plain !== undefined) return this.plain.args((limit) => scriptNumbersOf(limit, this.now), time);

@@ -6,37 +6,37 @@ import type { LearntRate } from '../lesson.js';
 import { claimedDecision } from '../store-decision.js';
 import type { Check, StoreDecision } from '../store.js';
 
-/** Stands for a check or an operation that was not done. */
+/** Marks a check or an operation that was not done. */
 const UNDECIDED = -1;
-/** Stands for the decisions of what has been claimed. */
+/** Marks units that have already been claimed, in place of decisions. */
 const CLAIMED = -2;
 /** The wait of a refusal that never ends. */
 const NEVER = -1;
-/** The outcome in the lowest two bits of a decision; between them, 1 is allowed. */
+/** The outcome in the lowest two bits of a decision; the value between these two, 1, means allowed. */
 const REFUSED = 0;
 const ALLOWED_TO_BE_HELD = 2;
-/** Where the reply is one number, it is the first one times this, and the second. */
+/** If the reply is a single number, it is the first number times this, plus the second. */
 const SECOND = 2 ** 20;
-/** More are not told apart. */
+/** More are not distinguished. */
 const MOST_OFFENCES = 255;
 /** The numbers of one window. */
 const WINDOW = 3;
 
 /**
- * Reads the script's reply in the order in which the program was written. Every method throws a `TypeError` for what the script
- * never replies: a reply that was cut or mixed up on its way must not decide anything.
+ * Reads the script's reply in the order in which the program was written. Every method throws a `TypeError` for anything the
+ * script never replies: a reply that was truncated or garbled on its way must not decide anything.
  */
 export class Reply {
   private readonly values: readonly unknown[];
   private at = 0;
-  /** Where the reply of each check begins, if they are in another order than the checks. */
+  /** Where the reply of each check begins, if the order differs from that of the checks. */
   private starts: number[] | undefined;
   private checks = 0;
   private count = 0;
-  /** The server's time in microseconds, once it has told that a calendar window was another one's. */
+  /** The server's time in microseconds, once a reply contains it because a calendar window was outdated. */
   serverTime: number | undefined;
 
-  /** `order` is the place of each check's reply among the replies, if it is another than that of the check. */
+  /** `order` is the index of each check's reply, if the order differs from that of the checks. */
   constructor(
     reply: unknown,
     private readonly order?: readonly number[],
@@ -47,27 +47,27 @@ export class Reply {
     else throw new TypeError(messages.noReply(reply));
   }
 
-  /** Says that all has been read. */
+  /** Checks that everything has been read. */
   end(): void {
     if (this.count < this.values.length) throw this.wrong(this.count);
   }
 
-  /** What an operation on one counter replied, or nothing if it was not done. */
+  /** The reply to an operation on one counter; `undefined` if it was not done. */
   operation(): number | undefined {
     return this.undecided() ? undefined : this.next(0, 1);
   }
 
-  /** A rate that was learnt, or nothing if it was not. */
+  /** A learnt rate; `undefined` if there is none. */
   rate(): LearntRate | undefined {
     return this.undecided() ? undefined : { rate: this.next(1), intervalMs: this.next(1), burst: this.next(1) };
   }
 
-  /** A time in milliseconds, or credits; nothing if they were not read. */
+  /** A time in milliseconds, or credits; `undefined` if they were not read. */
   wait(): number | undefined {
     return this.undecided() ? undefined : this.next();
   }
 
-  /** The decisions of a check, or nothing if it was not decided. */
+  /** The decisions of a check; `undefined` if it was not decided. */
   check(check: Check): StoreDecision[] | undefined {
     if (this.order !== undefined) {
       this.starts ??= this.findStarts(check, this.order.length);
@@ -76,14 +76,14 @@ export class Reply {
     return this.decisions(check);
   }
 
-  /** The decisions of a claim, or the one of what has been claimed before. */
+  /** The decisions of a claim, or the decision on what has already been claimed. */
   claim(check: Check): StoreDecision[] | undefined {
     if (readWholeNumber(this.values[this.at]) !== CLAIMED) return this.decisions(check);
     this.next(CLAIMED);
     return [claimedDecision(check.entries[0]!.limit, this.next(), 'redis')];
   }
 
-  /** Replies differ in length, and all of them are of checks like this one. */
+  /** Replies differ in length; all of them are to checks like this one. */
   private findStarts(check: Check, length: number): number[] {
     const { serverTime } = this;
     const starts = Array.from({ length }, () => {
@@ -106,7 +106,7 @@ export class Reply {
     return decisions;
   }
 
-  /** The windows of a counter, the newest first, or nothing if they were not read. */
+  /** The windows of a counter, the newest first; `undefined` if they were not read. */
   history(): WindowCount[] | undefined {
     if (this.undecided()) return undefined;
     const length = this.next(0, Math.floor(this.values.length / WINDOW));
@@ -135,7 +135,7 @@ export class Reply {
     };
     if (!allowed) {
       const never = cost > quota && !limit.varies;
-      // What is borrowed, or kept from borrowers, may leave too little for ever; and so may what a window has beside its quota.
+      // Borrowed units, and those kept from borrowers, may never leave enough; nor may what a window has beside its quota.
       const mayBeNever = limit.varies || cost + above + kept > quota;
       const wait = this.next(mayBeNever ? NEVER : 0, never ? NEVER : undefined);
       decision.retryAfterMs = wait === NEVER ? Infinity : wait;

@@ -8,10 +8,10 @@ import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { Program, type TestClock } from './program.js';
 import { SCRIPT } from './script.generated.js';
 
-/** Calls of the script, each within a deadline, with what this process knows of the server's clock. */
+/** Calls of the script, each within a deadline, with what this process knows about the server's clock. */
 export class ScriptCalls {
   protected readonly script: Script;
-  /** How far the server's clock is ahead of ours, in microseconds, as far as it matters: to find calendar windows. */
+  /** How far the server's clock is ahead of ours, in microseconds, as precisely as calendar windows require. */
   private clockOffset = 0;
 
   constructor(
@@ -33,7 +33,7 @@ export class ScriptCalls {
     }
   }
 
-  /** The failure of a call, of a node of a Cluster or of the one server. */
+  /** The error of a call, on a node of a Cluster or on the one server. */
   failure(error: unknown, node = serverOf(this.client)): RateLimitStoreError {
     return asStoreError(error, node);
   }
@@ -48,7 +48,7 @@ export class ScriptCalls {
   }
 
   /**
-   * Runs a program on a node of a Cluster, if one is named, else through the client. Throws if Redis is not there; the caller
+   * Runs a program on a node of a Cluster if one is named, else through the client. Throws if Redis is not connected; the caller
    * waits no longer than `timeoutMs`.
    */
   run(program: Program, node?: string): Promise<unknown> {
@@ -56,7 +56,7 @@ export class ScriptCalls {
     return this.script.run(program.keys, program.args(), this.timeoutMs, node);
   }
 
-  /** Why calls of a slot of a Cluster may have failed just now, though its node answers others. */
+  /** Why calls on a slot of a Cluster may have just failed while its node answers others. */
   whyMoving(slot: number): string | undefined {
     return this.script.whyMoving(slot, 2 * this.timeoutMs);
   }
@@ -66,12 +66,12 @@ export class ScriptCalls {
     return this.guarded(() => this.script.delete(keys, node));
   }
 
-  /** The calls that are made meanwhile leave in one write a node of a Cluster. */
+  /** Sends the calls made meanwhile in one write per node of a Cluster. */
   inOneWrite(send: () => void): void {
     this.script.inOneWrite(send);
   }
 
-  /** A call was not answered in time. */
+  /** Notes that a call was not answered in time. */
   noteSilence(): void {
     noteSilence(this.client);
   }
@@ -81,7 +81,7 @@ export class ScriptCalls {
     this.clockOffset = serverTime - Date.now() * 1000;
   }
 
-  /** Asks Redis only if it is there, and waits no longer than the deadline. */
+  /** Asks Redis only if it is connected, and waits no longer than the deadline. */
   async guarded<T>(call: () => Promise<T>): Promise<T> {
     this.assertReady();
     try {

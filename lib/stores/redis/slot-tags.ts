@@ -7,17 +7,19 @@ const CHARACTERS = '0123456789abcdefghijklmnopqrstuvwxyz'.split('');
 
 let tags: readonly string[] | undefined;
 
-/** A hash tag of each slot, by the slot: keys with it lie there. Found once a process, when they are asked for first. */
+/** A hash tag for each slot, by slot: keys with the tag are in that slot. Computed once per process, on first use. */
 export function slotTags(): readonly string[] {
   return (tags ??= findTags());
 }
 
-/** The tag of the slot in which keys with another tag lie. */
+/** The tag for the slot of keys with another tag. */
 export function tagBeside(tag: string): string {
   return slotTags()[calculateSlot(tag)]!;
 }
 
-/** A tag that ends in one more character: each step of the hash takes it on from there, in place of reckoning each tag from its start. */
+/**
+ * Tags that end in one more character: the hash is continued from there, instead of being computed from the start for each tag.
+ */
 function findTags(): readonly string[] {
   const found: string[] = Array.from({ length: SLOTS });
   let left = SLOTS;
@@ -39,7 +41,7 @@ function findTags(): readonly string[] {
   return found;
 }
 
-/** A step of the hash of a Cluster: CRC16, polynomial 0x1021. */
+/** One step of a Cluster's hash: CRC16, polynomial 0x1021. */
 function crc16(crc: number, byte: number): number {
   crc ^= byte << 8;
   for (let bit = 0; bit < 8; bit++) crc = ((crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021) & 0xffff;

@@ -5,12 +5,12 @@ import { messages } from '../../errors/messages/general.js';
 import type { Counter } from '../../limits/counter.js';
 import { hashTagOf, keyOf } from './keys.js';
 
-/** The slots of a Cluster, and which node has which, as the client knows it. */
+/** The slots of a Cluster, and which node has which, as far as the client knows. */
 export class Slots {
   constructor(
     private readonly client: Cluster,
     private readonly prefix: string,
-    /** Why calls of a slot may have failed just now, if it is being moved. */
+    /** Why calls on a slot may have just failed, if it is moving. */
     private readonly whyMoving: (slot: number) => string | undefined,
   ) {}
 
@@ -34,7 +34,7 @@ export class Slots {
   }
 
   /**
-   * Says whose failure it is: of the slot, if it is being moved, else of the node. One that says nothing does not say either that
+   * Attributes a failure: to the slot, if it is moving, else to the node. A node that does not answer does not report either that
    * another one has its slots by now.
    */
   blame(node: string, failure: RateLimitStoreError, counter: Counter): RateLimitStoreError {

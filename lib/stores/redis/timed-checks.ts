@@ -8,7 +8,7 @@ import type { Batcher } from './batcher.js';
 import { CheckJob } from './jobs.js';
 import type { Slots } from './slots.js';
 
-/** Asks for checks that have a deadline of their own: those that have waited already, and those of several calls. */
+/** Makes checks that have deadlines of their own: those that have already waited, and those of several calls. */
 export class TimedChecks {
   constructor(
     private readonly batcher: Pick<Batcher, 'enqueue'>,
@@ -18,12 +18,12 @@ export class TimedChecks {
     private readonly slots: Slots | undefined,
   ) {}
 
-  /** A check that waited since it was asked has what is left of its time. */
+  /** A check that has waited since it was asked has the rest of its time. */
   decide(check: Check, since: number): Promise<StoreDecision[]> {
     return this.decideUntil(check, since + this.timeoutMs);
   }
 
-  /** Slot by slot; what was charged is given back when a later slot refuses. */
+  /** Decides slot by slot; what was charged is given back if a later slot refuses. */
   async decideAcrossSlots(check: Check, slots: CheckEntry[][]): Promise<StoreDecision[]> {
     const deadline: Deadline = { at: (check.since ?? performance.now()) + this.timeoutMs, timeoutMs: this.timeoutMs };
     const parts = slots.map((entries) => ({
