@@ -1,7 +1,10 @@
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
+import { readOptions, wholeNumber } from '../options/check-options.js';
+import { fraction, number, object, time, whole } from '../options/kinds.js';
+import type { OptionRows } from '../options/option-row.js';
+import type { Duration } from '../options/values.js';
 import type { Parameters } from './algorithm.js';
-import { duration, type Duration, givenOptions, wholeNumber } from './options.js';
 
 /** The share of the limit up to which requests of each priority are let in; `'critical'` requests may use all of it. */
 export interface AdaptiveShares {
@@ -108,92 +111,75 @@ export interface AdaptiveParameters extends Parameters {
   readonly status: number;
 }
 
-/** The names of the options. */
-export const ADAPTIVE_OPTIONS = [
-  'min',
-  'max',
-  'initial',
-  'tolerance',
-  'smoothing',
-  'window',
-  'probeEvery',
-  'ttl',
-  'eventLoopDelay',
-  'cpu',
-  'shares',
-  'status',
-] as const;
-
 const INITIAL = 20;
 const MAX = 1000;
 /** The most units in flight, so that a counter stays small. */
 const MOST = 1_000_000;
 
+const counted = whole(1, MOST);
+
+const SHARES = {
+  sheddable: { kind: fraction, text: "The share that requests of priority 'sheddable' may take.", usual: '0.6' },
+  default: { kind: fraction, text: "The share that all others but 'critical' ones may take.", usual: '0.9' },
+} as const satisfies OptionRows;
+
+export const adaptiveOptions = {
+  min: { kind: counted, text: 'Units that are let in at least.', usual: '2' },
+  max: { kind: counted, text: 'Units that are let in at most.', usual: '1000' },
+  initial: { kind: counted, text: 'The limit before anything is learnt.', usual: '20' },
+  tolerance: {
+    kind: number('a number > 1 and <= 10', { exclusiveMinimum: 1, maximum: 10 }),
+    text: 'How many times as long as without load requests may take before the limit falls.',
+    default: 1.5,
+  },
+  smoothing: {
+    kind: fraction,
+    text: 'The part of the way to a lower limit that is gone in a window.',
+    default: 0.5,
+  },
+  window: { kind: time, text: 'How often the limit is looked at.', default: '500ms' },
+  probeEvery: { kind: time, text: 'How long the latency without load is believed under load.', default: '30s' },
+  ttl: { kind: time, text: 'How long a request counts as in flight.', default: '10s' },
+  eventLoopDelay: {
+    kind: time,
+    text: 'The limit does not grow while the event loop is late by more.',
+    default: '100ms',
+  },
+  cpu: {
+    kind: fraction,
+    text: 'The limit does not grow while the process uses more of its processors.',
+    default: 0.9,
+  },
+  shares: {
+    kind: object('{ sheddable, default } of numbers > 0 and <= 1, such as { sheddable: 0.6, default: 0.9 }', SHARES, {
+      mayBeEmpty: true,
+    }),
+    text: 'The shares of the limit that sheddable and default requests may take.',
+    usual: '0.6 and 0.9',
+  },
+  status: { kind: whole(400, 599), text: 'The HTTP status of its refusals.', default: 503 },
+} as const satisfies OptionRows;
+
 /** Reads the options. Throws `RateLimitConfigError`. */
 export function adaptiveParameters(options: AdaptiveOptions, location: string): AdaptiveParameters {
-  const whole = (option: 'min' | 'max' | 'initial' | 'status', usual: number, min: number, max: number) =>
-    wholeNumber(location, option, options[option] ?? usual, { min, max });
-  const micros = (option: 'window' | 'probeEvery' | 'ttl' | 'eventLoopDelay', usual: Duration) =>
-    duration(location, option, options[option] ?? usual);
-  const { tolerance = 1.5, smoothing = 0.5, cpu = 0.9 } = options;
-  const min = whole('min', Math.min(2, usable(options.max, MAX)), 1, MOST);
-  const max = whole('max', Math.max(MAX, min), min, MOST);
-  check(location, 'tolerance', tolerance, 'a number > 1 and <= 10', tolerance > 1 && tolerance <= 10);
-  check(location, 'smoothing', smoothing, SHARE, isShare(smoothing));
-  check(location, 'cpu', cpu, SHARE, isShare(cpu));
+  const read = readOptions(location, options, adaptiveOptions);
+  const min = read.min ?? Math.min(2, read.max ?? MAX);
+  const max = wholeNumber(location, 'max', read.max ?? Math.max(MAX, min), { min, max: MOST });
+  const initial = read.initial ?? Math.min(Math.max(INITIAL, min), max);
   return {
+    ...read,
     quota: max,
     min,
-    initial: whole('initial', Math.min(Math.max(INITIAL, min), max), min, max),
-    tolerance,
-    smoothing,
-    cpu,
-    window: micros('window', '500ms'),
-    probeEvery: micros('probeEvery', '30s'),
-    ttl: micros('ttl', '10s'),
-    eventLoopDelay: micros('eventLoopDelay', '100ms'),
+    initial: wholeNumber(location, 'initial', initial, { min, max }),
     shares: readShares(options.shares, location),
-    status: whole('status', 503, 400, 599),
   };
 }
 
-const SHARE = 'a number > 0 and <= 1';
-
-function readShares(shares: unknown, location: string): AdaptiveParameters['shares'] {
-  if (shares === undefined) return { critical: 1, default: 0.9, sheddable: 0.6 };
-  if (typeof shares !== 'object' || shares === null || Array.isArray(shares)) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'shares', shares, '{ sheddable, default }'));
+function readShares(given: AdaptiveShares = {}, location: string): AdaptiveParameters['shares'] {
+  const { default: usual = 0.9, sheddable = Math.min(0.6, usual) } = given;
+  if (sheddable > usual) {
+    const wants = `a number > 0 and <= ${usual}, the share of default`;
+    throw new RateLimitConfigError(messages.wrongOption(`${location}.shares`, 'sheddable', sheddable, wants));
   }
-  const within = `${location}.shares`;
-  for (const name of Object.keys(shares)) {
-    if (name === 'sheddable' || name === 'default') continue;
-    throw new RateLimitConfigError(messages.unknownOption(within, name, ['sheddable', 'default']));
-  }
-  const given = givenOptions<AdaptiveShares>(shares, ['sheddable', 'default']);
-  const usual = given.default ?? 0.9;
-  check(within, 'default', usual, SHARE, isShare(usual));
-  const sheddable = given.sheddable ?? Math.min(0.6, usual);
-  check(
-    within,
-    'sheddable',
-    sheddable,
-    `a number > 0 and <= ${usual}, the share of default`,
-    isShare(sheddable) && sheddable <= usual,
-  );
   return { critical: 1, default: usual, sheddable };
-}
-
-/** A number to compare with; if it is wrong, that is reported where it is read. */
-function usable(value: number | undefined, usual: number): number {
-  return Number.isSafeInteger(value) && value! >= 1 ? value! : usual;
-}
-
-function isShare(value: unknown): boolean {
-  return typeof value === 'number' && value > 0 && value <= 1;
-}
-
-function check(location: string, option: string, got: unknown, wants: string, isRight: boolean): void {
-  if (!isRight || typeof got !== 'number') {
-    throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
-  }
 }

@@ -1,7 +1,7 @@
 import { AdaptiveLimit } from './adaptive-limit.js';
 import {
-  ADAPTIVE_OPTIONS,
   type AdaptiveOptions,
+  adaptiveOptions,
   type AdaptiveParameters,
   adaptiveParameters,
 } from './adaptive-options.js';
@@ -14,7 +14,7 @@ const REMEMBERED = 3600 * 1_000_000;
 export const adaptive: Algorithm<AdaptiveOptions, AdaptiveParameters, AdaptiveLimit> = {
   name: 'adaptive',
   code: 'ad',
-  options: ADAPTIVE_OPTIONS,
+  options: adaptiveOptions,
 
   compile: adaptiveParameters,
   defaultName: ({ algo, min, max }) =>

@@ -8,6 +8,7 @@ import type {
   SharingCapability,
   VaryingCapability,
 } from './capabilities.js';
+import type { OptionRows } from '../options/option-row.js';
 import type { HoldTerms } from './hold-terms.js';
 
 export type { LeaseEnd, ProcessLoad } from './capabilities.js';
@@ -62,7 +63,7 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   /** The suffixes of the keys that its script fragment uses besides the counter's own. */
   readonly extraKeys?: readonly string[];
   /** Its own options. */
-  readonly options: readonly string[];
+  readonly options: OptionRows;
   /** The name of its fragment in `lua/algorithms/`, if it differs. */
   readonly script?: string;
   /** Algorithms that replace it if an option is given, by the name of the option. They have states of their own. */

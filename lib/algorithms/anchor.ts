@@ -2,6 +2,8 @@ import { DateTime } from 'luxon';
 import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
+import { readLater } from '../options/kinds.js';
+import type { OptionRow } from '../options/option-row.js';
 
 /**
  * The time at which a window begins, and from which all others are counted: a `Date`; an ISO 8601 date such as `'2026-01-31'` or
@@ -22,6 +24,16 @@ const ISO_DATE = /^\d{4}-\d{2}-\d{2}(T.+)?$/;
 /** Anchors must be in these years, so that seconds, or dates of other calendars, are not taken for dates by accident. */
 const FIRST_YEAR = 1900;
 const LAST_YEAR = 2200;
+
+export const anchorOption = {
+  kind: readLater({
+    wants: planMessages.fixedAnchorWants(),
+    isRight: (value) => readAnchor(value, 'UTC') !== undefined,
+    schema: { anyOf: [{ type: 'number' }, { type: 'string', pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$' }] },
+  }),
+  text: "Where windows begin, such as '2026-01-31': an ISO 8601 date, or milliseconds.",
+  usual: "as the calendar's own",
+} as const satisfies OptionRow;
 
 /** Whether a function of the request determines where the windows of a limit begin. */
 export function asksForAnchor(options: object): options is Pick<Asking, 'anchor'> {

@@ -134,10 +134,8 @@ export function untilFlowed(state: ArrivalState, weight: number): number {
 }
 
 /** The quota or, if less, the units that drain evenly in an interval. */
-export function sharingOfArrival({ scale, capacity, quota }: ArrivalParameters): SharingTerms | undefined {
-  const { unit, speed, tick, step, interval } = scale;
-  // Units that come back all at once are gone before others ask.
-  if (step > 1) return undefined;
+export function sharingOfArrival({ scale, capacity, quota }: ArrivalParameters): SharingTerms {
+  const { unit, speed, tick, interval } = scale;
   const rate = (interval * speed) / unit;
   if (quota < rate) return { units: rate, span: interval * tick };
   return { units: quota, span: Math.ceil(capacity / speed) * tick };

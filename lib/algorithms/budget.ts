@@ -1,14 +1,13 @@
 import type { Algorithm } from './algorithm.js';
-import { type CalendarOptions, calendarOf, calendarWindow, followingOf } from './calendar-window.js';
+import { readOptions } from '../options/check-options.js';
+import { whole } from '../options/kinds.js';
+import type { Duration } from '../options/values.js';
+import { type CalendarOptions, calendarOf, calendarOptions, calendarWindow, followingOf } from './calendar-window.js';
 import type { CalendarWindowParameters, CalendarWindowState } from './calendar-window-state.js';
 import { type HoldOptions, holdTerms } from './hold-terms.js';
-import { type Duration, orElse, wholeNumber } from './options.js';
 import type { PlanOptions } from './plan-terms.js';
 import { planned } from './plan-window.js';
 import { shareOfUnits } from './share.js';
-
-/** How long units are held by default. */
-const HOLD = '5m';
 
 /**
  * A budget for a period: a reservation of cost c is allowed if spent + held + c <= limit; both restart with every period of a
@@ -32,17 +31,22 @@ export type BudgetOptions = {
 // Units prefetched for future requests would not be what they cost; and money is not lent.
 const { prefetch: _, borrowing: _borrowing, following: _following, variants: _variants, ...counted } = calendarWindow;
 
+const options = {
+  limit: { kind: whole(), text: 'Units that may be spent a period.', required: true },
+  ...calendarOptions,
+  hold: { ...calendarOptions.hold, default: '5m' },
+} as const;
+
 const own: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowState> = {
   ...counted,
   name: 'budget',
   code: 'bu',
-  options: ['limit', 'period', 'timezone', 'anchor', 'rollover', 'credits', 'retain', 'hold', 'onLapse'],
+  options,
 
-  compile(options, location) {
-    const quota = wholeNumber(location, 'limit', options.limit);
-    const windows = calendarOf(options, location);
-    const hold = holdTerms({ ...options, hold: orElse(options.hold, HOLD) }, location, windows.calendar.name);
-    return { quota, ...windows, hold };
+  compile(given, location) {
+    const read = readOptions(location, given, options);
+    const windows = calendarOf(read, given, location);
+    return { quota: read.limit, ...windows, hold: holdTerms(read, windows.calendar.name) };
   },
   defaultName: ({ algo, limit, period }) => `${algo}:${limit}/${period}`,
   share: (options, part) => ({ ...options, limit: shareOfUnits(options.limit, part) }),

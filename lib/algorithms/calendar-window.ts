@@ -2,14 +2,18 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
 import type { Algorithm, WindowCount } from './algorithm.js';
-import { type AnchorOption, asksForAnchor, fixedAnchor } from './anchor.js';
+import { readOptions, type ReadOptions } from '../options/check-options.js';
+import { time, words } from '../options/kinds.js';
+import type { OptionRows } from '../options/option-row.js';
+import type { Duration } from '../options/values.js';
+import { anchorOption, type AnchorOption, asksForAnchor, fixedAnchor } from './anchor.js';
 import { ANCHORED_PERIODS, AnchoredCalendar, type AnchoredPeriod } from './anchored-calendar.js';
-import { Calendar, type CalendarWindow, isTimezone, type Period, PERIODS } from './calendar.js';
-import { type HoldOptions, holdTerms } from './hold-terms.js';
-import { duration, type Duration, oneOf, orElse, wholeNumber } from './options.js';
+import { Calendar, type CalendarWindow, type Period, PERIODS, timezone } from './calendar.js';
+import { holdOptions, type HoldOptions, holdTerms } from './hold-terms.js';
 import type { CalendarWindowParameters, CalendarWindowState, FinishedWindow } from './calendar-window-state.js';
-import type { PlanOptions } from './plan-terms.js';
+import { planOptions, type PlanOptions } from './plan-terms.js';
 import { planned } from './plan-window.js';
+import { rateOptions } from './rate-options.js';
 import { shareOfUnits } from './share.js';
 import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
 
@@ -78,17 +82,31 @@ const SHORTEST: Record<Period, number> = {
   year: 365 * 86_400e6,
 };
 
+export const calendarOptions = {
+  period: { kind: words(PERIODS), text: 'The window of the calendar.', required: true },
+  timezone: { kind: timezone, text: "An IANA time zone, such as 'Europe/Berlin'.", default: 'UTC' },
+  anchor: anchorOption,
+  ...planOptions,
+  retain: { kind: time, text: "How long a finished window can still be read, such as '7d'.", usual: 'not at all' },
+  ...holdOptions,
+} as const satisfies OptionRows;
+
+const options = {
+  rate: rateOptions.rate,
+  ...calendarOptions,
+} as const;
+
 const counted: Algorithm<CalendarWindowOptions, CalendarWindowParameters, CalendarWindowState> = {
   name: 'calendar-window',
   code: 'cw',
   extraKeys: ['history'],
-  options: ['rate', 'period', 'timezone', 'anchor', 'rollover', 'credits', 'retain', 'hold', 'onLapse'],
+  options,
   borrowing: true,
 
-  compile(options, location) {
-    const quota = wholeNumber(location, 'rate', options.rate);
-    const windows = calendarOf(options, location);
-    return { quota, ...windows, hold: holdTerms(options, location, windows.calendar.name) };
+  compile(given, location) {
+    const read = readOptions(location, given, options);
+    const windows = calendarOf(read, given, location);
+    return { quota: read.rate, ...windows, hold: holdTerms(read, windows.calendar.name) };
   },
   defaultName: ({ algo, rate, period }) => `${algo}:${rate}/${period}`,
   share: (options, part) => ({ ...options, rate: shareOfUnits(options.rate, part) }),
@@ -149,29 +167,23 @@ export function followingOf<O, P extends CalendarWindowParameters>(
   return { ...rest, script: 'following-window' };
 }
 
-/** Reads which windows are counted. Throws `RateLimitConfigError`. */
+/** Says which windows are counted. Throws `RateLimitConfigError`. */
 export function calendarOf(
-  options: CalendarOptions,
+  options: ReadOptions<typeof calendarOptions>,
+  given: CalendarOptions,
   location: string,
 ): Pick<CalendarWindowParameters, 'calendar' | 'retain' | 'follows'> {
-  const period = oneOf(location, 'period', options.period, PERIODS);
-  const timezone = orElse(options.timezone, 'UTC');
-  if (!isTimezone(timezone)) {
-    const wants = "an IANA time zone such as 'UTC' or 'Europe/Berlin'";
-    throw new RateLimitConfigError(messages.wrongOption(location, 'timezone', timezone, wants));
-  }
-  const retain = options.retain === undefined ? 0 : duration(location, 'retain', options.retain);
+  const { period, timezone: zone, anchor, retain = 0 } = options;
   if (retain / SHORTEST[period] > MAX_RETAINED) {
     const wants = `at most ${MAX_RETAINED} windows of a ${period}`;
-    throw new RateLimitConfigError(messages.wrongOption(location, 'retain', options.retain, wants));
+    throw new RateLimitConfigError(messages.wrongOption(location, 'retain', given.retain, wants));
   }
-  const { anchor } = options;
-  if (anchor === undefined) return { retain, calendar: new Calendar(period, timezone), follows: false };
+  if (anchor === undefined) return { retain, calendar: new Calendar(period, zone), follows: false };
   if (!isAnchored(period))
     throw new RateLimitConfigError(planMessages.anchorPeriod(location, period, ANCHORED_PERIODS));
-  if (asksForAnchor(options)) return { retain, calendar: new Calendar(period, timezone), follows: true };
-  const at = fixedAnchor(anchor, timezone, location);
-  return { retain, calendar: new AnchoredCalendar(period, timezone, at), follows: false };
+  if (asksForAnchor(options)) return { retain, calendar: new Calendar(period, zone), follows: true };
+  const at = fixedAnchor(anchor, zone, location);
+  return { retain, calendar: new AnchoredCalendar(period, zone, at), follows: false };
 }
 
 function isAnchored(period: Period): period is AnchoredPeriod {

@@ -1,4 +1,5 @@
 import { DateTime, IANAZone, type DateTimeUnit } from 'luxon';
+import type { OptionKind } from '../options/option-row.js';
 
 /** The calendar's windows. A week begins on Monday (ISO 8601). */
 export const PERIODS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'] as const;
@@ -30,6 +31,13 @@ export function isTimezone(value: unknown): value is string {
   // Unlike `IANAZone.isValidZone`, this checks a name once per process.
   return typeof value === 'string' && IANAZone.create(value).isValid;
 }
+
+/** Time zones. */
+export const timezone: OptionKind<string> = {
+  wants: "an IANA time zone such as 'UTC' or 'Europe/Berlin'",
+  isRight: isTimezone,
+  schema: { type: 'string', minLength: 1 },
+};
 
 /** Finds the windows of one period in one time zone. For successive times, each window is computed once. */
 export class Calendar implements CalendarWindows {

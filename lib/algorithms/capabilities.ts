@@ -77,8 +77,8 @@ export interface HoldsCapability<P, S> {
 
 /** Units can be shared among tenants. */
 export interface SharingCapability<P> {
-  /** A time long enough to compare how much tenants take, and the units that come back in it; `undefined` if there is none. */
-  terms(parameters: P): SharingTerms | undefined;
+  /** A time long enough to compare how much tenants take, and the units that come back in it. */
+  terms(parameters: P): SharingTerms;
 }
 
 /** The units that come back in a span of time. */

@@ -1,7 +1,10 @@
+import { readOptions } from '../options/check-options.js';
+import { time, whole } from '../options/kinds.js';
+import type { OptionRows } from '../options/option-row.js';
+import { type Duration, showDuration } from '../options/values.js';
 import type { Algorithm, Parameters, State } from './algorithm.js';
 import { newIdentifier } from './identifier.js';
 import { Leases } from './leases.js';
-import { duration, type Duration, showDuration, wholeNumber } from './options.js';
 import { shareOfUnits } from './share.js';
 
 /**
@@ -37,16 +40,25 @@ export interface ConcurrencyState extends State {
 /** How many leases are examined for the exact wait; beyond that, each counts as one unit, as in the script. */
 const MOST = 256;
 
+const options = {
+  limit: { kind: whole(), text: 'Units that may be held at the same time.', required: true },
+  ttl: {
+    kind: time,
+    text: "How long units are held that nobody releases: milliseconds or a duration such as '1m', at most 1 year.",
+    required: true,
+  },
+} as const satisfies OptionRows;
+
 export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, ConcurrencyState> = {
   name: 'concurrency',
   code: 'co',
   extraKeys: ['block'],
-  options: ['limit', 'ttl'],
+  options,
 
-  compile: (options, location) => ({
-    quota: wholeNumber(location, 'limit', options.limit),
-    ttl: duration(location, 'ttl', options.ttl),
-  }),
+  compile(given, location) {
+    const { limit, ttl } = readOptions(location, given, options);
+    return { quota: limit, ttl };
+  },
   defaultName: ({ algo, limit, ttl }) => `${algo}:${limit}/${showDuration(ttl)}`,
   share: (options, part) => ({ ...options, limit: shareOfUnits(options.limit, part) }),
   window: ({ ttl }) => ttl,

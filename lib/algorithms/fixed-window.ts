@@ -1,6 +1,8 @@
+import { readOptions } from '../options/check-options.js';
+import { type Duration, showDuration } from '../options/values.js';
 import type { Algorithm, Parameters } from './algorithm.js';
-import { type HoldOptions, holdTerms } from './hold-terms.js';
-import { duration, type Duration, showDuration, wholeNumber } from './options.js';
+import { holdOptions, type HoldOptions, holdTerms } from './hold-terms.js';
+import { rateOptions } from './rate-options.js';
 import { shareOfRate } from './share.js';
 import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
 
@@ -21,16 +23,17 @@ export interface FixedWindowParameters extends Parameters {
   readonly interval: number;
 }
 
+const options = { ...rateOptions, ...holdOptions } as const;
+
 export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, WindowState> = {
   name: 'fixed-window',
   code: 'fw',
-  options: ['rate', 'interval', 'hold', 'onLapse'],
+  options,
   borrowing: true,
 
-  compile(options, location) {
-    const quota = wholeNumber(location, 'rate', options.rate);
-    const interval = duration(location, 'interval', options.interval);
-    return { quota, interval, hold: holdTerms(options, location, String(interval), interval) };
+  compile(given, location) {
+    const { rate, interval, ...hold } = readOptions(location, given, options);
+    return { quota: rate, interval, hold: holdTerms(hold, String(interval), interval) };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,

@@ -1,3 +1,5 @@
+import { readOptions } from '../options/check-options.js';
+import { type Duration, showDuration } from '../options/values.js';
 import type { Algorithm } from './algorithm.js';
 import {
   type ArrivalParameters,
@@ -7,10 +9,10 @@ import {
   openArrival,
   sharingOfArrival,
 } from './arrival-time.js';
-import { duration, type Duration, showDuration, wholeNumber } from './options.js';
+import { burstOptions } from './rate-options.js';
 import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
-import type { WarmUpOptions } from './warm-up.js';
+import { warmUpOption, type WarmUpOptions } from './warm-up.js';
 import { warming } from './warming.js';
 
 /**
@@ -37,15 +39,15 @@ export interface GcraOptions {
   warmUp?: WarmUpOptions;
 }
 
+const options = { ...burstOptions, warmUp: warmUpOption } as const;
+
 const steady = {
   name: 'gcra',
   code: 'gd',
-  options: ['rate', 'interval', 'burst', 'warmUp'],
+  options,
 
-  compile(options: GcraOptions, location: string) {
-    const rate = wholeNumber(location, 'rate', options.rate);
-    const interval = duration(location, 'interval', options.interval);
-    const quota = options.burst === undefined ? rate : wholeNumber(location, 'burst', options.burst);
+  compile(given: GcraOptions, location: string) {
+    const { rate, interval, burst: quota = rate } = readOptions(location, given, options);
     const scale = scaleOf(rate, interval, quota, location);
     return { quota, scale, capacity: quota * scale.unit };
   },

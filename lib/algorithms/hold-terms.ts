@@ -1,10 +1,11 @@
-import { RateLimitConfigError } from '../errors/errors.js';
-import { holdMessages } from '../errors/messages/hold.js';
+import type { ReadOptions } from '../options/check-options.js';
+import { time, words } from '../options/kinds.js';
+import type { OptionRows } from '../options/option-row.js';
+import type { Duration } from '../options/values.js';
 import { newIdentifier } from './identifier.js';
-import { duration, type Duration, oneOf, orElse } from './options.js';
 
 /** What happens to held units when their hold lapses. */
-export const LAPSES = ['charge', 'release'] as const;
+const LAPSES = ['charge', 'release'] as const;
 
 /**
  * What happens to held units when their hold lapses.
@@ -28,6 +29,22 @@ export interface HoldOptions {
   onLapse?: OnLapse;
 }
 
+export const holdOptions = {
+  hold: {
+    kind: time,
+    text: "How long reserved units are held that nobody settles, such as '5m'.",
+    usual: "'5m' of a budget, else no reservations",
+    // A block forgets what was used, held or not; and units that were taken for several requests are those of none.
+    excludes: ['blockFor', 'prefetch'],
+  },
+  onLapse: {
+    kind: words(LAPSES),
+    text: "What becomes of held units then: 'charge' or 'release'.",
+    default: 'charge',
+    needs: { hold: "the time after which held units lapse, such as '5m'" },
+  },
+} as const satisfies OptionRows;
+
 /** How units are held; times are microseconds. */
 export interface HoldTerms {
   /** After how long a hold lapses. */
@@ -40,23 +57,14 @@ export interface HoldTerms {
   readonly windows: number;
 }
 
-/**
- * Reads `hold` and `onLapse`. A hold is remembered for `known` microseconds or longer, and `windows` describes its windows.
- * Throws `RateLimitConfigError`.
- */
+/** The terms of a `hold` that was read. It is remembered for `known` microseconds or longer, and `windows` describes its windows. */
 export function holdTerms(
-  { hold, onLapse }: HoldOptions,
-  location: string,
+  { hold, onLapse }: ReadOptions<typeof holdOptions>,
   windows: string,
   known = 0,
 ): HoldTerms | undefined {
-  if (hold === undefined) {
-    if (onLapse !== undefined) throw new RateLimitConfigError(holdMessages.lapseWithoutHold(location));
-    return undefined;
-  }
-  const held = duration(location, 'hold', hold);
-  const releases = oneOf(location, 'onLapse', orElse(onLapse, 'charge'), LAPSES) === 'release';
-  return { duration: held, releases, known: Math.max(held, known), windows: hashOf(windows) };
+  if (hold === undefined) return undefined;
+  return { duration: hold, releases: onLapse === 'release', known: Math.max(hold, known), windows: hashOf(windows) };
 }
 
 /** 32 bits of a text (FNV-1a). */

@@ -1,3 +1,6 @@
+import { readOptions } from '../options/check-options.js';
+import { whole } from '../options/kinds.js';
+import { type Duration, showDuration } from '../options/values.js';
 import type { Algorithm } from './algorithm.js';
 import {
   type ArrivalParameters,
@@ -9,7 +12,7 @@ import {
   openArrival,
   scaleArrival,
 } from './arrival-time.js';
-import { duration, type Duration, orElse, showDuration, wholeNumber } from './options.js';
+import { rateOptions } from './rate-options.js';
 import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js';
 import { shareOfRate, wholeShare } from './share.js';
 
@@ -62,16 +65,22 @@ const NONE_FREE: readonly FreeSlots[] = [];
 /** The most ranges of free slots to keep: those farthest in the future stay unused. */
 const MAX_FREE = 100;
 
+const options = {
+  ...rateOptions,
+  queue: {
+    kind: whole(0, Number.MAX_SAFE_INTEGER - 1),
+    text: 'Units that may wait, besides the one that leaves at once.',
+    usual: 'the rate',
+  },
+} as const;
+
 export const leakyBucket: Algorithm<LeakyBucketOptions, ArrivalParameters, LeakyBucketState> = {
   name: 'leaky-bucket',
   code: 'ld',
-  options: ['rate', 'interval', 'queue'],
+  options,
 
-  compile(options, location) {
-    const rate = wholeNumber(location, 'rate', options.rate);
-    const interval = duration(location, 'interval', options.interval);
-    const max = Number.MAX_SAFE_INTEGER - 1;
-    const queue = wholeNumber(location, 'queue', orElse(options.queue, rate), { min: 0, max });
+  compile(given, location) {
+    const { rate, interval, queue = rate } = readOptions(location, given, options);
     const scale = scaleOf(rate, interval, queue + 1, location);
     return { quota: queue + 1, scale, capacity: (queue + 1) * scale.unit };
   },

@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
+import type { OptionKind, OptionRows } from '../options/option-row.js';
 
 /** The most units that a plan allows per window, and the most credits that it keeps: their sum is exact. */
 export const MOST_UNITS = 2 ** 51;
@@ -25,6 +25,30 @@ export interface PlanOptions {
   credits?: true;
 }
 
+const part: OptionKind<number> = {
+  wants: 'a number > 0 and <= 1, such as 0.5, of at least a millionth',
+  isRight: (value) => typeof value === 'number' && Math.round(value * MILLION) >= 1 && value <= 1,
+  schema: { type: 'number', minimum: 0.0000005, maximum: 1 },
+};
+
+export const planOptions = {
+  rollover: {
+    kind: part,
+    text: 'The share of what is left of a window that moves into the next one, once.',
+    usual: 'none',
+    // A block forgets what was used, credits, too.
+    excludes: ['blockFor'],
+  },
+  credits: {
+    kind: { wants: 'true', isRight: (value) => value === true, schema: { const: true } },
+    text: 'Takes prepaid units once a window is used up.',
+    usual: 'there are none',
+    needsName: true,
+    // A second version would have credits of its own, which nobody adds.
+    excludes: ['blockFor', 'candidate'],
+  },
+} as const satisfies OptionRows;
+
 /** These options after reading. */
 export interface PlanTerms {
   /** In millionths. */
@@ -33,19 +57,8 @@ export interface PlanTerms {
   readonly mostCredits: number;
 }
 
-/** Reads the options of a plan with this `quota`. Throws `RateLimitConfigError`. */
+/** The terms of a plan whose options were checked. Throws `RateLimitConfigError`. */
 export function planTerms({ rollover, credits }: PlanOptions, quota: number, location: string): PlanTerms {
-  const refuse = (option: string, got: unknown, wants: string): never => {
-    throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
-  };
-  if (rollover !== undefined && !isRollover(rollover)) refuse('rollover', rollover, planMessages.rolloverWants());
-  const given: unknown = credits;
-  if (given !== undefined && given !== true) refuse('credits', credits, planMessages.creditsWants());
   if (quota > MOST_UNITS) throw new RateLimitConfigError(planMessages.tooManyUnits(location, quota, MOST_UNITS));
   return { rollover: Math.round((rollover ?? 0) * MILLION), credits: credits === true, mostCredits: MOST_UNITS };
-}
-
-/** Whether a value is a valid `rollover`. */
-export function isRollover(value: unknown): value is number {
-  return typeof value === 'number' && Math.round(value * MILLION) >= 1 && value <= 1;
 }

@@ -1,3 +1,4 @@
+import type { OptionRow, OptionRows } from '../options/option-row.js';
 import type { Algorithm } from './algorithm.js';
 
 type Options = Readonly<Record<string, unknown>>;
@@ -61,7 +62,7 @@ export class AlgorithmRegistry {
 
   /** The values of `algo`. */
   get names(): string[] {
-    return this.all.map(({ name }) => name);
+    return this.namesOf(() => true);
   }
 
   /** The algorithm of a name, if there is one. */
@@ -85,19 +86,24 @@ export class AlgorithmRegistry {
 
   /** The names of those that have one of these capabilities. */
   withAny(...capabilities: readonly Capability[]): string[] {
-    return this.all
-      .filter((algorithm) => capabilities.some((capability) => algorithm[capability] !== undefined))
-      .map(({ name }) => name);
+    return this.namesOf((algorithm) => capabilities.some((capability) => algorithm[capability] !== undefined));
   }
 
-  /** Every option of any of them. */
-  get options(): string[] {
-    return this.all.flatMap(({ options }) => options);
+  /** Every option of any of them, with what the first one that has it says of it. */
+  get options(): OptionRows {
+    const rows: Record<string, OptionRow> = {};
+    for (const { options } of this.all) for (const option of Object.keys(options)) rows[option] ??= options[option]!;
+    return rows;
   }
 
   /** The names of those that have an option. */
   withOption(option: string): string[] {
-    return this.all.filter(({ options }) => options.includes(option)).map(({ name }) => name);
+    return this.namesOf(({ options }) => Object.hasOwn(options, option));
+  }
+
+  /** The names of those that are so. */
+  namesOf(isSo: (algorithm: Algorithm) => boolean): string[] {
+    return this.all.filter(isSo).map(({ name }) => name);
   }
 
   /** Adds an algorithm. */

@@ -1,6 +1,9 @@
+import { readOptions } from '../options/check-options.js';
+import { whole } from '../options/kinds.js';
+import { type Duration, showDuration } from '../options/values.js';
 import type { Algorithm, Parameters, State } from './algorithm.js';
-import { type HoldOptions, holdTerms } from './hold-terms.js';
-import { duration, type Duration, showDuration, wholeNumber } from './options.js';
+import { holdOptions, type HoldOptions, holdTerms } from './hold-terms.js';
+import { rateOptions } from './rate-options.js';
 import { shareOfRate } from './share.js';
 
 /**
@@ -54,17 +57,18 @@ export interface SlidingLogState extends State {
   used: number;
 }
 
+const options = { ...rateOptions, rate: { ...rateOptions.rate, kind: whole(1, MAX_RATE) }, ...holdOptions } as const;
+
 export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, SlidingLogState> = {
   name: 'sliding-log',
   code: 'sl',
   extraKeys: ['block'],
-  options: ['rate', 'interval', 'hold', 'onLapse'],
+  options,
   borrowing: true,
 
-  compile(options, location) {
-    const quota = wholeNumber(location, 'rate', options.rate, { max: MAX_RATE });
-    const interval = duration(location, 'interval', options.interval);
-    return { quota, interval, hold: holdTerms(options, location, String(interval)) };
+  compile(given, location) {
+    const { rate, interval, ...hold } = readOptions(location, given, options);
+    return { quota: rate, interval, hold: holdTerms(hold, String(interval)) };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,

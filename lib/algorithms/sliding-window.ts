@@ -1,6 +1,9 @@
+import { readOptions } from '../options/check-options.js';
+import { whole } from '../options/kinds.js';
+import { type Duration, showDuration } from '../options/values.js';
 import type { Algorithm, Parameters, State, WindowCount } from './algorithm.js';
-import { type HoldOptions, holdTerms } from './hold-terms.js';
-import { duration, type Duration, orElse, showDuration, wholeNumber } from './options.js';
+import { holdOptions, type HoldOptions, holdTerms } from './hold-terms.js';
+import { rateOptions } from './rate-options.js';
 import { shareOfRate } from './share.js';
 
 /**
@@ -50,17 +53,21 @@ export interface SlidingWindowState extends State, Slices {
 /** The most slices that a window is cut into. */
 const MOST_SLICES = 1000;
 
+const options = {
+  ...rateOptions,
+  slices: { kind: whole(1, MOST_SLICES), text: 'Into how many slices the window is cut.', default: 10 },
+  ...holdOptions,
+} as const;
+
 export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParameters, SlidingWindowState> = {
   name: 'sliding-window',
   code: 'sw',
-  options: ['rate', 'interval', 'slices', 'hold', 'onLapse'],
+  options,
   borrowing: true,
 
-  compile(options, location) {
-    const quota = wholeNumber(location, 'rate', options.rate);
-    const interval = duration(location, 'interval', options.interval);
-    const slices = wholeNumber(location, 'slices', orElse(options.slices, 10), { max: MOST_SLICES });
-    return { ...windowOf(quota, interval, slices), hold: holdTerms(options, location, `${interval}/${slices}`) };
+  compile(given, location) {
+    const { rate, interval, slices, ...hold } = readOptions(location, given, options);
+    return { ...windowOf(rate, interval, slices), hold: holdTerms(hold, `${interval}/${slices}`) };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,

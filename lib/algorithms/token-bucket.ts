@@ -1,3 +1,6 @@
+import { readOptions } from '../options/check-options.js';
+import { words } from '../options/kinds.js';
+import { type Duration, showDuration } from '../options/values.js';
 import type { Algorithm } from './algorithm.js';
 import {
   type ArrivalParameters,
@@ -7,13 +10,11 @@ import {
   openArrival,
   sharingOfArrival,
 } from './arrival-time.js';
-import { duration, type Duration, oneOf, orElse, showDuration, wholeNumber } from './options.js';
+import { burstOptions } from './rate-options.js';
 import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
-import type { WarmUpOptions } from './warm-up.js';
+import { warmUpOption, type WarmUpOptions } from './warm-up.js';
 import { warming } from './warming.js';
-import { warmUpMessages } from '../errors/messages/warm-up.js';
-import { RateLimitConfigError } from '../errors/errors.js';
 
 /**
  * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`
@@ -59,20 +60,24 @@ export interface TokenBucketState extends ArrivalState {
   burst: number;
 }
 
+const options = {
+  ...burstOptions,
+  refill: {
+    kind: words(['greedy', 'intervally']),
+    text: "How tokens flow in: 'greedy', evenly, or 'intervally', all at once.",
+    default: 'greedy',
+  },
+  warmUp: warmUpOption,
+} as const;
+
 /** The tokens that a bucket lacks are its debt: it is full when there is none. */
 const steady = {
   name: 'token-bucket',
   code: 'td',
-  options: ['rate', 'interval', 'burst', 'refill', 'warmUp'],
+  options,
 
-  compile(options: TokenBucketOptions, location: string) {
-    const rate = wholeNumber(location, 'rate', options.rate);
-    const interval = duration(location, 'interval', options.interval);
-    const quota = options.burst === undefined ? rate : wholeNumber(location, 'burst', options.burst);
-    const refill = oneOf(location, 'refill', orElse(options.refill, 'greedy'), ['greedy', 'intervally']);
-    if (refill === 'intervally' && options.warmUp !== undefined) {
-      throw new RateLimitConfigError(warmUpMessages.intervally(location));
-    }
+  compile(given: TokenBucketOptions, location: string) {
+    const { rate, interval, burst: quota = rate, refill } = readOptions(location, given, options);
     const scale = scaleOf(rate, interval, quota, location, refill === 'intervally');
     return { quota, scale, capacity: quota * scale.unit };
   },

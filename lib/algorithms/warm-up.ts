@@ -1,7 +1,9 @@
 import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages/general.js';
 import { warmUpMessages } from '../errors/messages/warm-up.js';
-import { duration, type Duration, givenOptions } from './options.js';
+import { readOptions } from '../options/check-options.js';
+import { number, object, time } from '../options/kinds.js';
+import type { OptionRow, OptionRows } from '../options/option-row.js';
+import type { Duration } from '../options/values.js';
 import { gcd, type Scale } from './scale.js';
 
 /** How a limit warms up. */
@@ -37,24 +39,32 @@ const LARGEST_DENOMINATOR = 1000;
 /** The most that may be counted. Twice as much can be owed, and more while units are reserved. */
 const MAX = Number.MAX_SAFE_INTEGER / 4;
 
+const options = {
+  for: { kind: time, text: 'How long it takes to warm up, and to cool.', required: true },
+  from: {
+    kind: number(`a number >= ${LEAST} and < 1`, { minimum: LEAST, exclusiveMaximum: 1 }),
+    text: 'The share of its rate that a cold limit allows.',
+    required: true,
+  },
+} as const satisfies OptionRows;
+
+export const warmUpOption = {
+  kind: object("{ for, from } such as { for: '5m', from: 0.3 }", options),
+  text: 'Lets a cold limit allow a share of its rate, which rises to all of it while it is used.',
+  excludes: [{ option: 'refill', value: 'intervally' }],
+} as const satisfies OptionRow;
+
 /** Reads a limit's `warmUp`. */
-export function rampOf(given: unknown, { unit, speed, tick }: Scale, quota: number, location: string): Ramp {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'warmUp', given, warmUpMessages.wants()));
-  }
+export function rampOf(given: WarmUpOptions, { unit, speed, tick }: Scale, quota: number, location: string): Ramp {
   const within = `${location}.warmUp`;
-  for (const option of Object.keys(given)) {
-    if (option === 'for' || option === 'from') continue;
-    throw new RateLimitConfigError(messages.unknownOption(within, option, ['for', 'from']));
-  }
-  const { for: length, from } = givenOptions<Partial<WarmUpOptions>>(given, ['for', 'from']);
-  const ticks = Math.ceil(duration(within, 'for', length) / tick);
-  const [part, whole] = fractionOf(from, within);
+  const { for: length, from } = readOptions(within, given, options);
+  const ticks = Math.ceil(length / tick);
+  const [part, whole] = fractionOf(from);
   // k = whole / part. From cold to warm 2 x for / (T + k x T) units pass; to the end, for / (2 x T) more.
   const rest = speed * (5 * part + whole);
   const use = unit * 2 * (part + whole);
   const warm = speed * (part + whole);
-  if (rest > MAX || use > MAX) throw new RateLimitConfigError(warmUpMessages.tooLong(within, length));
+  if (rest > MAX || use > MAX) throw new RateLimitConfigError(warmUpMessages.tooLong(within, given.for));
   const divisor = gcd(gcd(rest, use), warm);
   const ramp = {
     rest: rest / divisor,
@@ -64,7 +74,7 @@ export function rampOf(given: unknown, { unit, speed, tick }: Scale, quota: numb
     extra: Math.floor((ticks * speed * (whole - part)) / (whole + part)),
   };
   if (ramp.cold > MAX || quota * ramp.use > MAX || ticks * speed * whole > MAX || quota * unit > MAX) {
-    throw new RateLimitConfigError(warmUpMessages.tooLong(within, length));
+    throw new RateLimitConfigError(warmUpMessages.tooLong(within, given.for));
   }
   return ramp;
 }
@@ -77,12 +87,7 @@ export function extraWeight({ warm, cold, extra }: Ramp, coldness: number): numb
 }
 
 /** A share as a fraction of small whole numbers. */
-function fractionOf(from: unknown, location: string): [part: number, whole: number] {
-  const wants = `a number >= ${LEAST} and < 1`;
-  if (from === undefined) throw new RateLimitConfigError(messages.missingOption(location, 'from', wants));
-  if (typeof from !== 'number' || !(from >= LEAST && from < 1)) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'from', from, wants));
-  }
+function fractionOf(from: number): [part: number, whole: number] {
   for (let whole = 2; whole < LARGEST_DENOMINATOR; whole++) {
     const part = Math.round(from * whole);
     if (part > 0 && part < whole && Math.abs(part / whole - from) < 1e-12) return [part, whole];

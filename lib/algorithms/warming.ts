@@ -48,7 +48,7 @@ export function warming<O extends Warmable, S extends ArrivalState>(
     script: `warming-${base.name}`,
     compile(options, location) {
       const parameters = base.compile(options, location);
-      return { ...parameters, ramp: rampOf(options.warmUp, parameters.scale, parameters.quota, location) };
+      return { ...parameters, ramp: rampOf(options.warmUp!, parameters.scale, parameters.quota, location) };
     },
     scriptParameters(parameters, now) {
       const { rest, use, warm, cold, extra } = parameters.ramp;

@@ -2,10 +2,13 @@ import ms from 'ms';
 import { algorithms } from '../algorithms/index.js';
 import { cliMessages } from '../errors/messages/cli.js';
 import { show } from '../errors/wording.js';
+import { limitName } from '../limits/limit-name.js';
+import { dataOf, type OptionRow, requiredOf } from '../options/option-row.js';
+import { algorithmOptions } from '../rules/common-options.js';
 import { blockTerms } from '../limits/block-terms.js';
-import type { LimitDefinition } from '../config/limit-definition.js';
+import type { ExactLimit } from '../config/limit-definition.js';
+import { checkLimit, commonOptionsThat, isCommon, limitOptions } from '../config/limit-options.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';
-import { ALGORITHM_KINDS } from '../policy/algorithm-kinds.js';
 import { UsageError } from './command.js';
 
 /** A limit on the command line: `algo:rate/interval[,option=value...][@name]`. */
@@ -17,85 +20,69 @@ export interface LimitSpec {
 
 const FORM = 'algo:rate/interval[,option=value...][@name], such as gcra:60/1s,burst=120@api';
 const SPEC = /^([^:]*):([^/,@]*)\/([^,@]*)((?:,[^@]*)?)(?:@(.*))?$/s;
-const NAME = /^[\x20-\x7e]{1,128}$/;
 
-/** Options that come before the first comma. */
-const LEADING = ['rate', 'interval', 'period', 'limit', 'ttl'];
-/** Options with structured values, which need a policy file. */
-const STRUCTURED = ['warmUp', 'shares'];
-/** Options of every limit. */
-const COMMON = ['blockFor', 'forgetAfter', 'mode', 'key'];
-/** Separates the steps of blocks. */
+/** Options of every limit that a simulation takes. A limit that is explained has its key elsewhere. */
+const SIMULATED: readonly string[] = commonOptionsThat(({ onCommandLine }) => onCommandLine === true);
+const EXPLAINED = SIMULATED.filter((option) => option !== 'key');
+/** Stands between the steps of blocks. */
 const STEP = '/';
+const modes = limitOptions.mode.kind;
 
-type OptionValue = number | string | true;
+type OptionValue = number | string | string[] | true;
 
 /** A number without a sign, such as 60 or 0.5. */
 const NUMBER = /^\d{1,16}(?:\.\d{1,16})?$/;
 
-/** A limit as read from the command line. */
-interface ReadSpec {
-  /** The algorithm and its options, not validated yet. */
-  readonly options: Readonly<Record<string, OptionValue>>;
-  readonly given: ReadonlyMap<string, string>;
-  readonly name: string | undefined;
-  readonly mode: 'enforce' | 'shadow';
-}
-
-/** Reads a limit. Throws `UsageError` or `RateLimitConfigError`, which name what it got and what it wants. */
+/** Reads a limit. Throws `UsageError` or `RateLimitConfigError`, which say what it got and what it wants. */
 export function readLimit(spec: string): LimitSpec {
   const [, algo = ''] = SPEC.exec(spec) ?? [];
   if (algorithms.get(algo)?.holding !== undefined) throw new UsageError(cliMessages.notSimulated(spec, algo));
-  const { options, given, name, mode } = readSpec(spec, COMMON);
+  const definition = readSpec(spec, SIMULATED);
+  const { name, mode, key, blockFor, forgetAfter } = definition;
   const location = `--limit ${show(spec)}`;
-  const blocks = blockTerms(readBlocks(given), location);
-  const settings = { location, name, shadow: mode === 'shadow', ...blocks };
-  return { limit: new CompiledLimit(options as never, settings), key: given.get('key') };
+  checkLimit(definition, location);
+  const settings = { location, name, shadow: mode === 'shadow', ...blockTerms({ blockFor, forgetAfter }, location) };
+  return { limit: new CompiledLimit(algorithmOptions(definition), settings), key: key as string | undefined };
 }
 
 /** Reads a limit as an app defines it, without who it counts. */
-export function readDefinition(spec: string): LimitDefinition {
-  const { options, given, name, mode } = readSpec(spec, ['blockFor', 'forgetAfter', 'mode']);
-  return {
-    ...options,
-    ...(name === undefined ? {} : { name }),
-    ...readBlocks(given),
-    mode,
-  } as unknown as LimitDefinition;
+export function readDefinition(spec: string): ExactLimit {
+  return readSpec(spec, EXPLAINED);
 }
 
-function readBlocks(given: ReadonlyMap<string, string>): { blockFor?: string | string[]; forgetAfter?: string } {
-  const steps = given.get('blockFor')?.split(STEP);
-  const forgetAfter = given.get('forgetAfter');
-  return {
-    ...(steps === undefined ? {} : { blockFor: steps.length === 1 ? steps[0]! : steps }),
-    ...(forgetAfter === undefined ? {} : { forgetAfter }),
-  };
-}
-
-function readSpec(spec: string, common: readonly string[]): ReadSpec {
+function readSpec(spec: string, common: readonly string[]): ExactLimit {
   const [, algo = '', rate = '', interval = '', list = '', name] = SPEC.exec(spec) ?? [];
   const algorithm = algorithms.get(algo);
   if (!SPEC.test(spec)) throw new UsageError(cliMessages.wrongLimit(spec, FORM));
-  const own = (algorithm?.options ?? []).filter((option) => !LEADING.includes(option) && !STRUCTURED.includes(option));
+  const rows = algorithm?.options ?? {};
+  const own = Object.keys(rows).filter((option) => rows[option]!.required !== true && isOneValue(rows[option]!));
   const given = readOptions(spec, list, algorithm === undefined ? undefined : [...own, ...common]);
-  const main = mainOptions(algorithm?.options ?? [], rate, interval);
-  const options = { algo, ...main, ...Object.fromEntries(ownOf(given)) };
-  if (name !== undefined && !NAME.test(name)) {
-    throw new UsageError(cliMessages.wrongLimitOption(spec, 'name', name, '1 to 128 printable ASCII characters'));
+  if (name !== undefined && !limitName.isRight(name)) {
+    throw new UsageError(cliMessages.wrongLimitOption(spec, 'name', name, limitName.wants));
   }
   const mode = given.get('mode') ?? 'enforce';
-  if (mode !== 'enforce' && mode !== 'shadow') {
-    throw new UsageError(cliMessages.wrongLimitOption(spec, 'mode', mode, 'one of enforce, shadow'));
-  }
-  return { options, given, name, mode };
+  if (!modes.isRight(mode)) throw new UsageError(cliMessages.wrongLimitOption(spec, 'mode', mode, modes.wants));
+  return {
+    algo,
+    ...mainOptions(requiredOf(rows), rate, interval),
+    ...Object.fromEntries([...given].map(([option, text]) => [option, valueOf(option, text, rows[option])])),
+    ...(name !== undefined && { name }),
+    mode,
+  } as unknown as ExactLimit;
 }
 
-/** The part before the first comma, under the names that the algorithm has for it. */
-function mainOptions(known: readonly string[], rate: string, interval: string): Record<string, number | string> {
-  const units = known.includes('limit') ? { limit: numeric(rate) } : { rate: numeric(rate) };
-  if (known.includes('ttl')) return { ...units, ttl: ofOne(interval) };
-  return { ...units, ...(known.includes('period') ? { period: interval } : { interval: ofOne(interval) }) };
+/** What stands before the first comma: what the algorithm cannot do without, units and a time. */
+function mainOptions(
+  [units = 'rate', time = 'interval']: readonly string[],
+  rate: string,
+  interval: string,
+): Record<string, number | string> {
+  return { [units]: numeric(rate), [time]: time === 'period' ? interval : ofOne(interval) };
+}
+
+/** Whether the values of an option are no objects, which only a policy file can have. */
+function isOneValue({ kind }: OptionRow): boolean {
+  return kind.options === undefined;
 }
 
 /** Reads all limits of a command line. Two of one name would share a counter. */
@@ -125,15 +112,10 @@ function readOptions(spec: string, list: string, known: readonly string[] | unde
   return given;
 }
 
-function ownOf(given: ReadonlyMap<string, string>): [string, OptionValue][] {
-  return [...given]
-    .filter(([option]) => !COMMON.includes(option))
-    .map(([option, text]): [string, OptionValue] => [option, valueOf(option, text)]);
-}
-
-/** The value of a text: a number or `true`, unless the option wants text. */
-function valueOf(option: string, text: string): OptionValue {
-  if (ALGORITHM_KINDS[option]?.isRight(text) === true) return text;
+/** The value that a text stands for: steps, a number or `true`, unless the option wants that text. */
+function valueOf(option: string, text: string, row: OptionRow | undefined): OptionValue {
+  if (isCommon(option)) return option === 'blockFor' && text.includes(STEP) ? text.split(STEP) : text;
+  if (row !== undefined && dataOf(row.kind)?.isRight(text) === true) return text;
   if (text === 'true') return true;
   return NUMBER.test(text) ? Number(text) : text;
 }

@@ -1,6 +1,6 @@
 import type { FeatureTerms } from '../limits/limit-feature.js';
 import type { Feature } from './feature.js';
-import { usage, type WithUsage } from './usage/usage.js';
+import { type RecordedLimitOptions, usage, type WithUsage } from './usage/usage.js';
 
 /** What limits may have beyond their algorithms. One that does something together with another one stands behind it. */
 export const features: readonly Feature[] = [usage];
@@ -8,18 +8,13 @@ export const features: readonly Feature[] = [usage];
 /** The options of an algorithm with those of features that it may have. */
 export type WithFeatures<Options> = WithUsage<Options>;
 
-/** The names of all options of features. */
-export const FEATURE_OPTIONS: readonly string[] = features.flatMap(({ options }) => Object.keys(options));
+/** The options of features. */
+export type FeatureOptions = RecordedLimitOptions;
 
-/** Those that only a limit with a name of its own everywhere can have. */
-export const NAMED_OPTIONS = features.flatMap(({ options }) =>
-  Object.keys(options).filter((option) => options[option]!.needsName === true),
-);
-
-/** Reads what a limit says of features. Throws `RateLimitConfigError`. */
-export function featureTerms(options: object, location: string): FeatureTerms[] {
+/** What a limit whose options were checked says of features. */
+export function featureTerms(options: object): FeatureTerms[] {
   return features.flatMap((feature) => {
-    const terms: object | undefined = feature.terms(options, location);
+    const terms: object | undefined = feature.terms(options);
     return terms === undefined ? [] : [{ of: feature.of, terms }];
   });
 }

@@ -1,6 +1,6 @@
-import { type Duration, duration } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
+import { type Duration, microseconds } from '../options/values.js';
 import type { LimitSettings } from './compiled-limit.js';
 
 /** How a limit blocks whom it refuses, as users write it. */
@@ -15,7 +15,13 @@ export const MAX_STEPS = 100;
 /** What `blockFor` takes. */
 export const BLOCK_WANTS = `a duration, or 1 to ${MAX_STEPS} durations such as ['1m', '10m', '1h'], each at least as long as the one before`;
 
-/** Reads a limit's `blockFor` and `forgetAfter`. */
+/** Whether durations can be the steps of blocks. */
+export function isStepwise(list: readonly unknown[]): boolean {
+  const steps = list.map(microseconds);
+  return steps.length > 0 && steps.length <= MAX_STEPS && steps.every((step, index) => step >= (steps[index - 1] ?? 0));
+}
+
+/** The terms of `blockFor` and `forgetAfter`, whose values were checked. */
 export function blockTerms(
   { blockFor, forgetAfter }: BlockOptions,
   location: string,
@@ -25,21 +31,10 @@ export function blockTerms(
       const wants = "nothing, unless 'blockFor' is a list of durations";
       throw new RateLimitConfigError(messages.wrongOption(location, 'forgetAfter', forgetAfter, wants));
     }
-    return { blockFor: blockFor === undefined ? 0 : duration(location, 'blockFor', blockFor) };
+    return { blockFor: blockFor === undefined ? 0 : microseconds(blockFor) };
   }
-  const refuse = (): never => {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'blockFor', blockFor, BLOCK_WANTS));
-  };
-  if (blockFor.length === 0 || blockFor.length > MAX_STEPS) refuse();
-  const steps = Array.from(blockFor, (step, index) => duration(location, `blockFor[${index}]`, step));
-  if (steps.some((step, index) => step < (steps[index - 1] ?? 0))) refuse();
-  const longest = steps.at(-1)!;
-  return {
-    escalation: {
-      steps,
-      forgetAfter: forgetAfter === undefined ? longest : duration(location, 'forgetAfter', forgetAfter),
-    },
-  };
+  const steps = blockFor.map(microseconds);
+  return { escalation: { steps, forgetAfter: microseconds(forgetAfter ?? blockFor.at(-1)) } };
 }
 
 function isList(value: BlockOptions['blockFor']): value is readonly Duration[] {

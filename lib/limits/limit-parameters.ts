@@ -1,13 +1,12 @@
 import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
 import type { ShareParameters } from '../algorithms/fair-share.js';
 import type { HoldTerms } from '../algorithms/hold-terms.js';
-import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
+import type { AlgorithmOptions } from '../algorithms/index.js';
 import { wholeShare } from '../algorithms/share.js';
 import { SHARE_SLICES } from '../algorithms/tenant-record.js';
 import { borrowMessages } from '../errors/messages/borrow.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { shareMessages } from '../errors/messages/share.js';
 import type { PrefetchTerms, ShareTerms } from './limit-settings.js';
 
 /** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */
@@ -32,11 +31,6 @@ export function withCeiling(
   ceiling: number,
   location: string,
 ): Parameters {
-  if (algorithm.borrowing === undefined) {
-    throw new RateLimitConfigError(
-      borrowMessages.notBorrowing(location, algorithm.name, algorithms.withAny('borrowing')),
-    );
-  }
   const { rate } = options as Rated;
   if (!Number.isSafeInteger(ceiling) || ceiling < rate) {
     throw new RateLimitConfigError(
@@ -52,22 +46,8 @@ export function withQuota(algorithm: Algorithm, parameters: Parameters, quota: n
 }
 
 /** What the limit of a counter needs whose units are shared among tenants. */
-export function shareParameters(
-  algorithm: Algorithm,
-  declared: Parameters,
-  { floor }: ShareTerms,
-  location: string,
-): ShareParameters {
-  // What counts in the place of its algorithm where an option is given has no shares.
-  const option = algorithms.optionOf(algorithm);
-  if (option !== undefined) throw new RateLimitConfigError(shareMessages.shareWith(location, option));
-  if (algorithm.sharing === undefined) {
-    throw new RateLimitConfigError(shareMessages.notShareable(location, algorithm.name, algorithms.withAny('sharing')));
-  }
-  if (declared.hold !== undefined) throw new RateLimitConfigError(shareMessages.shareWith(location, 'hold'));
-  const terms = algorithm.sharing.terms(declared);
-  if (terms === undefined) throw new RateLimitConfigError(shareMessages.shareWith(location, "refill: 'intervally'"));
-  const { units, span } = terms;
+export function shareParameters(algorithm: Algorithm, declared: Parameters, { floor }: ShareTerms): ShareParameters {
+  const { units, span } = algorithm.sharing!.terms(declared);
   const length = Math.max(1, Math.ceil(span / (SHARE_SLICES + 1)));
   return { ...declared, shareLength: length, shareUnits: units, floor: wholeShare(units, floor) };
 }
@@ -79,13 +59,7 @@ export function prefetched(
   { ttl }: PrefetchTerms,
   location: string,
 ): Parameters {
-  if (algorithm.prefetch === undefined) {
-    // What counts in its place where an option is given may not be able to.
-    const option = algorithms.get(algorithm.name)!.prefetch && algorithms.optionOf(algorithm);
-    if (option !== undefined) throw new RateLimitConfigError(messages.prefetchWith(location, option));
-    throw new RateLimitConfigError(messages.notPrefetchable(location, algorithm.name, algorithms.withAny('prefetch')));
-  }
-  const parameters = algorithm.prefetch.parameters(declared, ttl);
+  const parameters = algorithm.prefetch!.parameters(declared, ttl);
   if (parameters === undefined) throw new RateLimitConfigError(messages.prefetchTooLong(location, ttl / 1000));
   return parameters;
 }

@@ -21,6 +21,9 @@ export type OnStoreError =
   | StoreErrorPolicy
   | ((error: RateLimitStoreError, check: UnansweredCheck) => StoreErrorPolicy);
 
+/** The share of its quota from which on a limit is near, unless it says another one. */
+export const NEAR_LIMIT = 0.8;
+
 export const STORE_ERROR_POLICIES: readonly StoreErrorPolicy[] = ['local', 'allow', 'deny'];
 
 /** What becomes of units that were left before a quota grew: they grow with it, or by as much. */

@@ -6,14 +6,17 @@ import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import type { PlanOptions } from '../algorithms/plan-terms.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { planMessages } from '../errors/messages/plan.js';
 import { featuresOf, type LimitFeature } from './limit-feature.js';
 import { knownFor, prefetched, shareParameters, unitsOf, withCeiling, withQuota } from './limit-parameters.js';
-import { refuseForeignOptions, refuseWithHold, refuseWithin, refuseWithPlan } from './limit-refusals.js';
-import type { CarryOver, Escalation, LimitSettings, OnStoreError, PrefetchTerms } from './limit-settings.js';
-
-/** The share of its quota from which on a limit is near. */
-const NEAR_LIMIT = 0.8;
+import { refuseForeignOptions } from './limit-refusals.js';
+import {
+  type CarryOver,
+  type Escalation,
+  type LimitSettings,
+  NEAR_LIMIT,
+  type OnStoreError,
+  type PrefetchTerms,
+} from './limit-settings.js';
 
 /** What a namespace holds only if a method has a very odd name. */
 const SEPARATORS = /[%:\r\n]/g;
@@ -101,9 +104,6 @@ export abstract class LimitTerms {
     }
     refuseForeignOptions(options, algorithm, location);
     this.asksForAnchor = asksForAnchor(options);
-    if (this.asksForAnchor && rest.prefetch !== undefined) {
-      throw new RateLimitConfigError(planMessages.anchorWith(location, 'prefetch'));
-    }
     const own = this.asksForAnchor ? (algorithm.following as Algorithm | undefined) : undefined;
     this.algorithm = rest.shared === undefined ? (own ?? algorithm) : sharedBy(algorithm);
     this.declared = algorithm.compile(options as never, location);
@@ -121,7 +121,7 @@ export abstract class LimitTerms {
       this.parameters = { ...withQuota(algorithm, this.parameters, part.whole.quota - kept), kept };
     }
     if (rest.shared !== undefined) {
-      this.parameters = shareParameters(algorithm, this.declared, rest.shared, location);
+      this.parameters = shareParameters(algorithm, this.declared, rest.shared);
     }
     this.hold = this.declared.hold;
     this.adapts = algorithm.adapting !== undefined;
@@ -138,9 +138,6 @@ export abstract class LimitTerms {
     this.varies = algorithm.varying !== undefined;
     this.takesCredits = (options as PlanOptions).credits === true;
     this.carry = rest.shared === undefined && !this.varies ? rest.carry : undefined;
-    if (this.varies) refuseWithPlan(this.planOption!, this.blockFor, rest.candidate, location);
-    if (rest.parent !== undefined) refuseWithin(this.planOption, location);
-    if (this.hold !== undefined) refuseWithHold(location, this.blockFor, this.prefetch);
     this.remembersRefusals =
       rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
     this.instance = rest.instance ?? false;

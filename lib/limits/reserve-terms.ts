@@ -1,6 +1,3 @@
-import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages/general.js';
-import { priorityMessages } from '../errors/messages/priority.js';
 import { PRIORITIES, type Priority } from './priority.js';
 
 /**
@@ -12,29 +9,10 @@ export type ReservedShares = Partial<Record<Exclude<Priority, 'sheddable'>, numb
 /** The priorities for which something can be kept: everybody may take what is kept for the last one. */
 export const RESERVABLE = PRIORITIES.slice(0, -1) as readonly (keyof ReservedShares)[];
 
-/** Reads a limit's `reserveFor`; nothing if it keeps nothing. */
-export function reserveTerms(
-  { reserveFor, prefetch, blockFor }: { reserveFor?: unknown; prefetch?: unknown; blockFor?: unknown },
-  location: string,
-): ReservedShares | undefined {
-  if (reserveFor === undefined) return undefined;
-  if (!isShares(reserveFor)) {
-    const wants = priorityMessages.reserveForWants(RESERVABLE);
-    throw new RateLimitConfigError(messages.wrongOption(location, 'reserveFor', reserveFor, wants));
-  }
-  // Units that were taken in advance are anybody's; and a block refuses everybody.
-  if (prefetch !== undefined) throw new RateLimitConfigError(priorityMessages.reserveForWith(location, 'prefetch'));
-  if (blockFor !== undefined) throw new RateLimitConfigError(priorityMessages.reserveForWith(location, 'blockFor'));
-  return { ...reserveFor };
-}
-
-/** Whether a value is what `reserveFor` wants. */
-export function isShares(value: unknown): value is ReservedShares {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  const shares = Object.entries(value).filter(([, share]) => share !== undefined);
-  if (!shares.every(([priority, share]) => RESERVABLE.includes(priority as never) && share > 0)) return false;
-  const sum = shares.reduce((total, [, share]) => total + (typeof share === 'number' ? share : NaN), 0);
-  return shares.length > 0 && sum < 1;
+/** Whether shares leave something for everybody. */
+export function isReservable(shares: ReservedShares): boolean {
+  const given = Object.values(shares).filter((share) => share !== undefined);
+  return given.length > 0 && given.reduce((sum, share) => sum + share, 0) < 1;
 }
 
 /** The share of a quota that requests of a priority may not take: what is kept for more important ones. */

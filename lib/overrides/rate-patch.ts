@@ -1,13 +1,14 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
 import { algorithms } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
 import type { ExactLimit } from '../config/limit-definition.js';
+import { optionsOf } from '../config/limit-options.js';
+import { refuseForeignOptions } from '../limits/limit-refusals.js';
+import { isObject } from '../options/values.js';
 import { ownCandidate } from '../rules/candidate-options.js';
 import type { RatePatch } from './override.js';
-
-/** The options that change with a rate, for limits of any algorithm. */
-const CHANGEABLE: readonly string[] = ['candidate', 'ceiling', 'lends'];
 
 /**
  * Applies a patch to a definition. The compiler checks the values of the options. The candidate is that of the definition, unless
@@ -18,26 +19,29 @@ export function withPatch(definition: ExactLimit, patch: RatePatch): ExactLimit 
   return { ...definition, ...options, candidate: candidate ?? undefined } as ExactLimit;
 }
 
-/** Reads the options that a patch sets. Refuses unknown options, those of other algorithms, and an empty patch. */
+/** Reads the options that a patch sets. Refuses options of no or another algorithm, and a patch that sets nothing. */
 export function readPatch({ algo }: ExactLimit, patch: unknown, location: string): RatePatch {
-  const own = algorithms.get(algo)?.options ?? [];
-  if (typeof patch !== 'object' || patch === null || Array.isArray(patch)) {
-    throw new RateLimitConfigError(messages.wrongPatch(location, patch, own));
-  }
-  const set = Object.entries(patch).filter(([, value]) => value !== undefined);
-  for (const [option, value] of set) {
-    // Other instances have to get it as data.
-    if (option === 'anchor' && typeof value === 'function') {
-      throw new RateLimitConfigError(messages.wrongOption(location, option, value, planMessages.fixedAnchorWants()));
-    }
-    if (own.includes(option) || CHANGEABLE.includes(option)) continue;
-    const owners = algorithms.withOption(option);
+  const algorithm = algorithms.get(algo);
+  const known = algorithm === undefined ? [] : changeableOf(algorithm);
+  if (!isObject(patch)) throw new RateLimitConfigError(messages.wrongPatch(location, patch, known));
+  const set = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+  // Other instances are told of it.
+  if (typeof set['anchor'] === 'function') {
     throw new RateLimitConfigError(
-      owners.length > 0
-        ? messages.foreignOption(location, option, algo, own, owners)
-        : messages.unchangeable(location, option, own),
+      messages.wrongOption(location, 'anchor', set['anchor'], planMessages.fixedAnchorWants()),
     );
   }
-  if (set.length === 0) throw new RateLimitConfigError(messages.wrongPatch(location, patch, own));
-  return Object.fromEntries(set);
+  if (algorithm !== undefined) refuseForeignOptions(set as never, algorithm, location);
+  const other = Object.keys(set).find((option) => !known.includes(option));
+  if (other !== undefined) throw new RateLimitConfigError(messages.unchangeable(location, other, known));
+  if (Object.keys(set).length === 0) throw new RateLimitConfigError(messages.wrongPatch(location, patch, known));
+  return set;
+}
+
+/** The options that change with the rate of a limit. */
+function changeableOf(algorithm: Algorithm): string[] {
+  const rows = optionsOf(algorithm);
+  return Object.keys(rows).filter(
+    (option) => Object.hasOwn(algorithm.options, option) || rows[option]!.live === 'rate',
+  );
 }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { algorithms } from '../algorithms/index.js';
 import type { ExactLimit, LimitDefinition } from '../config/limit-definition.js';
+import { commonOptionsThat } from '../config/limit-options.js';
 import type { Policy, PolicyLimit, PolicyOverride } from '../config/policy.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { policyMessages } from '../errors/messages/policy.js';
@@ -11,17 +12,8 @@ import type { Declaration } from '../rules/declaration.js';
 import type { RuleCompiler } from '../rules/rule-compiler.js';
 import { withPolicy } from '../rules/with-policy.js';
 
-/** The options of every limit that change while the app runs: they are of the compiled limit, not of the rule. */
-const LIVE: readonly string[] = [
-  'blockFor',
-  'forgetAfter',
-  'candidate',
-  'ceiling',
-  'lends',
-  'nearLimit',
-  'onStoreError',
-  'replicas',
-];
+/** The common options that change while the app runs: they are of the compiled limit, not of the rule. */
+const LIVE: readonly string[] = commonOptionsThat(({ live }) => live !== undefined);
 
 /** What a version of a policy makes of an app's limits. Working it out changes nothing. */
 export class PolicyChange {
@@ -71,7 +63,7 @@ export class PolicyChange {
     definition: LimitDefinition,
     policy: PolicyLimit | undefined,
   ): boolean {
-    const live = [...(algorithms.get(first.algo)?.options ?? []), ...LIVE, 'mode'];
+    const live = [...Object.keys(algorithms.get(first.algo)?.options ?? {}), ...LIVE];
     const [before, after] = [first, definition] as unknown as Record<string, unknown>[];
     const changed = [...new Set([...Object.keys(before!), ...Object.keys(after!)])].filter(
       (option) => !live.includes(option) && !isDeepStrictEqual(before![option], after![option]),

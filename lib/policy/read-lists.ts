@@ -2,11 +2,11 @@ import type { ListName } from '../config/list-entry.js';
 import type { PolicyListEntry } from '../config/policy.js';
 import { listMessages } from '../errors/messages/list.js';
 import { policyMessages } from '../errors/messages/policy.js';
+import { limitName } from '../limits/limit-name.js';
 import { CAUSE_WANTS, isCauseText } from '../overrides/change-options.js';
 import { isListForm, readForm } from '../overrides/lists/list-form.js';
 import { type Located, showPlace } from './located.js';
 import type { Problems } from './problems.js';
-import { isLimitName, NAME_WANTS } from './read-limits.js';
 
 const LISTS: readonly ListName[] = ['allow', 'deny'];
 const OPTIONS = ['ip', 'identity', 'pattern', 'limit', 'reason'];
@@ -58,8 +58,8 @@ function readEntry(
       if ('wants' in read) wrong(read.wants);
       else key = read.key;
     } else if (name === 'limit') {
-      if (isLimitName(value.value)) limit = value.value;
-      else wrong(`a limit's name: ${NAME_WANTS}`);
+      if (limitName.isRight(value.value)) limit = value.value as string;
+      else wrong(`a limit's name: ${limitName.wants}`);
     } else if (name === 'reason') {
       // A folded text of YAML ends with a line feed.
       const text = typeof value.value === 'string' ? value.value.replace(/\n$/, '') : value.value;

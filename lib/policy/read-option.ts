@@ -1,63 +1,43 @@
+import { dataOptions } from '../config/limit-options.js';
+import { optionMessages } from '../errors/messages/options.js';
 import { policyMessages } from '../errors/messages/policy.js';
+import { type OptionKind, type OptionRows, requiredOf } from '../options/option-row.js';
 import type { Located } from './located.js';
-import type { OptionKind } from './option-kind.js';
 import type { Problems } from './problems.js';
 
 /** Reads the value of an option; anything, with a problem, if it is wrong. */
 export function readOption(value: Located, kind: OptionKind, problems: Problems): unknown {
-  if (kind.each !== undefined && value.items !== undefined) return readList(value, kind, kind.each, problems);
-  if (kind.named !== undefined && value.entries !== undefined) return readNamed(value, kind, kind.named, problems);
-  const isNoObject = kind.isEither === true && value.entries === undefined;
-  if (kind.options !== undefined && !isNoObject && !(kind.isPatch === true && value.value === null)) {
-    return readObject(value, kind, kind.options, problems);
+  const before = problems.list.length;
+  const read = readParts(value, kind, problems);
+  if (problems.list.length === before && !isRight(value, read, kind)) {
+    problems.add(value.place, policyMessages.wrongValue(value.shown, kind.wants));
   }
-  if (!kind.isRight(value.value)) refuse(value, kind, problems);
-  return value.value;
+  return read;
 }
 
-function readList(value: Located, kind: OptionKind, each: OptionKind, problems: Problems): unknown[] {
-  const before = problems.list.length;
-  const list = (value.items ?? []).map((item) => readOption(item, each, problems));
-  if (problems.list.length === before && !kind.isRight(list)) refuse(value, kind, problems);
-  return list;
+function readParts(value: Located, { each, named, options }: OptionKind, problems: Problems): unknown {
+  const { entries, items } = value;
+  if (each !== undefined && items !== undefined) return items.map((item) => readOption(item, each, problems));
+  if (entries === undefined) return value.value;
+  if (options !== undefined) return readObject(value, dataOptions(options), problems);
+  if (named === undefined) return value.value;
+  return Object.fromEntries(entries.map((entry) => [entry.name, readOption(entry.value, named, problems)]));
 }
 
-function readNamed(value: Located, kind: OptionKind, each: OptionKind, problems: Problems): unknown {
-  const before = problems.list.length;
-  const read = (value.entries ?? []).map((entry) => [entry.name, readOption(entry.value, each, problems)] as const);
-  const whole = Object.fromEntries(read);
-  if (problems.list.length === before && !kind.isRight(whole)) refuse(value, kind, problems);
-  return whole;
+/** What is no object of a policy may be one of code, such as a map. */
+function isRight({ entries }: Located, read: unknown, { options, or, isRight: isWhole }: OptionKind): boolean {
+  return options === undefined || entries !== undefined ? isWhole(read) : or?.isRight(read) === true;
 }
 
-function readObject(
-  value: Located,
-  kind: OptionKind,
-  options: Readonly<Record<string, OptionKind>>,
-  problems: Problems,
-): unknown {
-  const { entries } = value;
-  const before = problems.list.length;
-  const needsAll = kind.isPatch !== true && kind.isPartial !== true;
-  const needed = needsAll ? Object.keys(options) : (kind.needs ?? []);
-  if (entries === undefined || (!needsAll && entries.length === 0)) {
-    refuse(value, kind, problems);
-    return undefined;
-  }
+function readObject({ entries = [], place }: Located, options: OptionRows, problems: Problems): unknown {
   const read = new Map<string, unknown>();
-  for (const entry of entries) {
-    if (Object.hasOwn(options, entry.name))
-      read.set(entry.name, readOption(entry.value, options[entry.name]!, problems));
-    else problems.add(entry.place, policyMessages.unknown(entry.name, Object.keys(options)));
+  for (const { name, place: at, value } of entries) {
+    const row = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (row === undefined) problems.add(at, policyMessages.unknown(name, Object.keys(options)));
+    read.set(name, row && readOption(value, row.kind, problems));
   }
-  for (const name of needed) {
-    if (!read.has(name)) problems.add(value.place, policyMessages.missing(name, options[name]!.wants));
+  for (const name of requiredOf(options)) {
+    if (!read.has(name)) problems.add(place, optionMessages.missing(name, options[name]!.kind.wants));
   }
-  const whole = Object.fromEntries(read);
-  if (kind.isPartial === true && problems.list.length === before && !kind.isRight(whole)) refuse(value, kind, problems);
-  return whole;
-}
-
-function refuse({ place, shown }: Located, { wants }: OptionKind, problems: Problems): void {
-  problems.add(place, policyMessages.wrongValue(shown, wants));
+  return Object.fromEntries(read);
 }

@@ -6,22 +6,11 @@ import { policyMessages } from '../errors/messages/policy.js';
 import { isOverrideKey, LONGEST_KEY } from '../overrides/override-address.js';
 import type { LimitMode, RatePatch } from '../overrides/override.js';
 import { withPatch } from '../overrides/rate-patch.js';
-import { ALGORITHM_KINDS } from './algorithm-kinds.js';
 import { type Located, type LocatedEntry, showPlace } from './located.js';
-import type { OptionKind } from './option-kind.js';
-import { COMMON_KINDS } from './limit-kinds.js';
+import { overrideOptions } from './policy-options.js';
 import type { Problems } from './problems.js';
-import { isLimitName, NAME_WANTS, refuseForeignCandidate, refuseForeignOptions, tryAlone } from './read-limits.js';
+import { checkName, refuseForeignCandidate, refuseForeignOptions, tryAlone } from './read-limits.js';
 import { readOption } from './read-option.js';
-
-/** What an override can say: what `setRate` and `setMode` can change. */
-export const OVERRIDE_KINDS: Readonly<Record<string, OptionKind>> = {
-  ...ALGORITHM_KINDS,
-  candidate: COMMON_KINDS['candidate']!,
-  ceiling: COMMON_KINDS['ceiling']!,
-  lends: COMMON_KINDS['lends']!,
-  mode: COMMON_KINDS['mode']!,
-};
 
 const KEY_WANTS =
   "the key of one identity such as 'tenant:acme', or the beginning of keys with a star at the end such as 'tenant:*', of at most " +
@@ -43,7 +32,7 @@ export function readOverrides(
     );
   }
   for (const { name, place, value: keys } of entries ?? []) {
-    if (!isLimitName(name)) problems.add(place, policyMessages.wrongValue(`the name ${show(name)}`, NAME_WANTS));
+    checkName(name, place, problems);
     const ofLimit = keys.entries;
     if (ofLimit === undefined)
       problems.add(keys.place, policyMessages.wrongValue(keys.shown, 'an object of overrides by their keys'));
@@ -65,15 +54,15 @@ function readOverride(
   const { entries } = value;
   if (!isOverrideKey(key)) problems.add(place, policyMessages.wrongValue(`the key ${show(key)}`, KEY_WANTS));
   if (entries === undefined) problems.add(value.place, policyMessages.wrongValue(value.shown, WANTS));
-  if (entries?.length === 0) problems.add(place, policyMessages.nothingSaid(Object.keys(OVERRIDE_KINDS).join(', ')));
+  if (entries?.length === 0) problems.add(place, policyMessages.nothingSaid(Object.keys(overrideOptions).join(', ')));
   const algorithm = algorithms.get(own?.options.algo);
-  refuseForeignOptions(entries ?? [], place, problems, { known: Object.keys(OVERRIDE_KINDS), algorithm });
+  refuseForeignOptions(entries ?? [], place, problems, { rows: overrideOptions, algorithm });
   const candidate = entries?.find((entry) => entry.name === 'candidate');
   refuseForeignCandidate(candidate, problems, algorithm);
   const read = new Map<string, unknown>();
   for (const entry of entries ?? []) {
-    const kind = Object.hasOwn(OVERRIDE_KINDS, entry.name) ? OVERRIDE_KINDS[entry.name] : undefined;
-    if (kind !== undefined) read.set(entry.name, readOption(entry.value, kind, problems));
+    const row = Object.hasOwn(overrideOptions, entry.name) ? overrideOptions[entry.name] : undefined;
+    if (row !== undefined) read.set(entry.name, readOption(entry.value, row.kind, problems));
   }
   if (problems.list.length > before) return undefined;
   const { mode, ...patch } = Object.fromEntries(read) as RatePatch & { mode?: LimitMode };

@@ -2,7 +2,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { type BoundKey, formsOf } from '../key-resolvers/key-resolver.factory.js';
 import { keySchemes } from '../key-resolvers/index.js';
-import type { AllCommonOptions } from './common-options.js';
+import type { AllCommonOptions } from '../config/limit-options.js';
 
 /** Says what a `key` can be in a middleware. */
 export function earlyForms(): string {

@@ -8,7 +8,7 @@ import type { PolicyLimit } from '../config/policy.js';
  */
 export function withPolicy(written: ExactLimit, { options }: PolicyLimit): ExactLimit {
   const isOther = options.algo !== undefined && options.algo !== written?.algo;
-  const gone = isOther ? [...(algorithms.get(written?.algo)?.options ?? []), 'candidate'] : [];
+  const gone = isOther ? [...Object.keys(algorithms.get(written?.algo)?.options ?? {}), 'candidate'] : [];
   if (options.blockFor !== undefined && !Array.isArray(options.blockFor)) gone.push('forgetAfter');
   const kept = Object.entries(written ?? {}).filter(([option]) => !gone.includes(option));
   return { ...Object.fromEntries(kept), ...options } as ExactLimit;

@@ -121,9 +121,9 @@ export function mostInAnInterval(algo: AlgorithmName, { rate, burst }: Settings)
 
 /** The settings that change what an algorithm does, besides the rate and the interval. */
 export function ownSettings(algo: AlgorithmName): (keyof Settings)[] {
-  const own = algorithms.get(algo)?.options ?? [];
+  const own = algorithms.get(algo)?.options ?? {};
   // The limit of a budget is the rate.
   if (algo === 'budget') return ['estimate', 'hold'];
-  const named = (['burst', 'queue', 'slices', 'limit'] as const).filter((option) => own.includes(option));
+  const named = (['burst', 'queue', 'slices', 'limit'] as const).filter((option) => Object.hasOwn(own, option));
   return algo === 'concurrency' ? [...named, 'hold'] : named;
 }

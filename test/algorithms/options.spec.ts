@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { type AlgorithmOptions, CompiledLimit, RateLimitConfigError } from '../../lib/index.js';
+import { type AlgorithmOptions, RateLimitConfigError } from '../../lib/index.js';
 import { algorithms, type SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
+import { checkLimit } from '../../lib/config/limit-options.js';
 import { compile } from '../support/stores.js';
 
 type Algo = SharedAlgorithmOptions['algo'];
@@ -108,7 +109,7 @@ describe('the options of an algorithm', () => {
     const plans = ['calendar-window', 'budget'];
     for (const algo of ALGOS) {
       const more = withWarmUp.includes(algo) ? ['warmUp'] : plans.includes(algo) ? ['rollover', 'credits'] : [];
-      const all = algorithms.get(algo)!.options;
+      const all = Object.keys(algorithms.get(algo)!.options);
       expect(all.toSorted()).toEqual([...Object.keys(right[algo]), ...more].toSorted());
     }
   });
@@ -175,24 +176,16 @@ describe('the options of an algorithm', () => {
     expect(errorOf(algo, { [size]: 2 ** 51 + 1, credits: true })).toBe(
       "test: a limit with 'rollover' or 'credits' allows 2251799813685249 units, wants at most 2251799813685248",
     );
-    const refused = (more: object, settings: object) => () =>
-      new CompiledLimit(options(algo, { hold: undefined, onLapse: undefined, ...more }), {
-        location: 'test',
-        ...settings,
-      });
-    const prefetch = { units: 10, ttl: 1e6 };
+    const refused = (more: object) => () =>
+      checkLimit(options(algo, { hold: undefined, onLapse: undefined, ...more }), 'test');
     if (algo === 'calendar-window') {
-      expect(refused({ rollover: 1 }, { prefetch })).toThrow("options 'prefetch' and 'rollover' exclude each other");
-      expect(refused({ rollover: 1 }, { blockFor: 1e6 })).toThrow(
-        "options 'rollover' and 'blockFor' exclude each other",
+      expect(refused({ rollover: 1, prefetch: { units: 10, ttl: '1s' } })).toThrow(
+        "options 'prefetch' and 'rollover' exclude each other",
       );
+      expect(refused({ rollover: 1, blockFor: '1s' })).toThrow("options 'rollover' and 'blockFor' exclude each other");
     }
-    expect(refused({ credits: true }, { candidate: options(algo) })).toThrow(
-      "options 'credits' and 'candidate' exclude",
-    );
-    expect(refused({ credits: true }, { shared: { floor: 0 } })).toThrow(
-      "options 'share' and 'credits' exclude each other",
-    );
+    expect(refused({ credits: true, candidate: options(algo) })).toThrow("options 'credits' and 'candidate' exclude");
+    expect(refused({ credits: true, share: { by: 'ip' } })).toThrow(`option 'share' is not for '${algo}'`);
   });
 
   it('of a hold go together', () => {
@@ -200,12 +193,11 @@ describe('the options of an algorithm', () => {
     expect(() => compile({ ...window, onLapse: 'release' })).toThrow(
       "test: option 'onLapse' needs 'hold', the time after which held units lapse, such as '5m'",
     );
-    const compiled = (settings: object) =>
-      new CompiledLimit({ ...window, hold: '1m' }, { location: 'test', ...settings });
-    expect(() => compiled({ blockFor: 1e6 })).toThrow(
+    const checked = (more: object) => checkLimit({ ...window, hold: '1m', ...more } as AlgorithmOptions, 'test');
+    expect(() => checked({ blockFor: '1s' })).toThrow(
       "test: options 'hold' and 'blockFor' exclude each other, wants one of them",
     );
-    expect(() => compiled({ prefetch: { units: 10, ttl: 1e6 } })).toThrow(
+    expect(() => checked({ prefetch: { units: 10, ttl: '1s' } })).toThrow(
       "test: options 'hold' and 'prefetch' exclude each other, wants one of them",
     );
     expect(compile({ algo: 'budget', limit: 1, period: 'day' }).parameters.hold).toEqual({

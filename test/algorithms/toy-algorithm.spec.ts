@@ -176,7 +176,10 @@ describe('the options of an algorithm that a test adds', () => {
       { limit: 2, rest: '1s', burst: 3 },
       "option 'burst' is not one of 'cool-down' (it belongs to token-bucket, gcra), wants only limit, rest",
     ],
-    [{ limit: 2, rest: '1s', limits: 3 }, "limits[0]: option 'limits' is unknown, wants only limit, rest, name"],
+    [
+      { limit: 2, rest: '1s', limits: 3 },
+      "limits[0]: option 'limits' is unknown (did you mean 'limit'?), wants only limit, rest, name",
+    ],
     [{ limit: 2, rest: '1s', prefetch: { units: 2, ttl: '1s' } }, "not for 'cool-down'"],
   ])('are checked: %j', async (options, message) => {
     await expect(startUp({ limits: [definitionOf(options as never)] })).rejects.toThrow(message);

@@ -1,6 +1,8 @@
 import type { Duration } from '../../lib/index.js';
 import type { Algorithm, Parameters, State } from '../../lib/algorithms/algorithm.js';
-import { duration, showDuration, wholeNumber } from '../../lib/algorithms/options.js';
+import { readOptions } from '../../lib/options/check-options.js';
+import { time, whole } from '../../lib/options/kinds.js';
+import { showDuration } from '../../lib/options/values.js';
 import { shareOfUnits } from '../../lib/algorithms/share.js';
 
 /** A cool-down: `limit` units, and no more until nothing has been allowed for `rest`. */
@@ -20,16 +22,21 @@ interface CoolDownState extends State {
   end: number;
 }
 
+const options = {
+  limit: { kind: whole(), text: 'Units.', required: true },
+  rest: { kind: time, text: 'The time without units.', required: true },
+} as const;
+
 /** An algorithm from outside of the package: its twin is `toy.lua`. */
 export const coolDown: Algorithm<CoolDownOptions, CoolDownParameters, CoolDownState> = {
   name: 'cool-down',
   code: 'cd',
-  options: ['limit', 'rest'],
+  options,
 
-  compile: (options, location) => ({
-    quota: wholeNumber(location, 'limit', options.limit),
-    rest: duration(location, 'rest', options.rest),
-  }),
+  compile(given, location) {
+    const { limit, rest } = readOptions(location, given, options);
+    return { quota: limit, rest };
+  },
   defaultName: ({ algo, limit, rest }) => `${algo}:${limit}/${showDuration(rest)}`,
   share: (options, part) => ({ ...options, limit: shareOfUnits(options.limit, part) }),
   window: ({ rest }) => rest,

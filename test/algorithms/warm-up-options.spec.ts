@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { type AlgorithmOptions, CompiledLimit, RateLimitConfigError } from '../../lib/index.js';
+import { type AlgorithmOptions, RateLimitConfigError } from '../../lib/index.js';
 import type { WarmingParameters } from '../../lib/algorithms/warming.js';
+import { checkLimit } from '../../lib/config/limit-options.js';
 import { compile } from '../support/stores.js';
 
 const bucket = { algo: 'token-bucket', rate: 2, interval: '1s' } as const;
@@ -30,13 +31,13 @@ describe('warmUp', () => {
   it('is refused beside what it makes no sense with', () => {
     const warmUp = { for: '5m', from: 0.3 };
     expect(() => compile(options({ warmUp, refill: 'intervally' }))).toThrow(
-      "test: options 'warmUp' and refill 'intervally' exclude each other, wants one of them",
+      "test: options 'warmUp' and refill: 'intervally' exclude each other, wants one of them",
     );
     expect(() => compile(options({ algo: 'sliding-log', warmUp }))).toThrow(
       "test: option 'warmUp' is not one of 'sliding-log' (it belongs to token-bucket, gcra)",
     );
-    const prefetch = { units: 2, ttl: 1000 };
-    expect(() => new CompiledLimit(options({ warmUp }), { location: 'test', prefetch })).toThrow(
+    const prefetch = { units: 2, ttl: '1ms' };
+    expect(() => checkLimit(Object.assign(options({ warmUp }), { prefetch }), 'test')).toThrow(
       "test: options 'prefetch' and 'warmUp' exclude each other, wants one of them",
     );
     expect(() => compile(options({ rate: 4999, warmUp: { for: '1y', from: 0.123 } }))).toThrow(

@@ -64,7 +64,7 @@ describe('a candidate', () => {
     [
       'a misspelt option',
       { ...bucket, candidate: { rat: 60 } },
-      "define.api.candidate: option 'rat' is unknown, wants only algo, rate, interval, burst, refill, warmUp",
+      "define.api.candidate: option 'rat' is unknown (did you mean 'rate'?), wants only algo, rate, interval, burst, refill, warmUp",
     ],
     [
       'one beside prefetched units',

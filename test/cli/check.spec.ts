@@ -34,7 +34,9 @@ describe('nestjs-sluice check', () => {
       'limits.json: ok (limits: 1, overrides: 0, lists: 0)',
       'wrong.yaml:2:16 limits.api.rate: got -1, wants a whole number >= 1',
       "wrong.yaml:3:3 limits['\\x1B[2J']: got the name '\\x1B[2J', wants 1 to 128 printable ASCII characters",
-      expect.stringContaining("wrong.yaml:3:18 limits['\\x1B[2J'].reat: 'reat' is unknown, wants only algo, rate"),
+      expect.stringContaining(
+        "wrong.yaml:3:18 limits['\\x1B[2J'].reat: 'reat' is unknown (did you mean 'rate'?), wants only algo, rate",
+      ),
       '',
     ]);
   });

@@ -57,7 +57,10 @@ describe('the options of the console', () => {
     [{ guards: [OpsGuard], topKeys: true }, "option 'topKeys' is true, wants one of watched, always"],
     [{ guards: [OpsGuard], actor: 'me' }, "option 'actor' is 'me', wants a function of the context"],
     [{ guards: [OpsGuard], imports: OpsGuard }, "option 'imports' is [class OpsGuard], wants a list of modules"],
-    [{ guards: [OpsGuard], writes: [AdminGuard] }, "option 'writes' is unknown, wants only guards, write, path"],
+    [
+      { guards: [OpsGuard], writes: [AdminGuard] },
+      "option 'writes' is unknown (did you mean 'write'?), wants only guards, write, path",
+    ],
   ])('refuses %p', (options, message) => {
     expect(refused(options)).toContain(`RateLimitConsoleModule.forRoot: ${message}`);
   });

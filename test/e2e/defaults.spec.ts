@@ -204,7 +204,10 @@ describe.each(frameworks)('over %s', (framework) => {
 describe('wrong defaults', () => {
   it.each<[LimitDefaults | object, string]>([
     [{ key: 7 }, "defaults: option 'key' is 7, wants 'ip', 'user'"],
-    [{ count: 'some' }, "defaults: option 'count' is 'some', wants 'all', 'failed'"],
+    [
+      { count: 'some' },
+      "defaults: option 'count' is 'some', wants one of all, failed, succeeded, or a function of the outcome",
+    ],
     [{ cost: -1 }, "defaults: option 'cost' is -1, wants a whole number >= 0"],
     [{ name: 'x' }, "defaults: option 'name' is unknown, wants only key, cost, priority, skip, count"],
     [{ phase: 'guard' }, "defaults: option 'phase' is unknown"],

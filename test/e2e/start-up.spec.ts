@@ -133,18 +133,22 @@ describe('start-up errors', () => {
   const STEPS =
     "a duration, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
   const common =
-    'name, key, cost, priority, reserveFor, share, usage, within, ceiling, lends, skip, count, blockFor, forgetAfter, prefetch, candidate, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body, replicas';
+    'name, key, cost, priority, skip, count, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body, ' +
+    'reserveFor, within, ceiling, lends, blockFor, forgetAfter, prefetch, candidate, replicas, usage';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],
-    [wrong({ ratee: 5 }), `option 'ratee' is unknown, wants only rate, interval, hold, onLapse, ${common}`],
+    [
+      wrong({ ratee: 5 }),
+      `option 'ratee' is unknown (did you mean 'rate'?), wants only rate, interval, hold, onLapse, ${common}`,
+    ],
     [wrong({ algo: 'leaky' }), ''],
     [wrong({ rate: 1.5 }), "option 'rate' is 1.5, wants a whole number >= 1"],
     [wrong({ burst: 2 }), ''],
     [wrong({ name: 'naïve' }), "option 'name' is 'naïve', wants 1 to 128 printable ASCII characters"],
     [wrong({ name: '' }), "option 'name' is '', wants 1 to 128 printable ASCII characters"],
-    [wrong({ cost: -1 }), "option 'cost' is -1, wants a whole number >= 0"],
-    [wrong({ cost: '1' }), "option 'cost' is '1', wants a whole number >= 0"],
+    [wrong({ cost: -1 }), "option 'cost' is -1, wants a whole number >= 0, or a function of the context"],
+    [wrong({ cost: '1' }), "option 'cost' is '1', wants a whole number >= 0, or a function of the context"],
     [wrong({ skip: true }), "option 'skip' is true, wants a function of the context"],
     [wrong({ message: 7 }), "option 'message' is 7, wants a string or a function that makes one"],
     [wrong({ body: { error: 'x' } }), "option 'body' is { error: 'x' }, wants a function that makes an object"],
@@ -165,7 +169,10 @@ describe('start-up errors', () => {
       "option 'forgetAfter' is '1h', wants nothing, unless 'blockFor' is a list of durations",
     ],
     [wrong({ forgetAfter: '1h' }), ''],
-    [wrong({ phase: 'late' }), "option 'phase' is 'late', wants one of guard, authenticated"],
+    [
+      wrong({ phase: 'late' }),
+      "option 'phase' is 'late', wants one of guard, authenticated, or, of the module's 'limits', middleware",
+    ],
     [
       wrong({ onStoreError: 'x' }),
       "option 'onStoreError' is 'x', wants one of local, allow, deny, or a function that gives one",
@@ -244,8 +251,14 @@ describe('start-up errors', () => {
   });
 
   it.each<[object, string]>([
-    [{ header: false }, "option 'header' is unknown, wants only redis, limits, define, defaults, headers"],
-    [{ gaurd: false }, `option 'gaurd' is unknown, wants only ${[...MODULE_OPTIONS, 'guard'].join(', ')}`],
+    [
+      { header: false },
+      "option 'header' is unknown (did you mean 'headers'?), wants only redis, limits, define, defaults, headers",
+    ],
+    [
+      { gaurd: false },
+      `option 'gaurd' is unknown (did you mean 'guard'?), wants only ${[...MODULE_OPTIONS, 'guard'].join(', ')}`,
+    ],
     [{ retryJitter: 1.5 }, "option 'retryJitter' is 1.5, wants a number from 0 to 1"],
     [{ retryJitter: '0.5' }, "option 'retryJitter' is '0.5', wants a number from 0 to 1"],
     [{ problem: 'yes' }, "option 'problem' is 'yes', wants true or false"],

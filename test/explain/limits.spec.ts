@@ -222,7 +222,7 @@ describe.each(Object.entries(kinds))('a limit and a key are explained, %s', (kin
     [
       'an unknown option',
       { limit: 'api', key: KEY, costs: 1 },
-      "option 'costs' is unknown, wants only limit, key, within, cost",
+      "option 'costs' is unknown (did you mean 'cost'?), wants only limit, key, within, cost",
     ],
     ['a method alone', { controller: 'Api' }, "option 'handler' is missing, wants the name of a method"],
     ['no class', { controller: 7, handler: 'get' }, "option 'controller' is 7, wants a class, or its name"],

@@ -344,7 +344,7 @@ describe('what makes no sense', () => {
     [
       'money that is borrowed',
       { a: { algo: 'budget', limit: 5, period: 'month', ceiling: 9, within: 'b' } as never, b: plain },
-      "units of budget cannot be borrowed, wants 'ceiling' with fixed-window, calendar-window, sliding-window or sliding-log",
+      "option 'ceiling' is not for 'budget'; wants it with fixed-window, calendar-window, sliding-window or sliding-log",
     ],
     ['another scope', { a: { ...plain, within: 'b' }, b: { ...plain, scope: 'instance' } }, "of scope 'instance'"],
     [
@@ -377,7 +377,7 @@ describe('what makes no sense', () => {
     [
       'a ceiling of an algorithm that cannot',
       { a: { algo: 'gcra', rate: 1, interval: '1m', within: 'b', ceiling: 3 } as never, b: plain },
-      'units of gcra cannot be borrowed',
+      "option 'ceiling' is not for 'gcra'; wants it with fixed-window",
     ],
     [
       'blocks of what borrows',

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { RateLimitConfigError } from '../../lib/index.js';
+import { checkLimit } from '../../lib/config/limit-options.js';
 import { BLOCK_WANTS, blockTerms } from '../../lib/limits/block-terms.js';
 
 const SECOND = 1_000_000;
@@ -8,6 +9,7 @@ type Options = Parameters<typeof blockTerms>[0];
 
 const errorOf = (options: Options): string => {
   try {
+    checkLimit({ algo: 'gcra', rate: 1, interval: 1, ...options } as object, 'limits.login');
     blockTerms(options, 'limits.login');
   } catch (error) {
     expect(error).toBeInstanceOf(RateLimitConfigError);
@@ -55,7 +57,9 @@ describe('the block of a limit', () => {
   });
 
   it('is refused with the option that is no duration', () => {
-    expect(errorOf({ blockFor: 'soon' })).toMatch("limits.login: option 'blockFor' is 'soon', wants milliseconds");
+    expect(errorOf({ blockFor: 'soon' })).toMatch(
+      "limits.login: option 'blockFor' is 'soon', wants a duration, or 1 to 100 durations",
+    );
     expect(errorOf({ blockFor: ['1s', 'soon'] })).toMatch("limits.login: option 'blockFor[1]' is 'soon', wants");
     expect(errorOf({ blockFor: ['1s'], forgetAfter: 0 })).toMatch("limits.login: option 'forgetAfter' is 0, wants");
   });

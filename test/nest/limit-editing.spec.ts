@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { algorithms } from '../../lib/algorithms/index.js';
+import { optionsOf } from '../../lib/config/limit-options.js';
 import { LIMIT_MISTAKES, MOST_LINES } from '../support/limit-mistakes.js';
 
 const FOLDER = process.cwd();
@@ -9,15 +10,6 @@ const IMPORTS = `
 import { RateLimit } from './lib/nest/decorators/rate-limit.decorator.js';
 import { defineLimit } from './lib/config/define-limit.js';
 `;
-
-const COMMON = `
-  name key cost priority reserveFor within lends skip count blockFor forgetAfter candidate scope perRoute mode nearLimit phase
-  onStoreError replicas onMissingKey message body
-`
-  .trim()
-  .split(/\s+/);
-/** What a limit that counts in one process, and learns how much fits, does not have. */
-const NOT_ADAPTIVE = ['reserveFor', 'within', 'lends', 'count', 'blockFor', 'forgetAfter', 'candidate', 'replicas'];
 
 /** What an editor has open, by path. */
 const opened = new Map<string, string>();
@@ -79,19 +71,13 @@ function completionsOf(path: string): string[] {
 }
 
 /** The options that the library itself accepts of an algorithm's limit. */
-function optionsOf(algo: string): string[] {
-  const { options, adapting, prefetch, sharing, holding, borrowing } = algorithms.get(algo)!;
-  const common = COMMON.filter((option) => adapting === undefined || !NOT_ADAPTIVE.includes(option));
-  const capabilities = { prefetch, share: sharing, usage: holding === undefined, ceiling: borrowing };
-  const able = Object.entries(capabilities).filter(
-    ([, capability]) => capability !== undefined && capability !== false,
-  );
-  return [...options, ...common, ...able.map(([option]) => option)].toSorted();
+function acceptedBy(algo: string): string[] {
+  return Object.keys(optionsOf(algorithms.get(algo)!)).toSorted();
 }
 
 describe('an editor', () => {
   it.each(limits)('completes $call algo: $algo by the options that such a limit has', ({ algo, path }) => {
-    expect(completionsOf(path).toSorted()).toEqual(optionsOf(algo));
+    expect(completionsOf(path).toSorted()).toEqual(acceptedBy(algo));
   });
 
   it.each(mistakes)('says in one short message what is wrong: $name', ({ path }) => {

@@ -216,7 +216,10 @@ describe.each(Object.entries(kinds))('rates of single keys, %s', (_, options) =>
     [{ key: 'a', by: '' }, "option 'by' is '', wants a string of 1 to 200 characters"],
     [{ key: 'a', by: 'x'.repeat(201) }, 'wants a string of 1 to 200 characters'],
     [{ key: 'a', reason: 5 }, "option 'reason' is 5, wants a string"],
-    [{ key: 'a', keys: [] }, "option 'keys' is unknown, wants only key, expiresIn, inherit, by, reason"],
+    [
+      { key: 'a', keys: [] },
+      "option 'keys' is unknown (did you mean 'key'?), wants only key, expiresIn, inherit, by, reason",
+    ],
   ])('refuse the options %p and change nothing', async (given, message) => {
     const call = app.service.setRate('login', { rate: 20 }, given as SetRateOptions);
     await expect(call).rejects.toThrow(RateLimitConfigError);

@@ -203,7 +203,7 @@ describe('rates that change while the app runs', () => {
         [{ mode: 'shadow' }, "option 'mode' cannot be changed while the app runs"],
         [{ raet: 5 }, "option 'raet' cannot be changed while the app runs"],
         [JSON.parse('{"__proto__":{"rate":5}}'), "option '__proto__' cannot be changed"],
-        [{}, 'the patch is {}, wants an object of at least one of rate, interval, burst, warmUp, candidate'],
+        [{}, 'the patch is {}, wants an object of at least one of rate, interval, burst, warmUp, lends, candidate'],
         [{ rate: undefined }, 'wants an object of at least one of'],
         [null, 'the patch is null, wants'],
         [undefined, 'the patch is undefined, wants'],
@@ -226,7 +226,10 @@ describe('rates that change while the app runs', () => {
         [{ expiresIn: '2y' }, "option 'expiresIn' is '2y', wants"],
         [{ expiresIn: 'later' }, "option 'expiresIn' is 'later', wants"],
         [{ inherit: 'drop' }, "option 'inherit' is 'drop', wants one of keep, proportional, additive, reset"],
-        [{ expires: '1m' }, "option 'expires' is unknown, wants only key, expiresIn, inherit, by, reason"],
+        [
+          { expires: '1m' },
+          "option 'expires' is unknown (did you mean 'expiresIn'?), wants only key, expiresIn, inherit, by, reason",
+        ],
         [null, 'got null, wants an object of options'],
       ])('refuse the options %p and change nothing', async (given, message) => {
         const call = app.service.setRate('login', { rate: 20 }, given as SetRateOptions);

@@ -7,6 +7,7 @@ import ts from 'typescript';
 const LAYERS = [
   'util',
   'errors',
+  'options',
   'algorithms',
   'limits',
   'redis',

@@ -111,7 +111,7 @@ describe('a limit whose windows begin where requests say', () => {
   });
 
   it.each<[object, string]>([
-    [{ prefetch: { units: 10, ttl: '1s' } }, "options 'anchor', a function, and 'prefetch' exclude each other"],
+    [{ prefetch: { units: 10, ttl: '1s' } }, "options 'prefetch' and 'anchor', a function, exclude each other"],
     [{ period: 'hour' }, "option 'anchor' is given with period 'hour', wants one of day, week, month, quarter, year"],
     [{ candidate: { anchor: () => null } }, "option 'anchor' is a function, wants a fixed one"],
     [{ anchor: 'soon' }, "option 'anchor' is 'soon', wants a Date, an ISO 8601 date such as '2026-01-31'"],

@@ -389,7 +389,10 @@ describe('the option policy', () => {
     ],
     [{ source: 'limits.toml' }, "RateLimitModule.policy: option 'source' is 'limits.toml', wants the path of a .yaml"],
     [{ source: 5 }, "RateLimitModule.policy: option 'source' is 5, wants the path"],
-    [{ source: 'a.yaml', wtach: true }, "RateLimitModule.policy: option 'wtach' is unknown, wants only source, watch"],
+    [
+      { source: 'a.yaml', wtach: true },
+      "RateLimitModule.policy: option 'wtach' is unknown (did you mean 'watch'?), wants only source, watch",
+    ],
     [{ source: 'a.yaml', watch: 1 }, "RateLimitModule.policy: option 'watch' is 1, wants true or false"],
     [
       { source: 'a.yaml', every: '1s' },

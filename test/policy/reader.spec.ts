@@ -6,8 +6,7 @@ import { PlainValue } from '../../lib/policy/plain-value.js';
 import { Problems, showProblem } from '../../lib/policy/problems.js';
 import { type PolicyReading, readPolicy } from '../../lib/policy/read-policy.js';
 import { readText } from '../../lib/policy/read-text.js';
-import { ALGORITHM_KINDS } from '../../lib/policy/algorithm-kinds.js';
-import { COMMON_KINDS } from '../../lib/policy/limit-kinds.js';
+import { policyOptions } from '../../lib/policy/policy-options.js';
 import { expectEqual, expectHolds, propertyRuns } from '../support/property-runs.js';
 
 async function readFile(text: string | Buffer, name = 'limits.yaml'): Promise<PolicyReading> {
@@ -43,12 +42,12 @@ limits:
     const wrong = async (limit: string) => linesOf(await readFile(`limits: { a: { ${limit} } }`)).join('\n');
     const gcra = 'algo: gcra, rate: 100, interval: 1m';
     await expect(wrong(`${gcra}, usage: 1h`)).resolves.toMatch(
-      /limits\.a\.usage.*'1h'.*wants a duration such as '400d'/,
+      /limits\.a\.usage.*'1h'.*wants milliseconds or a duration such as '400d'/,
     );
     await expect(wrong(`${gcra}, usage: { keep: 30d, zone: UTC }`)).resolves.toMatch(/zone.*wants.*keep, timezone/);
     await expect(wrong(`${gcra}, usage: { timezone: UTC }`)).resolves.toMatch(/limits\.a\.usage/);
     await expect(wrong('algo: concurrency, limit: 5, ttl: 1m, usage: 30d')).resolves.toMatch(
-      /units of concurrency are given back/,
+      /'usage' is not for 'concurrency', since its units are given back/,
     );
     const both = `${gcra}, usage: 30d, prefetch: { units: 5, ttl: 1s }`;
     await expect(wrong(both)).resolves.toMatch(/'usage' and 'prefetch' exclude each other/);
@@ -164,7 +163,7 @@ lists:
     [
       'an unknown section',
       'limits: {}\nlimts: {}',
-      "limits.yaml:2:1 limts: 'limts' is unknown, wants only limits, overrides, lists",
+      "limits.yaml:2:1 limts: 'limts' is unknown (did you mean 'limits'?), wants only limits, overrides, lists",
     ],
     [
       'a section that is a list',
@@ -202,7 +201,7 @@ lists:
     [
       'an unknown option',
       'limits: { a: { reat: 1 } }',
-      "limits.yaml:1:16 limits.a.reat: 'reat' is unknown, wants only algo, rate",
+      "limits.yaml:1:16 limits.a.reat: 'reat' is unknown (did you mean 'rate'?), wants only algo, rate",
     ],
     ['a function option', 'limits: { a: { skip: 1 } }', "limits.yaml:1:16 limits.a.skip: 'skip' is unknown"],
     ['a name as an option', 'limits: { a: { name: b } }', "limits.yaml:1:16 limits.a.name: 'name' is unknown"],
@@ -239,7 +238,7 @@ lists:
     [
       'an option of another algorithm',
       'limits: { a: { algo: gcra, rate: 1, interval: 1s, queue: 2 } }',
-      "limits.yaml:1:51 limits.a.queue: option 'queue' is not one of 'gcra', wants only rate, interval, burst, warmUp",
+      "limits.yaml:1:51 limits.a.queue: option 'queue' is not one of 'gcra' (it belongs to leaky-bucket), wants only rate, interval, burst, warmUp",
     ],
     [
       'options of several algorithms',
@@ -344,7 +343,7 @@ lists:
     [
       'an option in a candidate that the algorithm of its limit does not have',
       'limits: { a: { algo: gcra, rate: 1, interval: 1s, candidate: { queue: 1 } } }',
-      "limits.yaml:1:64 limits.a.candidate.queue: option 'queue' is not one of 'gcra', wants only rate, interval, burst, warmUp",
+      "limits.yaml:1:64 limits.a.candidate.queue: option 'queue' is not one of 'gcra' (it belongs to leaky-bucket), wants only rate, interval, burst, warmUp",
     ],
     [
       'an option in a candidate that its own algorithm does not have',
@@ -381,7 +380,7 @@ lists:
     [
       'an unknown list',
       'lists: { dany: [] }',
-      "limits.yaml:1:10 lists.dany: 'dany' is unknown, wants only allow, deny",
+      "limits.yaml:1:10 lists.dany: 'dany' is unknown (did you mean 'deny'?), wants only allow, deny",
     ],
     ['the status of lists', 'lists: { status: 429 }', "lists.status: 'status' is unknown, wants only allow, deny"],
     [
@@ -581,13 +580,7 @@ describe('any object', () => {
     ),
     fc.anything(),
   );
-  const options = fc.constantFrom(
-    'algo',
-    ...Object.keys(ALGORITHM_KINDS),
-    ...Object.keys(COMMON_KINDS),
-    'skip',
-    '__proto__',
-  );
+  const options = fc.constantFrom(...Object.keys(policyOptions), 'skip', '__proto__');
   const right = fc.record({
     algo: fc.constant('gcra'),
     rate: fc.integer({ min: 1, max: 1000 }),
@@ -671,7 +664,7 @@ it('reads objects of names from a file, with the place of what is wrong in them'
     expect(policyOf(await read(text)).limits.get('a')?.options).toMatchObject(option);
   }
   expect(linesOf(await read(`${adaptive}, shares: { critical: 0.5 }`))).toEqual([
-    expect.stringContaining('limits.a.shares: got an object, wants { sheddable, default }'),
+    expect.stringContaining("limits.a.shares.critical: 'critical' is unknown, wants only sheddable, default"),
   ]);
   expect(linesOf(await read(`${gpu}, share: { by: user, weight: { 'user:1': 0 } }`))).toEqual([
     expect.stringContaining("limits.a.share.weight['user:1']: got 0, wants a whole number >= 1 and <= 1000000"),

@@ -5,13 +5,12 @@ import { Ajv } from 'ajv';
 import fc from 'fast-check';
 import ts from 'typescript';
 import { algorithms } from '../../lib/algorithms/index.js';
-import { ALGORITHM_KINDS } from '../../lib/policy/algorithm-kinds.js';
-import { COMMON_KINDS, LIMIT_KINDS } from '../../lib/policy/limit-kinds.js';
+import { COMMON_OPTIONS } from '../../lib/config/limit-options.js';
 import { PlainValue } from '../../lib/policy/plain-value.js';
 import { Problems } from '../../lib/policy/problems.js';
 import { readPolicy } from '../../lib/policy/read-policy.js';
+import { policyOptions } from '../../lib/policy/policy-options.js';
 import { policySchema } from '../../lib/policy/schema.js';
-import { COMMON } from '../../lib/rules/common-options.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 import { propertyRuns } from '../support/property-runs.js';
 
@@ -38,8 +37,9 @@ describe('the JSON Schema of policies', () => {
   });
 
   it('knows every option of limits that is data', () => {
-    expect(Object.keys(COMMON_KINDS).toSorted()).toEqual(COMMON.filter((name) => !NO_DATA.includes(name)).toSorted());
-    expect(Object.keys(ALGORITHM_KINDS).toSorted()).toEqual([...new Set(algorithms.options)].toSorted());
+    const common = COMMON_OPTIONS.filter((name) => !NO_DATA.includes(name));
+    const all = ['algo', ...Object.keys(algorithms.options), ...common];
+    expect(Object.keys(policyOptions).toSorted()).toEqual(all.toSorted());
   });
 
   it('knows every property of the type of limits', () => {
@@ -50,17 +50,18 @@ describe('the JSON Schema of policies', () => {
     });
     const names = statements
       .filter(ts.isInterfaceDeclaration)
-      .filter(({ name }) => ['CommonLimitOptions', 'RecordedLimitOptions', 'BorrowingOptions'].includes(name.text))
+      .filter(({ name }) =>
+        ['CommonLimitOptions', 'SharedLimitOptions', 'RecordedLimitOptions', 'BorrowingOptions'].includes(name.text),
+      )
       .flatMap(({ members }) => members.map(({ name }) => (name as ts.Identifier).text));
-    const kinds = Object.keys(COMMON_KINDS).filter((name) => name !== 'share');
-    expect(names.filter((name) => !NO_DATA.includes(name)).toSorted()).toEqual(kinds.toSorted());
+    expect(names.toSorted()).toEqual(COMMON_OPTIONS.toSorted());
   });
 
   it('has a description of every option', () => {
     const { properties } = (policySchema()['definitions'] as Record<string, { properties: Record<string, object> }>)[
       'limit'
     ]!;
-    expect(Object.keys(properties)).toEqual(Object.keys(LIMIT_KINDS));
+    expect(Object.keys(properties)).toEqual(Object.keys(policyOptions));
     for (const property of Object.values(properties))
       expect(property).toMatchObject({ description: expect.any(String) });
   });
@@ -102,7 +103,6 @@ describe('the JSON Schema of policies', () => {
     ],
     [{ lists: { allow: null, deny: [] } }],
     [{ lists: { deny: [{ ip: 'home' }] } }, false],
-    [{ limits: { held: { algo: 'concurrency', limit: 5, ttl: 1000, prefetch: { units: 1, ttl: '1s' } } } }, false],
   ])('allows %j', (policy, reads = true) => {
     expect([isValid(policy), isRead(policy)]).toEqual([true, reads]);
   });
@@ -133,6 +133,10 @@ describe('the JSON Schema of policies', () => {
       'units that cannot be shared',
       { limits: { a: { algo: 'leaky-bucket', rate: 1, interval: 1, share: { by: 'ip' } } } },
     ],
+    [
+      'units that cannot be prefetched',
+      { limits: { held: { algo: 'concurrency', limit: 5, ttl: 1000, prefetch: { units: 1, ttl: '1s' } } } },
+    ],
     ['no steps of blocks', { limits: { a: { blockFor: [] } } }],
     ['too many steps of blocks', { limits: { a: { blockFor: Array.from({ length: 101 }, () => 1) } } }],
     ['a step that is no duration', { limits: { a: { blockFor: ['often!'] } } }],
@@ -160,7 +164,7 @@ describe('the JSON Schema of policies', () => {
 
   it.each(algorithms.names.filter((name) => name !== 'adaptive'))('asks for what %s cannot do without', (algo) => {
     const all = { rate: 5, interval: '1m', period: 'day', limit: 5, ttl: '1m' };
-    const own = Object.entries(all).filter(([option]) => algorithms.get(algo)!.options.includes(option));
+    const own = Object.entries(all).filter(([option]) => Object.hasOwn(algorithms.get(algo)!.options, option));
     expect(isRead({ limits: { a: { algo, ...Object.fromEntries(own) } } })).toBe(true);
     for (const [left] of own) {
       const limits = { a: { algo, ...Object.fromEntries(own.filter(([option]) => option !== left)) } };
@@ -220,7 +224,7 @@ describe('the JSON Schema of policies', () => {
       {},
     );
     const limit = fc.dictionary(
-      fc.constantFrom(...Object.keys(LIMIT_KINDS).filter((option) => option !== 'algo')),
+      fc.constantFrom(...Object.keys(policyOptions).filter((option) => option !== 'algo')),
       value,
       {
         minKeys: 1,

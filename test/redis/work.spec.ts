@@ -251,7 +251,7 @@ describe('calls are cut by their work', () => {
     const recorded = new CompiledLimit(options, {
       location: 'test',
       name: 'recorded',
-      features: featureTerms({ usage: '400d' }, 'test'),
+      features: featureTerms({ usage: '400d' }),
     });
     const shared = new CompiledLimit(options, { location: 'test', name: 'shared', shared: { floor: 0 } });
     const counts = [];

@@ -269,16 +269,16 @@ describe('at start-up', () => {
       { share: { by, floor: 0.4, weight: { 'user:a': 1, 'user:b': 1, 'user:c': 2 } } },
       "option 'floor' is 0.4, wants a number of which 3 tenants",
     ],
-    [{ algo: 'fixed-window', share: { by } }, 'units of fixed-window cannot be shared'],
-    [{ algo: 'leaky-bucket', share: { by } }, 'units of leaky-bucket cannot be shared'],
+    [
+      { algo: 'fixed-window', share: { by } },
+      "option 'share' is not for 'fixed-window'; wants it with sliding-window, token-bucket or gcra",
+    ],
+    [{ algo: 'leaky-bucket', share: { by } }, "option 'share' is not for 'leaky-bucket'"],
     [
       { algo: 'concurrency', rate: undefined, interval: undefined, limit: 1, ttl: '1s', share: { by } },
-      'cannot be shared',
+      "option 'share' is not for 'concurrency'",
     ],
-    [
-      { algo: 'token-bucket', refill: 'intervally', share: { by } },
-      "options 'share' and 'refill: 'intervally'' exclude",
-    ],
+    [{ algo: 'token-bucket', refill: 'intervally', share: { by } }, "options 'share' and refill: 'intervally' exclude"],
     [{ blockFor: '1m', share: { by } }, "options 'share' and 'blockFor' exclude each other"],
     [{ prefetch: { units: 2, ttl: 10 }, share: { by } }, "options 'share' and 'prefetch' exclude each other"],
     [{ candidate: { rate: 5 }, share: { by } }, "options 'share' and 'candidate' exclude each other"],

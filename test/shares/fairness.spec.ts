@@ -164,7 +164,7 @@ describe('a client that makes up a name for each request', () => {
     const clock = new ManualClock();
     const store = new MemoryStore({ clock: clock.now });
     const limit = sharedLimit({ algo: 'token-bucket', rate: RATE, interval: '1m' }, { floor });
-    const plan = shareTerms({ share: { by: 'user', weight, unlisted, floor } }, 'test')!;
+    const plan = shareTerms({ by: 'user', weight, unlisted, floor }, 'test');
     const got: Record<string, number> = { flood: 0, 'user:acme': 0, 'user:globex': 0 };
     for (let step = 0; step < 6000; step++) {
       const asking = [['flood', true], ...Object.keys(weight).map((name, at) => [name, step % 15 === at])];

@@ -114,7 +114,7 @@ it('never pass more in total than the limit, whatever instances make of its tena
 it('tells tenants apart whatever they are called, and takes no more than a bounded key for each', async () => {
   const prefix = freshPrefix();
   const store = new RedisStore(redis, { prefix, timeoutMs: 5000 });
-  const plan = shareTerms({ share: { by: 'global' } }, 'test')!;
+  const plan = shareTerms({ by: 'global' }, 'test');
   const counter = `${prefix}:{global}::gpu:td`;
   const names = [
     's',

@@ -15,7 +15,7 @@ const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =
 
 /** A limiter with its queues, without an app. */
 export function waitingFor(store: Store, options: AlgorithmOptions, share?: Omit<ShareOptions, 'by'>) {
-  const plan = share && shareTerms({ share: { by: 'global', ...share } }, 'test');
+  const plan = share && shareTerms({ by: 'global', ...share }, 'test');
   const shared = plan && { floor: plan.floor };
   const rule = ruleOf(options, { shared }, { share: plan && { ...plan, by: byGlobal } });
   const queues = new WaitQueues(store);

@@ -194,7 +194,10 @@ describe('the option usage', () => {
   const gcra = { algo: 'gcra', rate: 1, interval: '1s' };
 
   it.each([
-    [true, "option 'usage' is true, wants a duration such as '400d', or { keep, timezone? }"],
+    [
+      true,
+      "option 'usage' is true, wants milliseconds or a duration such as '400d', at least 1 day and at most 10 years; or { keep, timezone?",
+    ],
     [
       '1h',
       "option 'usage' is '1h', wants milliseconds or a duration such as '400d', at least 1 day and at most 10 years",
@@ -214,7 +217,7 @@ describe('the option usage', () => {
   it.each([
     [
       { algo: 'concurrency', limit: 1, ttl: '1m', usage: '40d' },
-      'units of concurrency are given back when the work ends',
+      "option 'usage' is not for 'concurrency', since its units are given back when the work ends",
     ],
     [{ algo: 'adaptive', scope: 'instance', usage: '40d' }, "'usage'"],
     [{ ...gcra, usage: '40d', prefetch: { units: 5, ttl: '1s' } }, "options 'usage' and 'prefetch' exclude each other"],

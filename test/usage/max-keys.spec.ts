@@ -3,6 +3,7 @@ import calculateSlot from 'cluster-key-slot';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
+import { checkLimit } from '../../lib/config/limit-options.js';
 import { moduleLogger } from '../../lib/errors/logger.js';
 import { featureTerms } from '../../lib/features/index.js';
 import { ask, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
@@ -13,7 +14,7 @@ const ALL = { from: -Infinity, to: Infinity };
 const recorded = (usage: object) =>
   new CompiledLimit(
     { algo: 'fixed-window', rate: 1000, interval: '1h' },
-    { location: 'test', name: 'api', features: featureTerms({ usage }, 'test') },
+    { location: 'test', name: 'api', features: featureTerms({ usage }) },
   );
 const limit = recorded({ keep: '2d', maxKeys: 3 });
 
@@ -114,7 +115,8 @@ it('hardly leave out any of so many on Redis, however they are spread over the s
 });
 
 it.each([0, 1.5, '3', 2e8])('are refused if they are %j', (maxKeys) => {
-  expect(() => recorded({ keep: '2d', maxKeys })).toThrow(
-    `test.usage: option 'maxKeys' is ${typeof maxKeys === 'string' ? `'${maxKeys}'` : maxKeys}, wants a whole number from 1 to 100000000`,
+  const limit = { algo: 'gcra', rate: 1, interval: 1, usage: { keep: '2d', maxKeys } };
+  expect(() => checkLimit(limit, 'test')).toThrow(
+    `test.usage: option 'maxKeys' is ${typeof maxKeys === 'string' ? `'${maxKeys}'` : maxKeys}, wants a whole number >= 1 and <= 100000000`,
   );
 });

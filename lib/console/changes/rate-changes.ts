@@ -112,7 +112,7 @@ export class RateChanges {
     return {
       limit: label,
       algo: configured.options.algo,
-      patchable: [...algorithm.options],
+      patchable: Object.keys(algorithm.options),
       configured: {
         rate: rateText(configured.options),
         options: configured.options,

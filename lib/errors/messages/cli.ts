@@ -1,4 +1,5 @@
 import { listOf, show } from '../wording.js';
+import { optionMessages } from './options.js';
 
 /** The messages of the command line program, which no app loads. */
 export const cliMessages = {
@@ -30,7 +31,7 @@ export const cliMessages = {
   wrongLimitOption: (spec: string, option: string, got: unknown, wants: string) =>
     `--limit ${show(spec)}: option '${option}' is ${show(got)}, wants ${wants}`,
   unknownLimitOption: (spec: string, option: string, known: readonly string[]) =>
-    `--limit ${show(spec)}: option ${show(option)} is unknown, wants one of ${known.join(', ')}`,
+    `--limit ${show(spec)}: option ${show(option)} ${optionMessages.unknown(option, known)}`,
   sharesNotSaid: (spec: string) =>
     `--limit ${show(spec)}: option 'share' is not a single value, wants the limit without it: the total is the same, ` +
     'but what each tenant gets is not simulated',

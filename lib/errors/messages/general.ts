@@ -1,4 +1,5 @@
 import { listOf, show } from '../wording.js';
+import { optionMessages } from './options.js';
 
 const quoted = (word: string) => `'${word}'`;
 
@@ -15,15 +16,11 @@ const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script c
 /** The messages that belong to no topic of their own. `location` is where in the user's code the error is. */
 export const messages = {
   wrongOption: (location: string, option: string, got: unknown, wants: string) =>
-    `${location}: option '${option}' is ${show(got)}, wants ${wants}`,
+    `${location}: ${optionMessages.wrong(option, got, wants)}`,
   missingOption: (location: string, option: string, wants: string) =>
-    `${location}: option '${option}' is missing, wants ${wants}`,
+    `${location}: ${optionMessages.missing(option, wants)}`,
   unknownAlgorithm: (location: string, got: unknown, known: readonly string[]) =>
     `${location}: option 'algo' is ${show(got)}, wants one of ${known.join(', ')}`,
-  foreignOption: (location: string, option: string, algo: string, own: readonly string[], owners: readonly string[]) =>
-    `${location}: option '${option}' is not one of '${algo}'` +
-    (owners.length > 0 ? ` (it belongs to ${owners.join(', ')})` : '') +
-    `, wants only ${own.join(', ')}`,
   tooFine: (location: string, rate: number, interval: number, units: number) =>
     `${location}: options 'rate', 'interval' and 'burst' (or 'queue') are ${rate}, ${interval / 1000} ms and ${units}, which cannot be ` +
     `counted exactly in whole numbers below 2^53; wants a rounder or smaller 'rate', a shorter 'interval' or less 'burst'`,
@@ -87,7 +84,7 @@ export const messages = {
   definedTwice: (name: string) =>
     `define: the limit '${name}' is defined twice with different options, wants one definition a name`,
   unknownOption: (location: string, option: string, known: readonly string[]) =>
-    `${location}: option '${option}' is unknown, wants only ${known.join(', ')}`,
+    `${location}: option '${option}' ${optionMessages.unknown(option, known)}`,
   notOptions: (location: string, got: unknown) => `${location}: got ${show(got)}, wants an object of options`,
   misplacedGuard: () =>
     "RateLimitModule: option 'guard' came from the factory, wants it beside useFactory, useClass or useExisting",
@@ -210,18 +207,10 @@ export const messages = {
     name === undefined
       ? "settle: no limit of this request has a 'cost' of its own, wants the name of a limit"
       : `settle: the limit '${name}' was not charged for this request`,
-  notPrefetchable: (location: string, algo: string, able: readonly string[]) =>
-    `${location}: option 'prefetch' is for ${listOf(able, 'and')}, not for '${algo}'`,
   prefetchTooLong: (location: string, ttl: unknown) =>
     `${location}: option 'prefetch.ttl' is ${show(ttl)}, wants it so short that less than the quota flows back in it, and no refill 'intervally'`,
-  prefetchWith: (location: string, other: string) =>
-    `${location}: options 'prefetch' and '${other}' exclude each other, wants one of them`,
-  candidateWith: (location: string) =>
-    `${location}: options 'candidate' and 'prefetch' exclude each other, wants one of them`,
   notShared: (location: string, algo: string, got: string) =>
     `${location}: option 'scope' is '${got}', wants 'instance': '${algo}' learns how much one process can take`,
-  notWith: (location: string, option: string, algo: string) =>
-    `${location}: option '${option}' is not for '${algo}', wants none`,
   overloaded: () => 'Too busy, try again later',
   candidateHolds: (location: string, got: string, algo: string) =>
     `${location}: option 'algo' is '${got}' beside a limit of '${algo}', wants both of 'concurrency' or none`,
@@ -250,9 +239,9 @@ export const messages = {
   noReply: (got: unknown) => `the script replied ${show(got)}, which is unexpected`,
   wrongReply: (at: number, got: unknown) => `the script's reply holds ${show(got)} at ${at}, which is unexpected there`,
   wrongPatch: (location: string, got: unknown, own: readonly string[]) =>
-    `${location}: the patch is ${show(got)}, wants an object of at least one of ${own.join(', ')}, candidate`,
+    `${location}: the patch is ${show(got)}, wants an object of at least one of ${own.join(', ')}`,
   unchangeable: (location: string, option: string, own: readonly string[]) =>
-    `${location}: option '${option}' cannot be changed while the app runs, wants only ${own.join(', ')}, candidate`,
+    `${location}: option '${option}' cannot be changed while the app runs, wants only ${own.join(', ')}`,
   sameName: (location: string, name: string, places: readonly string[]) =>
     `${location}: several limits are named '${name}' (${places.join(', ')}), wants a different 'name' for each whose rate changes`,
   unnamedLimit: (location: string, name: unknown, known: readonly string[]) =>

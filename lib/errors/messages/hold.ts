@@ -2,10 +2,6 @@ import { show } from '../wording.js';
 
 /** The messages of units that are held, and of amounts of money. */
 export const holdMessages = {
-  lapseWithoutHold: (location: string) =>
-    `${location}: option 'onLapse' needs 'hold', the time after which held units lapse, such as '5m'`,
-  holdWith: (location: string, other: string) =>
-    `${location}: options 'hold' and '${other}' exclude each other, wants one of them`,
   noHold: (name: string, algo: string) =>
     `limit '${name}' of algo '${algo}' cannot be reserved without the option 'hold', wants the time after which its ` +
     "reservations lapse, such as '5m'",

@@ -11,6 +11,7 @@ export { messages } from './general.js'; // options, start-up, requests, stores,
 export { holdMessages } from './hold.js'; // `hold` and `onLapse`, and amounts of money
 export { keyMessages } from './key.js'; // keys that a limit never counts by
 export { listMessages } from './list.js'; // allow and deny lists
+export { optionMessages } from './options.js'; // options of limits: wrong values, unknown names, what does not go together
 export { outboundMessages } from './outbound.js'; // calls to others' APIs
 export { planMessages } from './plan.js'; // `anchor`, `rollover` and `credits`
 export { policyMessages } from './policy.js'; // policies: what is wrong in one, and what happens to its versions

@@ -9,14 +9,8 @@ export const planMessages = {
     "a fixed date: an ISO 8601 date such as '2026-01-31', or milliseconds since the epoch; of the years 1900 to 2199",
   anchorPeriod: (location: string, period: string, able: readonly string[]) =>
     `${location}: option 'anchor' is given with period '${period}', wants one of ${able.join(', ')}`,
-  anchorWith: (location: string, other: string) =>
-    `${location}: options 'anchor', a function, and '${other}' exclude each other, wants one of them`,
-  rolloverWants: () => 'a number > 0 and <= 1, such as 0.5, of at least a millionth',
-  creditsWants: () => 'true',
   tooManyUnits: (location: string, got: number, most: number) =>
     `${location}: a limit with 'rollover' or 'credits' allows ${got} units, wants at most ${most}`,
-  planWith: (location: string, option: string, other: string) =>
-    `${location}: options '${option}' and '${other}' exclude each other, wants one of them`,
   wrongCredits: (got: unknown) => `credits are ${show(got)}, wants a whole number >= 1 and <= ${2 ** 51}`,
   wrongCreditId: (got: unknown) => `the id of a credit is ${show(got)}, wants a string that is not empty`,
   wrongCreditOptions: (got: unknown) =>

@@ -1,14 +1,12 @@
 import { listOf, show } from '../wording.js';
+import { optionMessages } from './options.js';
 
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`);
 
 /** The messages of policies: what is wrong in one, and what happens to its versions. */
 export const policyMessages = {
   wrongValue: (shown: string, wants: string) => `got ${shown}, wants ${wants}`,
-  missing: (option: string, wants: string) => `option '${option}' is missing, wants ${wants}`,
-  unknown: (name: string, known: readonly string[]) => `${show(name)} is unknown, wants only ${known.join(', ')}`,
-  foreign: (option: string, algo: string, own: readonly string[]) =>
-    `option '${option}' is not one of '${algo}', wants only ${own.join(', ')}`,
+  unknown: (name: string, known: readonly string[]) => `${show(name)} ${optionMessages.unknown(name, known)}`,
   noCommonAlgorithm: (options: readonly string[]) =>
     `no algorithm has all of the options ${listOf(quoted(options), 'and')}, wants those of one`,
   twice: (name: string) => `${show(name)} stands here twice, wants it once`,

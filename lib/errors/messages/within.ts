@@ -11,7 +11,6 @@ const example = (missing: readonly string[]) =>
 
 /** The messages of limits that are within others. */
 export const withinMessages = {
-  wants: () => "the name of a limit of 'define' or forFeature, such as 'org'",
   unknownParent: (location: string, parent: string, known: readonly string[]) =>
     `${location}: option 'within' is '${parent}', a name that no defined limit has, wants ` +
     (known.length > 0 ? `one of ${quoted(known, 'or')}` : "the name of another limit of 'define'"),
@@ -20,8 +19,6 @@ export const withinMessages = {
     'not within this one',
   tooDeep: (location: string, most: number) =>
     `${location}: option 'within' makes more than ${most} levels, wants at most ${most}`,
-  withinWith: (location: string, other: string) =>
-    `${location}: options 'within' and '${other}' exclude each other, wants one of them`,
   parentWith: (location: string, parent: string, other: string) =>
     `${location}: option 'within' is '${parent}', which has the option '${other}', wants a limit without it`,
   hasOthersWithin: (location: string, name: string, option: string) =>

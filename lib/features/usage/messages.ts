@@ -1,12 +1,8 @@
-import { listOf, show } from '../../errors/wording.js';
+import { optionMessages } from '../../errors/messages/options.js';
+import { show } from '../../errors/wording.js';
 
 /** The messages of limits that record the units that they charge. */
 export const usageMessages = {
-  wants: () => "a duration such as '400d', or { keep, timezone? } such as { keep: '400d', timezone: 'Europe/Berlin' }",
-  usageWithPrefetch: (location: string) =>
-    `${location}: options 'usage' and 'prefetch' exclude each other, wants one of them`,
-  usageWithin: (location: string) =>
-    `${location}: options 'within' and 'usage' exclude each other, wants 'usage' on the outermost limit, which is within no other`,
   notRecorded: (location: string, algo: string) =>
     `${location}: units of ${algo} are given back when the work ends, so they cannot be recorded, wants 'usage' with another algorithm`,
   noUsage: (limit: string) =>
@@ -21,6 +17,6 @@ export const usageMessages = {
   wrongBatch: (got: unknown, max: number) => `batch is ${show(got)}, wants a whole number >= 1 and <= ${max}`,
   notOptions: (got: unknown) => `got ${show(got)}, wants an object of options`,
   unknownOption: (option: string, known: readonly string[]) =>
-    `option '${option}' is unknown, wants only ${listOf(known, 'and')}`,
+    `option '${option}' ${optionMessages.unknown(option, known)}`,
   wrongReply: (key: string, got: unknown) => `the usage of ${show(key)} on Redis is ${show(got)}, wants days and units`,
 } as const;

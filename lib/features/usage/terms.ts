@@ -1,8 +1,7 @@
-import { Calendar, isTimezone } from '../../algorithms/calendar.js';
-import { type Duration, longDuration } from '../../algorithms/options.js';
-import { RateLimitConfigError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages/general.js';
-import { usageMessages } from './messages.js';
+import { Calendar, isTimezone, timezone } from '../../algorithms/calendar.js';
+import { object, timeSchemas, whole } from '../../options/kinds.js';
+import type { OptionKind, OptionRow, OptionRows } from '../../options/option-row.js';
+import { type Duration, longDuration } from '../../options/values.js';
 
 /** How long the units that a limit has charged can be read, and in which time zone its days are. */
 export interface UsageOptions {
@@ -41,62 +40,52 @@ export function recordingOf(terms: UsageTerms): UsageRecording {
   return { ...terms, days: new Calendar('day', terms.timezone) };
 }
 
-const OPTIONS = ['keep', 'timezone', 'maxKeys'] as const satisfies readonly (keyof UsageOptions)[];
-export const MIN_KEEP_MS = 86_400_000;
-export const MAX_KEEP_MS = 10 * 365.25 * 86_400_000;
-export const KEEP_WANTS = "milliseconds or a duration such as '400d', at least 1 day and at most 10 years";
-const ZONE_WANTS = "an IANA time zone such as 'UTC' or 'Europe/Berlin'";
+const MIN_KEEP_MS = 86_400_000;
+const MAX_KEEP_MS = 10 * 365.25 * 86_400_000;
 
-export const MOST_KEYS = 100_000_000;
-const MAX_KEYS_WANTS = 'a whole number from 1 to 100000000';
+const keep: OptionKind<number> = {
+  wants: "milliseconds or a duration such as '400d', at least 1 day and at most 10 years",
+  isRight: (value) => longDuration(value) >= MIN_KEEP_MS && longDuration(value) <= MAX_KEEP_MS,
+  schema: { anyOf: timeSchemas({ minimum: MIN_KEEP_MS, maximum: MAX_KEEP_MS }) },
+};
 
-/** What excludes records: units that are taken before they are asked for, and a limit above, which has the record. */
-const EXCLUDED = { prefetch: usageMessages.usageWithPrefetch, within: usageMessages.usageWithin } as const;
+const row: OptionRow = {
+  kind: object(
+    `${keep.wants}; or { keep, timezone?, maxKeys? } such as { keep: '400d', timezone: 'Europe/Berlin' }`,
+    {
+      keep: { kind: keep, text: "How long a day can be read after its end, such as '400d'.", required: true },
+      timezone: { kind: timezone, text: 'The time zone of the days.', usual: "the limit's own, or 'UTC'" },
+      maxKeys: { kind: whole(1, 100_000_000), text: 'The most keys to record, approximately.', usual: 'no bound' },
+    },
+    { or: keep },
+  ),
+  text: "Records the units that each key is charged, by days, and says how long a day can be read: '400d'.",
+  usual: 'nothing is recorded',
+  needsName: true,
+  for: ({ holding, adapting }) => holding === undefined && adapting === undefined,
+  because: 'its units are given back when the work ends',
+  excludes: [
+    // It takes units before they are asked for.
+    'prefetch',
+    { option: 'within', wants: "'usage' on the outermost limit, which is within no other" },
+  ],
+};
 
-/** Reads a limit's `usage`. `timezone` is the limit's own. Throws `RateLimitConfigError`. */
-export function usageTerms(
-  options: { readonly usage?: unknown; readonly timezone?: unknown },
-  location: string,
-): UsageTerms | undefined {
+export const usageOptions: OptionRows = { usage: row };
+
+/** The terms of a `usage` that was checked. `timezone` is the limit's own. */
+export function usageTerms(options: {
+  readonly usage?: Duration | UsageOptions;
+  readonly timezone?: unknown;
+}): UsageTerms | undefined {
   const { usage } = options;
   if (usage === undefined) return undefined;
-  for (const [other, message] of Object.entries(EXCLUDED)) {
-    if ((options as Record<string, unknown>)[other] !== undefined) throw new RateLimitConfigError(message(location));
-  }
   // One that is wrong is told of as the limit's own.
   const own = isTimezone(options.timezone) ? options.timezone : 'UTC';
-  if (typeof usage === 'number' || typeof usage === 'string') {
-    return { keep: keepOf(location, 'usage', usage), timezone: own };
-  }
-  if (typeof usage !== 'object' || usage === null || Array.isArray(usage)) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'usage', usage, usageMessages.wants()));
-  }
-  const within = `${location}.usage`;
-  for (const name of Object.keys(usage)) {
-    if (!(OPTIONS as readonly string[]).includes(name)) {
-      throw new RateLimitConfigError(messages.unknownOption(within, name, OPTIONS));
-    }
-  }
-  const { keep, timezone = own, maxKeys } = usage as Partial<Record<keyof UsageOptions, unknown>>;
-  const terms = { keep: keepOf(within, 'keep', keep), timezone, ...(maxKeys === undefined ? {} : { maxKeys }) };
-  if (maxKeys !== undefined && !isKeyCount(maxKeys)) {
-    throw new RateLimitConfigError(messages.wrongOption(within, 'maxKeys', maxKeys, MAX_KEYS_WANTS));
-  }
-  if (!isTimezone(timezone)) {
-    throw new RateLimitConfigError(messages.wrongOption(within, 'timezone', timezone, ZONE_WANTS));
-  }
-  return terms as UsageTerms;
-}
-
-function keepOf(location: string, option: string, value: unknown): number {
-  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(location, option, KEEP_WANTS));
-  const ms = longDuration(value);
-  if (!(ms >= MIN_KEEP_MS && ms <= MAX_KEEP_MS)) {
-    throw new RateLimitConfigError(messages.wrongOption(location, option, value, KEEP_WANTS));
-  }
-  return Math.round(ms * 1000);
-}
-
-function isKeyCount(value: unknown): boolean {
-  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MOST_KEYS;
+  const { keep: kept, timezone: zone = own, maxKeys } = typeof usage === 'object' ? usage : { keep: usage };
+  return {
+    keep: Math.round(longDuration(kept) * 1000),
+    timezone: zone,
+    ...(maxKeys === undefined ? {} : { maxKeys }),
+  };
 }

@@ -22,7 +22,6 @@ export type WithUsage<Options> = Options extends { algo: 'concurrency' | 'adapti
 
 /** Records the units that a limit charges, by days. */
 export const usage: Feature<UsageTerms> = {
-  options: { usage: { needsName: true } },
   terms: usageTerms,
   of: (limit, terms, location) => new LimitUsage(limit, terms, location),
 };

@@ -1,0 +1,213 @@
+import { algorithms } from '../algorithms/index.js';
+import { keyText } from '../key-resolvers/key-option.js';
+import { BLOCK_WANTS, isStepwise, MAX_STEPS } from '../limits/block-terms.js';
+import { limitName } from '../limits/limit-name.js';
+import { isReservable, RESERVABLE } from '../limits/reserve-terms.js';
+import { number, object, orFunction, readLater, time, times, timeUpTo, whole, words } from '../options/kinds.js';
+import type { Able, OptionKind, OptionRow, OptionRows } from '../options/option-row.js';
+
+const notAdapting = ({ adapting }: Able) => adapting === undefined;
+
+export const prefetchTerms = {
+  units: { kind: whole(), text: 'The most units that are taken in one call.', required: true },
+  ttl: { kind: timeUpTo(60_000, '1 minute'), text: 'How long they can be used.', required: true },
+} as const satisfies OptionRows;
+
+const blockOptions = {
+  blockFor: {
+    kind: times(BLOCK_WANTS, MAX_STEPS, isStepwise),
+    text: "Blocks a refused key for this time, such as '15m', or longer with each offence: ['1m', '1h'].",
+    usual: 'not at all',
+    inDefaults: true,
+    live: 'policy',
+    onCommandLine: true,
+    for: notAdapting,
+  },
+  forgetAfter: {
+    kind: time,
+    text: "Forgets offences so long after the last block, where 'blockFor' is a list.",
+    usual: 'last of the list',
+    inDefaults: true,
+    live: 'policy',
+    onCommandLine: true,
+    for: notAdapting,
+  },
+} as const satisfies OptionRows;
+
+const prefetchOptions = {
+  prefetch: {
+    kind: object("{ units, ttl } such as { units: 100, ttl: '100ms' }", prefetchTerms),
+    text: 'Lets an instance take several units in one call of Redis, and decide in process.',
+    usual: 'none',
+    for: ({ prefetch }) => prefetch !== undefined,
+    // Who holds units would go on while all others refuse; and in process there is nothing to take them from.
+    excludes: [
+      'blockFor',
+      { option: 'scope', value: 'instance' },
+      'warmUp',
+      'rollover',
+      'credits',
+      { option: 'anchor', asFunction: true },
+    ],
+  },
+} as const satisfies OptionRows;
+
+/** A part of a whole, and not all of it. */
+const part = number('a number > 0 and < 1', { exclusiveMinimum: 0, exclusiveMaximum: 1 });
+
+const priorityOptions = {
+  reserveFor: {
+    kind: object(
+      "an object of shares by priority, 'critical' or 'default', each more than 0 and together less than 1, such as { critical: 0.2 }",
+      {
+        critical: { kind: part, text: "The share that only requests of priority 'critical' may take." },
+        default: { kind: part, text: "The share that requests of priority 'sheddable' may not take." },
+      } satisfies Record<(typeof RESERVABLE)[number], OptionRow>,
+      { isRight: isReservable },
+    ),
+    text: 'Shares of the quota that only requests of a priority, or a more important one, may take.',
+    usual: 'none',
+    for: notAdapting,
+    // Units that were taken in advance are anybody's; and a block refuses everybody.
+    excludes: ['prefetch', 'blockFor'],
+  },
+} as const satisfies OptionRows;
+
+const MAX_WEIGHT = 1_000_000;
+export const tenantWeight = whole(1, MAX_WEIGHT);
+const weights: OptionKind = {
+  wants: `an object of whole numbers >= 1 and <= ${MAX_WEIGHT} by tenant`,
+  isRight: (value) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+    const given = Object.values(value);
+    return given.length > 0 && given.every(tenantWeight.isRight);
+  },
+  schema: { type: 'object', minProperties: 1, additionalProperties: tenantWeight.schema },
+  named: tenantWeight,
+};
+
+const shareOptions = {
+  share: {
+    kind: object("{ by, weight?, unlisted?, floor? } such as { by: 'header:x-tenant', floor: 0.05 }", {
+      by: {
+        kind: readLater(keyText),
+        text: "The tenant of a request: 'ip', 'user', 'global' or 'header:<name>'.",
+        required: true,
+      },
+      weight: {
+        kind: orFunction(weights, 'a function of the tenant'),
+        text: "The weights of tenants, by 'user:42' or the value of the header.",
+        usual: '1 for each',
+      },
+      unlisted: {
+        kind: words(['each', 'together']),
+        text: "Whether tenants that 'weight' does not name count each for itself or together.",
+        default: 'each',
+      },
+      floor: {
+        kind: number('a number >= 0 and <= 1', { minimum: 0, maximum: 1 }),
+        text: 'The share of the quota that each active tenant may use at least.',
+        default: 0,
+      },
+    }),
+    text: 'Shares the units among tenants: under contention each gets a part by its weight.',
+    usual: 'first come',
+    for: ({ sharing }) => sharing !== undefined,
+    // It decides for all tenants at once, or takes units in advance.
+    excludes: [
+      'prefetch',
+      'blockFor',
+      'candidate',
+      'reserveFor',
+      'warmUp',
+      'hold',
+      { option: 'refill', value: 'intervally' },
+    ],
+  },
+} as const satisfies OptionRows;
+
+/** What borrowing excludes: it keeps or blocks units by itself, or counts beside the limit. */
+const NOT_BORROWING = ['prefetch', 'share', 'reserveFor', 'blockFor', 'candidate'] as const;
+
+const hierarchyOptions = {
+  within: {
+    kind: { ...limitName, wants: "the name of a limit of 'define' or forFeature, such as 'org'" },
+    text: 'The name of a limit that this one is within: both are charged together, or none.',
+    usual: 'none',
+    for: notAdapting,
+    // Units that are taken in advance, or are somebody else's; and what is known of one counter alone.
+    excludes: ['prefetch', 'share', 'credits', 'rollover', { option: 'anchor', asFunction: true }],
+  },
+  ceiling: {
+    kind: whole(),
+    text: 'The most units of an interval with what is borrowed of the limit that it is within.',
+    usual: 'the rate',
+    live: 'rate',
+    for: ({ borrowing }) => borrowing !== undefined,
+    needs: { within: 'the name of the limit whose units are borrowed' },
+    excludes: NOT_BORROWING,
+  },
+  lends: {
+    kind: number('a number >= 0 and <= 1, the share of the quota that borrowers may use', { minimum: 0, maximum: 1 }),
+    text: 'The share of the quota that limits within this one may borrow.',
+    usual: '1',
+    live: 'rate',
+    for: notAdapting,
+    excludes: NOT_BORROWING,
+  },
+} as const satisfies OptionRows;
+
+/** The algorithm of a limit, or of a candidate. */
+export const algoOption: OptionRow = {
+  kind: words(algorithms.names),
+  text: 'The algorithm. A limit that code defines needs none, and a candidate has that of its limit.',
+};
+
+/** The options of a candidate, none of which it needs: what it leaves out is its limit's. */
+export const candidateRows: OptionRows = Object.fromEntries(
+  Object.entries({ algo: algoOption, ...algorithms.options }).map(([option, { required: _, ...row }]) => [option, row]),
+);
+
+const candidateOptions = {
+  candidate: {
+    kind: readLater(
+      object(
+        'an object of options of an algorithm, at least one, such as { rate: 60 }, or null for no candidate',
+        candidateRows,
+        {
+          or: { wants: 'null', isRight: (value) => value === null },
+          schema: { type: ['object', 'null'], minProperties: 1 },
+          isOfAlgorithm: true,
+        },
+      ),
+    ),
+    text: 'A second version of the limit that is counted beside it and never refuses: the options that differ.',
+    usual: 'none',
+    live: 'rate',
+    for: notAdapting,
+    excludes: ['prefetch'],
+  },
+} as const satisfies OptionRows;
+
+const replicaOptions = {
+  replicas: {
+    kind: whole(1, 100),
+    text: 'How many replicas of Redis have to confirm what is charged before the call is answered.',
+    usual: 'none',
+    live: 'policy',
+    for: notAdapting,
+    // What is decided in process reaches no replica before it is told.
+    excludes: ['prefetch', { option: 'scope', value: 'instance' }],
+  },
+} as const satisfies OptionRows;
+
+/** The options of features that have no folder yet. */
+export const featureOptions = {
+  ...priorityOptions,
+  ...shareOptions,
+  ...hierarchyOptions,
+  ...blockOptions,
+  ...prefetchOptions,
+  ...candidateOptions,
+  ...replicaOptions,
+} as const satisfies OptionRows;

@@ -1,0 +1,213 @@
+import type { Algorithm } from '../algorithms/algorithm.js';
+import { algorithms } from '../algorithms/index.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages/general.js';
+import { optionMessages } from '../errors/messages/options.js';
+import type { FeatureOptions } from '../features/index.js';
+import { featureRows } from '../features/options.js';
+import { keyText } from '../key-resolvers/key-option.js';
+import { NEAR_LIMIT, STORE_ERROR_POLICIES } from '../limits/limit-settings.js';
+import { PRIORITIES } from '../limits/priority.js';
+import { callable, flag, fraction, inCode, orFunction, readLater, text, whole, words } from '../options/kinds.js';
+import { checkGiven, checkTogether } from '../options/check-options.js';
+import { type Able, dataOf, type OptionKind, type OptionRow, type OptionRows } from '../options/option-row.js';
+import type { CommonLimitOptions } from './common-limit-options.js';
+import { featureOptions } from './feature-options.js';
+import type { BorrowingOptions, SharedLimitOptions } from './limit-definition.js';
+import { limitName } from '../limits/limit-name.js';
+
+/** What a limit of any algorithm may say. */
+export type AllCommonOptions = CommonLimitOptions & SharedLimitOptions & BorrowingOptions & FeatureOptions;
+
+const LONGEST_MESSAGE = 1000;
+
+const notAdapting = ({ adapting }: Able) => adapting === undefined;
+
+const message: OptionKind = {
+  wants: 'a string or a function that makes one',
+  isRight: (value) => typeof value === 'string' || typeof value === 'function',
+  data: {
+    ...text(`a text of at most ${LONGEST_MESSAGE} characters`, `^[^]{0,${LONGEST_MESSAGE}}$`),
+    schema: { type: 'string', maxLength: LONGEST_MESSAGE },
+  },
+};
+
+/** The options of every limit that are no feature's. */
+const coreOptions = {
+  name: { kind: inCode(limitName), text: 'Tells the limit from others.', usual: 'such as gcra:20/1s' },
+  key: {
+    kind: readLater(keyText),
+    text: "Whom the limit counts: 'ip', 'user', 'global' or 'header:<name>'.",
+    default: 'ip',
+    inDefaults: notAdapting,
+    onCommandLine: true,
+  },
+  cost: {
+    kind: orFunction(whole(0), 'a function of the context'),
+    text: 'The units of a request.',
+    default: 1,
+    inDefaults: true,
+  },
+  priority: {
+    kind: orFunction(words(PRIORITIES), 'a function of the context'),
+    text: "How important requests are: 'critical', 'default' or 'sheddable'.",
+    default: 'default',
+    inDefaults: true,
+  },
+  skip: {
+    kind: callable('a function of the context'),
+    text: 'Selects requests that the limit does not count.',
+    usual: 'none',
+    inDefaults: true,
+  },
+  count: {
+    kind: orFunction(words(['all', 'failed', 'succeeded']), 'a function of the outcome'),
+    text: 'The requests that count.',
+    default: 'all',
+    inDefaults: true,
+    for: notAdapting,
+  },
+  scope: {
+    kind: words(['cluster', 'instance']),
+    text: "'cluster' counts across all instances, 'instance' in each for itself.",
+    default: 'cluster',
+    requiredFor: ({ adapting }) => adapting !== undefined,
+    inDefaults: notAdapting,
+  },
+  perRoute: {
+    kind: flag,
+    text: 'Whether each route has a counter of its own; for limits of the module, of a class and of a route.',
+    default: false,
+  },
+  mode: {
+    kind: { ...words(['enforce', 'shadow']), data: words(['enforce', 'shadow', 'off']) },
+    text: "'enforce' refuses, 'shadow' counts and never refuses, 'off' does not ask the limit.",
+    default: 'enforce',
+    inDefaults: true,
+    live: 'mode',
+    onCommandLine: true,
+  },
+  nearLimit: {
+    kind: fraction,
+    text: 'The share of the quota from which on the limit is near.',
+    default: NEAR_LIMIT,
+    inDefaults: true,
+    live: 'policy',
+  },
+  phase: {
+    kind: {
+      ...words(['middleware', 'guard', 'authenticated']),
+      wants: "one of guard, authenticated, or, of the module's 'limits', middleware",
+    },
+    text: "When the limit is checked: 'guard' before the guards of a route, 'authenticated' after them.",
+    usual: 'by key',
+  },
+  onStoreError: {
+    kind: orFunction(words(STORE_ERROR_POLICIES), 'a function that gives one'),
+    text: 'What happens while the store fails.',
+    usual: "the module's",
+    inDefaults: true,
+    live: 'policy',
+  },
+  onMissingKey: {
+    kind: words(['ip', 'skip', 'refuse']),
+    text: 'What happens to a request without a key.',
+    usual: "the module's",
+    inDefaults: true,
+  },
+  message: {
+    kind: message,
+    text: 'The message of the response when the limit refuses.',
+    default: 'Too many requests',
+    inDefaults: true,
+  },
+  body: {
+    kind: callable('a function that makes an object'),
+    text: 'Makes the JSON body of the response when the limit refuses.',
+    usual: "the module's",
+    inDefaults: true,
+  },
+} as const satisfies OptionRows;
+
+/** Every option of limits that is no algorithm's. Adding one is a row. */
+export const limitOptions = { ...coreOptions, ...featureOptions, ...featureRows } as const satisfies Record<
+  keyof AllCommonOptions,
+  OptionRow
+>;
+
+const commonRows: OptionRows = limitOptions;
+
+/** The names of these. */
+export const COMMON_OPTIONS = Object.keys(commonRows) as (keyof AllCommonOptions)[];
+
+/** Whether an option is one that limits of any algorithm may have. */
+export function isCommon(option: string): option is keyof AllCommonOptions {
+  return Object.hasOwn(commonRows, option);
+}
+
+/** The common options that are so. */
+export function commonOptionsThat(isSo: (row: OptionRow) => boolean): (keyof AllCommonOptions)[] {
+  return COMMON_OPTIONS.filter((option) => isSo(commonRows[option]!));
+}
+
+/** Whether limits take an option over from the module's `defaults`; those of an algorithm, if one is given. */
+export function isDefault(option: string, algorithm?: Algorithm): boolean {
+  const { inDefaults = false, for: isFor } = commonRows[option]!;
+  if (algorithm === undefined || inDefaults === false) return inDefaults !== false;
+  return isFor?.(algorithm) !== false && (inDefaults === true || inDefaults(algorithm));
+}
+
+const ofAlgorithms = new WeakMap<Algorithm, OptionRows>();
+
+/** The options that a limit of an algorithm can have: its own, and the common ones that are for it. */
+export function optionsOf(algorithm: Algorithm): OptionRows {
+  let rows = ofAlgorithms.get(algorithm);
+  if (rows === undefined) {
+    const common = commonOptionsThat((row) => row.for?.(algorithm) !== false);
+    rows = { ...algorithm.options, ...Object.fromEntries(common.map((option) => [option, commonRows[option]!])) };
+    ofAlgorithms.set(algorithm, rows);
+  }
+  return rows;
+}
+
+/** The options that are data: what a policy can say. */
+export function dataOptions(rows: OptionRows): OptionRows {
+  const data = Object.entries(rows).flatMap(([option, row]) => {
+    const kind = dataOf(row.kind);
+    return kind === undefined ? [] : [[option, { ...row, kind }] as const];
+  });
+  return Object.fromEntries(data);
+}
+
+/**
+ * Checks what a limit says: that its algorithm has each option, the values of the common ones, and that they go together. The values of
+ * the algorithm's own are its to check. Throws `RateLimitConfigError`.
+ */
+export function checkLimit(definition: { readonly algo?: unknown }, location: string): void {
+  const algorithm = algorithms.get(definition.algo);
+  if (algorithm !== undefined) refuseForeign(definition, algorithm, location);
+  checkGiven(location, definition, commonRows);
+  if (algorithm !== undefined) checkTogether(location, definition, optionsOf(algorithm));
+}
+
+/** Refuses options that nobody knows, or that are other algorithms' alone. */
+function refuseForeign(definition: object, algorithm: Algorithm, location: string): void {
+  const known = optionsOf(algorithm);
+  for (const [option, value] of Object.entries(definition)) {
+    if (option === 'algo' || Object.hasOwn(known, option)) continue;
+    if (!isCommon(option) && algorithms.withOption(option).length === 0) {
+      throw new RateLimitConfigError(messages.unknownOption(location, option, Object.keys(known)));
+    }
+    if (value !== undefined) throw new RateLimitConfigError(optionMessages.at(location, refusalOf(option, algorithm)));
+  }
+}
+
+/** What is wrong with an option that an algorithm lacks, and others have. */
+export function refusalOf(option: string, { name, options }: Algorithm): string {
+  if (!isCommon(option)) {
+    return optionMessages.foreign(option, name, Object.keys(options), algorithms.withOption(option));
+  }
+  const { for: isFor, because } = commonRows[option]!;
+  const able = algorithms.namesOf((algorithm) => isFor?.(algorithm) !== false);
+  return optionMessages.notFor(option, name, able, because);
+}

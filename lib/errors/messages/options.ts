@@ -1,0 +1,22 @@
+import { nearest } from '../../util/nearest.js';
+import { listOf, show } from '../wording.js';
+
+/** What is wrong with an option. The place of the option stands before it. */
+export const optionMessages = {
+  /** One of these with its place. */
+  at: (location: string, message: string) => `${location}: ${message}`,
+  wrong: (option: string, got: unknown, wants: string) => `option '${option}' is ${show(got)}, wants ${wants}`,
+  missing: (option: string, wants: string) => `option '${option}' is missing, wants ${wants}`,
+  /** Behind what is unknown: the name that was meant, if one is near, and all that there are. */
+  unknown: (name: string, known: readonly string[]) => {
+    const meant = nearest(name, known);
+    return `is unknown${meant === undefined ? '' : ` (did you mean '${meant}'?)`}, wants only ${known.join(', ')}`;
+  },
+  notFor: (option: string, algo: string, able: readonly string[], because?: string) =>
+    `option '${option}' is not for '${algo}'${because === undefined ? '' : `, since ${because}`}; wants it with ${listOf(able, 'or')}`,
+  foreign: (option: string, algo: string, own: readonly string[], able: readonly string[]) =>
+    `option '${option}' is not one of '${algo}' (it belongs to ${able.join(', ')}), wants only ${own.join(', ')}`,
+  exclude: (option: string, other: string, wants = 'one of them') =>
+    `options '${option}' and ${other} exclude each other, wants ${wants}`,
+  needs: (option: string, needed: string, what: string) => `option '${option}' needs '${needed}', ${what}`,
+} as const;

@@ -1,0 +1,121 @@
+import { RateLimitConfigError } from '../errors/errors.js';
+import { messages } from '../errors/messages/general.js';
+import { optionMessages } from '../errors/messages/options.js';
+import { show } from '../errors/wording.js';
+import { time, whole, words } from './kinds.js';
+import type { Exclusion, OptionKind, OptionRow, OptionRows } from './option-row.js';
+import { givenOptions, isObject } from './values.js';
+
+/** What `readOptions` makes of options: `undefined` for one that was not given and has no default. */
+export type ReadOptions<Rows> = {
+  readonly [Option in keyof Rows]: Rows[Option] extends OptionRow<infer T>
+    ? Rows[Option] extends { readonly required: true } | { readonly default: unknown }
+      ? T
+      : T | undefined
+    : never;
+};
+
+/** Refuses options that nobody knows. */
+export function refuseUnknown(location: string, given: object, known: readonly string[]): void {
+  for (const option of Object.keys(given)) {
+    if (!known.includes(option)) throw new RateLimitConfigError(messages.unknownOption(location, option, known));
+  }
+}
+
+/** Refuses a value that is missing or wrong. */
+export function checkValue(location: string, option: string, value: unknown, kind: OptionKind): void {
+  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(location, option, kind.wants));
+  const { each, options } = kind;
+  if (each !== undefined && Array.isArray(value)) {
+    // Those that a list leaves out, too.
+    for (const [index, item] of value.entries()) checkValue(location, `${option}[${index}]`, item, each);
+  } else if (options !== undefined && isObject(value)) checkOptions(`${location}.${option}`, value, options);
+  if (!kind.isRight(value)) throw new RateLimitConfigError(messages.wrongOption(location, option, value, kind.wants));
+}
+
+/** Refuses unknown options, those that are missing, and wrong values. */
+export function checkOptions(location: string, given: object, rows: OptionRows): void {
+  refuseUnknown(location, given, Object.keys(rows));
+  checkGiven(location, given, rows);
+}
+
+/** Refuses options that are missing, and wrong values. */
+export function checkGiven(location: string, given: object, rows: OptionRows): void {
+  const values = givenOptions<Record<string, unknown>>(given as Record<string, unknown>, Object.keys(rows));
+  for (const [option, { kind, required }] of Object.entries(rows)) {
+    if (values[option] !== undefined || required === true) checkValue(location, option, values[option], kind);
+  }
+}
+
+/** Refuses options that do not go together, and those that need others. A default counts as if it was given. */
+export function checkTogether(location: string, given: object, rows: OptionRows): void {
+  const options = given as Readonly<Record<string, unknown>>;
+  const valueOf = (option: string) => (options[option] === undefined ? rows[option]?.default : options[option]);
+  for (const [option, { excludes = [], needs = {} }] of Object.entries(rows)) {
+    for (const each of valueOf(option) === undefined ? [] : excludes) {
+      const other = typeof each === 'string' ? { option: each } : each;
+      if (!isThat(valueOf(other.option), other)) continue;
+      throw new RateLimitConfigError(
+        optionMessages.at(location, optionMessages.exclude(option, shown(other), other.wants)),
+      );
+    }
+    for (const [needed, what] of options[option] === undefined ? [] : Object.entries(needs)) {
+      if (valueOf(needed) !== undefined) continue;
+      throw new RateLimitConfigError(optionMessages.at(location, optionMessages.needs(option, needed, what)));
+    }
+  }
+}
+
+function isThat(got: unknown, { value, asFunction }: Exclusion): boolean {
+  if (asFunction === true) return typeof got === 'function';
+  return value === undefined ? got !== undefined : got === value;
+}
+
+function shown({ option, value, asFunction }: Exclusion): string {
+  if (value !== undefined) return `${option}: ${show(value)}`;
+  return asFunction === true ? `'${option}', a function,` : `'${option}'`;
+}
+
+/** Checks the options of some rows, and reads them. Throws `RateLimitConfigError`. */
+export function readOptions<const Rows extends OptionRows>(
+  location: string,
+  given: object,
+  rows: Rows,
+): ReadOptions<Rows> {
+  checkTogether(location, given, rows);
+  const options = given as Readonly<Record<string, unknown>>;
+  const read: Record<string, unknown> = {};
+  for (const [option, { kind, required, default: usual }] of Object.entries(rows as OptionRows)) {
+    const value = options[option] === undefined ? usual : options[option];
+    if (value === undefined && required !== true) continue;
+    checkValue(location, option, value, kind);
+    read[option] = kind.read === undefined ? value : kind.read(value);
+  }
+  return read as ReadOptions<Rows>;
+}
+
+/** Reads a value. */
+function read<T>(location: string, option: string, value: unknown, kind: OptionKind<T>): T {
+  checkValue(location, option, value, kind);
+  return kind.read === undefined ? (value as T) : kind.read(value);
+}
+
+/** Reads a whole number. */
+export function wholeNumber(
+  location: string,
+  option: string,
+  value: unknown,
+  { min, max }: { min?: number; max?: number } = {},
+): number {
+  return read(location, option, value, whole(min, max));
+}
+
+/** Reads a duration into whole microseconds: more than nothing, at most a year. */
+export function duration(location: string, option: string, value: unknown): number {
+  return read(location, option, value, time);
+}
+
+/** Reads one of a list of words. */
+export function oneOf<const T extends string>(location: string, option: string, value: unknown, list: readonly T[]): T {
+  return read(location, option, value, words(list));
+}

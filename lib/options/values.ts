@@ -1,0 +1,56 @@
+import ms from 'ms';
+
+/** A length of time: milliseconds, or a string that the `ms` package reads, such as `'250ms'`, `'10s'`, `'1m'`, `'1d'`. */
+export type Duration = number | string;
+
+/** The longest interval: a year of 365.25 days, as the `ms` package has it, in milliseconds. */
+export const MAX_INTERVAL_MS = ms('1y');
+
+/**
+ * The options that an object has itself or through its class, but not those that every object has: other code may have let an
+ * attacker write to `Object.prototype`.
+ */
+export function givenOptions<T extends object>(options: T, known: readonly (keyof T)[]): T {
+  const given = Object.create(null) as T;
+  for (const option of known) {
+    const everyones: unknown = (Object.prototype as Record<PropertyKey, unknown>)[option];
+    if (Object.hasOwn(options, option) || options[option] !== everyones) given[option] = options[option];
+  }
+  return given;
+}
+
+/** The value, `null` included, or `other` if it is `undefined`. */
+export function orElse<T>(value: T | undefined, other: T): T {
+  return value === undefined ? other : value;
+}
+
+/** Whether a value is an object, and no list. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A duration in a limit's default name. */
+export function showDuration(value: Duration): string {
+  return typeof value === 'number' ? `${value}ms` : value.replaceAll(/\s+/g, '');
+}
+
+/** Reads a duration of any length into milliseconds; NaN if it is not a duration. */
+export function longDuration(value: unknown): number {
+  if (typeof value === 'number') return value;
+  if (typeof value !== 'string' || value === '' || value.length > 100) return NaN;
+  const milliseconds: number | undefined = ms(value as ms.StringValue);
+  return milliseconds ?? NaN;
+}
+
+/** Reads a duration of a call into milliseconds: 0 or more, at most a year; `undefined` if it is not one. */
+export function milliseconds(value: unknown): number | undefined {
+  const read = longDuration(value);
+  return read >= 0 && read <= MAX_INTERVAL_MS ? read : undefined;
+}
+
+/** Reads a duration into whole microseconds, more than nothing and at most a year; NaN if it is none. */
+export function microseconds(value: unknown): number {
+  const read = longDuration(value);
+  const micros = Math.round(read * 1000);
+  return micros >= 1 && read <= MAX_INTERVAL_MS ? micros : NaN;
+}

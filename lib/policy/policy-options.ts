@@ -1,0 +1,15 @@
+import { algorithms } from '../algorithms/index.js';
+import { algoOption } from '../config/feature-options.js';
+import { commonOptionsThat, dataOptions, limitOptions } from '../config/limit-options.js';
+import type { OptionRows } from '../options/option-row.js';
+
+/** What a policy can say of a limit: all of its options that are data. The name is where the limit stands. */
+export const policyOptions: OptionRows = dataOptions({ algo: algoOption, ...algorithms.options, ...limitOptions });
+
+const ofKeys = commonOptionsThat(({ live }) => live === 'rate' || live === 'mode');
+
+/** What an override can say: what `setRate` and `setMode` can change. */
+export const overrideOptions: OptionRows = dataOptions({
+  ...algorithms.options,
+  ...Object.fromEntries(ofKeys.map((option) => [option, limitOptions[option]])),
+});

@@ -1,0 +1,32 @@
+/** The word of a list that somebody may have meant who wrote another one; nothing if none is near. */
+export function nearest(word: string, list: readonly string[]): string | undefined {
+  let least = Math.round(word.length * 0.4) + 1;
+  let found: string | undefined;
+  for (const each of list) {
+    const edits =
+      Math.abs(each.length - word.length) < least ? editsBetween(word.toLowerCase(), each.toLowerCase()) : least;
+    if (edits >= least) continue;
+    least = edits;
+    found = each;
+  }
+  return found;
+}
+
+/** How many letters to insert, leave out, replace or swap make one word of another: the distance of Damerau and Levenshtein. */
+function editsBetween(one: string, other: string): number {
+  let before: number[] = [];
+  let last: number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (let i = 1; i <= one.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= other.length; j++) {
+      const isSame = one[i - 1] === other[j - 1];
+      let edits = Math.min(last[j]! + 1, row[j - 1]! + 1, last[j - 1]! + (isSame ? 0 : 1));
+      const isSwapped = i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1];
+      if (isSwapped) edits = Math.min(edits, before[j - 2]! + 1);
+      row.push(edits);
+    }
+    before = last;
+    last = row;
+  }
+  return last[other.length]!;
+}

@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { algorithms } from '../../lib/algorithms/index.js';
+import { COMMON_OPTIONS, isDefault, limitOptions } from '../../lib/config/limit-options.js';
+import { type OptionRow, requiredOf, usualOf } from '../../lib/options/option-row.js';
+import { PACKAGE_FOLDER } from '../support/npm.js';
+
+const readme = readFileSync(join(PACKAGE_FOLDER, 'README.md'), 'utf8');
+const section = readme.slice(readme.indexOf('\n## Limit options'));
+
+/** The cells of the rows below a header. */
+function rowsBelow(header: RegExp): string[][] {
+  const lines = section.split('\n');
+  const start = lines.findIndex((line) => header.test(line)) + 2;
+  const end = lines.findIndex((line, index) => index > start && !line.startsWith('|'));
+  return lines.slice(start, end).map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
+}
+
+/** The code of a text. */
+const codeOf = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
+
+describe("the README's options of limits", () => {
+  it('are all that there are, with their defaults', () => {
+    const rows = rowsBelow(/^\| option +\| default/).map(([, name, usual]) => [
+      codeOf(name!)[0],
+      usual!.replaceAll('`', ''),
+    ]);
+    const all = COMMON_OPTIONS.map((option) => [option, usualOf(limitOptions[option] as OptionRow)]);
+    expect(new Set(rows.map(String))).toEqual(new Set(all.map(String)));
+    expect(rows).toHaveLength(all.length);
+  });
+
+  it.each(algorithms.names.filter((name) => name !== 'adaptive'))('are those of %s', (algo) => {
+    const own = algorithms.get(algo)!.options;
+    const [, , parameters] = rowsBelow(/^\| `?algo`? +\| parameters/).find(([, name]) => name === `\`${algo}\``)!;
+    const named = codeOf(parameters!.replaceAll(/ = (`[^`]+`)( or `[^`]+`)?/g, ''));
+    // One sentence behind the table tells of these.
+    const all = Object.keys(own).filter((option) => named.includes(option) || !['hold', 'onLapse'].includes(option));
+    expect(named.toSorted()).toEqual(all.toSorted());
+    for (const option of requiredOf(own)) expect(named.slice(0, 2)).toContain(option);
+    for (const [, option, usual] of parameters!.matchAll(/`(\w+)` = `?([^`,|]+?)`?(?=[,| ]|$)/g)) {
+      expect([option, [own[option!]!.usual, usualOf(own[option!]!)].join(' ')]).toEqual([
+        option,
+        expect.stringContaining(usual!),
+      ]);
+    }
+  });
+
+  it("are those that the module's defaults take", () => {
+    const [, text] = /#### `defaults`\n\nTakes ([^.]+)\./.exec(readme)!;
+    expect(codeOf(text!).toSorted()).toEqual(COMMON_OPTIONS.filter((option) => isDefault(option)).toSorted());
+  });
+});
