@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
-import type { Override } from '../overrides/override.js';
+import type { CurrentMode, CurrentRate, Override } from '../overrides/override.js';
 import type { Overrides } from '../overrides/overrides.js';
 import { ownIdentity, shownIdentity } from '../limits/hierarchy.js';
 import type { Rule } from '../rules/rule.js';
@@ -33,7 +33,8 @@ export function describe(
   { state, decision, unread, ofCandidate }: CounterReading & { ofCandidate: CounterReading },
   { overrides, prefix }: Describing,
 ): ExplainedLimit {
-  const { limit, status, reason = unread, cost, list } = asked;
+  const { limit, identity, status, reason = unread, cost, list } = asked;
+  const known = overrides.known(rule, identity === undefined ? undefined : ownIdentity({ limit, identity }));
   const { onStoreError } = limit;
   return {
     name: rule.name,
@@ -42,8 +43,8 @@ export function describe(
     ...(origin.level === 'code' || origin.level === 'defined' ? {} : { phase: rule.phase }),
     status,
     ...given('reason', reason),
-    rate: rateOf(rule, asked, overrides),
-    mode: modeOf(rule, asked, overrides),
+    rate: rateOf(rule, limit, known?.rate),
+    mode: modeOf(limit, known?.mode),
     quota: state?.quota ?? limit.quota,
     key: keyOfLimit(rule, asked, prefix),
     ...given('share', shareOf(rule, asked)),
@@ -66,10 +67,9 @@ function blocksOf({ blockFor, escalation }: CompiledLimit): number | number[] | 
   return blockFor > 0 ? blockFor / 1000 : undefined;
 }
 
-function rateOf(rule: Rule, { limit, identity: counted }: AskedLimit, overrides: Overrides): ExplainedRate {
-  const identity = counted === undefined ? counted : ownIdentity({ limit, identity: counted });
-  const { source = 'configured', override, policy } = overrides.known(rule, identity)?.rate ?? {};
-  const options = plain(limit.options);
+function rateOf(rule: Rule, { options: current }: CompiledLimit, known: CurrentRate | undefined): ExplainedRate {
+  const { source = 'configured', override, policy } = known ?? {};
+  const options = plain(current);
   const configured = plain(rule.configured.options);
   if (override !== undefined) return { options, source, configured, override: plain(override) };
   if (policy === undefined) return { options, source };
@@ -77,11 +77,10 @@ function rateOf(rule: Rule, { limit, identity: counted }: AskedLimit, overrides:
   return { options, source, ...(isDeepStrictEqual(options, configured) ? {} : { configured }), policy };
 }
 
-function modeOf(rule: Rule, { limit, identity: counted }: AskedLimit, overrides: Overrides): ExplainedMode {
-  const identity = counted === undefined ? counted : ownIdentity({ limit, identity: counted });
-  const { source = 'configured', override, policy } = overrides.known(rule, identity)?.mode ?? {};
+function modeOf({ off, shadow }: CompiledLimit, known: CurrentMode | undefined): ExplainedMode {
+  const { source = 'configured', override, policy } = known ?? {};
   // The environment variable that makes every limit a shadow has precedence over overrides.
-  const mode = limit.off ? 'off' : limit.shadow ? 'shadow' : 'enforce';
+  const mode = off ? 'off' : shadow ? 'shadow' : 'enforce';
   return { mode, source, ...given('override', override && plain(override)), ...given('policy', policy) };
 }
 
