@@ -9,46 +9,46 @@ export function isCost(value: unknown): value is number {
   return value === 0 || isWhole(value);
 }
 
-/** Refuses a cost that is no whole number of units. */
+/** Refuses a cost that is not a whole number of units. */
 export function assertCost(cost: unknown): asserts cost is number {
   if (!isCost(cost)) throw new RateLimitArgumentError(messages.wrongCost(cost));
 }
 
-/** Refuses a key that names nobody. */
+/** Refuses an empty key, and one that is not a string. */
 export function assertKey(key: unknown): asserts key is string {
   if (typeof key !== 'string' || key === '') throw new RateLimitArgumentError(messages.wrongKey(key));
 }
 
-/** Refuses a number of units that is none. */
+/** Refuses an invalid number of units. */
 export function assertUnits(units: unknown): asserts units is number {
   if (!isWhole(units)) throw new RateLimitArgumentError(messages.wrongUnits(units));
 }
 
-/** Refuses a number of prepaid units that is none. */
+/** Refuses an invalid number of prepaid units. */
 export function assertCredits(units: unknown): asserts units is number {
   if (!isWhole(units) || units > MOST_UNITS) throw new RateLimitArgumentError(planMessages.wrongCredits(units));
 }
 
-/** Refuses an actual cost that is no whole number of units; it may be none. */
+/** Refuses an actual cost that is not a whole number of units; it may be 0. */
 export function assertActual(units: unknown): asserts units is number {
   if (!isCost(units)) throw new RateLimitArgumentError(messages.wrongActual(units));
 }
 
-/** Reads a duration into milliseconds, or refuses it. */
+/** Reads a duration into milliseconds; refuses anything else. */
 export function toMs(option: string, value: Duration): number {
   const ms = milliseconds(value);
   if (ms === undefined) throw new RateLimitArgumentError(messages.wrongDuration(option, value));
   return ms;
 }
 
-/** Refuses what is no signal. */
+/** Refuses anything but a signal. */
 export function assertSignal(signal: unknown): asserts signal is AbortSignal | undefined {
   if (signal === undefined) return;
   const { addEventListener } = (signal ?? {}) as { addEventListener?: unknown };
   if (typeof addEventListener !== 'function') throw new RateLimitArgumentError(messages.wrongSignal(signal));
 }
 
-/** Refuses a number of windows that is none. */
+/** Refuses an invalid number of windows. */
 export function assertHistory(windows: unknown): asserts windows is number {
   if (!isWhole(windows)) throw new RateLimitArgumentError(messages.wrongHistory(windows));
 }

@@ -42,21 +42,21 @@ export interface ConsumeOptions extends WithinOptions {
   anchor?: Anchor | null;
 }
 
-/** Whose units a call gives back or charges. */
+/** The tenant whose units a call gives back or charges. */
 export interface OfTenant {
   /**
-   * The tenant, where the limit has the option `share`: what it used is less or more, too.
-   * @default nobody: only the total changes
+   * The tenant, for a limit with the option `share`: its use changes, too.
+   * @default none: only the total changes
    */
   share?: string;
 }
 
-/** What `refund` and `penalize` take besides units. */
+/** The options of `refund` and `penalize`. */
 export interface CorrectionOptions extends OfTenant, WithinOptions {
   /**
-   * Whether the call rejects with `RateLimitStoreError` while the store cannot be reached, whatever `onStoreError` says: for people
-   * who are told that it is done.
-   * @default false: under `'local'` it acts in this process, under `'allow'` it does nothing
+   * Whether the call rejects with `RateLimitStoreError` while the store cannot be reached, whatever `onStoreError` says: for
+   * operators who rely on the result.
+   * @default false: with `'local'` it acts in this process, with `'allow'` it does nothing
    */
   strict?: boolean;
 }
@@ -70,12 +70,12 @@ export const CONSUME_OPTIONS = [
   'within',
 ] as const satisfies readonly (keyof ConsumeOptions)[];
 
-/** Reads the options of a call that has none but the keys of what its limit is within. */
+/** Reads the options of a call that takes only the keys of the limits that its limit is within. */
 export function readWithinOption(given: unknown): unknown {
   return readMembers<WithinOptions>(given, ['within'], withinMessages.wrongOptions).within;
 }
 
-/** Reads whose units a call gives back or charges, and whether it has to reach the store. */
+/** Reads whose units a call gives back or charges, and whether it must reach the store. */
 export function readCorrection(given: unknown): OfTenant & { readonly within?: unknown; readonly strict?: boolean } {
   const read = readMembers<CorrectionOptions>(given, ['share', 'within', 'strict'], shareMessages.notOfTenant);
   const strict: unknown = read.strict;
@@ -86,7 +86,7 @@ export function readCorrection(given: unknown): OfTenant & { readonly within?: u
 }
 
 /**
- * Reads the `id` of a credit. An id that is `undefined` is refused, too: it is that of a payment that was misread, and units without
+ * Reads the `id` of a credit. An `undefined` id is refused as well: the id of a payment may have been misread, and units without
  * an id count each time.
  */
 export function readCreditId(given: unknown): string | undefined {
@@ -115,7 +115,7 @@ export interface Asked {
   readonly priority: Priority | undefined;
   readonly share: string | undefined;
   readonly anchor: Anchor | null | undefined;
-  /** The keys of the limits that it is within, unread. */
+  /** The keys of the limits that it is within, not read yet. */
   readonly within: unknown;
   /** Whether the cost is the call's own. */
   readonly hasCost: boolean;
@@ -123,7 +123,7 @@ export interface Asked {
   readonly hasPriority: boolean;
 }
 
-/** What a call asks for, where it is silent. */
+/** The defaults of what a call asks for. */
 export interface AskedByDefault {
   readonly fixedCost: number;
   readonly fixedPriority: Priority | undefined;

@@ -1,37 +1,42 @@
 import type { CompiledLimit } from './compiled-limit.js';
 import { plainIdentity } from './identity.js';
 
-/** Begins the identity of a counter within others. What follows is the path of these, the root first, then a line end, then its own. */
+/**
+ * The beginning of the identity of a counter within others. It is followed by the path of these, the root first, then a line end,
+ * then its own identity.
+ */
 const WITHIN = '\nwithin\n';
-/** Ends the path, and parts it: plain identities hold neither. */
+/** Ends and separates the path: plain identities contain neither. */
 const END = '\n';
 const STEP = '/';
 
-/** Stands for a parent of whom a request says nothing. No identity is empty. */
+/** Stands for a parent about which a request says nothing. No identity is empty. */
 export const NOBODY = '';
 
-/** A counter that may be one within others. */
+/** A counter that may be within others. */
 interface Nested {
   readonly limit: Pick<CompiledLimit, 'parent'>;
   readonly identity: string;
 }
 
-/** An identity within that of its parent's counter: the same one within others is another counter. */
+/** An identity within that of its parent's counter: the same identity within others is another counter. */
 export function identityWithin(parent: Nested, own: string): string {
   return WITHIN + pathOf(parent) + END + own;
 }
 
-/** The identity that a limit's own `key` gave, without those that it is within. */
+/** The identity that a limit's own `key` has made, without those of the limits it is within. */
 export function ownIdentity({ limit, identity }: Nested): string {
   return isWithin({ limit, identity }) ? identity.slice(endOfPath(identity) + END.length) : identity;
 }
 
-/** An identity as people are shown it: `o1/t1/u1`, the root first. */
+/** An identity as it is displayed: `o1/t1/u1`, the root first. */
 export function shownIdentity(counter: Nested): string {
   return isWithin(counter) ? parentPath(counter.identity) + STEP + ownIdentity(counter) : counter.identity;
 }
 
-/** The identity of what people write as `shownIdentity` shows it: so many parents are before the own one; nothing if there are fewer. */
+/**
+ * Reads an identity as `shownIdentity` displays it, with this number of parents before its own; `undefined` if there are fewer.
+ */
 export function identityOfShown(shown: string, parents: number): string | undefined {
   const steps = shown.split(STEP);
   const own = steps.slice(parents).join(STEP);
@@ -40,24 +45,24 @@ export function identityOfShown(shown: string, parents: number): string | undefi
   return WITHIN + path.map(shownStep).join(STEP) + END + own;
 }
 
-/** A parent as it is shown: plain, or already hashed. */
+/** A parent as it is displayed: in plain text, or already hashed. */
 function shownStep(step: string): string {
   return /^#[\w-]{43}$/.test(step) ? step : plainIdentity(step);
 }
 
-/** Where a counter within others stands: the plain identities of its parents, the root first, and its own. */
+/** The path of a counter within others: the plain identities of its parents, the root first, and its own. */
 export function placeOf(counter: Nested): string[] | undefined {
   return isWithin(counter)
     ? [...parentPath(counter.identity).split(STEP), plainIdentity(ownIdentity(counter))]
     : undefined;
 }
 
-/** How many others a counter is within. */
+/** The number of limits that a counter is within. */
 export function depthOf(counter: Nested): number {
   return isWithin(counter) ? parentPath(counter.identity).split(STEP).length : 0;
 }
 
-/** Whether a counter is the one that another one is within. */
+/** Whether a counter is the parent of another one. */
 export function isParentOf(parent: NamedNested, child: NamedNested): boolean {
   if (child.limit.parent !== parent.limit.name || !isWithin(child)) return false;
   return parentPath(child.identity) === pathOf(parent);
@@ -65,7 +70,7 @@ export function isParentOf(parent: NamedNested, child: NamedNested): boolean {
 
 type NamedNested = Nested & { readonly limit: Pick<CompiledLimit, 'name' | 'parent'> };
 
-/** What stands besides its own identity cannot be told of a counter of a limit that is within another one, but asked alone. */
+/** Whether a counter is within others. If a limit within another one is asked alone, only its own identity is known. */
 function isWithin({ limit, identity }: Nested): boolean {
   return limit.parent !== undefined && identity.startsWith(WITHIN);
 }

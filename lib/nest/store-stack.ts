@@ -15,17 +15,17 @@ import type { Store } from '../stores/store.js';
 import type { DecisionStream } from '../telemetry/decision-stream.js';
 import { ObservedStore } from '../telemetry/observed.store.js';
 
-/** Where an app counts: in process, unless one of these is given. */
+/** Where an app counts: in process, unless one of these is set. */
 export interface CountingPlace {
-  /** Decides every check by itself, and never fails, as one that lets everything pass. */
+  /** Decides every check by itself, and never fails; for example one that allows everything. */
   readonly replacement?: Store | undefined;
   /** The user's own store; it stays open. */
   readonly store?: Store | undefined;
-  /** Where Redis is. */
+  /** The connection to Redis. */
   readonly redis?: RedisConnection | undefined;
   /**
    * Whether closing the store closes the connection.
-   * @default whether it is made here
+   * @default whether the connection is made here
    */
   readonly ownsClient?: boolean | undefined;
 }
@@ -42,15 +42,15 @@ export interface StoreSettings extends CountingPlace {
    */
   readonly refusalCache?: boolean | undefined;
   /**
-   * The part of each limit that is allowed in process while Redis fails.
+   * The share of each limit that is allowed in process while Redis fails.
    * @default 1
    */
   readonly localShare?: number | undefined;
-  /** Is called when Redis begins to fail and when it is back. */
+  /** Called when Redis starts to fail, and when it is back. */
   readonly report: (report: StoreReport) => void;
   /**
-   * Is told all decisions.
-   * @default they are told nowhere, and OpenTelemetry neither
+   * Gets all decisions.
+   * @default decisions are not reported, nor to OpenTelemetry
    */
   readonly decisions?: DecisionStream | undefined;
   /**
@@ -58,23 +58,23 @@ export interface StoreSettings extends CountingPlace {
    * @default nobody
    */
   readonly lists?: ListVerdicts | undefined;
-  /** Whether OpenTelemetry is told: if it is not installed, `true` is an error, and nothing means no. */
+  /** Whether to report to OpenTelemetry. If it is not installed, `true` is an error, and `undefined` means no. */
   readonly telemetry?: boolean | undefined;
 }
 
-/** What a stack stands on. */
+/** The store at the bottom of a stack. */
 interface Base {
   readonly store: Store;
-  /** It can fail, and other instances count in it, too. */
+  /** Whether it can fail, and other instances count in it, too. */
   readonly isShared: boolean;
-  /** The instances of the app tell each other what they do to its counters. */
+  /** The channel on which instances publish what they do to its counters. */
   readonly channel?: InstanceChannel;
   readonly remembersRefusals?: boolean;
 }
 
 /**
- * The layers of an app's store, with the channel on which its instances tell each other what they do to counters. It is the topmost
- * layer itself: candidates are entries of their own to all others.
+ * The layers of an app's store, with the channel on which its instances publish what they do to counters. It is itself the
+ * topmost layer: to all others, candidates are entries of their own.
  */
 export class StoreStack extends CandidateStore {
   constructor(
@@ -94,15 +94,15 @@ export class StoreStack extends CandidateStore {
   }
 }
 
-/** Builds the store that an app asks, of the layers that it needs. */
+/** Builds the store of an app from the layers that it needs. */
 export async function createStoreStack(settings: StoreSettings): Promise<StoreStack> {
   const { decisions, telemetry, report, localShare, lists, store: own, maxKeys, maxBytes } = settings;
-  // What is counted in process beside a store on a clock of its own goes by that clock, too.
+  // What is counted in process beside a store with its own clock uses that clock, too.
   const local = new MemoryStore({ maxKeys, maxBytes, clock: own instanceof MemoryStore ? own.clock : undefined });
   const { store, isShared, channel, remembersRefusals } = await baseOf(settings, local);
   const fallback = { report, localShare: localShare ?? 1, closesPrimary: own === undefined };
-  // From top to bottom. A limit may come at any time, from a function or a module that is loaded lazily: so the layers of
-  // `scope: 'instance'` and of `prefetch` are always there, and only hand on checks until one has such a limit.
+  // From top to bottom. A limit may come at any time, from a function or a lazily loaded module: so the layers of
+  // `scope: 'instance'` and of `prefetch` are always there, and only pass checks on until a limit needs them.
   const layers = [
     isShared && ((inner: Store) => new InstanceScopeStore(inner, local)),
     channel && ((inner: Store) => new PrefetchStore(inner, channel)),
@@ -112,7 +112,8 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
   const layered = layers.reduceRight<Store>((inner, layer) => (layer ? layer(inner) : inner), store);
   const observed = decisions && new ObservedStore(layered, decisions, telemetry);
   const stack = new StoreStack(observed ?? layered, channel);
-  // What observes tells what lists decide. They are there from their first entry on; a replacement decides all by itself.
+  // The observing layer reports what lists decide. Lists have a layer from their first entry on; a replacement decides everything
+  // itself.
   if (settings.replacement === undefined) {
     lists?.whenUsed(() => (observed ?? stack).insert((inner) => new ListStore(inner, lists)));
   }
@@ -128,11 +129,11 @@ async function baseOf(settings: StoreSettings, local: Store): Promise<Base> {
   const ownsClient = settings.ownsClient ?? client !== redis;
   const release = ignoreConnectionErrors(client);
   return {
-    // A connection of our own may fail once more while it ends.
+    // Our own connection may fail once more while it ends.
     store: new RedisStore(client, { prefix, timeoutMs, ownsClient, ...(ownsClient ? {} : { release }) }),
     isShared: true,
     channel: new InstanceChannel(client, givenBackChannel(prefix), timeoutMs),
-    // In a Cluster a check of several slots can be refused for units that are given back a moment later.
+    // In a Cluster, a check of several slots can be refused because of units that are given back a moment later.
     remembersRefusals: refusalCache && !isCluster(client),
   };
 }

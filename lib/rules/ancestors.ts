@@ -3,16 +3,16 @@ import { withinMessages } from '../errors/messages/within.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Rule } from './rule.js';
 
-/** The most limits of which each is within the next one. */
+/** Maximum nesting depth. */
 const MOST_LEVELS = 8;
 
-/** Where the limits are found that others are within. */
+/** Finds the limits that others are within. */
 export interface DefinedRules {
   readonly names: readonly string[];
   find(name: string): Rule | undefined;
 }
 
-/** The rules of all limits that one is within, its parent first. Throws `RateLimitConfigError`. */
+/** The rules of all limits that a limit is within, its parent first. Throws `RateLimitConfigError`. */
 export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string): readonly Rule[] {
   const chain = [rule];
   for (let child = rule; child.configured.parent !== undefined; child = chain.at(-1)!) {

@@ -1,15 +1,15 @@
-/** Marks our own guard, which finds no user: `true` if it checks, and `'follows'` if it only goes on with a check. */
+/** Marks our own guards, which set no user: `true` if the guard checks, and `'follows'` if it only continues a check. */
 export const OWN_GUARD = 'nestjs-sluice:guard';
 
-/** Where `@UseGuards` keeps what it was given, in Nest 11 and 12. */
+/** The metadata key of `@UseGuards`, in Nest 11 and 12. */
 export const GUARDS = '__guards__';
 
-/** Whether a class or handler has guards of its own that may find a user. */
+/** Whether a class or handler has guards of its own that may set a user. */
 export function bindsOtherGuard(target: object): boolean {
   return boundGuards(target).some((guard) => markOf(guard) === undefined);
 }
 
-/** Whether our own guard stands on a class or handler itself. */
+/** Whether our own guard is bound to a class or handler itself. */
 export function bindsOwnGuard(target: object): boolean {
   return boundGuards(target).some(isOwnGuard);
 }
@@ -18,13 +18,13 @@ function boundGuards(target: object): readonly object[] {
   return (Reflect.getMetadata(GUARDS, target) as object[] | undefined) ?? [];
 }
 
-/** Whether a guard is ours, or a class of the app's own that extends it. */
+/** Whether a guard is ours, or a subclass of it in the app. */
 export function isOwnGuard(guard: object): boolean {
   return markOf(guard) === true;
 }
 
 function markOf(guard: object): unknown {
-  // Tests replace guards by plain objects.
+  // Tests may replace guards by plain objects.
   const type = typeof guard === 'function' ? guard : (guard.constructor as Function | undefined);
   return type === undefined ? undefined : Reflect.getMetadata(OWN_GUARD, type);
 }

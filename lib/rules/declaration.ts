@@ -1,21 +1,21 @@
 import type { CarryOver } from '../limits/compiled-limit.js';
 
-/** Where a limit is written. */
+/** Where and how a limit is declared. */
 export interface Declaration {
-  /** For messages. */
+  /** The place, for messages. */
   readonly location: string;
-  /** What shares its counters; nothing if the limit's name alone does. */
+  /** The namespace of its counters; `undefined` if its name alone identifies them. */
   readonly namespace: string;
-  /** The name of a limit that has none of its own. */
+  /** The name of a limit that does not set its own. */
   readonly name?: string;
   /** Whether it applies to every route, so that it can be checked before the route is known. */
   readonly everywhere?: boolean;
-  /** Whether it stands on a class or a route, so that each route can have a counter of its own. */
+  /** Whether it is declared on a class or a route, so that each route can have its own counter. */
   readonly onRoutes?: boolean;
-  /** How often its counters were made to start anew. */
+  /** How often its counters were started anew. */
   readonly generation?: number;
-  /** What becomes of what was left under another rate. */
+  /** What happens to units left under another rate. */
   readonly carry?: CarryOver;
-  /** Whether it is not asked at all. */
+  /** Whether it is switched off. */
   readonly off?: boolean;
 }

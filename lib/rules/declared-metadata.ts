@@ -1,24 +1,24 @@
 import 'reflect-metadata';
 import type { LimitSpec } from '../config/limit-definition.js';
 
-/** What a class or a method declares. */
+/** The declarations of a class or a method. */
 export interface Declared {
   readonly specs: readonly LimitSpec[];
   readonly skips: 'all' | readonly string[];
 }
 
 const DECLARED = 'nestjs-sluice:declared';
-/** Where a class keeps the functions that its methods were when they first declared something. */
+/** The metadata key under which a class keeps the original functions of its methods when they first declared something. */
 const DECLARING = 'nestjs-sluice:declaring';
 const NAMESPACE = 'nestjs-sluice:namespace';
 const NOTHING: Declared = { specs: [], skips: [] };
 
-/** What is declared on a method, or on a class itself. */
+/** The declarations on a method, or on a class itself. */
 export function declaredOn(target: object): Declared {
   return (Reflect.getOwnMetadata(DECLARED, target) as Declared | undefined) ?? NOTHING;
 }
 
-/** A class and those that it extends, the farthest first: what they declare adds up. */
+/** A class and its superclasses, the farthest first: their declarations add up. */
 export function lineageOf(type: object): object[] {
   const lineage: object[] = [];
   for (let each: object | null = type; each !== null && each !== Function.prototype;) {
@@ -28,7 +28,7 @@ export function lineageOf(type: object): object[] {
   return lineage;
 }
 
-/** A decorator that adds to what other decorators of the same class or method declared. Decorators run from the last to the first. */
+/** A decorator that adds to earlier declarations of the same class or method. Decorators run from the last to the first. */
 export function declare(add: (declared: Declared) => Declared): ClassDecorator & MethodDecorator {
   return (target: object, key?: string | symbol, descriptor?: PropertyDescriptor) => {
     const host = hostOf(target, descriptor);
@@ -38,7 +38,7 @@ export function declare(add: (declared: Declared) => Declared): ClassDecorator &
   };
 }
 
-/** Whether what a method declared is lost, since a decorator above replaced it by a function without that metadata. */
+/** Whether a method's declarations are lost, because a decorator above replaced it by a function without that metadata. */
 export function isLost(prototype: object, method: string): boolean {
   let owner: object | null = prototype;
   while (owner !== null && !Object.hasOwn(owner, method)) owner = Object.getPrototypeOf(owner) as object | null;
@@ -50,13 +50,13 @@ export function isLost(prototype: object, method: string): boolean {
   return !keepsSkips || !before.specs.every((spec) => specs.includes(spec));
 }
 
-/** A decorator that names what shares the counters of a class or method. */
+/** A decorator that sets the namespace of the counters of a class or method. */
 export function declareNamespace(namespace: string): ClassDecorator & MethodDecorator {
   return (target: object, _key?: string | symbol, descriptor?: PropertyDescriptor) =>
     Reflect.defineMetadata(NAMESPACE, namespace, hostOf(target, descriptor));
 }
 
-/** What shares the counters of a class, which may inherit it, or of a method, if it was named. */
+/** The namespace of a class, which may inherit it, or of a method, if set. */
 export function namespaceOn(target: object): unknown {
   return Reflect.getMetadata(NAMESPACE, target);
 }

@@ -5,17 +5,17 @@ import { moduleLogger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 import { isOwnGuard } from './bound-guards.js';
 
-/** Where `@nestjs/graphql` keeps the options of its module. */
+/** The provider under which `@nestjs/graphql` keeps the options of its module. */
 const GRAPHQL_OPTIONS = 'GqlModuleOptions';
 
-/** Where `@Module` keeps what it imports. */
+/** The metadata key of a module's imports. */
 const IMPORTS = 'imports';
 
 interface GraphqlOptions {
   readonly fieldResolverEnhancers?: readonly string[];
 }
 
-/** Looks at start-up whether the guard will see what it has to see, once it is known which guards there are. */
+/** Checks at start-up whether the guard sees all that it has to see, given the guards of the app. */
 @Injectable()
 export class GuardCheck {
   constructor(
@@ -24,7 +24,7 @@ export class GuardCheck {
     private readonly modules: ModulesContainer,
   ) {}
 
-  /** Whether the guard holds for every route, or the app answers for that itself. */
+  /** Whether the guard runs for every route, or the app takes care of that itself. */
   get isEverywhere(): boolean {
     if (this.option !== false) return true;
     const scoped = this.config.getGlobalRequestGuards().map(({ metatype }) => metatype as object | null);
@@ -41,17 +41,17 @@ export class GuardCheck {
     );
   }
 
-  /** Whether routes without a guard are looked for. */
+  /** Whether to look for routes without a guard. */
   get isEnabled(): boolean {
     return this.option !== 'custom';
   }
 
-  /** Whether the global guards reach gateways: before Nest 12 they do not. Its config cannot name a policy of conflicts. */
+  /** Whether global guards reach gateways: before Nest 12 they do not. Checked through a policy that only Nest 12 has. */
   get reachesGateways(): boolean {
     return this.isEverywhere && 'getRouteConflictPolicy' in this.config;
   }
 
-  /** Nest calls guards for fields only where the options of its GraphQL module say so. */
+  /** Nest calls guards for fields only if the options of its GraphQL module say so. */
   warnOfFields(fields: readonly string[]): void {
     if (fields.length === 0) return;
     const options = [...this.modules.values()]
@@ -61,7 +61,7 @@ export class GuardCheck {
     moduleLogger.warn(messages.unreachedFields(fields));
   }
 
-  /** What an earlier guard refuses is not counted. An app that binds ours itself has chosen its position. */
+  /** Requests that an earlier guard refuses are not counted. An app that binds our guard itself has chosen its position. */
   warnOfEarlier(): void {
     if (this.option !== true) return;
     const guards: object[] = this.config.getGlobalGuards();
@@ -86,14 +86,14 @@ function letsGuardsReachFields({ fieldResolverEnhancers = [] }: GraphqlOptions):
 
 type NestModule = ModulesContainer extends Map<string, infer M> ? M : never;
 
-/** Whether a module has some of these guards among its own providers. */
+/** Whether a module has any of these guards among its own providers. */
 function binds({ providers }: NestModule, guards: readonly object[]): boolean {
   return [...providers.values()].some(
     ({ subtype, instance }) => subtype === 'guard' && guards.includes(instance as object),
   );
 }
 
-/** Whether a module imports another one, itself or by others. What it is given as `imports` says so: global modules are imported by all. */
+/** Whether a module imports another one, directly or not. Only its `imports` count, since all modules import global ones. */
 function importsModule(imported: unknown, module: unknown, visited = new Set<unknown>()): boolean {
   if (visited.has(module)) return false;
   visited.add(module);
@@ -106,12 +106,12 @@ function importsOf(module: unknown): readonly unknown[] {
   return [...((ofType as unknown[] | undefined) ?? []), ...(typeof module === 'object' ? imports : [])].map(unwrapped);
 }
 
-/** The class of a module, which a dynamic module names. */
+/** The class of a module; a dynamic module names it. */
 function typeOf(module: unknown): unknown {
   return typeof module === 'object' && module !== null && 'module' in module ? module.module : module;
 }
 
-/** What `forwardRef` stands for. */
+/** The value behind a `forwardRef`. */
 function unwrapped(module: unknown): unknown {
   const { forwardRef } = (module ?? {}) as { forwardRef?: unknown };
   return typeof forwardRef === 'function' ? (forwardRef as () => unknown)() : (module ?? {});

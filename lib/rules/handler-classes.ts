@@ -5,7 +5,7 @@ import { LimitRegistry } from './limit-registry.js';
 import type { Declarer, HandlerClass } from './namespaces.js';
 import { isHandler } from './route-names.js';
 
-/** A method that requests, messages or fields call. */
+/** A method that is called for requests, messages or fields. */
 export type Handler = object;
 
 /** Finds the classes of an app whose methods are called from outside, and these methods. */
@@ -17,7 +17,7 @@ export class HandlerClasses {
     private readonly scanner: MetadataScanner,
   ) {}
 
-  /** All controllers, and all providers that declare limits or, where each route counts for itself, have any. */
+  /** All controllers, and all providers that declare limits or, if each route counts on its own, have any. */
   all(): HandlerClass[] {
     const types = [...this.modules.values()].flatMap(({ controllers, providers }) => [
       ...[...controllers.values()].map(({ metatype }) => metatype).filter(isClass),
@@ -26,31 +26,31 @@ export class HandlerClasses {
     return [...new Set(types as HandlerClass[])];
   }
 
-  /** All controllers and providers that are classes, whether limits stand on them or not. */
+  /** All controllers and providers that are classes, with or without limits. */
   known(): HandlerClass[] {
     return [...this.modules.values()].flatMap(({ controllers, providers }) =>
       [...controllers.values(), ...providers.values()].map(({ metatype }) => metatype).filter(isClass),
     );
   }
 
-  /** The methods of a class by their names. A wrapped method may have lost its own. */
+  /** The methods of a class by name. A wrapped method may have lost its own name. */
   handlers(type: HandlerClass): Map<string, Handler> {
     const prototype = type.prototype as Record<string, Handler>;
     const names = this.scanner.getAllMethodNames(prototype);
     return new Map(names.map((name) => [name, prototype[name] as Handler]));
   }
 
-  /** The methods of a class that are decorated as routes are. */
+  /** The methods of a class that are decorated like routes. */
   routes(type: HandlerClass): Handler[] {
     return [...this.handlers(type).values()].filter(isRoute);
   }
 
-  /** The classes and methods that decorators of a route may stand on. */
+  /** The classes and methods that may carry the decorators of a route. */
   targets(type: HandlerClass): object[] {
     return [...lineageOf(type), ...this.handlers(type).values()];
   }
 
-  /** The class and the methods that need a namespace: limits of one name share their counters by it. */
+  /** The class and the methods that need a namespace, which limits with the same name share. */
   declarers(type: HandlerClass): Declarer[] {
     const perRoute = this.countsPerRoute || lineageOf(type).some(declaresPerRoute);
     const methods = [...this.handlers(type)].filter(
@@ -60,7 +60,7 @@ export class HandlerClasses {
     return [...ofClass, ...methods.map(([method]) => ({ type, method }))];
   }
 
-  /** The routes whose limits stand on functions that no request calls any more. */
+  /** The routes whose limits are declared on functions that no request calls any more. */
   lostMethods(type: HandlerClass): string[] {
     const routes = [...this.handlers(type)].filter(([, handler]) => isRoute(handler));
     return routes.map(([method]) => method).filter((method) => isLost(type.prototype as object, method));
@@ -76,7 +76,7 @@ export class HandlerClasses {
   }
 }
 
-/** Whether limits or skips stand on a class or method itself. */
+/** Whether a class or method itself declares limits or skips. */
 export function declares(target: object): boolean {
   const { specs, skips } = declaredOn(target);
   return specs.length > 0 || skips.length > 0;
@@ -87,12 +87,12 @@ export function isRoute(handler: Handler): boolean {
   return Reflect.getMetadataKeys(handler).length > 0;
 }
 
-/** Whether limits are declared whose counters are not known by a name. */
+/** Whether it declares limits whose counters are not identified by a name. */
 function declaresUnnamed(target: object): boolean {
   return declaredOn(target).specs.some((spec) => typeof spec !== 'string');
 }
 
-/** Whether each route of a class counts for itself by a limit of that class. */
+/** Whether each route of a class has its own counter for a limit of that class. */
 function declaresPerRoute(type: object): boolean {
   return declaredOn(type).specs.some((spec) => typeof spec === 'object' && spec?.perRoute === true);
 }

@@ -22,15 +22,15 @@ const MODULE_NAMESPACE = '@module';
 export interface LimitVersion {
   readonly definition: LimitDefinition;
   readonly limit: CompiledLimit;
-  /** What a policy says of it. */
+  /** What a policy sets for it. */
   readonly policy: PolicyLimit | undefined;
 }
 
-/** A limit that was given a name of its own. Another version of the policy replaces what it is. */
+/** A limit with a name of its own. Another version of the policy replaces its definition. */
 export interface NamedLimit extends Mutable<LimitVersion> {
-  /** As code has it; nothing if only a policy defines it. */
+  /** Its definition in code; `undefined` if only a policy defines it. */
   readonly written: LimitDefinition | undefined;
-  /** The definition that its rule was made of. */
+  /** The definition from which its rule was made. */
   readonly first: LimitDefinition;
   readonly declaration: Declaration;
   readonly rule: Rule;
@@ -38,20 +38,20 @@ export interface NamedLimit extends Mutable<LimitVersion> {
 
 type Mutable<T> = { -readonly [Property in keyof T]: T[Property] };
 
-/** Knows the limits that have no place of their own: those of the module, and those that are defined by name. */
+/** Knows the limits that are declared in no particular place: those of the module, and those defined by name. */
 @Injectable()
 export class LimitRegistry {
   /** The limits that apply to every route. */
   readonly moduleRules: readonly Rule[];
-  /** Is called when limits were added. */
+  /** Called when limits were added. */
   onDefined: () => void = () => undefined;
   private readonly moduleLimits: readonly NamedLimit[];
   private readonly defined = new Map<string, NamedLimit>();
-  /** Whether a limit that is not named may have any key. */
+  /** Whether a limit without a name may have any key. */
   private othersTakeAnyKey = false;
   /** The names of limits that others are within. */
   private readonly parents = new Set<string>();
-  /** Limits that functions gave or code passed, by namespace: most give the same objects again and again. */
+  /** Limits from functions and code, by namespace: most provide the same objects again and again. */
   private readonly compiled = new WeakMap<LimitDefinition, Map<string, Rule>>();
   /** The same for functions that make new objects each time. */
   private readonly equal = new ValueCache<Rule>();
@@ -80,12 +80,12 @@ export class LimitRegistry {
     return [...this.defined.keys()];
   }
 
-  /** The limits whose rates can be changed by their names: those that are defined, and those of the module that have one. */
+  /** The limits whose rates can be changed by name: defined limits, and those of the module that have a name. */
   get named(): NamedLimit[] {
     return [...this.moduleLimits, ...this.defined.values()];
   }
 
-  /** Whether some limit of the app may have any text as a key. */
+  /** Whether any limit of the app may have any text as a key. */
   get takesAnyKey(): boolean {
     return this.othersTakeAnyKey || [...this.moduleRules, ...this.named.map(({ rule }) => rule)].some(takesAnyKey);
   }
@@ -94,7 +94,7 @@ export class LimitRegistry {
     return this.defined.has(name);
   }
 
-  /** Adds definitions. The same one may be added again, as when a feature is imported twice. */
+  /** Adds definitions. The same one may be added again, for example when a feature is imported twice. */
   define(definitions: Readonly<Record<string, LimitDefinition>>, location: string): void {
     for (const [name, definition] of Object.entries(definitions)) {
       const known = this.defined.get(name);
@@ -134,7 +134,7 @@ export class LimitRegistry {
     return namedLimit(written, definition, declaration, rule, policy);
   }
 
-  /** Tells a rule how to find those that its limit is within, once all modules have defined theirs. */
+  /** Lets a rule find the limits it is within, once all modules have defined theirs. */
   private linked(rule: Rule, { location }: Declaration): Rule {
     if (rule.configured.parent === undefined) return rule;
     this.parents.add(rule.configured.parent);
@@ -143,12 +143,12 @@ export class LimitRegistry {
     return rule;
   }
 
-  /** Refuses what a limit of a name cannot become while others are within it. Throws `RateLimitConfigError`. */
+  /** Refuses a change of a named limit that is impossible while others are within it. Throws `RateLimitConfigError`. */
   refuseChange(name: string | undefined, limit: CompiledLimit, location: string): void {
     if (name !== undefined && this.parents.has(name)) refusePlanOfParent(limit, location);
   }
 
-  /** The limit of a name, or of a definition. */
+  /** The rule of a limit, given by name or definition. */
   rule(limit: string | LimitDefinition, declaration: Declaration): Rule {
     if (typeof limit === 'string') {
       const known = this.defined.get(limit);
@@ -156,7 +156,7 @@ export class LimitRegistry {
       throw new RateLimitConfigError(messages.unknownName(declaration.location, limit, this.names));
     }
     const { location, namespace, onRoutes = false } = declaration;
-    // A limit that stands on routes may say what others may not.
+    // A limit on routes may have options that others may not.
     const place = onRoutes ? `on ${namespace}` : namespace;
     let rules = typeof limit === 'object' && limit !== null ? this.compiled.get(limit) : undefined;
     const known = rules?.get(place);

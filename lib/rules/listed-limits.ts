@@ -14,8 +14,8 @@ export function listedLimits<L = string | LimitDefinition>(given: unknown, locat
 }
 
 /**
- * Refuses a limit that is in a list twice, one whose units tenants share, one that is within another, and one whose windows begin where
- * requests say: nobody would say whose they are, or where. Throws `RateLimitConfigError`.
+ * Refuses a limit that is listed twice, shares its units among tenants, is within another one, or has an anchor by request:
+ * nothing would determine the tenant, the other keys or the anchor. Throws `RateLimitConfigError`.
  */
 export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
   const shared = rules.find(({ limit }) => limit.hasTenants);

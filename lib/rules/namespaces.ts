@@ -5,7 +5,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { nameOfClass, nameOfRoute } from './route-names.js';
 
-/** A controller, or a provider whose methods are called like one's (a resolver, a gateway). */
+/** A controller, or a provider whose methods are called like those of controllers (a resolver, a gateway). */
 export type HandlerClass = abstract new (...args: never[]) => unknown;
 
 /** A class that needs a namespace, or one of its methods. */
@@ -14,19 +14,19 @@ export interface Declarer {
   readonly method?: string;
 }
 
-/** What a structured field could hold, too. One that begins with `@` would be that of the module's limits. */
+/** Anything a structured field can contain, but not starting with `@`, which is for the module's limits. */
 const NAMESPACE = /^(?!@)[\x20-\x7e]{1,128}$/;
-/** What `mixin()` calls a class: anew at each start. */
+/** The names that `mixin()` gives classes: new ones at each start. */
 const DRAWN = /^[0-9a-f]{21}$/;
 /** Minifiers give shorter names. */
 const SHORTEST_WRITTEN = 4;
-/** Where `RouterModule` keeps the path of a module, for one app and for all. */
+/** The metadata key under which `RouterModule` keeps the path of a module, for one app and for all. */
 const MODULE_PATH = '__module_path__';
 
 /**
- * Names what shares the counters of limits that are declared on a class or a method. That has to be the same in all instances,
- * after every start and in every build, and different for all that an app has; the name of a class is none of these, if
- * `mixin()` or a minifier made it, or two modules have one.
+ * Determines the namespaces of limits that are declared on classes or methods. A namespace must be the same in all instances,
+ * after every start and in every build, and unique in the app. The name of a class is none of these if `mixin()` or a minifier
+ * made it, or if two modules have one.
  */
 @Injectable()
 export class Namespaces {
@@ -47,8 +47,8 @@ export class Namespaces {
   }
 
   /**
-   * Gives each its namespace: the first of its names that no other has. Those that share a name all take the next, so that the order
-   * in which they are found does not matter.
+   * Assigns each its namespace: the first of its names that no other has. Those that share a name all take their next one, so
+   * that the order in which they are found does not matter.
    */
   assign(wanting: readonly Declarer[]): void {
     let open = wanting
@@ -82,7 +82,7 @@ export class Namespaces {
     namespaces.set(method, namespace);
   }
 
-  /** The names of a class or method, the most telling first. */
+  /** The names of a class or method, the most specific first. */
   private names({ type, method }: Declarer): string[] {
     const named = explicit({ type, ...(method !== undefined && { method }) });
     if (named !== undefined) return [named];
@@ -93,7 +93,7 @@ export class Namespaces {
       return present([location, first === undefined ? undefined : `${location} ${first}`, written]);
     }
     const handler = (type.prototype as Record<string, object>)[method]!;
-    // Names of methods, unlike those of classes, stay what they are.
+    // The names of methods, unlike those of classes, are stable.
     const route =
       location === undefined ? undefined : (nameOfRoute(location, method, handler) ?? `${location} ${method}`);
     return present([
@@ -109,7 +109,7 @@ export class Namespaces {
     return present(methods.map((method) => nameOfRoute(location, method, prototype[method]!)));
   }
 
-  /** The paths that modules put before that of a controller. */
+  /** The paths that modules prepend to that of a controller. */
   private prefixes(type: HandlerClass): string[] {
     const paths = [...this.modules.values()]
       .filter(({ controllers }) => [...controllers.values()].some(({ metatype }) => metatype === type))
@@ -134,7 +134,7 @@ function isNamed(declarer: Declarer): boolean {
   return explicit(declarer) !== undefined;
 }
 
-/** The name that the user gave, of the method itself or behind that of its class. */
+/** The namespace set by the user, of the method itself or derived from that of its class. */
 function explicit(declarer: Declarer): string | undefined {
   const { type, method } = declarer;
   const own = method === undefined ? undefined : namespaceOn((type.prototype as Record<string, object>)[method]!);

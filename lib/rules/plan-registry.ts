@@ -13,15 +13,15 @@ import { ROUTE_OF_CLASS, RouteRule } from './route-rule.js';
 import type { Rule } from './rule.js';
 import { classNameOf, type HandlerClass, type Declarer, Namespaces } from './namespaces.js';
 
-/** The handlers of calls whose end matters to some app. */
+/** The handlers of calls whose end matters to any app. */
 const awaited = new WeakSet<Handler>();
 
-/** Whether the end of the calls of a handler matters to some app. */
+/** Whether the end of a handler's calls matters to any app. */
 export function isAwaited(handler: Handler): boolean {
   return awaited.has(handler);
 }
 
-/** Makes and keeps the plan of every route: at start-up, so that mistakes show there and requests only look plans up. */
+/** Makes and keeps the plan of every route at start-up, so that mistakes show there and requests only look plans up. */
 @Injectable()
 export class PlanRegistry {
   /** The plan of middlewares, which run before the route is known. */
@@ -37,7 +37,7 @@ export class PlanRegistry {
     this.ofMiddleware = new Plan([{ location: 'limits', skips: [], specs: registry.moduleRules }], false);
   }
 
-  /** The plan of a route. One of a class that Nest did not know of at start-up is made on its first request. */
+  /** The plan of a route. If Nest did not know its class at start-up, it is made on the first request. */
   of(type: HandlerClass, handler: Handler): Plan {
     let plans = this.plans.get(type);
     if (plans === undefined) this.plans.set(type, (plans = new Map()));
@@ -47,9 +47,9 @@ export class PlanRegistry {
   }
 
   /**
-   * Whether a limit of any route matters after the guards, so that an interceptor has to see its requests: most apps have none,
-   * and Nest takes longer for a request that an interceptor sees than all limits do. Can be asked once Nest has found all
-   * modules; the answer is kept to.
+   * Whether a limit of any route matters after the guards, so that an interceptor must see its requests. Most apps have none, and
+   * for a request that an interceptor sees, Nest takes longer than all limits do. Can be called once Nest has found all modules;
+   * the answer stays the same.
    */
   needInterceptor(): boolean {
     const needsInterceptor = (spec: LimitSpec) => typeof spec === 'function' || this.probed(spec).needsInterceptor;
@@ -60,13 +60,13 @@ export class PlanRegistry {
           .all()
           .some((type) => this.classes.targets(type).some((target) => declaredOn(target).specs.some(needsInterceptor)));
     } catch {
-      // The check at start-up refuses what is wrong with them.
+      // The check at start-up refuses the mistakes in them.
       this.hasInterceptor = true;
     }
     return this.hasInterceptor;
   }
 
-  /** The statuses of refusals by the limits that a route has, or may be given; none if there are none. */
+  /** The statuses of refusals by the limits that a route has or may get; empty if there are none. */
   refusalStatuses(type: HandlerClass, handler: Handler): ReadonlySet<number> {
     const statuses = new Map<unknown, number>(this.registry.moduleRules.map((rule) => [rule.name, statusOf(rule)]));
     for (const target of [...lineageOf(type), handler]) {
@@ -75,25 +75,25 @@ export class PlanRegistry {
       else for (const name of skips) statuses.delete(name);
       for (const spec of specs) {
         const rule = this.ruleOf(spec);
-        // A function that chooses limits stands for itself: it cannot be skipped by a name.
+        // A function that chooses limits stands for itself: it cannot be skipped by name.
         statuses.set(rule?.name ?? spec, rule === undefined ? HttpStatus.TOO_MANY_REQUESTS : statusOf(rule));
       }
     }
     return new Set(statuses.values());
   }
 
-  /** What is known of a limit, perhaps before all are defined. */
+  /** What is known about a limit, perhaps before all are defined. */
   private ruleOf(spec: LimitSpec): Rule | undefined {
     if (typeof spec === 'function' || (typeof spec === 'string' && !this.registry.has(spec))) return undefined;
     try {
       return this.probed(spec);
     } catch {
-      // The check at start-up refuses what is wrong with it.
+      // The check at start-up refuses the mistakes in it.
       return undefined;
     }
   }
 
-  /** What a limit says, wherever it stands. */
+  /** The rule of a limit, wherever it is declared. */
   private probed(spec: Exclude<LimitSpec, Function>): Rule {
     return this.registry.rule(spec, { location: '', namespace: '', onRoutes: true });
   }
@@ -120,7 +120,7 @@ export class PlanRegistry {
     return plan;
   }
 
-  /** The limits that a class declares, and those of the classes that it extends. */
+  /** The limits declared by a class and its superclasses. */
   levelsOf(type: HandlerClass): DeclaredLevel[] {
     return lineageOf(type)
       .filter((target) => target === type || declares(target))
@@ -166,7 +166,7 @@ export class PlanRegistry {
         const parent = ancestors.find((ancestor) => skips.includes(ancestor.name));
         if (parent !== undefined) throw new RateLimitConfigError(withinMessages.skipsParent(place, name, parent.name));
       }
-      // A function may give limits of any name.
+      // A function may return limits of any name.
       if (specs.some(isSource)) return;
       for (const spec of specs) {
         if (isSource(spec)) continue;

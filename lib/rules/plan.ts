@@ -8,24 +8,24 @@ import type { LimitAnswer, LimitFunction } from '../config/limit-definition.js';
 import { type Awaitable, mapAll } from '../util/awaitable.js';
 import type { Rule } from './rule.js';
 
-/** A function in `@RateLimit`, with what makes rules of its answers. */
+/** A function in `@RateLimit`, which makes rules of its results. */
 export interface RuleSource {
   readonly ask: LimitFunction;
   readonly rules: (answer: LimitAnswer) => Rule[];
 }
 
-/** What is declared on one level: the module, a controller, a route. */
+/** The declarations on one level: the module, a controller, a route. */
 export interface DeclaredLevel {
-  /** For messages. */
+  /** The place, for messages. */
   readonly location: string;
-  /** The limits of levels farther out that do not hold from here on. */
+  /** The limits of outer levels that do not apply from here on. */
   readonly skips: 'all' | readonly string[];
   readonly specs: readonly (Rule | RuleSource)[];
 }
 
 type Answers = ReadonlyMap<RuleSource, readonly Rule[]>;
 
-/** What holds for one route, worked out once. */
+/** The rules of one route, determined once. */
 export class Plan {
   /** The rules that are checked in a middleware, if one runs. */
   readonly middleware: readonly Rule[];
@@ -33,25 +33,25 @@ export class Plan {
   readonly guard: readonly Rule[];
   /** The rules that are checked after all guards. */
   readonly authenticated: readonly Rule[];
-  /** Whether functions give some of its rules. */
+  /** Whether functions provide some of its rules. */
   readonly hasSources: boolean;
   /** Whether something may have to be checked after the guards. */
   readonly continuesAfterGuards: boolean;
   /** Whether nothing is ever checked in the guard or after it. */
   readonly isEmpty: boolean;
-  /** Whether the end of a request matters, or may: functions give some of its rules. */
+  /** Whether the end of a request matters, or may matter because functions provide some of its rules. */
   readonly waitsForEnd: boolean;
   /** Whether the end of a request matters to what a middleware checks. */
   readonly middlewareWaitsForEnd: boolean;
-  /** All levels, from the outermost to the nearest, those included of which nothing holds. */
+  /** All levels, from the outermost to the nearest, including those from which nothing applies. */
   readonly declared: readonly DeclaredLevel[];
-  /** Whether the route, or a class that it belongs to, skips all limits from farther out. */
+  /** Whether the route, or a class it belongs to, skips all limits of outer levels. */
   readonly skipsAll: boolean;
   /** Those that the nearest `@SkipRateLimit()` leaves. */
   readonly levels: readonly DeclaredLevel[];
   private readonly sources: readonly RuleSource[];
 
-  /** `levels` from the outermost to the nearest; `guarded`: the route has guards of its own, which may find a user. */
+  /** `levels` from the outermost to the nearest; `guarded`: the route has guards of its own, which may set a user. */
   constructor(
     levels: readonly DeclaredLevel[],
     private readonly guarded: boolean,
@@ -72,20 +72,20 @@ export class Plan {
     this.middlewareWaitsForEnd = this.middleware.some((rule) => rule.waitsForEnd);
   }
 
-  /** Whether the interceptor has to see its requests. */
+  /** Whether the interceptor must see its requests. */
   get needsInterceptor(): boolean {
     return this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.needsInterceptor);
   }
 
   /**
-   * Whether functions must wait until all guards have run: they may choose by the user, and no guard has found one yet. Where there
-   * is no request that could hold a user, they wait only for guards of the route, since global interceptors may not reach it.
+   * Whether functions must wait until all guards have run: they may choose by the user, and no guard has set one yet. If there is
+   * no request that could have a user, they wait only for guards of the route, since global interceptors may not reach it.
    */
   asksLater({ request }: RequestParts): boolean {
     return request === undefined ? this.guarded : request.user === undefined || request.user === null;
   }
 
-  /** All rules, those that functions give for this request included. */
+  /** All rules, including those that functions provide for this request. */
   ask(context: ExecutionContext): Awaitable<Rule[]> {
     const answers = mapAll(this.sources, (source) => source.ask(context));
     const merged = (given: Awaited<typeof answers>) =>
@@ -106,7 +106,7 @@ export function rulesOfPhase(rules: readonly Rule[], phase: Phase): readonly Rul
   });
 }
 
-/** All levels of hierarchies of which some level is checked after the guards: they are charged together. */
+/** All levels of hierarchies in which some level is checked after the guards: they are charged together. */
 function levelsAfterGuards(rules: readonly Rule[]): ReadonlySet<Rule> {
   const roots = new Set<Rule>();
   for (const rule of rules) if (rule.isNested && rule.phase === 'authenticated') roots.add(rule.ancestors.at(-1)!);
@@ -116,7 +116,7 @@ function levelsAfterGuards(rules: readonly Rule[]): ReadonlySet<Rule> {
 
 const NO_RULES: ReadonlySet<Rule> = new Set();
 
-/** The rules with all that their limits are within, each once, behind those that were listed. Throws `RateLimitConfigError`. */
+/** The rules with all that their limits are within, each once, after those that were listed. Throws `RateLimitConfigError`. */
 export function withAncestors(rules: Rule[], location: string): Rule[] {
   if (!rules.some(({ isNested }) => isNested)) return rules;
   const all = new Set(rules);

@@ -5,8 +5,8 @@ import { addressForm, formOf } from '../key-resolvers/index.js';
 import type { Rule } from './rule.js';
 
 /**
- * What is wrong with a key that somebody wrote down for a limit: the form that its keys have. Nothing if it may be one, as any text may
- * be where a function or a class gives keys, and where the limit names no key and code may pass any.
+ * What is wrong with a key that somebody has written down for a limit: the form that its keys have. `undefined` if it is
+ * possible, as any text is if a function or class makes the keys, or if the limit sets no key and code may pass any.
  */
 export function keyProblem(rule: Rule, key: string): string | undefined {
   const { settings } = rule;
@@ -15,11 +15,11 @@ export function keyProblem(rule: Rule, key: string): string | undefined {
   if (own === undefined) return undefined;
   const address = addressForm(key, settings.ipv6Prefix);
   const ofAddress = address === key || address === undefined ? undefined : keyMessages.identity(address);
-  // Without a key of its own it counts addresses on routes, and whatever code passes.
+  // Without a key of its own, it counts addresses on routes, and whatever code passes.
   if (settings.hasKey !== true) return rule.countsRequests && given === 'ip' ? ofAddress : undefined;
   if (own.isOne(key, settings.ipv6Prefix)) return undefined;
   if (given === 'ip') return ofAddress ?? own.wants(key);
-  // A request without the key counts for its address.
+  // A request without the key is counted by its address.
   const countsAddresses = settings.onMissingKey === 'ip' && given !== 'global';
   return countsAddresses && address !== undefined ? ofAddress : own.wants(key);
 }
@@ -30,7 +30,7 @@ export function takesAnyKey(rule: Rule): boolean {
   return formOf(key.given) === undefined || (hasKey !== true && !rule.countsRequests);
 }
 
-/** What is wrong with an identity for all limits, one of which may take any text or none does. */
+/** What is wrong with an identity for all limits, given whether any of them takes any text. */
 export function identityProblem(identity: string, takesAny: boolean, ipv6Prefix?: number): string | undefined {
   const [, header] = /^(header:[^:]+):/.exec(identity) ?? [];
   const form = formOf(header);
@@ -41,7 +41,7 @@ export function identityProblem(identity: string, takesAny: boolean, ipv6Prefix?
   return takesAny ? undefined : keyMessages.listedAddress(identity);
 }
 
-/** The same for the beginning of keys, with a star at its end. */
+/** The same for a prefix of keys followed by a star. */
 export function patternProblem(rule: Rule, pattern: string): string | undefined {
   const { hasKey, key, onMissingKey } = rule.settings;
   const own = hasKey ? formOf(key.given) : undefined;
@@ -59,7 +59,7 @@ export function assertPossibleKey(rule: Rule, key: string): void {
     throw new RateLimitArgumentError(keyMessages.impossible(rule.name, shownKey(rule, key), wants));
 }
 
-/** Refuses the key of an option, or the beginning of keys with a star. Throws `RateLimitConfigError`. */
+/** Refuses the key of an option, or a prefix of keys followed by a star. Throws `RateLimitConfigError`. */
 export function refuseImpossibleKeys(rule: Rule, key: string, location: string, option = 'key'): void {
   refuse(rule, key, key.endsWith('*') ? patternProblem(rule, key) : keyProblem(rule, key), location, option);
 }

@@ -1,7 +1,7 @@
 import { RequestMethod } from '@nestjs/common';
 import { show } from '../errors/wording.js';
 
-/** Where Nest keeps what makes a class or a method a route, in Nest 11 and 12. */
+/** Nest's metadata keys that make a class or a method a route, in Nest 11 and 12. */
 const CONTROLLER = '__controller__';
 const PATH = 'path';
 const HOST = 'host';
@@ -24,8 +24,8 @@ const ROOT_TYPES: ReadonlySet<unknown> = new Set(['Query', 'Mutation', 'Subscrip
 const read = (key: string, target: object): unknown => Reflect.getMetadata(key, target);
 
 /**
- * The name of a class to its callers, which no build and no start changes: the path of a controller, the namespace of
- * a gateway, the type of a resolver. Nothing if it is none of these.
+ * The name by which callers know a class, which no build and no start changes: the path of a controller, the namespace of a
+ * gateway, the type of a resolver. `undefined` if it is none of these.
  *
  * @param prefixes the paths of the modules that it belongs to
  */
@@ -41,7 +41,7 @@ export function nameOfClass(type: object, prefixes: readonly string[]): string |
   return undefined;
 }
 
-/** The same of one of its methods: the method and path of a request, a message, a pattern, a field. */
+/** The same for one of its methods: the method and path of a request, a message, a pattern, a field. */
 export function nameOfRoute(className: string, method: string, handler: object): string | undefined {
   if (Reflect.hasMetadata(METHOD, handler)) {
     const verb = RequestMethod[read(METHOD, handler) as number];
@@ -69,7 +69,7 @@ export function isGateway(type: object): boolean {
   return read(GATEWAY, type) === true;
 }
 
-/** Whether a method of a resolver answers a field of a type, and no query, mutation or subscription. */
+/** Whether a method of a resolver answers a field of a type, and not a query, mutation or subscription. */
 export function resolvesField(type: object, handler: object): boolean {
   if (!Reflect.hasMetadata(RESOLVER_TYPE, type)) return false;
   const isRoute = [RESOLVER_TYPE, RESOLVED_FIELD, RESOLVED_REFERENCE].some((key) => Reflect.hasMetadata(key, handler));
@@ -88,7 +88,7 @@ function words(...parts: readonly unknown[]): string {
     .join(' ');
 }
 
-/** One path behind another, with one slash before each. */
+/** Joins paths, with one slash before each. */
 function joined(...paths: readonly string[]): string {
   const parts = paths.map((path) => path.replaceAll(/^\/+|\/+$/g, '')).filter((path) => path !== '');
   return `/${parts.join('/')}`;
@@ -98,7 +98,7 @@ function listed(value: unknown): string {
   return (Array.isArray(value) ? value : [value]).map(shown).join(',');
 }
 
-/** Text of a name, a pattern or a transport. Packages take symbols for them, and anything else. */
+/** The text of a name, a pattern or a transport, which packages may give as a symbol or anything else. */
 function shown(value: unknown): string {
   if (value === undefined || value === null) return '';
   const named = nameOf(value);
@@ -110,7 +110,7 @@ function shown(value: unknown): string {
   }
 }
 
-/** The name of what JSON leaves out or refuses; all else as it is. */
+/** A name for values that JSON drops or refuses; others stay unchanged. */
 function nameOf(value: unknown): unknown {
   if (typeof value === 'symbol') return value.description || String(value);
   if (typeof value === 'function') return value.name || 'function';

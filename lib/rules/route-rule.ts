@@ -1,13 +1,13 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { Rule } from './rule.js';
 
-/** What stands between the namespace of a class and that of a route of it. */
+/** Separates the namespace of a class from that of one of its routes. */
 export const ROUTE_OF_CLASS = '@route ';
 
-/** A rule of all routes, or of those of a class, as one of them meets it: it follows when the rate changes. */
+/** The version for one route of a rule for all routes, or all of a class. It follows changes of the rate. */
 export class RouteRule extends Rule {
   private source: CompiledLimit;
-  /** Those of some identities, by what they are on all routes. */
+  /** The limits of some identities, by the limits that these have on all routes. */
   private readonly ownLimits = new WeakMap<CompiledLimit, CompiledLimit>();
   private readonly namespace: string;
 

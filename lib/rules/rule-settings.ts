@@ -18,39 +18,39 @@ export interface RuleShare extends SharePlan {
   readonly by: BoundKey;
 }
 
-/** What a rule is made of besides its limit. */
+/** The settings of a rule besides its limit. */
 export interface RuleSettings {
   readonly key: BoundKey;
-  /** Whether the limit itself names it; else code may pass any. */
+  /** Whether the limit itself sets its key; otherwise code may pass any. */
   readonly hasKey?: boolean;
   /**
-   * How many leading bits of an IPv6 address tell clients apart.
+   * The number of leading bits of an IPv6 address that identify a client.
    * @default 64
    */
   readonly ipv6Prefix?: number;
-  /** Whom it counts if the key finds nobody. */
+  /** The identity by address, for requests without a key. */
   readonly byAddress: IdentifyAddress;
   readonly onMissingKey: OnMissingKey;
-  /** Whether the app has said that the address counts where a key finds nobody. */
+  /** Whether the app has explicitly chosen the address for requests without a key. */
   readonly addressIsMeant?: boolean;
   readonly onMissingReader: OnMissingReader;
   readonly phase: Phase;
   readonly cost: NonNullable<CommonLimitOptions['cost']>;
-  /** Whether the cost was given, so that a request may turn out to cost something else. */
+  /** Whether a cost was set, so that the final cost of a request may differ. */
   readonly hasCost: boolean;
   readonly priority: CommonLimitOptions['priority'];
-  /** Whether units of it are taken in advance, where there is Redis. */
+  /** Whether units are prefetched, if there is Redis. */
   readonly prefetches?: boolean;
-  /** Who shares its units. */
+  /** The tenants that share its units. */
   readonly share?: RuleShare | undefined;
-  /** What says where its windows begin, if that depends on the request. */
+  /** Determines where its windows begin, if that depends on the request. */
   readonly anchor?: AnchorFunction | undefined;
   readonly count: Count;
   readonly skip: CommonLimitOptions['skip'];
   readonly answer: RefusalAnswer;
-  /** Whether each route has a counter of its own. */
+  /** Whether each route has its own counter. */
   readonly perRoute: boolean;
-  /** Whether its name is that of its algorithm and rate. */
+  /** Whether its name is the default one, made of algorithm and rate. */
   readonly unnamed: boolean;
   /** Shared by all rules of an app, since a function can make new ones for each request. */
   readonly log: OnceLogger;

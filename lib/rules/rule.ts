@@ -14,28 +14,28 @@ import type { KeyedLimits, RuleSettings } from './rule-settings.js';
 
 export type { KeyedLimits, RuleSettings } from './rule-settings.js';
 
-/** What a call from code says of itself. */
+/** What a call from code specifies. */
 export interface Call {
   readonly priority?: Priority | undefined;
   readonly share?: string | undefined;
   readonly anchor?: Anchor | null | undefined;
 }
 
-/** A limit as routes and code have it: which one decides now, what it is within, and what its options say besides. */
+/** A limit as routes and code use it: which version decides now, what it is within, and its options besides the algorithm's. */
 export class Rule {
   private effective: CompiledLimit;
-  /** Only while some identities have overrides of their own. */
+  /** Set only while some identities have overrides of their own. */
   private keyed: KeyedLimits | undefined;
   private readonly listeners: (() => void)[] = [];
-  /** What a call costs from code, where there is no request to ask. */
+  /** The cost of a call from code, without a request to derive it from. */
   readonly fixedCost: number;
-  /** The priority of a call from code, unless it says otherwise. */
+  /** The priority of a call from code, unless it sets one. */
   readonly fixedPriority: Priority | undefined;
-  /** @internal What requests and calls say of themselves, unless they say otherwise. */
+  /** @internal The defaults of what requests and calls specify. */
   readonly usual: MetBy;
-  /** @internal Finds the rules of all limits that its own is within. Set where it is within any. */
+  /** @internal Finds the rules of all limits that its own is within; set if there are any. */
   findAncestors: (() => readonly Rule[]) | undefined;
-  /** @internal Whether a route names it. Of those of the module and of routes themselves it is known without. */
+  /** @internal Whether a route refers to it. For limits of the module and of routes themselves this is known anyway. */
   isOnRoute = false;
   private knownAncestors: readonly Rule[] | undefined;
 
@@ -57,7 +57,7 @@ export class Rule {
     return this.effective;
   }
 
-  /** The limit that decides now for an identity: that of its own `key`, whatever that is within. */
+  /** The limit that decides now for an identity of its own `key`, whatever that is within. */
   limitFor(identity: string): CompiledLimit {
     const { keyed } = this;
     return keyed === undefined ? this.limit : keyed.limitFor(ownIdentity({ limit: this.configured, identity }));
@@ -73,13 +73,13 @@ export class Rule {
     return (this.knownAncestors ??= this.findAncestors?.() ?? NONE);
   }
 
-  /** Those of them that are charged what this one is: they have no cost of their own. */
+  /** The ancestors that are charged what this one is: they have no cost of their own. */
   get ancestorsOfSameCost(): readonly Rule[] {
     const other = this.ancestors.findIndex(({ hasCost }) => hasCost);
     return other < 0 ? this.ancestors : this.ancestors.slice(0, other);
   }
 
-  /** The identity of a counter, by the identities that the `key` of each level found: that of a level that found none is nobody's. */
+  /** The identity of a counter, from the identities that the `key` of each level found, or did not find. */
   identityAmong(found: (rule: Rule) => string | undefined): string {
     const own = found(this) ?? NOBODY;
     const [parent] = this.ancestors;
@@ -87,17 +87,17 @@ export class Rule {
     return identityWithin({ limit: parent.configured, identity: parent.identityAmong(found) }, own);
   }
 
-  /** Whether requests are counted by it, and not only what code passes. */
+  /** Whether it counts requests, and not only what code passes. */
   get countsRequests(): boolean {
     return this.isOnRoute || this.configured.namespace !== '';
   }
 
-  /** Whether each route has a counter of its own, and so a rule. */
+  /** Whether each route has its own counter, and so its own rule. */
   get perRoute(): boolean {
     return this.settings.perRoute;
   }
 
-  /** Whether another limit got the same name without being given it, though it counts by another function. */
+  /** Whether another limit has the same default name, though it counts by another function. */
   countsOtherwise({ settings: { key, count, unnamed } }: Rule): boolean {
     const own = this.settings;
     return own.unnamed && unnamed && (isOtherFunction(own.key.given, key.given) || isOtherFunction(own.count, count));
@@ -107,7 +107,7 @@ export class Rule {
     return this.configured.name;
   }
 
-  /** The limit as calls for an identity meet it that say nothing of their priority. */
+  /** The limit for calls for an identity that set no priority. */
   usualLimit(identity: string): CompiledLimit {
     return this.limitFor(identity).meet(this.usual);
   }
@@ -133,12 +133,12 @@ export class Rule {
       : this.settings.phase;
   }
 
-  /** What the response says when this limit refuses. */
+  /** The response when this limit refuses. */
   get answer(): RefusalAnswer {
     return this.settings.answer;
   }
 
-  /** Whether the cost of a request is its own. */
+  /** Whether requests have costs of their own. */
   get hasCost(): boolean {
     return this.settings.hasCost;
   }
@@ -158,35 +158,35 @@ export class Rule {
     return this.waitsForEnd || this.hasCost || this.limit.algorithm.queue !== undefined;
   }
 
-  /** Whether a request that ended so counts. */
+  /** Whether a request with this outcome counts. */
   counts(outcome: Outcome): Awaitable<boolean> {
     const { count } = this.settings;
     if (typeof count === 'function') return count(outcome);
-    // A client that did not wait for the answer cannot choose which one it would have been.
+    // A client that did not wait for the response cannot choose which outcome it had.
     return count === 'all' || outcome.aborted || outcome.failed === (count === 'failed');
   }
 
-  /** What finds whom a request counts for. Fixed rules with equal keys have the same. */
+  /** Finds the identity of a request. Fixed rules with equal keys share the function. */
   get identify(): Identify {
     return this.settings.key.identify;
   }
 
   /**
-   * The limit as a call from code meets it, which says whose units it asks for where these are shared, and where its windows begin
-   * where a function says so of requests. One that only looks need not.
+   * The limit for a call from code, which names the tenant if units are shared, and the anchor if that is a function of requests.
+   * A call that only looks need not.
    */
   limitForCall(identity: string, { priority = this.fixedPriority, share, anchor }: Call, looks = false): CompiledLimit {
     const limit = this.limitFor(identity);
     if (limit.asksForAnchor) {
       if (anchor === undefined && !looks) throw new RateLimitArgumentError(planMessages.noAnchor(this.name));
     } else if (anchor !== undefined && !this.configured.asksForAnchor) {
-      // While a changed rate has a fixed one, callers need not know.
+      // If a changed rate has a fixed anchor, callers need not know that.
       throw new RateLimitArgumentError(planMessages.notAnchored(this.name));
     }
     return limit.meet({ priority, tenant: this.tenantOf(share), anchor });
   }
 
-  /** The limit as a tenant meets it, wherever its windows begin. */
+  /** The limit for a tenant, wherever its windows begin. */
   limitForTenant(identity: string, tenant: string): CompiledLimit {
     return this.limitFor(identity).meet({ tenant: this.tenantOf(tenant) });
   }

@@ -13,7 +13,7 @@ import { rulesOfPhase } from './plan.js';
 import { PlanRegistry } from './plan-registry.js';
 import { isGateway, resolvesField } from './route-names.js';
 
-/** Makes all plans of an app when it starts, and refuses mistakes that requests would meet later. */
+/** Makes all plans of an app when it starts, and refuses mistakes that requests would run into later. */
 @Injectable()
 export class StartUpCheck {
   constructor(
@@ -25,21 +25,21 @@ export class StartUpCheck {
     private readonly guards: GuardCheck,
   ) {}
 
-  /** Throws `RateLimitConfigError` for what no request could be checked against. */
+  /** Throws `RateLimitConfigError` for limits that no request could be checked against. */
   run(): void {
     for (const module of this.modules.values()) {
       for (const { metatype, inject } of [...module.controllers.values(), ...module.providers.values()]) {
         this.refuseUnknownLimiters(metatype, inject);
       }
     }
-    // Throws for what is within a limit that it cannot be within.
+    // Throws for limits that are within a limit in a way that is not allowed.
     for (const rule of [...this.registry.moduleRules, ...this.registry.named.map((limit) => limit.rule)]) {
       void rule.ancestors;
     }
     const classes = this.classes.all();
     this.namespaces.assign(classes.flatMap((type) => this.classes.declarers(type)));
     for (const type of classes) {
-      // Also for a controller without routes, whose own limits would else go unread.
+      // Also for a controller without routes, whose own limits would otherwise never be read.
       this.plans.levelsOf(type);
       for (const method of this.classes.lostMethods(type)) {
         throw new RateLimitConfigError(messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`));
@@ -49,7 +49,7 @@ export class StartUpCheck {
     if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
     if (this.guards.isEnabled) this.refuseUnreached(classes);
     this.guards.warnOfFields(classes.flatMap((type) => this.fields(type)));
-    // Where the guard has nothing to check, its position does not matter.
+    // If the guard has nothing to check, its position does not matter.
     if (classes.some((type) => this.hasLimits(type))) this.guards.warnOfEarlier();
   }
 
@@ -72,14 +72,14 @@ export class StartUpCheck {
     if (!bound) throw new RateLimitConfigError(messages.unguarded(["the module's 'limits'"]));
   }
 
-  /** Refuses limits where Nest calls no guard, though one is bound. */
+  /** Refuses limits where Nest calls no guards, although one is bound. */
   private refuseUnreached(classes: readonly HandlerClass[]): void {
     if (this.guards.reachesGateways) return;
     const gateways = classes.filter(isGateway).flatMap((type) => this.unguarded(type));
     if (gateways.length > 0) throw new RateLimitConfigError(messages.unreachedGateways(gateways));
   }
 
-  /** The routes of a class that have limits and no guard of ours. */
+  /** The routes of a class that have limits but none of our guards. */
   private unguarded(type: HandlerClass): string[] {
     if (bindsOwnGuard(type)) return [];
     const ofClass = lineageOf(type).some((target) => declaredOn(target).specs.length > 0);

@@ -34,7 +34,7 @@ export function chargesOf(entries: readonly CheckEntry[], decisions: readonly St
   });
 }
 
-/** Only what users are told: tickets, times of charges and what candidates say are the store's own. */
+/** The part that users get: tickets, times of charges and candidates' decisions are internal to the store. */
 export function toDecision(answer: StoreDecision): Decision {
   if (answer.ticket === undefined && answer.chargedAt === undefined && answer.candidate === undefined) return answer;
   const { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source, offences, inFlight, credits } =
@@ -46,7 +46,7 @@ export function toDecision(answer: StoreDecision): Decision {
   return decision;
 }
 
-/** What code is told, which acts on nothing else: a shadow limit lets it go on at once. */
+/** The decision that code gets, which acts on nothing else: a shadow limit lets it go on at once. */
 export function toCallerDecision(answer: StoreDecision, { shadow }: CompiledLimit): Decision {
   const decision = toDecision(answer);
   return shadow ? { ...decision, allowed: true, retryAfterMs: 0, delayMs: 0 } : decision;
@@ -58,7 +58,7 @@ export function openDecision({ name, quota }: CompiledLimit): StoreDecision {
   return { allowed: true, limit: name, quota, remaining: quota, ...waits, source: 'memory' };
 }
 
-/** What is said of units that were claimed before, and can be used after so many milliseconds. */
+/** The decision on units that were claimed before, and can be used after this many milliseconds. */
 export function claimedDecision(
   { name, quota }: CompiledLimit,
   delayMs: number,

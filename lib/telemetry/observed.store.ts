@@ -12,13 +12,13 @@ import type { DecisionStream } from './decision-stream.js';
 import { decideTapped, tapped } from './decision-tap.js';
 import type { Metrics } from './metrics.js';
 import { OpenTelemetry } from './open-telemetry.js';
-import { tellSpan } from './span.js';
+import { recordOnSpan } from './span.js';
 
 /** Tells the decisions of the inner store to those that listen. Without any it only asks. */
 export class ObservedStore extends StoreLayer {
   private openTelemetry: OpenTelemetry | undefined;
 
-  /** `telemetry`: whether OpenTelemetry is told. If it is not installed, `true` is an error, and nothing means no. */
+  /** `telemetry`: whether to report to OpenTelemetry. If it is not installed, `true` is an error, and `undefined` means no. */
   constructor(
     inner: Store,
     private readonly stream: DecisionStream,
@@ -70,7 +70,7 @@ export class ObservedStore extends StoreLayer {
     return metrics === undefined || !isMeasured ? ask() : timed(metrics, measuredName(operation as Operation), ask);
   }
 
-  /** Where nothing else is asked, the next measurement tells whether the store is back. */
+  /** If nothing else asks the store, the next measurement finds out whether it is back. */
   private readonly measureBroken = (): boolean => {
     if (this.isBroken === true) void this.probe();
     return this.isBroken === true;
@@ -98,7 +98,7 @@ export class ObservedStore extends StoreLayer {
       this.stream.tap?.decided(entries, decisions, latencyMs);
     }
     // A look decides nothing.
-    if (check.peek !== true && this.listens(span)) this.tell(entries, decisions, latencyMs, span);
+    if (check.peek !== true && this.listens(span)) this.report(entries, decisions, latencyMs, span);
   }
 
   /** Tells of a check that was not. */
@@ -107,7 +107,7 @@ export class ObservedStore extends StoreLayer {
     this.openTelemetry?.metrics?.failed(operationOf(check), latencyMs, error);
   }
 
-  private tell(
+  private report(
     entries: readonly CheckEntry[],
     decisions: readonly StoreDecision[],
     latencyMs: number,
@@ -119,7 +119,7 @@ export class ObservedStore extends StoreLayer {
     const events = entries.map((entry, index) => eventOf(entry, decisions[index]!, charged, latencyMs));
     const metrics = this.openTelemetry?.metrics;
     metrics?.checked(decisions);
-    if (span !== undefined) tellSpan(span, entries, decisions, events);
+    if (span !== undefined) recordOnSpan(span, entries, decisions, events);
     for (const [index, event] of events.entries()) {
       if (isByList && event.source === 'list' && event.outcome === 'allowed') continue;
       metrics?.decided(event);
@@ -134,7 +134,7 @@ function operationOf({ peek, reserving }: Check): string {
   return reserving === true ? 'reserve' : peek === true ? 'peek' : 'check';
 }
 
-/** Whether a reservation is made: one that was claimed before was told of then, and a look makes none. */
+/** Whether a reservation is made: an earlier claim was reported when it was made, and a look makes none. */
 function isMade({ claim, ofStarts }: ReserveEntry, { wasClaimed }: StoreDecision): boolean {
   return wasClaimed !== true && claim?.looks !== true && ofStarts !== true;
 }
@@ -151,7 +151,7 @@ async function timed<T>(metrics: Metrics, operation: string, call: () => Promise
   }
 }
 
-/** Hands an answer on, and tells of it first. */
+/** Reports an answer, then hands it on. */
 class ObservedAnswer implements CheckAnswer {
   private readonly start = performance.now();
 

@@ -6,7 +6,7 @@ import { attribute } from './attributes.js';
 import type { UnnamedEvent } from './decision-event.js';
 
 /** Records on a span how a check ended: attributes of the limit that binds most, and an event for each limit that matters. */
-export function tellSpan(
+export function recordOnSpan(
   span: Span,
   entries: readonly CheckEntry[],
   decisions: readonly StoreDecision[],

@@ -8,7 +8,7 @@ export interface DayUnits {
 /** The days of a key, each with its start, the oldest first. */
 export type UsageDays = DayUnits[];
 
-/** No day is longer, also where clocks are set back by two hours. In seconds; lua/features/usage.lua has the same. */
+/** The longest day in seconds, even if clocks are set back by two hours; lua/features/usage.lua has the same. */
 export const LONGEST_DAY = 26 * 3600;
 
 /** Adds units to the day that began at `start`. */
@@ -19,14 +19,14 @@ export function chargeDay(days: UsageDays, start: number, units: number): void {
   else days.splice(at + 1, 0, { start, units: clamped(units) });
 }
 
-/** Changes the units of the day on which they were charged, a time in microseconds, if it is there. */
+/** Corrects the units of the day on which they were charged, a time in microseconds, if it is there. */
 export function correctDay(days: UsageDays, chargedAt: number, difference: number): void {
   const second = Math.floor(chargedAt / 1e6);
   const day = days[lastDayAt(days, second)];
   if (day !== undefined && second < day.start + LONGEST_DAY) day.units = clamped(day.units + difference);
 }
 
-/** Takes units off, of which nobody says when they were charged: off the newest days that have any, as far back as there are days. */
+/** Takes units off whose time of charge is unknown: off the newest days that have any, as far back as there are days. */
 export function giveBack(days: UsageDays, units: number): void {
   for (let i = days.length - 1; i >= 0 && units > 0; i--) {
     const day = days[i]!;
@@ -43,7 +43,7 @@ export function forgetDays(days: UsageDays, now: number, keep: number): void {
   if (kept > 0) days.splice(0, kept);
 }
 
-/** The last day that began at a time or before it; -1 if none did. */
+/** The last day that began at or before a time; -1 if none did. */
 function lastDayAt(days: UsageDays, second: number): number {
   let at = days.length - 1;
   while (at >= 0 && days[at]!.start > second) at--;

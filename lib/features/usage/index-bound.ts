@@ -1,11 +1,11 @@
 import { SLOTS } from '../../stores/redis/slot-tags.js';
 
-/** Stands in an index for keys that were left out of it. No key is empty. */
+/** Marks in an index that keys were left out. No key is empty. */
 export const LEFT_OUT = '';
 
 /**
- * The most keys of a limit that an index may have, which is of one slot: its part of all of them, and so much more that hardly one of
- * them is ever left out, however they are spread over the slots. 0 for no bound.
+ * The most keys of a limit that the index of one slot may have: its part of all keys, with enough room that hardly any are ever
+ * left out, however they are spread over the slots. 0 for no bound.
  */
 export function keysOfIndex(maxKeys: number | undefined): number {
   if (maxKeys === undefined) return 0;

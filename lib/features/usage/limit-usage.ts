@@ -14,10 +14,10 @@ import { usageMessages } from './messages.js';
 import { UsageRecords } from './records.js';
 import { recordingOf, type UsageRecording, type UsageTerms } from './terms.js';
 
-/** What a record takes of the server: its day, and its place among the keys. */
+/** The work of a record for the server: its day, and its place among the keys. */
 const WORK = 9;
 
-/** The records of one store: each store in process makes its own. */
+/** The records of one store; each store in process makes its own. */
 export const usageRecords = ({ maxKeys, maxBytes }: MemoryBounds) => new UsageRecords(maxKeys, maxBytes);
 
 /** How one limit records the units that it charges. */
@@ -28,7 +28,7 @@ export class LimitUsage implements LimitFeature {
   readonly memory: FeatureInMemory<UsageRecords>;
   readonly script: FeatureInScript;
   private readonly limit: string;
-  /** Stands for it in the keys of indexes. */
+  /** Identifies it in the keys of indexes. */
   private readonly hash: string;
 
   /** Throws `RateLimitConfigError` for limits whose units come back when the work ends: they do not add up. */
@@ -56,25 +56,25 @@ export class LimitUsage implements LimitFeature {
     };
   }
 
-  /** What lapses while nobody asks comes off the record later. */
+  /** What lapses without a request comes off the record later. */
   get keepsFor(): number {
     return this.recording.keep;
   }
 
-  /** The key of what a counter was charged by days; the tag is that of the counter's key. */
+  /** The key of a counter's charges by day; the tag is that of the counter's key. */
   recordKey(prefix: string, tag: string): string {
     return `${prefix}:{${tag}}:${this.recordId}:usage`;
   }
 
   /**
-   * The key of the sorted set of the keys of a slot that have a record, in the slot of its tag. No counter has it: theirs have two
-   * colons behind the braces.
+   * The key of the sorted set of a slot's keys that have a record, in the slot of its tag. No counter has it: theirs have two
+   * colons after the braces.
    */
   indexKey(prefix: string, tag: string): string {
     return `${prefix}:{${tag}}:usage-${this.hash}`;
   }
 
-  /** Warns of keys that have no record because the limit has too many: they are in no invoice. */
+  /** Warns of keys without a record because the limit has too many: they are missing from invoices. */
   warnOfLeftOut(): void {
     moduleLogger.warn(usageMessages.leftOut(this.limit, this.recording.maxKeys ?? 0));
   }
@@ -86,7 +86,7 @@ export class LimitUsage implements LimitFeature {
   }
 }
 
-/** How a limit records what it charges; nothing if it does not. */
+/** How a limit records what it charges; `undefined` if it does not. */
 export function limitUsageOf(limit: {
   readonly features: readonly LimitFeature[] | undefined;
 }): LimitUsage | undefined {

@@ -28,7 +28,7 @@ export async function* pagesInMemory(
   const records = parts.kept(usageRecords);
   let page: KeyDays[] = [];
   for (const { key, days: recorded } of records.keys(usage, parts.now())) {
-    // What stands for a key that is long or odd does not tell the key.
+    // A long or odd key is stored as a hash, which does not reveal it.
     if (plainIdentity(key) === key) parts.releaseLapsed({ limit: limitFor(key), identity: key });
     const days = namedUnits(usage.recording, range, recorded, parts.now());
     if (days.length === 0) continue;

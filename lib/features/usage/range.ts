@@ -27,12 +27,12 @@ export interface KeyDays {
   readonly days: readonly NamedUnits[];
 }
 
-/** The middle of a day is so many microseconds after its start, roughly. */
+/** The approximate time from the start of a day to its middle, in microseconds. */
 const HALF_A_DAY = 12 * 3_600_000_000;
 
 /**
- * The units of recorded days by the days of a range, those that are kept and have any. A day that was recorded by another time zone is
- * the one in which its middle lies.
+ * The units of the days of a range that are kept and have any. A day recorded in another time zone counts as the one that
+ * contains its middle.
  */
 export function namedUnits(
   recording: UsageRecording,
@@ -52,7 +52,7 @@ export function namedUnits(
   return [...named].map(([day, units]) => ({ day, units }));
 }
 
-/** Since when, in seconds, days may have begun that are asked for: the first one of a range, or that is kept. */
+/** The earliest start, in seconds, of a day that is requested: the first one of a range, or the first one that is kept. */
 export function earliestStart({ keep }: UsageRecording, { from }: TimeRange, now: number): number {
   return Math.floor(Math.max(from, now - keep) / 1e6) - 2 * LONGEST_DAY;
 }
@@ -62,12 +62,12 @@ interface NamedDay extends CalendarWindow {
   readonly name: string;
 }
 
-/** The days that were asked for: all keys of an export have the same ones, and to find one takes long. */
+/** The known days: all keys of an export have the same ones, and finding one takes long. */
 const known = new WeakMap<UsageRecording, Map<number, NamedDay>>();
-/** More than a record has. */
+/** More days than a record has. */
 const MOST_KNOWN = 10_000;
 
-/** The day of a time zone in which most of a recorded day lies. */
+/** The day of a time zone that contains most of a recorded day. */
 function dayOf(recording: UsageRecording, start: number): NamedDay {
   let days = known.get(recording);
   if (days === undefined) known.set(recording, (days = new Map()));

@@ -10,15 +10,15 @@ interface RecordedLimit {
   readonly recording: UsageRecording;
 }
 
-/** What a counter was charged, by days. */
+/** What a counter was charged, by day. */
 class Record extends Kept {
   readonly days: UsageDays = [];
-  /** When its last day is kept no longer, in microseconds. */
+  /** When its last day is no longer kept, in microseconds. */
   expiresAt = 0;
 
   constructor(
     key: string,
-    /** Where it is listed. */
+    /** The map that lists it. */
     readonly home: Map<string, Record>,
   ) {
     super(key);
@@ -27,22 +27,22 @@ class Record extends Kept {
 
 const RECORD_BYTES = 300;
 const DAY_BYTES = 40;
-/** Of these, the ones that changed longest ago are looked at when a record is made: those that are over go. */
+/** How many records, of those that changed longest ago, are examined when a record is made: expired ones go. */
 const LOOKED_AT = 2;
 
-/** What the counters of a process were charged, by days: bounded, the records that were changed longest ago go first. */
+/** What the counters of a process were charged, by day: bounded, the records that changed longest ago are evicted first. */
 export class UsageRecords implements KeptInMemory {
   /** By the ids of the records of limits. */
   private readonly limits = new Map<string, Map<string, Record>>();
   private readonly order: RecencyList<Record>;
-  /** By the ids of the records of limits of which keys were left out: no record of these is over before that time. */
+  /** By the ids of the records of limits for which keys were left out: none of these records expires before that time. */
   private readonly leftOut = new Map<string, number>();
 
   constructor(maxKeys: number, maxBytes: number) {
     this.order = new RecencyList(maxKeys, maxBytes, ({ home, key }) => home.delete(key));
   }
 
-  /** Adds units that a counter was charged now. */
+  /** Adds units that a counter is charged now. */
   charge(limit: RecordedLimit, identity: string, units: number, now: number): void {
     const { keep, days } = limit.recording;
     const start = days.windowAt(now).start / 1e6;
@@ -61,12 +61,15 @@ export class UsageRecords implements KeptInMemory {
     this.order.put(record, RECORD_BYTES + 2 * key.length + DAY_BYTES * record.days.length, false);
   }
 
-  /** Whether keys of a limit were left out, since it has so many. */
+  /** Whether keys of a limit were left out because it has too many. */
   hasLeftOut({ recordId }: RecordedLimit): boolean {
     return this.leftOut.has(recordId);
   }
 
-  /** Whether a key that has no record is left out. All records are looked at only once the first of them can be over: about once a day. */
+  /**
+   * Whether a key without a record is left out. All records are examined only once the first of them may have expired: about once
+   * a day.
+   */
   private isFull({ recordId, recording }: RecordedLimit, now: number): boolean {
     const home = this.limits.get(recordId);
     const { maxKeys = Infinity } = recording;
@@ -82,7 +85,7 @@ export class UsageRecords implements KeptInMemory {
     return true;
   }
 
-  /** Changes what a counter was charged before. */
+  /** Corrects what a counter was charged earlier. */
   correct(limit: RecordedLimit, identity: string, { difference, chargedAt }: Correction, now: number): void {
     const record = this.find(limit, plainIdentity(identity), now);
     if (record === undefined) return;
@@ -95,7 +98,7 @@ export class UsageRecords implements KeptInMemory {
     return this.find(limit, plainIdentity(identity), now)?.days ?? [];
   }
 
-  /** All keys of a limit and their days; keys that come meanwhile may be among them. */
+  /** All keys of a limit and their days. Keys that come during the iteration may be included. */
   *keys({ recordId }: RecordedLimit, now: number): IterableIterator<{ key: string; days: readonly DayUnits[] }> {
     for (const record of this.limits.get(recordId)?.values() ?? []) {
       if (record.expiresAt > now) yield record;

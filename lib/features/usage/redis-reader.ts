@@ -12,16 +12,16 @@ import { limitUsageOf, type LimitUsage } from './limit-usage.js';
 import { usageMessages } from './messages.js';
 import { earliestStart, type KeyDays, namedUnits, type NamedUnits, type TimeRange } from './range.js';
 
-/** So many commands are on their way at once. */
+/** The most commands to have in flight at once. */
 const AT_ONCE = 256;
-/** Days that may have been recorded besides one for each day: of another time zone, or ahead of our clock. */
+/** Days that may be recorded beyond one for each day: of another time zone, or ahead of our clock. */
 const SPARE_DAYS = 4;
 const DAY_SECONDS = 86_400;
 
-/** Tells the limit of a key, which may have a rate of its own. */
+/** Returns the limit of a key, which may have a rate of its own. */
 type LimitFor = (identity: string) => CompiledLimit;
 
-/** Reads what limits with `usage` were charged. `lua/features/usage.lua` says what is stored. */
+/** Reads what limits with `usage` have charged. `lua/features/usage.lua` documents what is stored. */
 export class RedisUsageReader {
   constructor(private readonly parts: RedisParts) {}
 
@@ -36,8 +36,8 @@ export class RedisUsageReader {
   }
 
   /**
-   * The units of all keys of a limit. Each key is in one shard of the index, and each shard is read once and as a whole: so no key comes
-   * twice, and none is missed that was there all the time.
+   * The units of all keys of a limit. Each key is in one shard of the index, and each shard is read once and as a whole: so no
+   * key comes twice, and none is missed that was there all the time.
    */
   async *pages(
     limit: CompiledLimit,
@@ -81,7 +81,7 @@ export class RedisUsageReader {
     range: TimeRange,
     limitFor: LimitFor,
   ): Promise<KeyDays[]> {
-    // What stands for a key that is long or odd does not tell the key.
+    // A long or odd key is stored as a hash, which does not reveal it.
     const told = limit.hold === undefined ? [] : keys.filter((key) => plainIdentity(key) === key);
     for (let at = 0; at < told.length; at += AT_ONCE) {
       await this.release(told.slice(at, at + AT_ONCE).map((identity) => ({ limit: limitFor(identity), identity })));
@@ -115,7 +115,7 @@ export class RedisUsageReader {
     return found;
   }
 
-  /** A record is read from its end: most invoices are of the last days of many. */
+  /** A record is read from its end: most invoices cover the last of many days. */
   private async daysSince(key: string, since: number, last: number): Promise<DayUnits[]> {
     const { client } = this.parts;
     const days = readDays(key, await client.lrange(key, -2 * last, -1));
@@ -123,7 +123,7 @@ export class RedisUsageReader {
     return isEnough ? days : readDays(key, await client.lrange(key, 0, -1));
   }
 
-  /** Asks for each of them at once, within one deadline. */
+  /** Asks for all of them at once, within one deadline. */
   private all<K, T>(keys: readonly K[], ask: (key: K) => Promise<T>): Promise<T[]> {
     return this.parts.guarded(() => Promise.all(keys.map(ask)));
   }

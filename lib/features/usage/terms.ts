@@ -20,13 +20,13 @@ export interface UsageOptions {
   maxKeys?: number;
 }
 
-/** A limit's `usage`, as it was read. */
+/** A limit's `usage` after reading. */
 export interface UsageTerms {
   /** How long a day can be read after its end, in microseconds. */
   readonly keep: number;
   /** The IANA time zone of the days. */
   readonly timezone: string;
-  /** About the most keys that have a record; nothing for no bound. */
+  /** The approximate maximum of keys that have a record; `undefined` for no bound. */
   readonly maxKeys?: number;
 }
 
@@ -35,7 +35,7 @@ export interface UsageRecording extends UsageTerms {
   readonly days: Calendar;
 }
 
-/** What a limit with such terms does. */
+/** The recording of a limit with these terms. */
 export function recordingOf(terms: UsageTerms): UsageRecording {
   return { ...terms, days: new Calendar('day', terms.timezone) };
 }

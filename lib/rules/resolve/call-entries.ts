@@ -5,7 +5,10 @@ import type { Asked, WithinOptions } from '../../limits/consume-options.js';
 import { type CheckEntry, counterId } from '../../limits/counter.js';
 import type { Call, Rule } from '../rule.js';
 
-/** A limit that code calls, or one that it is within: the key that code gives for it, its counter's identity, and what the call costs it. */
+/**
+ * A limit that code calls, or one it is within: the key that code names for it, its counter's identity, and what the call costs
+ * it.
+ */
 export interface Level {
   readonly rule: Rule;
   readonly key: string;
@@ -13,7 +16,7 @@ export interface Level {
   readonly cost: number;
 }
 
-/** What a call says that matters to all levels. `within`: the keys of those above, by their names. */
+/** The part of a call that matters to all levels. `within`: the keys of the limits above, by name. */
 type LevelCall = Partial<Pick<Asked, 'cost' | 'hasCost'>> & { readonly within?: unknown };
 
 /** What code asks of a limit itself. `looks`: it only looks, and needs no anchor. */
@@ -23,8 +26,8 @@ export function callEntry(rule: Rule, identity: string, cost: number, call: Call
 }
 
 /**
- * The levels of a call from code: the limit's own, its parent's, and so on up to the root. Levels without a `cost` of their own cost what the
- * one within them does. Throws `RateLimitArgumentError`.
+ * The levels of a call from code: the limit's own, its parent's, and so on up to the root. Levels without a `cost` of their own
+ * cost what the one within them does. Throws `RateLimitArgumentError`.
  */
 export function levelsOf(rule: Rule, key: unknown, call: LevelCall): readonly Level[] {
   assertKey(key);
@@ -43,7 +46,7 @@ export function levelsOf(rule: Rule, key: unknown, call: LevelCall): readonly Le
   });
 }
 
-/** What code asks of a limit and of all that it is within: the limit's own entry first. Throws `RateLimitArgumentError`. */
+/** What code asks of a limit and of all limits it is within, its own entry first. Throws `RateLimitArgumentError`. */
 export function callEntries(rule: Rule, key: string, asked: Asked, looks = false): [CheckEntry, ...CheckEntry[]] {
   const [own, ...above] = levelsOf(rule, key, asked);
   const entry = callEntry(rule, own!.identity, asked.cost, asked, looks);
@@ -51,8 +54,8 @@ export function callEntries(rule: Rule, key: string, asked: Asked, looks = false
 }
 
 /**
- * A key, and the keys of what its limit is within, of what people write as `shownIdentity` shows it: `o1/t1/u1`. Nothing if it names too
- * few, or one by its hash.
+ * Splits a key as `shownIdentity` displays it, `o1/t1/u1`, into the limit's own key and the keys of the limits it is within.
+ * `undefined` if it names too few, or one by its hash.
  */
 export function keysOfShown(
   rule: Rule,
@@ -68,7 +71,7 @@ export function keysOfShown(
   return { key, options: { within } };
 }
 
-/** What one counter is asked by a check of several limits. */
+/** What a check of several limits asks of one counter. */
 interface Node extends Level {
   readonly asked: Asked;
   /** Whether the check lists its limit. */
@@ -84,8 +87,9 @@ export interface LevelCheck {
 }
 
 /**
- * What a check asks of the levels of several limits: those that it lists first, in their order, then all that they are within. Each
- * counter is asked once, for what is asked of all those directly within it, or for what the check asks of it itself if that is more.
+ * What a check asks of the levels of several limits: those it lists first, in their order, then all limits they are within. Each
+ * counter is asked once: for the sum of what is asked of the counters directly within it, or for what the check asks of it
+ * directly, if that is more.
  */
 export function mergedEntries(checks: readonly LevelCheck[]): CheckEntry[] {
   const nodes = new Map<string, Node>();
@@ -117,12 +121,12 @@ function costOf({ isListed, cost, within, rule, asked }: Node): number {
   return isListed && cost > 0 ? Math.max(cost, below) : costAbove(rule, below, asked.hasCost);
 }
 
-/** What a call costs a level: the level's own cost unless the call names one, else what is charged within it. */
+/** What a call costs a level: the level's own cost, unless the call sets one; else what is charged within it. */
 function costAbove(rule: Rule, within: number, hasCost: boolean): number {
   return rule.hasCost && !hasCost ? rule.fixedCost : within;
 }
 
-/** What a call asks of a limit that its own is within, which has a priority of its own unless the call names one. */
+/** What a call asks of a limit above its own, which has its own priority unless the call sets one. */
 function entryAbove({ rule, identity }: Level, cost: number, { priority: asked, hasPriority }: Asked): CheckEntry {
   const priority = hasPriority ? asked : rule.fixedPriority;
   return { limit: rule.limitFor(identity).meet({ priority }), identity, cost, priority };

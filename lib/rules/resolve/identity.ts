@@ -15,12 +15,12 @@ import type { Rule } from '../rule.js';
 import { warnOfMissingKey } from './missing-key-warning.js';
 
 /**
- * What happens to a request without a key: its address counts, the limit does not apply, or the request is refused. The last two also
- * where no reader read the call, so that it may have a key which nobody knows.
+ * What happens to a request without a key: its address counts, the limit does not apply, or the request is refused. The last two
+ * also apply if no reader supports the call, whose key is then unknown.
  */
 export type MissingKeyOutcome = OnMissingKey | 'skip unread' | 'refuse unread';
 
-/** The identity that a resolved key stands for; nothing if it is missing. Throws `RateLimitArgumentError` if it is no key. */
+/** The identity of a resolved key; `undefined` if it is missing. Throws `RateLimitArgumentError` if it is invalid. */
 export function identityOfKey(rule: Rule, key: ResolvedKey): string | undefined {
   if (typeof key === 'string' && key !== '') return key;
   if (key === undefined || key === null || key === '') return undefined;
@@ -28,18 +28,18 @@ export function identityOfKey(rule: Rule, key: ResolvedKey): string | undefined 
   throw new RateLimitArgumentError(messages.wrongResolvedKey(rule.name, key));
 }
 
-/** What happens to a request of which a key of a limit is missing: its own, or that of its tenants. */
+/** What happens to a request that lacks a key of a limit: its own, or that of its tenants. */
 export function missingKeyOutcome({ settings, limit }: Rule, by: BoundKey, parts: RequestParts): MissingKeyOutcome {
   const { onMissingKey, onMissingReader } = settings;
-  // A shadow refuses nothing, whatever the reason.
+  // A shadow limit never refuses, whatever the reason.
   const refuses = onMissingKey === 'refuse' && !limit.shadow;
-  // A function was called, and needs no reader; but the address is unknown without one.
+  // A function was called, and needs no reader; but without one the address is unknown.
   const isKnownMissing = !isUnread(parts) || refuses || (onMissingKey !== 'ip' && typeof by.given === 'function');
   if (!isKnownMissing) return limit.shadow || onMissingReader === 'skip' ? 'skip unread' : 'refuse unread';
   return onMissingKey === 'refuse' && !refuses ? 'skip' : onMissingKey;
 }
 
-/** Whom a request without a key counts for; nothing if the limit does not apply. Throws what the request is refused with. */
+/** The identity of a request without a key; `undefined` if the limit does not apply. Throws the refusal of the request. */
 export function identityWithoutKey(
   rule: Rule,
   by: BoundKey,

@@ -3,8 +3,8 @@ import type { Rule } from '../rule.js';
 import type { LevelInput } from './rule-input.js';
 
 /**
- * What rules need to know of a request where limits are within others. Each level says for itself whether it counts the request; whom the request
- * is within is known in any case. Calls each function of a limit once.
+ * The input of rules whose limits are within others. Each level determines for itself whether it counts the request; the
+ * identities that the request is within are known in any case. Calls each function of a limit once.
  */
 export class LeveledInput implements LevelInput {
   private readonly skipped = new Map<Rule, Awaitable<boolean>>();
@@ -14,7 +14,7 @@ export class LeveledInput implements LevelInput {
   private readonly levels: readonly Rule[];
 
   constructor(
-    /** The rules that are checked together. What they are within may have been checked before. */
+    /** The rules that are checked together. The limits they are within may have been checked before. */
     private readonly rules: readonly Rule[],
     private readonly input: LevelInput,
   ) {
@@ -39,14 +39,14 @@ export class LeveledInput implements LevelInput {
     });
   }
 
-  /** What the request costs a level: the level's own cost, else the largest one that is charged directly within it, else one unit. */
+  /** What the request costs a level: the level's own cost, else the largest one charged directly within it, else one unit. */
   cost(rule: Rule): Awaitable<number> {
     return once(this.costs, rule, () =>
       rule.hasCost ? this.input.cost(rule) : andThen(this.chargedWithin(rule), (largest) => largest ?? 1),
     );
   }
 
-  /** The largest cost directly within a level. What does not count the request passes on what is charged within it. */
+  /** The largest cost directly within a level. A level that does not count the request passes on what is charged within it. */
   private chargedWithin(rule: Rule): Awaitable<number | undefined> {
     const within = this.levels.filter(({ ancestors }) => ancestors[0] === rule);
     const charged = mapAll(within, (each) =>
@@ -71,7 +71,7 @@ export class LeveledInput implements LevelInput {
   }
 }
 
-/** What was found for a rule before, or is found now. */
+/** The value found for a rule before, or found now. */
 function once<T>(known: Map<Rule, Awaitable<T>>, rule: Rule, find: () => Awaitable<T>): Awaitable<T> {
   const before = known.get(rule);
   if (before !== undefined || known.has(rule)) return before as Awaitable<T>;

@@ -5,15 +5,15 @@ import { connectionOf, onClose } from '../../transports/connection.js';
 import type { RequestParts } from '../../transports/request-reader.js';
 import type { Rule } from '../rule.js';
 
-/** How many requests without a key are watched for a user, of each limit on each route. */
+/** How many requests without a key are watched for a user, for each limit on each route. */
 const MOST_WATCHED = 20;
 
 /** How many requests of each handler had no key, by limit. */
 const seen = new WeakMap<Rule, Map<object | null, number>>();
 
 /**
- * Warns once of a function that found no key, so that the address counts: nothing else would show that a limit by tenant is one by
- * address. Where a guard found a user behind the check, the warning says so; that is known once the response has ended.
+ * Warns once of a function that found no key, so that the address counts: nothing else would show that a limit by tenant has
+ * become one by address. If a guard set a user after the check, the warning says so; that is known once the response has ended.
  */
 export function warnOfMissingKey(rule: Rule, by: BoundKey, context: ExecutionContext, parts: RequestParts): void {
   const { key, log, addressIsMeant, phase } = rule.settings;

@@ -9,7 +9,7 @@ import { LeveledInput } from './leveled-input.js';
 import { entryOf, type NotApplying, resolve, type RuleEntry } from './resolve.js';
 import { RequestInput } from './rule-input.js';
 
-/** What rules ask of the store for a request: an entry of each that applies to it and is not switched off. */
+/** What rules ask of the store for a request: an entry for each that applies to it and is not switched off. */
 export function requestEntries(
   rules: readonly Rule[],
   context: ExecutionContext,
@@ -27,7 +27,7 @@ function resolvedEntries(rules: readonly Rule[], request: RequestInput): Awaitab
     : found.filter(isChecked);
 }
 
-/** While functions were called, other limits may have come into force: all of a check are of one time. */
+/** While functions ran, other limits may have come into force: all limits of a check must be of the same time. */
 function asItIsNow(entry: RuleEntry | NotApplying): RuleEntry | NotApplying {
   if (typeof entry === 'string') return entry;
   const limit = entry.rule.limitFor(entry.identity).meet(entry.limit.metBy);
@@ -38,7 +38,9 @@ function isChecked(entry: RuleEntry | NotApplying | undefined): entry is RuleEnt
   return typeof entry === 'object' && !entry.limit.off;
 }
 
-/** Whether a rule calls no function of the user's: it always applies, costs the same, and its key looks only at the request. */
+/**
+ * Whether a rule calls none of the user's functions: it always applies, costs the same, and its key depends only on the request.
+ */
 function isFixed(rule: Rule): boolean {
   const { skip, key, cost, priority, share, anchor } = rule.settings;
   if (skip !== undefined || share !== undefined || anchor !== undefined) return false;
@@ -46,7 +48,7 @@ function isFixed(rule: Rule): boolean {
   return typeof cost === 'number' && typeof priority !== 'function';
 }
 
-/** The entries of fixed rules, which are made without waiting: a key that several of them have is looked for once. */
+/** The entries of fixed rules, which are made without waiting: a key that several of them share is resolved once. */
 function fixedEntries(rules: readonly Rule[], context: ExecutionContext, parts: RequestParts): readonly RuleEntry[] {
   let identify: Identify | undefined;
   let key: ResolvedKey;
@@ -54,7 +56,7 @@ function fixedEntries(rules: readonly Rule[], context: ExecutionContext, parts: 
   const entries = rules.map((rule) => {
     if (rule.identify !== identify) {
       ({ identify } = rule);
-      // No promise: only the user's functions return one.
+      // Not a promise: only the user's functions return those.
       key = identify(context, parts) as ResolvedKey;
     }
     const { settings } = rule;

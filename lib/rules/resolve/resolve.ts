@@ -5,22 +5,23 @@ import { andThen, type Awaitable } from '../../util/awaitable.js';
 import type { Rule } from '../rule.js';
 import type { LevelInput, RequestInput } from './rule-input.js';
 
-/** What a rule asks of the store for one request. Of a limit that is switched off, the cost is not looked for. */
+/** What a rule asks of the store for one request. For a limit that is switched off, the cost is not resolved. */
 export interface RuleEntry extends CheckEntry {
   readonly rule: Rule;
 }
 
-/** Why a limit does not apply to a request: its `skip` leaves the request out, or a key is missing. */
+/** Why a limit does not apply to a request: its `skip` exempts the request, or a key is missing. */
 export type NotApplying = 'skip' | 'no key';
 
-/** The options that are looked at, for explanations of what fails. */
+/** The options that are resolved, for explanations of what fails. */
 export type ResolvedOption = 'skip' | 'key' | 'anchor' | 'share' | 'priority' | 'cost';
 
 /**
- * What a rule asks of the store for a request. Functions are called one after the other, and no more of them once the limit does not apply.
+ * Resolves what a rule asks of the store for a request. Functions are called one after another, and no more of them once the
+ * limit does not apply.
  *
- * @param levels where the rule's limit is within others, or these within it: what the request says at all levels
- * @param onOption is called before an option is looked at
+ * @param levels the request's input at all levels, if the rule's limit is within others or has others within it
+ * @param onOption called before an option is resolved
  */
 export function resolve(
   rule: Rule,
@@ -50,7 +51,7 @@ export function resolve(
   });
 }
 
-/** What a rule asks of the store, once all is known. */
+/** What a rule asks of the store, once everything is known. */
 export function entryOf(
   rule: Rule,
   whole: CompiledLimit,

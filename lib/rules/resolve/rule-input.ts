@@ -8,13 +8,13 @@ import { andThen, type Awaitable } from '../../util/awaitable.js';
 import type { Rule } from '../rule.js';
 import { identityOfKey, identityWithoutKey } from './identity.js';
 
-/** What rules need to know of a request that may differ between levels of a hierarchy. */
+/** The input from a request that may differ between levels of a hierarchy. */
 export interface LevelInput {
   /** Whether the rule does not count the request. */
   skips(rule: Rule): Awaitable<boolean>;
   /**
-   * Whom the request counts for; nothing if the limit does not apply. `counts`: whether the rule itself counts the request. If it does not, a
-   * missing key is no reason to refuse the request, but what is within the limit still has one counter.
+   * The identity of the request; `undefined` if the limit does not apply. `counts`: whether the rule itself counts the request.
+   * If it does not, a missing key is no reason to refuse the request, but what is within the limit still has one counter.
    */
   identity(rule: Rule, counts?: boolean): Awaitable<string | undefined>;
   cost(rule: Rule): Awaitable<number>;
@@ -36,7 +36,7 @@ export class RequestInput implements LevelInput {
     return this.identityBy(rule, key, counts || onMissingKey !== 'refuse');
   }
 
-  /** The version of a limit for the request's tenant or anchor; nothing if the tenant is missing. */
+  /** The version of a limit for the request's tenant or anchor; `undefined` if the tenant is missing. */
   version(rule: Rule, limit: CompiledLimit): Awaitable<CompiledLimit | undefined> {
     const { share, anchor } = rule.settings;
     if (anchor !== undefined) return andThen(anchor(this.context), (at) => limit.meet({ anchor: at ?? null }));
@@ -62,7 +62,7 @@ export class RequestInput implements LevelInput {
     });
   }
 
-  /** Whom a request without a key counts for; nothing if the limit does not apply. Throws what the request is refused with. */
+  /** The identity of a request without a key; `undefined` if the limit does not apply. Throws the refusal of the request. */
   protected withoutKey(rule: Rule, by: BoundKey): string | undefined {
     return identityWithoutKey(rule, by, this.context, this.parts);
   }

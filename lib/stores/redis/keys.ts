@@ -88,7 +88,7 @@ export function overrideKeys(prefix: string, keyPrefix = ''): string[] {
 export function consoleKeys(prefix: string) {
   const key = (name: string) => `${prefix}:{console}:${name}`;
   return {
-    /** When each instance was heard of last. */
+    /** When each instance last reported. */
     seen: key('seen'),
     /** Until when somebody looks at the keys of a limit. */
     watched: key('watched'),
