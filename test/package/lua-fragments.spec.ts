@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
-import type { AlgorithmOptions, CompiledLimit } from '../../lib/index.js';
+import { type AlgorithmOptions, CompiledLimit } from '../../lib/index.js';
 import { algorithms } from '../../lib/algorithms/index.js';
+import { featureTerms } from '../../lib/features/index.js';
 import * as operations from '../../lib/stores/redis/operations.js';
 import { namesOf } from '../support/lua-names.js';
 import { compile } from '../support/stores.js';
@@ -22,6 +23,8 @@ const options: Record<string, AlgorithmOptions> = {
   'warming-token-bucket': { algo: 'token-bucket', rate: 14, interval: '10s', warmUp: { for: '3m', from: 0.3 } },
   'warming-gcra': { algo: 'gcra', rate: 14, interval: '10s', warmUp: { for: '3m', from: 0.3 } },
 };
+/** Options of each feature that has a fragment. */
+const featured = { usage: '30d' };
 /** The fragments of algorithms, and of what counts in their place where an option is given, or a function is not asked. */
 const scripts = Object.keys(options);
 
@@ -145,6 +148,16 @@ describe.each(scripts)('the fragment of %s', (name) => {
     // What every limit has, and the whole of the quota where a part of it is kept.
     const given = ['quota', 'whole', ...names];
     expect([...used].filter((each) => !given.includes(each))).toEqual([]);
+  });
+});
+
+describe.each(featureFiles)('the fragment %s', (file) => {
+  const name = file.replace('features/', '');
+  const { features } = new CompiledLimit(options['gcra']!, { location: 'test', features: featureTerms(featured) });
+  const script = features!.find((feature) => feature.name === name)?.script;
+
+  it('names each number that the feature of its name sends', () => {
+    expect(parametersOf(read(file))).toHaveLength(script!.numbers(0).length);
   });
 });
 
