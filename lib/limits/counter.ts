@@ -39,6 +39,14 @@ export function withStarts(counter: Counter): Counter[] {
   return reservation === undefined && queue === undefined ? [counter] : [counter, startsOf(counter)];
 }
 
+/** Entries, and behind them those of the candidates of their limits. */
+export function withCandidates<E extends CheckEntry>(entries: readonly E[]): E[] {
+  const all = entries.slice();
+  for (const entry of entries)
+    if (entry.limit.candidate !== undefined) all.push({ ...entry, limit: entry.limit.candidate });
+  return all;
+}
+
 /** Identifies a counter within this process. Its length is bounded. */
 export function counterId({ id }: CompiledLimit, identity: string): string {
   return id + boundedIdentity(identity);

@@ -1,3 +1,4 @@
+import { withCandidates } from '../limits/counter.js';
 import { messages } from '../errors/messages/general.js';
 import { type Operation, type OperationAnswer, type OperationName, rowOf } from './operation.js';
 import type { Check, CheckAnswer, ReserveEntry, Store, StoreDecision } from './store.js';
@@ -8,7 +9,7 @@ export abstract class DirectStore {
   abstract decide(check: Check, answer: CheckAnswer): void;
 
   /**
-   * @internal Does an operation. Layers have it, which decide reservations as checks, too; they ask a store without it by its methods.
+   * @internal Does an operation. Layers have it; they ask a store without it by its methods.
    */
   operate?<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>>;
 
@@ -16,15 +17,22 @@ export abstract class DirectStore {
   check(checks: readonly Check[]): Promise<StoreDecision[][]> {
     return Promise.all(checks.map((check) => promised((answer) => this.decide(check, answer))));
   }
+
+  /** Takes units of a limit and of its candidate, if need be from the future. Rejects with `RateLimitStoreError`. */
+  async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
+    const check: Check = { entries: withCandidates([reservation]), reserving: true };
+    const [decision, candidate] = await promised((answer) => this.decide(check, answer));
+    if (candidate !== undefined) decision!.candidate = candidate;
+    return decision!;
+  }
 }
 
 /** Asks a store for one check, in the fewest steps that it knows. */
 export function decide(store: Store, check: Check, answer: CheckAnswer): void {
   // A class of the app's may override `check`.
   if (store.check !== DirectStore.prototype.check) answerWith(askByMethods(store, check), answer);
-  else if (check.reserving === true && (store as Store & DirectStore).operate === undefined) {
-    answerWith(reserve(store, check), answer);
-  } else (store as Store & DirectStore).decide(check, answer);
+  else if (check.reserving === true && reservesOtherwise(store)) answerWith(reserve(store, check), answer);
+  else (store as Store & DirectStore).decide(check, answer);
 }
 
 /** The same, for callers that wait for the answer. */
@@ -66,6 +74,11 @@ async function askByMethods(store: Store, check: Check): Promise<StoreDecision[]
   const decisions: unknown = Array.isArray(answers) ? answers[0] : undefined;
   if (Array.isArray(decisions) && decisions.length === check.entries.length) return decisions as StoreDecision[];
   throw new TypeError(messages.noDecisions(decisions, check.entries.length));
+}
+
+/** Whether a class of the app's overrides `reserve`. */
+function reservesOtherwise(store: Store): boolean {
+  return store.reserve !== DirectStore.prototype.reserve && (store as Store & DirectStore).operate === undefined;
 }
 
 /** The `reserve` of a store takes the limit's candidate along. One whose units were claimed before says nothing of it. */

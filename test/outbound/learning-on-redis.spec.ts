@@ -20,7 +20,7 @@ const lesson = (told: Partial<Lesson> = {}, rate?: Partial<RateLesson>): Lesson 
 });
 const keysOfJob = (moreKeys?: number) =>
   new OperationJob(
-    counter,
+    [counter],
     () => undefined,
     () => 1,
     () => undefined,

@@ -1,5 +1,5 @@
 import { isRefusal } from '../../limits/check-result.js';
-import type { CheckEntry, Counter } from '../../limits/counter.js';
+import { type CheckEntry, type Counter, withCandidates } from '../../limits/counter.js';
 import { decide } from '../decide.js';
 import {
   type Operation,
@@ -94,14 +94,6 @@ class AnswerWithCandidates implements CheckAnswer {
     if (decisions.some((each, index) => isRefusal(entries[index]!.limit, each))) return;
     this.store.giveBack(chargeOf(entry, decision));
   }
-}
-
-function withCandidates(entries: readonly CheckEntry[]): CheckEntry[] {
-  const all = entries.slice();
-  for (const { limit, identity, cost } of entries) {
-    if (limit.candidate !== undefined) all.push({ limit: limit.candidate, identity, cost });
-  }
-  return all;
 }
 
 function hasCandidate({ limit }: Counter): boolean {

@@ -68,7 +68,7 @@ export abstract class StoreLayer extends DirectStore implements Store {
     return this.inner.close();
   }
 
-  async reserve(entry: ReserveEntry): Promise<StoreDecision> {
+  override async reserve(entry: ReserveEntry): Promise<StoreDecision> {
     const [decision] = await decided(this, { entries: [entry], reserving: true });
     return decision!;
   }

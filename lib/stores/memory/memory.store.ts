@@ -108,7 +108,9 @@ export class MemoryStore extends DirectStore implements Store {
 
   /** @internal Decides one check, and returns the answer. */
   decideAtOnce(check: Check): StoreDecision[] {
-    return this.counters.check(check, this.clock());
+    const now = this.clock();
+    if (check.reserving !== true) return this.counters.check(check, now);
+    return this.reservations.make(check.entries as readonly ReserveEntry[], now);
   }
 
   /** @internal */
@@ -121,11 +123,6 @@ export class MemoryStore extends DirectStore implements Store {
       return;
     }
     tell(answer, decisions);
-  }
-
-  reserve(asked: ReserveEntry): Promise<StoreDecision> {
-    const reservation = asked.ofStarts === true ? startsOf(asked) : asked;
-    return Promise.resolve(this.reservations.make(reservation, this.clock()));
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {

@@ -1,6 +1,6 @@
 import type { ProcessLoad } from '../../algorithms/algorithm.js';
 import { isRefusal } from '../../limits/check-result.js';
-import { type Counter, counterId } from '../../limits/counter.js';
+import { type Counter, counterId, startsOf } from '../../limits/counter.js';
 import { claimedDecision } from '../store-decision.js';
 import type { Claim, ClaimEnd, ReserveEntry, StoreDecision } from '../store.js';
 import { Claims, type GivenBack } from './claims.js';
@@ -20,9 +20,10 @@ export class Reservations {
     private readonly load: ProcessLoad,
   ) {}
 
-  make(reservation: ReserveEntry, now: number): StoreDecision {
-    const { claim } = reservation;
-    return claim === undefined ? this.take(reservation, now) : this.takeOnce(reservation, claim, now);
+  make(asked: readonly ReserveEntry[], now: number): StoreDecision[] {
+    const entries = asked.map((entry) => (entry.ofStarts === true ? startsOf(entry) : entry));
+    const { claim } = entries[0]!;
+    return claim === undefined ? this.take(entries, now) : this.takeOnce(entries, claim, now);
   }
 
   /** Ends a claim. Tells what comes back, if anything does. */
@@ -35,30 +36,30 @@ export class Reservations {
     this.claims.clear();
   }
 
-  private takeOnce(reservation: ReserveEntry, { id, keepMs, looks = false }: Claim, now: number): StoreDecision {
-    const { limit, cost: units } = reservation;
+  private takeOnce(
+    entries: readonly ReserveEntry[],
+    { id, keepMs, looks = false }: Claim,
+    now: number,
+  ): StoreDecision[] {
+    const [first] = entries as readonly [ReserveEntry];
     const keep = Math.round(keepMs * 1000);
-    const delay = this.claims.recall(claimKeyOf(reservation, id), now, keep);
-    if (delay !== undefined) return claimedDecision(limit, toMs(delay), 'memory');
-    if (looks) return this.counters.check({ entries: [reservation], peek: true }, now)[0]!;
-    const decision = this.take(reservation, now);
-    const { candidate } = decision;
-    const note = (counter: Counter, { ticket, delayMs }: StoreDecision) =>
-      this.claims.add(claimKeyOf(counter, id), { units, ticket, chargedAt: now }, delayMs * 1000, keep);
-    if (decision.allowed) note(reservation, decision);
-    if (candidate?.allowed === true && !isRefusal(limit, decision))
-      note({ ...reservation, limit: limit.candidate! }, candidate);
-    return decision;
+    const delay = this.claims.recall(claimKeyOf(first, id), now, keep);
+    if (delay !== undefined) return [claimedDecision(first.limit, toMs(delay), 'memory')];
+    if (looks) return this.counters.check({ entries, peek: true }, now);
+    const decisions = this.take(entries, now);
+    if (isRefusal(first.limit, decisions[0]!)) return decisions;
+    for (const [index, { allowed, ticket, delayMs }] of decisions.entries()) {
+      const entry = entries[index]!;
+      const units = { units: entry.cost, ticket, chargedAt: now };
+      if (allowed) this.claims.add(claimKeyOf(entry, id), units, delayMs * 1000, keep);
+    }
+    return decisions;
   }
 
-  private take(reservation: ReserveEntry, now: number): StoreDecision {
-    const { limit } = reservation;
-    const view = this.viewFor(reservation, now);
-    const beside = limit.candidate && this.viewFor({ ...reservation, limit: limit.candidate }, now);
-    const charges = !isRefusal(limit, view);
-    const decision = this.charge(view, charges);
-    if (beside !== undefined) decision.candidate = this.charge(beside, charges);
-    return decision;
+  private take(entries: readonly ReserveEntry[], now: number): StoreDecision[] {
+    const views = entries.map((entry) => this.viewFor(entry, now));
+    const charges = !isRefusal(entries[0]!.limit, views[0]!);
+    return views.map((view) => this.charge(view, charges));
   }
 
   private viewFor(reservation: ReserveEntry, now: number): View {

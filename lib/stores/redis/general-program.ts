@@ -62,12 +62,6 @@ interface Run {
   count: number;
 }
 
-/** What a reservation asks of its limit, and of the limit's candidate. */
-export function reservedEntries(reservation: ReserveEntry): ReserveEntry[] {
-  const { candidate } = reservation.limit;
-  return candidate === undefined ? [reservation] : [reservation, { ...reservation, limit: candidate }];
-}
-
 /** What the script's general way decides: checks of any limits, and operations on single counters. */
 export class GeneralProgram {
   private readonly keys: ProgramKeys;
@@ -127,27 +121,17 @@ export class GeneralProgram {
     }
   }
 
-  reserve(reservation: ReserveEntry): void {
+  /** Reservations of units of a limit and its candidate, which for a claim are made once, or only looked for. */
+  reserve(entries: readonly ReserveEntry[], claim: Claim | undefined): void {
     this.endRun();
-    const entries = reservedEntries(reservation);
-    this.body += `,${RESERVE},${entries.length}`;
+    if (claim !== undefined) this.kind = LESSONS_AND_CLAIMS;
+    this.body += `,${claim === undefined ? RESERVE : CLAIM},${entries.length}`;
     for (const entry of entries) {
-      const micros = Math.floor(entry.maxWaitMs * 1000);
+      const micros = claim?.looks === true ? ONLY_LOOK : Math.floor(entry.maxWaitMs * 1000);
       this.body += `,${this.limits.of(entry.limit)},${this.keys.ofCounter(entry)},${entry.cost},${micros}`;
-    }
-  }
-
-  /** A reservation that is made once, or only looked for. */
-  claim(reservation: ReserveEntry, { id, keepMs, looks = false }: Claim): void {
-    this.endRun();
-    const entries = reservedEntries(reservation);
-    this.kind = LESSONS_AND_CLAIMS;
-    this.body += `,${CLAIM},${entries.length}`;
-    for (const entry of entries) {
-      const micros = looks ? ONLY_LOOK : Math.floor(entry.maxWaitMs * 1000);
-      const key = this.keys.ofCounter(entry);
-      const claim = this.keys.of(claimKeyOf(keyOf(this.prefix, entry), id));
-      this.body += `,${this.limits.of(entry.limit)},${key},${entry.cost},${micros},${claim},${Math.round(keepMs * 1000)}`;
+      if (claim === undefined) continue;
+      const key = this.keys.of(claimKeyOf(keyOf(this.prefix, entry), claim.id));
+      this.body += `,${key},${Math.round(claim.keepMs * 1000)}`;
     }
   }
 

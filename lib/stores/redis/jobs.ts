@@ -116,12 +116,12 @@ export class CheckJob extends Job {
   }
 }
 
-/** Anything else that is done with one counter. */
+/** Anything else that is done with one counter, or with that of its candidate, too. */
 export class OperationJob<T> extends Job {
   private result: T | undefined;
 
   constructor(
-    counter: Counter,
+    counters: readonly Counter[],
     private readonly writeOperation: (program: GeneralProgram) => void,
     private readonly readResult: (reply: Reply) => T | undefined,
     private readonly resolve: (result: T) => void,
@@ -133,9 +133,9 @@ export class OperationJob<T> extends Job {
     /** Whether it only looks. */
     looks = false,
   ) {
-    const { limit } = counter;
-    const work = withCandidate(limit, workOf) + OPERATION_WORK + moreWork;
-    super(counter, withCandidate(limit, keysOf) + moreKeys, work, looks ? 0 : limit.replicas);
+    const [first] = counters as readonly [Counter];
+    const work = sum(counters, workOf) + OPERATION_WORK + moreWork;
+    super(first, sum(counters, keysOf) + moreKeys, work, looks ? 0 : first.limit.replicas);
   }
 
   write(program: Program): void {
@@ -162,14 +162,9 @@ function keysOf({ algorithm, hold, tenant, features = [], takesCredits }: Compil
   return own + (hold === undefined && tenant === undefined ? 0 : 1);
 }
 
-/** A reservation is of a limit and its candidate. */
-function withCandidate(limit: CompiledLimit, of: (limit: CompiledLimit) => number): number {
-  return of(limit) + (limit.candidate === undefined ? 0 : of(limit.candidate));
-}
-
-function sum(entries: readonly CheckEntry[], of: (limit: CompiledLimit) => number): number {
+function sum(counters: readonly Counter[], of: (limit: CompiledLimit) => number): number {
   let total = 0;
-  for (const { limit } of entries) total += of(limit);
+  for (const { limit } of counters) total += of(limit);
   return total;
 }
 

@@ -7,26 +7,15 @@ import { type Counter, startsOf } from '../../limits/counter.js';
 import { connect, isCluster, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { endSentinels } from '../../redis/sentinels.js';
-import { answerWith, DirectStore } from '../decide.js';
+import { answerWith, DirectStore, tell } from '../decide.js';
 import type { FeatureReading } from '../feature-reading.js';
-import type {
-  Charge,
-  Check,
-  CheckAnswer,
-  Claim,
-  Credit,
-  HeldLease,
-  Refund,
-  ReserveEntry,
-  Store,
-  StoreDecision,
-} from '../store.js';
+import type { Charge, Check, CheckAnswer, Credit, HeldLease, Refund, ReserveEntry, Store } from '../store.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import { Batcher } from './batcher.js';
 import { ConfirmingBatcher } from './confirming-batcher.js';
 import { CheckJob, type Job, OperationJob } from './jobs.js';
 import { extraKeysOf, holdsKeyOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
-import { type GeneralProgram, reservedEntries } from './general-program.js';
+import type { GeneralProgram } from './general-program.js';
 import type { TestClock } from './program.js';
 import type { Reply } from './reply.js';
 import { ScriptCalls } from './script-calls.js';
@@ -38,7 +27,6 @@ const NOTE = 1;
 const NOTE_AND_RATE = 2;
 const CREDIT_ID = 1;
 const CLAIM = 1;
-const CLAIM_AND_CANDIDATE = 2;
 /** The work of leaving a queue: a slot is free between others then, which are looked through. */
 const LEAVING_WORK = 12;
 /** What only looks needs no more, and changes nothing. */
@@ -147,6 +135,10 @@ export class RedisStore extends DirectStore implements Store {
   /** @internal One check has one deadline, in however many calls it is made; one that is asked at once has the deadline of its call. */
   decide(check: Check, answer: CheckAnswer): void {
     const { slots } = this;
+    if (check.reserving === true) {
+      this.enqueue(this.reservation(check, answer));
+      return;
+    }
     if (slots !== undefined && check.entries.length > 1) {
       const parts = slots.group(check.entries);
       if (parts.length > 1) {
@@ -164,30 +156,19 @@ export class RedisStore extends DirectStore implements Store {
     else (this.confirming ??= this.startConfirming()).enqueue(job);
   }
 
-  async reserve(asked: ReserveEntry): Promise<StoreDecision> {
-    const reservation = asked.ofStarts === true ? startsOf(asked) : asked;
-    const { claim } = reservation;
-    if (claim !== undefined) return this.claim(reservation, claim);
-    const entries = reservedEntries(reservation);
-    const [decision, candidate] = await this.send(
-      reservation,
-      (program) => program.reserve(reservation),
-      (reply) => reply.check({ entries, refundable: true }),
+  private reservation(check: Check, answer: CheckAnswer): Job {
+    const asked = check.entries as readonly ReserveEntry[];
+    const entries = asked.map((entry) => (entry.ofStarts === true ? startsOf(entry) : entry));
+    const { claim } = entries[0]!;
+    const reserved: Check = { entries, refundable: true, peek: claim?.looks === true };
+    return new OperationJob(
+      entries,
+      (program) => program.reserve(entries, claim),
+      (reply) => (claim === undefined ? reply.check(reserved) : reply.claim(reserved)),
+      (decisions) => tell(answer, decisions),
+      (error) => answer.failed(error),
+      claim && entries.length,
     );
-    if (candidate !== undefined) decision!.candidate = candidate;
-    return decision!;
-  }
-
-  private async claim(reservation: ReserveEntry, claim: Claim): Promise<StoreDecision> {
-    const entries = reservedEntries(reservation);
-    const [decision, candidate] = await this.send(
-      reservation,
-      (program) => program.claim(reservation, claim),
-      (reply) => reply.claim({ entries, refundable: true, peek: claim.looks === true }),
-      CLAIM_AND_CANDIDATE,
-    );
-    if (candidate !== undefined) decision!.candidate = candidate;
-    return decision!;
   }
 
   async refund(refunds: readonly Refund[]): Promise<void> {
@@ -295,7 +276,7 @@ export class RedisStore extends DirectStore implements Store {
     looks?: boolean,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.enqueue(new OperationJob(counter, write, read, resolve, reject, moreKeys, moreWork, looks));
+      this.enqueue(new OperationJob([counter], write, read, resolve, reject, moreKeys, moreWork, looks));
     });
   }
 }
