@@ -30,7 +30,7 @@ export interface Ramp {
   readonly use: number;
   readonly warm: number;
   readonly cold: number;
-  /** How much more than as many units of a warm limit all units weigh that bring the coldness from `cold` to `warm`. */
+  /** How much more the units that bring the coldness from `cold` to `warm` weigh than as many units of a warm limit. */
   readonly extra: number;
 }
 
@@ -79,7 +79,7 @@ export function rampOf(given: WarmUpOptions, { unit, speed, tick }: Scale, quota
   return ramp;
 }
 
-/** How much more than units of a warm limit all units weigh that use this coldness up. */
+/** How much more the units that use up this coldness weigh than units of a warm limit. */
 export function extraWeight({ warm, cold, extra }: Ramp, coldness: number): number {
   if (coldness <= warm) return 0;
   const part = (coldness - warm) / (cold - warm);

@@ -10,10 +10,10 @@ export interface WarmingParameters extends ArrivalParameters {
 export interface WarmingState extends ArrivalState {
   /** Up to `cold`; below 0 for units that found none, so that they find none either when they are given back. */
   coldness: number;
-  /** All of the coldness, and how much comes an idle tick. */
+  /** The full coldness, and how much is added per idle tick. */
   cold: number;
   rest: number;
-  /** Since when something is owed, in microseconds: the coldness has not grown since. */
+  /** Since when something has been owed, in microseconds: the coldness has not grown since. */
   busySince: number;
 }
 
@@ -67,7 +67,7 @@ export function warming<O extends Warmable, S extends ArrivalState>(
   };
 }
 
-/** Brings the coldness up to now: it grows while nothing is owed, as the parameters say under which it was stored. */
+/** Brings the coldness up to now: it grows while nothing is owed, by the parameters under which it was stored. */
 function cool({ ramp }: WarmingParameters, stored: WarmingState | undefined, now: number, state: WarmingState): void {
   let coldness = ramp.cold;
   let busySince = now;
@@ -92,7 +92,7 @@ function cool({ ramp }: WarmingParameters, stored: WarmingState | undefined, now
   state.busySince = busySince;
 }
 
-/** What so many units weigh at a coldness, beyond what they weigh in a warm limit. */
+/** The additional weight of units at a coldness, compared to a warm limit. */
 function extraOf(ramp: Ramp, coldness: number, units: number): number {
   return extraWeight(ramp, coldness) - extraWeight(ramp, coldness - units * ramp.use);
 }
@@ -107,8 +107,9 @@ function canBorrowWarming({ scale, ramp }: WarmingParameters, state: WarmingStat
 }
 
 /**
- * Gives units back. If they were charged since something is owed, the limit is as cold as if they had not been taken, and they weigh
- * as much as if they were taken last; else what they weigh in a warm limit. The rest is as `giveArrival` does.
+ * Gives units back. If they were charged since something has been owed, the limit becomes as cold as if they had not been taken,
+ * and they weigh as much as if they had been taken last; otherwise they weigh as much as in a warm limit. The rest is as in
+ * `giveArrival`.
  */
 function giveWarming(
   parameters: WarmingParameters,
@@ -124,14 +125,14 @@ function giveWarming(
   const usable = Math.max(ticket, Math.floor(chargedAt / scale.tick));
   const gone = usable < 0 ? 0 : Math.max(0, arrivalDebtClearedAt(parameters, state) - usable);
   weight -= gone * scale.speed;
-  // A ticket is of when all that the units weighed had flowed off, and those behind them may act before.
+  // A ticket is from when the full weight of the units had drained, and those behind them may act earlier.
   if (gone > 0 && ticket >= 0) weight -= extraOf(ramp, ramp.cold, units);
   if (weight <= 0) return;
   state.debt = Math.max(0, state.debt - weight);
   state.coldness = colder;
 }
 
-/** Until nothing is owed and all is cold. */
+/** Until nothing is owed and the limit is fully cold. */
 function keepWarming({ ramp, scale }: WarmingParameters, state: WarmingState): number {
   const idle = Math.ceil((ramp.cold - Math.max(0, state.coldness)) / ramp.rest);
   return arrivalResetAfter(state) + (idle > 0 ? (idle + 1) * scale.tick : 0);

@@ -2,7 +2,7 @@ import type { FeatureTerms } from '../limits/limit-feature.js';
 import type { Feature } from './feature.js';
 import { type RecordedLimitOptions, usage, type WithUsage } from './usage/usage.js';
 
-/** What limits may have beyond their algorithms. One that does something together with another one stands behind it. */
+/** What limits may have beyond their algorithms. A feature that works together with another one comes after it. */
 export const features: readonly Feature[] = [usage];
 
 /** The options of an algorithm with those of features that it may have. */
@@ -11,7 +11,7 @@ export type WithFeatures<Options> = WithUsage<Options>;
 /** The options of features. */
 export type FeatureOptions = RecordedLimitOptions;
 
-/** What a limit whose options were checked says of features. */
+/** The terms of features, for a limit whose options were checked. */
 export function featureTerms(options: object): FeatureTerms[] {
   return features.flatMap((feature) => {
     const terms: object | undefined = feature.terms(options);

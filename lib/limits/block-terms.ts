@@ -3,7 +3,7 @@ import { messages } from '../errors/messages/general.js';
 import { type Duration, microseconds } from '../options/values.js';
 import type { LimitSettings } from './compiled-limit.js';
 
-/** How a limit blocks whom it refuses, as users write it. */
+/** How a limit blocks refused keys, as users write it. */
 interface BlockOptions {
   readonly blockFor?: Duration | readonly Duration[] | undefined;
   readonly forgetAfter?: Duration | undefined;

@@ -9,7 +9,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import type { PrefetchTerms, ShareTerms } from './limit-settings.js';
 
-/** A share of a quota in whole units, without what a product of fractions has too much: 0.55 of 100 is 55. */
+/** A share of a quota in whole units, rounded up without floating-point error: 0.55 of 100 is 55. */
 export function unitsOf(share: number, quota: number): number {
   return Math.min(quota, Math.ceil(Number((share * quota).toPrecision(12))));
 }
@@ -19,12 +19,12 @@ export interface Rated {
   readonly rate: number;
 }
 
-/** What lapses while nobody asks comes off the record later: it is known as long as that is kept. */
+/** What lapses without a request comes off the record later: holds are remembered as long as that is kept. */
 export function knownFor(hold: HoldTerms | undefined, keep: number): HoldTerms | undefined {
   return hold?.releases === true ? { ...hold, known: Math.max(hold.known, hold.duration + keep) } : hold;
 }
 
-/** What a limit may use with what it borrows: parameters of a larger rate, for the same counter. */
+/** What a limit may use including what it borrows: parameters of a larger rate, for the same counter. */
 export function withCeiling(
   algorithm: Algorithm,
   options: AlgorithmOptions,
@@ -45,7 +45,7 @@ export function withQuota(algorithm: Algorithm, parameters: Parameters, quota: n
   return algorithm.withQuota?.(parameters, quota) ?? { ...parameters, quota };
 }
 
-/** What the limit of a counter needs whose units are shared among tenants. */
+/** The parameters of a limit whose units tenants share. */
 export function shareParameters(algorithm: Algorithm, declared: Parameters, { floor }: ShareTerms): ShareParameters {
   const { units, span } = algorithm.sharing!.terms(declared);
   const length = Math.max(1, Math.ceil(span / (SHARE_SLICES + 1)));

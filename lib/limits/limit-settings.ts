@@ -21,12 +21,12 @@ export type OnStoreError =
   | StoreErrorPolicy
   | ((error: RateLimitStoreError, check: UnansweredCheck) => StoreErrorPolicy);
 
-/** The share of its quota from which on a limit is near, unless it says another one. */
+/** The default share of its quota at which a limit is near. */
 export const NEAR_LIMIT = 0.8;
 
 export const STORE_ERROR_POLICIES: readonly StoreErrorPolicy[] = ['local', 'allow', 'deny'];
 
-/** What becomes of units that were left before a quota grew: they grow with it, or by as much. */
+/** What happens to units that were left before a quota grew: they grow in proportion, or by the difference. */
 export interface CarryOver {
   readonly mode: 'proportional' | 'additive';
   readonly quotaBefore: number;
@@ -34,15 +34,15 @@ export interface CarryOver {
 
 /** Blocks that last longer with each offence, in microseconds. */
 export interface Escalation {
-  /** How long the block of the first offence lasts, of the second, and so on; all further ones last as long as the last of these. */
+  /** The length of the block of each offence; further ones last as long as the last of these. */
   readonly steps: readonly number[];
   /** How long after the end of the last block the offences are forgotten. */
   readonly forgetAfter: number;
 }
 
-/** Units that an instance takes at once, to decide in process. */
+/** The units that an instance prefetches, to decide in process. */
 export interface PrefetchTerms {
-  /** The most units that are taken at once. */
+  /** The most units to take at once. */
   readonly units: number;
   /** How long they can be used, in microseconds. */
   readonly ttl: number;
@@ -50,57 +50,57 @@ export interface PrefetchTerms {
 
 /** How units are shared among tenants. */
 export interface ShareTerms {
-  /** The share of the quota that each active tenant may use at least; 0 for none. */
+  /** The share of the quota that each active tenant may always use; 0 for none. */
   readonly floor: number;
 }
 
-/** What a limit is made of besides its algorithm's options. */
+/** The settings of a limit besides its algorithm's options. */
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
   readonly location: string;
-  /** The namespace of its counters; nothing if its name alone tells them apart. */
+  /** The namespace of its counters; `undefined` if its name alone identifies them. */
   readonly namespace?: string;
-  /** Its name; that of its algorithm with its rate unless given. */
+  /** Its name; by default made of its algorithm and rate. */
   readonly name?: string | undefined;
-  /** What ends its name if that is not given. */
+  /** The end of its default name. */
   readonly nameEnd?: string;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow?: boolean;
-  /** Not asked at all. */
+  /** Whether it is switched off. */
   readonly off?: boolean;
-  /** The share of the quota from which on it is near. */
+  /** The share of the quota at which it is near. */
   readonly nearLimit?: number | undefined;
-  /** What happens while its store fails; `'local'` unless given. */
+  /** What happens while its store fails; by default `'local'`. */
   readonly onStoreError?: OnStoreError;
-  /** What becomes of the units that were left under another quota, if not what the algorithm makes of it. */
+  /** What happens to units left under another quota; by default the algorithm decides. */
   readonly carry?: CarryOver | undefined;
-  /** Whom it refuses, it refuses for so long: microseconds. */
+  /** How long it blocks refused keys, in microseconds. */
   readonly blockFor?: number;
-  /** It refuses longer with each offence; then `blockFor` is not read. */
+  /** Blocks that last longer with each offence; then `blockFor` is ignored. */
   readonly escalation?: Escalation | undefined;
-  /** Its refusals may be remembered: units come back by time alone, or by a call that tells all instances. */
+  /** Whether its refusals may be remembered: units come back by time alone, or by a call that is published to all instances. */
   readonly remembersRefusals?: boolean;
-  /** Units are taken in advance, and requests are decided in process. */
+  /** The terms by which units are prefetched, so that requests are decided in process. */
   readonly prefetch?: PrefetchTerms | undefined;
-  /** Counted by each instance of the app for itself. */
+  /** Whether each instance of the app counts on its own. */
   readonly instance?: boolean;
-  /** Its units are shared among tenants. */
+  /** The terms by which tenants share its units. */
   readonly shared?: ShareTerms | undefined;
   /** What its options say of features. A part of it and a second version have none. */
   readonly features?: readonly FeatureTerms[] | undefined;
-  /** The number of Redis replicas that have to confirm what is charged; none unless given. */
+  /** The number of Redis replicas that must confirm charges; by default none. */
   readonly replicas?: number;
   /** The shares of its quota that are kept for important requests. */
   readonly reserveFor?: ReservedShares | undefined;
-  /** How often its counters were made to start anew; each generation has keys of its own. */
+  /** How often its counters were started anew; each generation has keys of its own. */
   readonly generation?: number;
-  /** All options of the algorithm of a second version, which is counted beside it. */
+  /** All options of the algorithm of its candidate. */
   readonly candidate?: AlgorithmOptions | undefined;
-  /** It is such a second version itself. */
+  /** Whether it is itself a candidate. */
   readonly isCandidate?: boolean;
-  /** The most units of an interval, with those that it borrows of the limit that it is within. */
+  /** The most units of an interval, including those that it borrows from its parent. */
   readonly ceiling?: number | undefined;
-  /** The share of its quota that those within it may borrow; all of it unless given. */
+  /** The share of its quota that limits within it may borrow; by default all of it. */
   readonly lends?: number | undefined;
   /** The name of the limit that it is within. */
   readonly parent?: string | undefined;

@@ -18,35 +18,35 @@ import {
   type PrefetchTerms,
 } from './limit-settings.js';
 
-/** What a namespace holds only if a method has a very odd name. */
+/** Characters that a namespace contains only if a method has a very odd name. */
 const SEPARATORS = /[%:\r\n]/g;
 
-/** What follows the code of its algorithm in the keys of a candidate. */
+/** Follows the code of the algorithm in the keys of a candidate. */
 const CANDIDATE = 'c';
 
-/** What the options of one limit say: how it decides, and what tells its counters from those of others. */
+/** The terms of one limit: how it decides, and what identifies its counters. */
 export abstract class LimitTerms {
   /** Its name, the default one included. */
   readonly name: string;
-  /** The namespace of its counters; empty if its name alone tells them apart. */
+  /** The namespace of its counters; empty if its name alone identifies them. */
   readonly namespace: string;
   /** How it decides. */
   readonly algorithm: Algorithm;
-  /** What its algorithm made of its options, by which stores decide. */
+  /** The parameters of its algorithm, by which stores decide. */
   readonly parameters: Parameters;
-  /** What the user wrote: where units are prefetched, all instances decide by stricter parameters. */
+  /** The parameters that the user declared: if units are prefetched, all instances decide by stricter ones. */
   private readonly declared: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
   /** Not asked at all: its callers let everything pass. Its counters stay as they are. */
   readonly off: boolean;
-  /** It is near once so many units are used. */
+  /** It is near once this many units are used. */
   readonly nearFrom: number;
   /** What happens while its store fails. */
   readonly onStoreError: OnStoreError;
-  /** What becomes of the units that were left under another quota; without it, what the algorithm makes of them. */
+  /** What happens to units left under another quota; without it, the algorithm decides. */
   readonly carry: CarryOver | undefined;
-  /** Microseconds for which it refuses whom it has refused, for the first time if they have steps; 0 for no longer than it has to. */
+  /** Microseconds for which it blocks a refused key, for the first offence if there are steps; 0 for no block. */
   readonly blockFor: number;
   /** The steps of its blocks, if they have any. */
   readonly escalation: Escalation | undefined;
@@ -58,30 +58,33 @@ export abstract class LimitTerms {
   readonly instance: boolean;
   /** The number of Redis replicas that confirm what is charged. Each check reads it. */
   readonly replicas: number;
-  /** It is a second version of another limit. */
+  /** Whether it is a candidate. */
   readonly isCandidate: boolean;
   /**
-   * Tells its counters from those of every other limit: no namespace in it holds a colon, a code is two letters, followed by one
-   * more if it is a candidate's, a generation digits.
+   * Identifies its counters among those of all limits: namespaces contain no colons, a code is two letters, followed by one more
+   * for a candidate, and a generation is digits.
    */
   readonly id: string;
-  /** @internal How units of it are held that are reserved; nothing if they cannot be. Each check reads it. */
+  /** @internal How its reserved units are held; `undefined` if they cannot be. Each check reads it. */
   readonly hold: HoldTerms | undefined;
-  /** @internal What it has of features; nothing if it has none. Each check reads it. */
+  /** @internal Its features; `undefined` if it has none. Each check reads it. */
   readonly features: readonly LimitFeature[] | undefined;
   /** Tells what features keep of it from that of all other limits: its counters may begin anew, or be another algorithm's, and that goes on. */
   readonly recordId: string;
   /** Whether it learns how much fits. Each check reads it. */
   readonly adapts: boolean;
-  /** The name of the limit whose counters its own are within; nothing if it stands alone. */
+  /** The name of the limit within whose counters its own are; `undefined` if there is none. */
   readonly parent: string | undefined;
-  /** The units of its quota that are borrowed: what its ceiling is above its rate; 0 if it never borrows. Each check reads it. */
+  /**
+   * The units of its quota that are borrowed, which is the difference of its ceiling and its rate; 0 if it never borrows. Each
+   * check reads it.
+   */
   readonly above: number;
-  /** The units of its quota that those within it may not borrow. */
+  /** The units of its quota that limits within it may not borrow. */
   readonly kept: number;
-  /** Whether a function says by the request where its windows begin, and this one is met by nobody who was asked. */
+  /** Whether a function of the request sets where its windows begin, and this version is used without its result. */
   readonly asksForAnchor: boolean;
-  /** Whether how much fits at once differs from window to window. Each check reads it. */
+  /** Whether how much fits at once differs between windows. Each check reads it. */
   readonly varies: boolean;
   /** Whether it takes credits. Each check reads it. */
   readonly takesCredits: boolean;
@@ -89,10 +92,10 @@ export abstract class LimitTerms {
   readonly lineage: string;
 
   /**
-   * @param part the limit with all of its quota, and the units that are kept from those who meet this one
+   * @param part the limit with its full quota, and the units that are kept from requests that meet this version
    */
   constructor(
-    /** The options of its algorithm, as they were written. */
+    /** The options of its algorithm as written. */
     readonly options: AlgorithmOptions,
     protected readonly settings: LimitSettings,
     part?: { readonly whole: LimitTerms; readonly kept: number },
@@ -128,13 +131,13 @@ export abstract class LimitTerms {
     this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
     this.namespace = namespace;
     this.off = rest.off ?? false;
-    // Nothing is refused by a limit that is not asked.
+    // A limit that is not asked refuses nothing.
     this.shadow = shadow || this.off;
     this.nearFrom = unitsOf(rest.nearLimit ?? NEAR_LIMIT, this.quota);
     this.onStoreError = rest.onStoreError ?? 'local';
     this.escalation = rest.escalation;
     this.blockFor = rest.escalation?.steps[0] ?? rest.blockFor ?? 0;
-    // What tenants used under another quota stays theirs, and so do the units of a plan.
+    // What tenants used under another quota remains theirs, and so do the units of a plan.
     this.varies = algorithm.varying !== undefined;
     this.takesCredits = (options as PlanOptions).credits === true;
     this.carry = rest.shared === undefined && !this.varies ? rest.carry : undefined;
@@ -156,7 +159,7 @@ export abstract class LimitTerms {
     for (const { keepsFor } of this.features ?? []) this.hold = knownFor(this.hold, keepsFor);
   }
 
-  /** The option that gives its windows more than their quota, or a beginning of each request's own; nothing if none does. */
+  /** The option that gives its windows more than their quota, or each request's own beginning; `undefined` if there is none. */
   get planOption(): 'credits' | 'rollover' | 'anchor' | undefined {
     if (this.varies) return this.takesCredits ? 'credits' : 'rollover';
     return this.asksForAnchor ? 'anchor' : undefined;
@@ -167,12 +170,14 @@ export abstract class LimitTerms {
     return this.parameters.quota;
   }
 
-  /** Milliseconds of the limit's window at `nowMs`. */
+  /** The length of the limit's window at `nowMs`, in milliseconds. */
   windowMs(nowMs: number): number {
     return this.algorithm.window(this.declared, nowMs * 1000) / 1000;
   }
 
-  /** Milliseconds in which the quota always fits again: a client that asks for no more in any stretch that long is never refused. */
+  /**
+   * Milliseconds in which the quota always fits again: a client that sends no more in any period of that length is never refused.
+   */
   paceMs(nowMs: number): number {
     const { algorithm, declared } = this;
     return algorithm.pace === undefined ? this.windowMs(nowMs) : algorithm.pace(declared) / 1000;

@@ -1,12 +1,12 @@
 import { PRIORITIES, type Priority } from './priority.js';
 
 /**
- * The shares of a limit's quota that are kept for important requests: one for each priority, which only requests of it, or of a
- * more important one, may take. Each is more than 0, and together they are less than 1.
+ * The shares of a limit's quota that are kept for important requests: one for each priority, which only requests of that
+ * priority, or of a more important one, may take. Each is more than 0, and their sum is less than 1.
  */
 export type ReservedShares = Partial<Record<Exclude<Priority, 'sheddable'>, number>>;
 
-/** The priorities for which something can be kept: everybody may take what is kept for the last one. */
+/** The priorities for which shares can be kept: everybody may take what would be kept for the last one. */
 export const RESERVABLE = PRIORITIES.slice(0, -1) as readonly (keyof ReservedShares)[];
 
 /** Whether shares leave something for everybody. */

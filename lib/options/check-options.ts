@@ -6,7 +6,7 @@ import { time, whole, words } from './kinds.js';
 import type { Exclusion, OptionKind, OptionRow, OptionRows } from './option-row.js';
 import { givenOptions, isObject } from './values.js';
 
-/** What `readOptions` makes of options: `undefined` for one that was not given and has no default. */
+/** The result of `readOptions`: `undefined` for an option that was not given and has no default. */
 export type ReadOptions<Rows> = {
   readonly [Option in keyof Rows]: Rows[Option] extends OptionRow<infer T>
     ? Rows[Option] extends { readonly required: true } | { readonly default: unknown }
@@ -15,7 +15,7 @@ export type ReadOptions<Rows> = {
     : never;
 };
 
-/** Refuses options that nobody knows. */
+/** Refuses unknown options. */
 export function refuseUnknown(location: string, given: object, known: readonly string[]): void {
   for (const option of Object.keys(given)) {
     if (!known.includes(option)) throw new RateLimitConfigError(messages.unknownOption(location, option, known));
@@ -27,7 +27,7 @@ export function checkValue(location: string, option: string, value: unknown, kin
   if (value === undefined) throw new RateLimitConfigError(messages.missingOption(location, option, kind.wants));
   const { each, options } = kind;
   if (each !== undefined && Array.isArray(value)) {
-    // Those that a list leaves out, too.
+    // Including the holes of a list.
     for (const [index, item] of value.entries()) checkValue(location, `${option}[${index}]`, item, each);
   } else if (options !== undefined && isObject(value)) checkOptions(`${location}.${option}`, value, options);
   if (!kind.isRight(value)) throw new RateLimitConfigError(messages.wrongOption(location, option, value, kind.wants));
@@ -47,7 +47,7 @@ export function checkGiven(location: string, given: object, rows: OptionRows): v
   }
 }
 
-/** Refuses options that do not go together, and those that need others. A default counts as if it was given. */
+/** Refuses options that exclude each other, and those that need others. A default counts as if it was given. */
 export function checkTogether(location: string, given: object, rows: OptionRows): void {
   const options = given as Readonly<Record<string, unknown>>;
   const valueOf = (option: string) => (options[option] === undefined ? rows[option]?.default : options[option]);
@@ -110,7 +110,7 @@ export function wholeNumber(
   return read(location, option, value, whole(min, max));
 }
 
-/** Reads a duration into whole microseconds: more than nothing, at most a year. */
+/** Reads a duration into whole microseconds: more than 0, at most a year. */
 export function duration(location: string, option: string, value: unknown): number {
   return read(location, option, value, time);
 }

@@ -55,7 +55,7 @@ export const time: OptionKind<number> = {
   schema: { anyOf: TIMES },
 };
 
-/** Durations of at most so many milliseconds. */
+/** Durations up to a number of milliseconds. */
 export function timeUpTo(mostMs: number, most: string): OptionKind<number> {
   return {
     ...time,
@@ -91,7 +91,7 @@ export function text(wants: string, pattern: string): OptionKind<string> {
   };
 }
 
-/** Objects of some options. `isRight` looks at the whole. */
+/** Objects of options. `isRight` checks the whole. */
 export function object(
   wants: string,
   options: OptionRows,
@@ -110,7 +110,7 @@ export function object(
   };
 }
 
-/** What code alone can give. */
+/** Values that only code can give. */
 export function inCode<T>({ schema: _, ...kind }: OptionKind<T>): OptionKind<T> {
   return kind;
 }
@@ -130,7 +130,7 @@ export function orFunction<T>(kind: OptionKind<T>, wants: string): OptionKind {
   };
 }
 
-/** What only a later step can read in code. */
+/** Values that only a later step can read in code. */
 export function readLater(data: OptionKind): OptionKind {
   return { wants: data.wants, isRight: () => true, data };
 }

@@ -5,36 +5,36 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** The values that an option takes: for its checks, its messages and its JSON Schema. */
 export interface OptionKind<T = unknown> {
-  /** What messages say that it wants. */
+  /** What it wants, for messages. */
   readonly wants: string;
-  /** Whether a value is right. Of an object or a list it looks at the whole, once each of its parts is right. */
+  /** Whether a value is right. For an object or a list it checks the whole, after each of its parts. */
   readonly isRight: (value: unknown) => boolean;
-  /** Makes of a right value what the library works with; the value itself unless given. */
+  /** Converts a right value to what the library works with; by default the value itself. */
   readonly read?: (value: unknown) => T;
-  /** Its JSON Schema, but for what `options` say. Without it, and without `data`, code alone can give a value. */
+  /** Its JSON Schema, without that of its `options`. Without it, and without `data`, only code can give a value. */
   readonly schema?: JsonSchema;
-  /** What it takes as data, in policies, where that is something else than in code. */
+  /** What it takes as data, in policies, if that differs from code. */
   readonly data?: OptionKind;
-  /** The options of one that is an object. */
+  /** The options of an object. */
   readonly options?: OptionRows;
-  /** What an object of `options` may be instead. */
+  /** What it may be instead of an object of `options`. */
   readonly or?: OptionKind;
-  /** An object of `options` may have none of them. */
+  /** Whether an object of `options` may have none of them. */
   readonly mayBeEmpty?: true;
-  /** It is an object of options of an algorithm. */
+  /** Whether it is an object of an algorithm's options. */
   readonly isOfAlgorithm?: true;
-  /** The kind of each value, of an object of any names. */
+  /** The kind of each value of an object with any names. */
   readonly named?: OptionKind;
-  /** The kind of each value, of what may be a list. */
+  /** The kind of each item, if it may be a list. */
   readonly each?: OptionKind;
 }
 
-/** What an option takes as data; nothing if code alone can give it. */
+/** What an option takes as data; `undefined` if only code can give it. */
 export function dataOf(kind: OptionKind): OptionKind | undefined {
   return kind.data ?? (kind.schema === undefined ? undefined : kind);
 }
 
-/** The parts of an algorithm by which it can or cannot have an option. */
+/** The parts of an algorithm that determine whether it can have an option. */
 export interface Able {
   readonly adapting?: unknown;
   readonly borrowing?: unknown;
@@ -43,49 +43,49 @@ export interface Able {
   readonly sharing?: unknown;
 }
 
-/** Another option with which an option does not go together. */
+/** Another option that an option excludes. */
 export interface Exclusion {
   readonly option: string;
-  /** Only with this value. */
+  /** Only if it has this value. */
   readonly value?: unknown;
-  /** Only as a function. */
+  /** Only if it is a function. */
   readonly asFunction?: true;
-  /** What messages say to do. */
+  /** What to do instead, for messages. */
   readonly wants?: string;
 }
 
 /**
- * What is known of an option. Its checks and their messages, policies and their JSON Schema, the command line and the tables of the
- * docs come from this.
+ * Everything about an option. Its checks and their messages, policies and their JSON Schema, the command line and the tables of
+ * the docs are derived from this.
  */
 export interface OptionRow<T = unknown> {
   readonly kind: OptionKind<T>;
-  /** What editors show of it. */
+  /** Its description in editors. */
   readonly text: string;
-  /** The value that holds unless one is given. */
+  /** Its default value. */
   readonly default?: unknown;
-  /** What holds unless a value is given, where that is no one value. */
+  /** Its default in words, if that is not a single value. */
   readonly usual?: string;
-  /** A limit cannot do without it. */
+  /** Whether a limit must have it. */
   readonly required?: true;
-  /** The algorithms whose limits cannot do without it, where others can. */
+  /** The algorithms whose limits must have it, if others need not. */
   readonly requiredFor?: (algorithm: Able) => boolean;
-  /** The algorithms that can have it: all unless given. */
+  /** The algorithms that can have it; by default all. */
   readonly for?: (algorithm: Able) => boolean;
   /** Why others cannot, for messages. */
   readonly because?: string;
-  /** The module's `defaults` can have it, and limits take it over: those of all algorithms, or of some. */
+  /** Whether the module's `defaults` can have it, so that limits take it over: those of all algorithms, or of some. */
   readonly inDefaults?: true | ((algorithm: Able) => boolean);
   /**
-   * How it can change while an app runs: by a version of the policy; also by `setRate` and for single keys; or by `setMode`. Unless
-   * given, not at all. An algorithm's own options change with the rate.
+   * How it can change while an app runs: by a version of the policy; also by `setRate` and for single keys; or by `setMode`. By
+   * default it cannot. An algorithm's own options change with the rate.
    */
   readonly live?: 'policy' | 'rate' | 'mode';
-  /** A limit of the command line can have it. */
+  /** Whether a limit of the command line can have it. */
   readonly onCommandLine?: true;
-  /** Only a limit that has a name everywhere can have it: code finds what it keeps by the name. */
+  /** Whether only a limit with a name everywhere can have it: code finds what it keeps by the name. */
   readonly needsName?: true;
-  /** The options with which it does not go together. */
+  /** The options that it excludes. */
   readonly excludes?: readonly (string | Exclusion)[];
   /** The options that it needs, and what these are. */
   readonly needs?: Readonly<Record<string, string>>;
@@ -93,12 +93,12 @@ export interface OptionRow<T = unknown> {
 
 export type OptionRows = Readonly<Record<string, OptionRow>>;
 
-/** What holds unless a value is given, in words; nothing if there is nothing to say. */
+/** Its default in words; `undefined` if there is nothing to say. */
 export function usualOf({ default: value, usual }: OptionRow): string | undefined {
   return usual ?? (value === undefined ? undefined : show(value));
 }
 
-/** The names of the options that cannot be left out. */
+/** The names of the required options. */
 export function requiredOf(rows: OptionRows): string[] {
   return Object.keys(rows).filter((option) => rows[option]!.required === true);
 }

@@ -24,7 +24,7 @@ export function orElse<T>(value: T | undefined, other: T): T {
   return value === undefined ? other : value;
 }
 
-/** Whether a value is an object, and no list. */
+/** Whether a value is an object, and not a list. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -48,7 +48,7 @@ export function milliseconds(value: unknown): number | undefined {
   return read >= 0 && read <= MAX_INTERVAL_MS ? read : undefined;
 }
 
-/** Reads a duration into whole microseconds, more than nothing and at most a year; NaN if it is none. */
+/** Reads a duration into whole microseconds, more than 0 and at most a year; NaN if it is not one. */
 export function microseconds(value: unknown): number {
   const read = longDuration(value);
   const micros = Math.round(read * 1000);

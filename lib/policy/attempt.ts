@@ -3,8 +3,8 @@ import { type Place, showPlace } from './located.js';
 import type { Problems } from './problems.js';
 
 /**
- * Calls what throws `RateLimitConfigError` for a mistake, with a location, and adds that as a problem of the place. Messages may
- * name what is within the location.
+ * Calls a function that may throw `RateLimitConfigError`, with a location, and adds the error as a problem of that place.
+ * Messages may name something within the location.
  */
 export function attempt<T>(
   place: Place,

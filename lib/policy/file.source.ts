@@ -13,19 +13,19 @@ import { MOST_BYTES, readText } from './read-text.js';
 type Content = { readonly bytes: Buffer } | { readonly error: string };
 
 /**
- * A file. It is looked at by its name again and again, so it does not matter how it is changed: written to, replaced by another
- * one, or behind a symbolic link that is turned. What two looks do not find alike is still being written.
+ * A file. It is checked by name again and again, so it does not matter how it changes: whether it is written to, replaced, or
+ * behind a symbolic link that is redirected. If two looks find different states, it is still being written.
  */
 export class FilePolicySource implements PolicySource {
   readonly everyMs = 1000;
-  /** The file as it was when it was read, and as it was at the last look. */
+  /** The stamp of the file when it was read, and at the last look. */
   private readStamp = '';
   private lastStamp = '';
   private digest = '';
-  /** The folder that the file really stood in when it was read first. */
+  /** The real folder of the file when it was first read. */
   private folder: string | undefined;
 
-  /** The file, wherever the process goes. */
+  /** The absolute path, independent of the working directory. */
   private readonly path: string;
 
   constructor(readonly name: string) {
@@ -47,7 +47,7 @@ export class FilePolicySource implements PolicySource {
     if (stamp === this.readStamp) return undefined;
     if (!isSettled) return 'changing';
     const content = await this.content();
-    // It was written to after all.
+    // It has been written to after all.
     if ((await stampOf(this.path)) !== stamp) return 'changing';
     this.readStamp = stamp;
     const digest = digestOf(content);
@@ -59,8 +59,8 @@ export class FilePolicySource implements PolicySource {
   close(): void {}
 
   /**
-   * Reads the file, if it still stands in its folder, or where it stood first: messages quote what is wrong in it, and whoever may write to
-   * the folder may not read all that the process may.
+   * Reads the file, if it is still in its folder, or where it was first: messages quote what is wrong in it, and whoever may
+   * write to the folder may not be allowed to read everything that the process can.
    */
   private async content(): Promise<Content> {
     try {
@@ -90,7 +90,7 @@ function isWithin(file: string, folder: string): boolean {
   return path !== '' && !isAbsolute(path) && path.split(sep)[0] !== '..';
 }
 
-/** Tells versions of a file apart without reading it: by inode, size and times. */
+/** Identifies a version of a file without reading it: by inode, size and times. */
 async function stampOf(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
@@ -100,14 +100,14 @@ async function stampOf(path: string): Promise<string> {
   }
 }
 
-/** A pipe that nobody writes to would be waited for, and keep the process alive. Windows knows no such flag. */
+/** Opening a pipe without a writer would block, and keep the process alive. Windows has no such flag. */
 const READ_AT_ONCE =
   constants.O_RDONLY |
   ((constants.O_NONBLOCK as number | undefined) ?? 0) |
-  // Its links have been followed.
+  // Its links have already been resolved.
   ((constants.O_NOFOLLOW as number | undefined) ?? 0);
 
-/** Reads a file, but no more of one that is too large than tells so. */
+/** Reads a file; stops once it is known to be too large. */
 async function contentOf(path: string): Promise<Content> {
   try {
     const file = await open(path, READ_AT_ONCE);

@@ -6,11 +6,11 @@ import type { PolicySource } from './policy-source.js';
 import { Problems } from './problems.js';
 import { type PolicyReading, readPolicy } from './read-policy.js';
 
-/** A function, which is asked with a deadline. */
+/** A function that is called with a deadline. */
 export class FunctionPolicySource implements PolicySource {
   readonly name = 'policy.source()';
   readonly everyMs = 30_000;
-  /** Ends the call that is under way. */
+  /** Ends the current call. */
   private asking: AbortController | undefined;
 
   constructor(
@@ -37,7 +37,7 @@ export class FunctionPolicySource implements PolicySource {
     this.asking?.abort();
   }
 
-  /** What the function gives, unless it takes too long. What it gives later is nobody's. */
+  /** The result of the function, unless it takes too long. A later result is ignored. */
   private async answer(): Promise<unknown> {
     const asking = new AbortController();
     this.asking = asking;
@@ -51,7 +51,7 @@ export class FunctionPolicySource implements PolicySource {
       return await Promise.race([this.ask(signal), aborted]);
     } finally {
       clearTimeout(timer);
-      // If the function threw at once, nobody would take what an abort rejects.
+      // If the function threw at once, the rejection by an abort would be unhandled.
       this.asking = undefined;
     }
   }

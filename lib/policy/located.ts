@@ -1,6 +1,6 @@
 import { show } from '../errors/wording.js';
 
-/** Where a value of a policy stands. */
+/** The place of a value in a policy. */
 export interface Place {
   /** The source. */
   readonly name: string;
@@ -20,25 +20,25 @@ export interface LocatedEntry {
   readonly value: Located;
 }
 
-/** A value of a policy, and where it stands. */
+/** A value of a policy, with its place. */
 export interface Located {
   readonly place: Place;
-  /** The value of what is neither an object nor a list; of these something that no option takes. */
+  /** The value, unless it is an object or a list; for these, something that no option accepts. */
   readonly value: unknown;
-  /** What it is, for messages. */
+  /** The value as messages show it. */
   readonly shown: string;
-  /** What an object holds; `undefined` for anything else. */
+  /** The entries of an object; `undefined` for anything else. */
   readonly entries: readonly LocatedEntry[] | undefined;
-  /** What a list holds; `undefined` for anything else. */
+  /** The items of a list; `undefined` for anything else. */
   readonly items: readonly Located[] | undefined;
 }
 
-/** A place as messages name it: `limits.yaml:12:5 limits.api.rate`. */
+/** A place as messages show it: `limits.yaml:12:5 limits.api.rate`. */
 export function showPlace({ name, line, column, path }: Place): string {
   return name + (line === undefined ? '' : `:${line}:${column ?? 1}`) + (path === '' ? '' : ` ${path}`);
 }
 
-/** The path of what an object or a list holds. */
+/** The path of a member of an object or a list. */
 export function within(path: string, step: string | number): string {
   if (typeof step === 'number') return `${path}[${step}]`;
   if (!/^[A-Za-z_$][\w$-]*$/.test(step)) return `${path}[${show(step)}]`;

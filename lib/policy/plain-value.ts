@@ -1,7 +1,7 @@
 import { show } from '../errors/wording.js';
 import { type Located, type LocatedEntry, type Place, within } from './located.js';
 
-/** A value that a function gave. Each property is read once. */
+/** A value returned by a function. Each property is read once. */
 export class PlainValue implements Located {
   readonly place: Place;
 
@@ -38,7 +38,7 @@ export class PlainValue implements Located {
   }
 }
 
-/** Not a list, a `Map`, a date or the like, whose properties say nothing. */
+/** Whether it is not a list, a `Map`, a date or the like, whose properties are meaningless. */
 function isPlainObject(value: unknown): value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   return Object.prototype.toString.call(value) === '[object Object]';

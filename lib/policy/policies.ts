@@ -18,7 +18,7 @@ import type { PolicyReading } from './read-policy.js';
 @Injectable()
 export class Policies {
   private readonly watching: PolicyWatch | undefined;
-  /** What was told of the last version, if it was not taken. */
+  /** The message logged about the last version, if it was refused. */
   private refused: string | undefined;
 
   constructor(
@@ -38,7 +38,7 @@ export class Policies {
     if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
   }
 
-  /** Looks for further versions from now on. */
+  /** Watches for further versions from now on. */
   watch(): void {
     this.watching?.start();
   }
@@ -48,7 +48,7 @@ export class Policies {
     this.settings?.source.close();
   }
 
-  /** Takes a version, or tells once why not. */
+  /** Puts a version in force, or logs once why not. */
   hear(reading: PolicyReading): void {
     if (!('policy' in reading)) return this.refuse(reading.problems.map(showProblem));
     const { policy } = reading;
@@ -77,7 +77,7 @@ export class Policies {
   }
 }
 
-/** Whether two versions differ in nothing, their lines included, which messages name. */
+/** Whether two versions are the same, including their lines, which messages name. */
 function saysTheSame(one: Policy, other: Policy | undefined): boolean {
   return isDeepStrictEqual(one, other);
 }

@@ -15,7 +15,7 @@ import { withPolicy } from '../rules/with-policy.js';
 /** The common options that change while the app runs: they are of the compiled limit, not of the rule. */
 const LIVE: readonly string[] = commonOptionsThat(({ live }) => live !== undefined);
 
-/** What a version of a policy makes of an app's limits. Working it out changes nothing. */
+/** The changes that a version of a policy makes to an app's limits. Working them out changes nothing. */
 export class PolicyChange {
   /** What is wrong with it, each with its place. */
   readonly problems: string[] = [];
@@ -37,7 +37,7 @@ export class PolicyChange {
     for (const { limit, place } of policy.lists) if (limit !== '') this.checkLimit(limit, place, byName);
   }
 
-  /** Makes the limits of the registry what the policy says. */
+  /** Applies the policy to the limits of the registry. */
   apply(): void {
     for (const [limit, version] of this.versions) Object.assign(limit, version);
     this.registry.defineByPolicy(this.added);
@@ -57,7 +57,7 @@ export class PolicyChange {
     if (compiled !== undefined) this.versions.set(limit, { definition, limit: compiled, policy });
   }
 
-  /** Refuses what a rule cannot become while the app runs. Tells whether there was something. */
+  /** Refuses changes that a rule cannot make while the app runs. Returns whether there were any. */
   private refuseRestarts(
     first: LimitDefinition,
     definition: LimitDefinition,
@@ -68,7 +68,7 @@ export class PolicyChange {
     const changed = [...new Set([...Object.keys(before!), ...Object.keys(after!)])].filter(
       (option) => !live.includes(option) && !isDeepStrictEqual(before![option], after![option]),
     );
-    // Another algorithm has other options, which say nothing more.
+    // Another algorithm has other options, so only the algorithm is reported.
     for (const option of changed.includes('algo') ? ['algo'] : changed) {
       const place = policy?.places.get(option) ?? policy?.place ?? this.policy.name;
       this.problems.push(`${place}: ${policyMessages.needsRestart(option, after![option], before![option])}`);
@@ -88,7 +88,7 @@ export class PolicyChange {
     }
   }
 
-  /** Whether a new limit is within one that there is already, if it is within any. Tells if it is not. */
+  /** Whether a new limit is within an existing one, if it is within any. Reports it if not. */
   private isWithinKnown({ within }: ExactLimit, place: string): boolean {
     if (within === undefined || this.registry.has(within)) return true;
     this.problems.push(withinMessages.unknownParent(place, within, this.registry.names));
@@ -102,13 +102,13 @@ export class PolicyChange {
     const added = this.policy.limits.get(name);
     const version = limit === undefined ? undefined : this.versions.get(limit);
     const definition = version?.definition ?? (this.added.has(name) ? (added?.options as LimitDefinition) : undefined);
-    // What is wrong with the limit itself has been told.
+    // Mistakes in the limit itself have been reported.
     if (definition === undefined || patch === undefined) return;
     const declaration = limit?.declaration ?? { namespace: '', name };
     this.compile(() => withPatch(definition, readPatch(definition, patch, place)), { ...declaration, location: place });
   }
 
-  /** Refuses what is said of no limit, or of several. */
+  /** Refuses settings for no limit, or for several. */
   private checkLimit(name: string, place: string, byName: ReadonlyMap<string, readonly NamedLimit[]>): boolean {
     const limits = byName.get(name) ?? [];
     if (this.refuseAmbiguous(name, place, limits)) return false;

@@ -3,12 +3,12 @@ import { algoOption } from '../config/feature-options.js';
 import { commonOptionsThat, dataOptions, limitOptions } from '../config/limit-options.js';
 import type { OptionRows } from '../options/option-row.js';
 
-/** What a policy can say of a limit: all of its options that are data. The name is where the limit stands. */
+/** What a policy can set for a limit: all of its options that are data. The name is the key of the limit's entry. */
 export const policyOptions: OptionRows = dataOptions({ algo: algoOption, ...algorithms.options, ...limitOptions });
 
 const ofKeys = commonOptionsThat(({ live }) => live === 'rate' || live === 'mode');
 
-/** What an override can say: what `setRate` and `setMode` can change. */
+/** What an override can set: what `setRate` and `setMode` can change. */
 export const overrideOptions: OptionRows = dataOptions({
   ...algorithms.options,
   ...Object.fromEntries(ofKeys.map((option) => [option, limitOptions[option]])),

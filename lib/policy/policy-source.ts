@@ -1,18 +1,17 @@
 import type { PolicyReading } from './read-policy.js';
 
-/** Where a policy comes from. */
+/** The source of a policy. */
 export interface PolicySource {
   /** For messages. */
   readonly name: string;
-  /** The time between two looks, unless the options say otherwise, in milliseconds. */
+  /** The default time between two looks, in milliseconds. */
   readonly everyMs: number;
-  /** Reads what there is now. */
+  /** Reads the current version. */
   read(): Promise<PolicyReading>;
   /**
-   * Looks whether there is something else than what was read last: `undefined` if not, `'changing'` if it has to be looked at
-   * again soon.
+   * Checks whether the source has changed since the last read: `undefined` if not, `'changing'` if it must be checked again soon.
    */
   look(): Promise<PolicyReading | 'changing' | undefined>;
-  /** Ends a reading that is under way. */
+  /** Ends the current read. */
   close(): void;
 }

@@ -3,10 +3,10 @@ import { reasonOf } from '../util/reason-of.js';
 import type { PolicySource } from './policy-source.js';
 import type { PolicyReading } from './read-policy.js';
 
-/** The time after which a file that is being written is looked at again, in milliseconds. */
+/** When to check again a file that is being written, in milliseconds. */
 const SETTLE_MS = 200;
 
-/** Looks at a source again and again, one look at a time. */
+/** Checks a source again and again, one look at a time. */
 export class PolicyWatch {
   private timer: NodeJS.Timeout | undefined;
   private closed = false;

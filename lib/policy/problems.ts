@@ -1,6 +1,6 @@
 import { type Place, showPlace } from './located.js';
 
-/** Something that is wrong in a policy. */
+/** A mistake in a policy. */
 export interface PolicyProblem {
   /** The source. */
   readonly file: string;
@@ -11,10 +11,10 @@ export interface PolicyProblem {
   readonly message: string;
 }
 
-/** The most problems of one policy that are told. */
+/** The most problems of one policy to report. */
 const MOST = 100;
 
-/** What is wrong in a policy, in the order in which it was found. */
+/** The mistakes in a policy, in the order in which they were found. */
 export class Problems {
   readonly list: PolicyProblem[] = [];
 
@@ -25,9 +25,9 @@ export class Problems {
   }
 
   add({ name, line, column, path }: Place, message: string): void {
-    // Of one place only the first, which makes the others.
-    const isTold = this.list.some((told) => told.path === path && told.line === line && told.column === column);
-    if (isTold || this.list.length === MOST) return;
+    // Only the first one of each place, which causes the others.
+    const isKnown = this.list.some((known) => known.path === path && known.line === line && known.column === column);
+    if (isKnown || this.list.length === MOST) return;
     const at = line === undefined ? {} : { line, column: column ?? 1 };
     this.list.push({ file: name, ...at, path, message });
   }

@@ -21,13 +21,13 @@ import { policyOptions } from './policy-options.js';
 import type { Problems } from './problems.js';
 import { readOption } from './read-option.js';
 
-/** Refuses what is no name of a limit. */
+/** Refuses an invalid name of a limit. */
 export function checkName(name: string, place: Place, problems: Problems): void {
   if (!limitName.isRight(name))
     problems.add(place, policyMessages.wrongValue(`the name ${show(name)}`, limitName.wants));
 }
 
-/** Reads the limits of a policy. What is wrong is left out, and added to the problems. */
+/** Reads the limits of a policy. Mistakes are left out, and added to the problems. */
 export function readLimits(value: Located, problems: Problems): Map<string, PolicyLimit> {
   const limits = new Map<string, PolicyLimit>();
   const { entries } = value;
@@ -63,10 +63,10 @@ function readLimit(value: Located, at: Place, name: string, problems: Problems):
       read.set(entry.name, readOption(entry.value, policyOptions[entry.name]!.kind, problems));
   }
   if (problems.list.length > before) return undefined;
-  // One that is not wanted takes the place of that in code.
+  // `null` overrides the candidate of the limit in code.
   if (read.get('candidate') === null) read.set('candidate', undefined);
   const { mode, ...options } = Object.fromEntries(read) as Partial<ExactLimit> & { mode?: LimitMode };
-  // What is forgotten may be the blocks of code.
+  // What is forgotten may be the blocks of the limit in code.
   const { share } = options as Pick<AllCommonOptions, 'share'>;
   if (options.blockFor !== undefined) attempt(at, problems, (location) => blockTerms(options, location));
   if (share !== undefined) attempt(at, problems, (location) => shareTerms(share, location));
@@ -76,14 +76,14 @@ function readLimit(value: Located, at: Place, name: string, problems: Problems):
   return { options: options as Partial<ExactLimit>, mode, place: showPlace(at), places };
 }
 
-/** What options may stand beside each other. */
+/** What determines which options are possible together. */
 interface Company {
   readonly rows: OptionRows;
   /** The algorithm whose options they are; `undefined` for that of a limit that the policy does not show. */
   readonly algorithm: Algorithm | undefined;
 }
 
-/** Refuses options that nobody knows, that are another algorithm's, or that no algorithm has together. */
+/** Refuses unknown options, options of other algorithms, and combinations that no algorithm has. */
 export function refuseForeignOptions(
   entries: readonly LocatedEntry[],
   place: Place,
@@ -106,7 +106,7 @@ function has(algorithm: Algorithm, option: string): boolean {
   return Object.hasOwn(optionsOf(algorithm), option);
 }
 
-/** Refuses options of a candidate that its algorithm does not have, or, if that is not known, no algorithm together. */
+/** Refuses options of a candidate that its algorithm does not have or, if that is unknown, that no algorithm has together. */
 export function refuseForeignCandidate(
   entry: LocatedEntry | undefined,
   problems: Problems,
@@ -119,13 +119,13 @@ export function refuseForeignCandidate(
   refuseForeignOptions(entries, entry.place, problems, { rows: candidateRows, algorithm });
 }
 
-/** Where a limit stands, and its candidate. */
+/** The places of a limit, and of its candidate. */
 interface LimitPlaces {
   readonly at: Place;
   readonly candidate: LocatedEntry | undefined;
 }
 
-/** Compiles a limit as far as that goes without an app, and adds what of it does not go together to the problems. */
+/** Compiles a limit as far as possible without an app, and adds what does not fit together to the problems. */
 export function tryAlone(
   definition: ExactLimit,
   name: string,

@@ -26,7 +26,7 @@ export function readLists(value: Located, problems: Problems): PolicyListEntry[]
 }
 
 function readList(list: ListName, value: Located, known: Map<string, PolicyListEntry>, problems: Problems): void {
-  // A list with nothing on it, as when its last line was taken out.
+  // An empty list, for example after its last line was removed.
   if (value.value === null) return;
   const { items } = value;
   if (items === undefined) problems.add(value.place, policyMessages.wrongValue(value.shown, 'a list of entries'));

@@ -5,7 +5,7 @@ import { type OptionKind, type OptionRows, requiredOf } from '../options/option-
 import type { Located } from './located.js';
 import type { Problems } from './problems.js';
 
-/** Reads the value of an option; anything, with a problem, if it is wrong. */
+/** Reads the value of an option; returns anything, and adds a problem, if it is wrong. */
 export function readOption(value: Located, kind: OptionKind, problems: Problems): unknown {
   const before = problems.list.length;
   const read = readParts(value, kind, problems);

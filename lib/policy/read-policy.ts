@@ -16,17 +16,17 @@ interface Draft {
 
 type Section = (value: Located, draft: Draft, problems: Problems) => void;
 
-/** The sections of a policy, in the order in which they are read. Adding one is a line here and one in the schema. */
+/** The sections of a policy, in the order in which they are read. To add one, add a line here and one in the schema. */
 const SECTIONS = new Map<string, Section>([
   ['limits', (value, draft, problems) => (draft.limits = readLimits(value, problems))],
   ['overrides', (value, draft, problems) => (draft.overrides = readOverrides(value, draft.limits, problems))],
   ['lists', (value, draft, problems) => (draft.lists = readLists(value, problems))],
 ]);
 
-/** What an editor reads. */
+/** A key that editors read. */
 const OF_EDITORS = '$schema';
 
-/** What a source said: a policy that is right as a whole, or what is wrong. */
+/** The result of reading a source: a policy that is valid as a whole, or its problems. */
 export type PolicyReading = { readonly policy: Policy } | { readonly problems: readonly PolicyProblem[] };
 
 /** Reads a policy as a whole. Without a value, the problems say why there is none. */
@@ -51,7 +51,7 @@ function readSections(value: Located, draft: Draft, problems: Problems): void {
   }
   for (const [name, read] of SECTIONS) {
     const section = entries.find((entry) => entry.name === name)?.value;
-    // A section with nothing in it, as when its last line was taken out.
+    // An empty section, for example after its last line was removed.
     if (section !== undefined && section.value !== null) read(section, draft, problems);
   }
 }

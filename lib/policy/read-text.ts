@@ -14,7 +14,7 @@ export function isPolicyPath(path: string): boolean {
   return ENDINGS.includes(extname(path).toLowerCase());
 }
 
-/** Reads the bytes of a file. Gives nothing if they are no YAML or JSON, and adds what is wrong to the problems. */
+/** Reads the bytes of a file. Returns `undefined` if they are not YAML or JSON, and adds what is wrong to the problems. */
 export async function readText(name: string, bytes: Buffer, problems: Problems): Promise<Located | undefined> {
   const whole = { name, path: '' };
   if (bytes.length > MOST_BYTES) {
@@ -27,7 +27,7 @@ export async function readText(name: string, bytes: Buffer, problems: Problems):
     return undefined;
   }
   const isJson = extname(name).toLowerCase() === '.json';
-  // The parser of YAML is the one that tells lines.
+  // Only the YAML parser reports lines.
   const value = await parseYaml(name, text, isJson, problems);
   const wrong = isJson && value !== undefined ? jsonError(text) : undefined;
   if (wrong === undefined) return value;

@@ -31,7 +31,7 @@ const LIST_ENTRY = {
   oneOf: ['ip', 'identity', 'pattern'].map((form) => ({ required: [form], properties: { [form]: true } })),
 };
 
-/** The JSON Schema of policies, for editors: `limits.schema.json` in the package. What the reader takes, it allows. */
+/** The JSON Schema of policies, for editors: `limits.schema.json` in the package. It allows whatever the reader accepts. */
 export function policySchema(): JsonSchema {
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
@@ -67,7 +67,7 @@ export function policySchema(): JsonSchema {
   };
 }
 
-/** A section with nothing in it is `null` in YAML. */
+/** An empty section is `null` in YAML. */
 function named(description: string, additionalProperties: JsonSchema): JsonSchema {
   return { description, type: ['object', 'null'], propertyNames: NAMES, additionalProperties };
 }
@@ -81,7 +81,7 @@ function propertyOf(row: OptionRow): JsonSchema {
   return { description: descriptionOf(row), ...schemaOf(row.kind) };
 }
 
-/** What editors show of an option. */
+/** The description of an option in editors. */
 function descriptionOf(row: OptionRow): string {
   const usual = usualOf(row);
   return row.text + (usual === undefined ? '' : ` Default: ${usual}.`);
@@ -100,7 +100,7 @@ function schemaOf({ schema, options, or, mayBeEmpty, isOfAlgorithm }: OptionKind
   return or?.schema === undefined ? own : { anyOf: [or.schema, own] };
 }
 
-/** What a limit of an algorithm has, and what it has not. */
+/** The options that a limit of an algorithm has, and those that it cannot have. */
 function limitOf(algo: string): JsonSchema {
   const algorithm = algorithms.get(algo)!;
   const own = optionsOf(algorithm);
@@ -113,7 +113,7 @@ function isRequired({ required, requiredFor }: OptionRow, algorithm: Algorithm):
   return required ?? requiredFor?.(algorithm) ?? false;
 }
 
-/** What of a limit of an algorithm is only that algorithm's. */
+/** The part of the schema that is specific to an algorithm. */
 function partOf(algo: string): JsonSchema {
   const { options: own } = algorithms.get(algo)!;
   return ifIs(

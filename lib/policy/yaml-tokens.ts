@@ -3,15 +3,15 @@ import type { CST, LineCounter } from 'yaml';
 type Yaml = typeof import('yaml');
 
 /**
- * How deep objects and lists may lie in each other: a policy has five levels. What lies much deeper would use the stack up, of
- * which a process may die.
+ * How deeply objects and lists may be nested: a policy has five levels. Much deeper nesting would exhaust the stack, which may
+ * kill the process.
  */
 export const MOST_LEVELS = 64;
 
-/** Lexemes that are read before anything else of the process has its turn: a millisecond or two. */
+/** Lexemes to read before the rest of the process gets its turn: a millisecond or two. */
 const LEXEMES_A_TURN = 1000;
 
-/** Reads the tokens of a text, a part at a time; nothing if it has more levels than are read. */
+/** Reads the tokens of a text, a part at a time; `undefined` if it is nested too deeply. */
 export async function tokensOf(
   { Lexer, Parser }: Pick<Yaml, 'Lexer' | 'Parser'>,
   text: string,

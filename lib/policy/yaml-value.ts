@@ -7,7 +7,7 @@ import { MOST_LEVELS, tokensOf } from './yaml-tokens.js';
 
 type Yaml = typeof import('yaml');
 
-/** What the values of one file share. */
+/** The data that the values of one file share. */
 export interface YamlFile {
   readonly name: string;
   readonly yaml: Yaml;
@@ -15,10 +15,10 @@ export interface YamlFile {
   readonly problems: Problems;
 }
 
-/** Nothing that an option takes, and not `undefined`, which would be a missing one. */
+/** Something that no option accepts, and not `undefined`, which would be a missing option. */
 const NO_VALUE = Symbol('no value');
 
-/** A value of a file of YAML or JSON. Anchors, aliases and tags are problems, and so is a name that stands twice. */
+/** A value in a YAML or JSON file. Anchors, aliases, tags and duplicate names are problems. */
 export class YamlValue implements Located {
   readonly place: Place;
   readonly value: unknown;
@@ -28,7 +28,7 @@ export class YamlValue implements Located {
     node: Node | null,
     private readonly file: YamlFile,
     path: string,
-    /** Where it would stand, for a value that is not there. */
+    /** The place where a missing value would be. */
     fallback: Place = placeOf(file, 0, path),
   ) {
     const { yaml } = file;
@@ -73,8 +73,8 @@ export class YamlValue implements Located {
 }
 
 /**
- * Parses a text of YAML, or of JSON, which is YAML with less in it. Gives nothing if it is none, and adds what is wrong to the
- * problems.
+ * Parses a YAML text, or a JSON text, which is a subset of YAML. Returns `undefined` if it is neither, and adds what is wrong to
+ * the problems.
  */
 export async function parseYaml(
   name: string,
@@ -93,7 +93,7 @@ export async function parseYaml(
   const composer = new yaml.Composer({
     version: '1.2',
     schema: 'core',
-    // A pair of names each is compared with all before it: a long file would take minutes.
+    // Each pair of names is compared with all before it: a long file would take minutes.
     uniqueKeys: false,
     merge: false,
     prettyErrors: false,
@@ -124,7 +124,7 @@ export async function parseYaml(
   return new YamlValue(document.contents, file, '');
 }
 
-/** The first node that JSON does not have. What is no node, such as a comment, is left to `JSON.parse`. */
+/** The first node that JSON does not have. Anything but nodes, such as comments, is left to `JSON.parse`. */
 function notOfJson(document: Document.Parsed, { visit }: Yaml): Node | undefined {
   let found: Node | undefined;
   const find = (node: Node) => {
@@ -147,7 +147,7 @@ export function placeOf({ name, lines }: Pick<YamlFile, 'name' | 'lines'>, offse
   return line === 0 ? { name, path } : { name, path, line, column: col };
 }
 
-/** Whether a node is read: adds a problem if it is not. */
+/** Whether a node is accepted; adds a problem if it is not. */
 function isPlain(node: Node, place: Place, { yaml, problems }: YamlFile): boolean {
   if (yaml.isAlias(node) || (node as { anchor?: string }).anchor !== undefined) {
     problems.add(place, policyMessages.noAnchors());

@@ -11,7 +11,7 @@ import { refuseForeignOptions } from '../limits/limit-refusals.js';
 import { checkTogether, refuseUnknown } from '../options/check-options.js';
 import { isObject } from '../options/values.js';
 
-/** Reads a limit's `candidate`: all options of its algorithm. Their values are the algorithm's to check. */
+/** Reads a limit's `candidate`: all options of its algorithm, which checks their values itself. */
 export function candidateOptions(
   definition: ExactLimit,
   candidate: unknown,
@@ -41,7 +41,7 @@ export function candidateOptions(
   return whole;
 }
 
-/** All options of a candidate: its own, and of the limit's those that its algorithm knows. */
+/** All options of a candidate: its own, and those of the limit that its algorithm knows. */
 export function wholeCandidate(definition: ExactLimit, candidate: CandidateOptions): AlgorithmOptions {
   const algo = candidate.algo ?? definition.algo;
   const known = algorithms.get(algo)?.options ?? {};
@@ -50,7 +50,7 @@ export function wholeCandidate(definition: ExactLimit, candidate: CandidateOptio
   return Object.assign(whole, Object.fromEntries(givenEntries(candidate)), { algo });
 }
 
-/** All options of a candidate but the anchor that a function gives: it counts by the same anchor as its limit, whatever the limit's is. */
+/** All options of a candidate except an anchor from a function: it counts by the same anchor as its limit. */
 export function ownCandidate(definition: ExactLimit, candidate: CandidateOptions): CandidateOptions {
   const whole = wholeCandidate(definition, candidate);
   if (!asksForAnchor(whole)) return whole;

@@ -3,7 +3,7 @@ import { type AllCommonOptions, checkLimit, COMMON_OPTIONS, isCommon, isDefault 
 import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
 import { givenOptions } from '../options/values.js';
 
-/** Reads what a limit says, and of what it says nothing, what all of the app have. Throws `RateLimitConfigError`. */
+/** Reads the options of a limit, and the app's defaults for those it does not set. Throws `RateLimitConfigError`. */
 export function commonOptions(
   definition: LimitDefinition,
   defaults: LimitDefaults,
@@ -14,7 +14,7 @@ export function commonOptions(
   return common;
 }
 
-/** The rest, which is an algorithm's to read. */
+/** The other options, which the algorithm reads. */
 export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions {
   const own = Object.entries(definition)
     .filter(([option]) => !isCommon(option))
@@ -31,7 +31,7 @@ function withDefaults(definition: LimitDefinition, defaults: LimitDefaults): All
     ([option]) =>
       own[option as keyof LimitDefaults] === undefined &&
       isDefault(option, algorithm) &&
-      // Where blocks have no steps there is nothing to forget.
+      // Without a list of `blockFor` there is nothing to forget.
       !(option === 'forgetAfter' && hasOneBlock),
   );
   return Object.assign(own, Object.fromEntries(left));

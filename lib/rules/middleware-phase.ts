@@ -4,12 +4,12 @@ import { type BoundKey, formsOf } from '../key-resolvers/key-resolver.factory.js
 import { keySchemes } from '../key-resolvers/index.js';
 import type { AllCommonOptions } from '../config/limit-options.js';
 
-/** Says what a `key` can be in a middleware. */
+/** Lists the forms of a `key` in a middleware. */
 export function earlyForms(): string {
   return `${formsOf(keySchemes.filter(({ needsRoute }) => !needsRoute))} in phase 'middleware'`;
 }
 
-/** A middleware sees a request before anything is known of it but its address and its headers. */
+/** A middleware sees a request when only its address and headers are known. */
 export function refuseWhatNeedsARoute(
   key: BoundKey,
   { cost, share, skip, within, perRoute }: AllCommonOptions,

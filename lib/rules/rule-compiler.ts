@@ -30,11 +30,11 @@ import { shareTerms } from './share-terms.js';
 /** The options that the module's `defaults` can have. */
 const DEFAULTS = COMMON_OPTIONS.filter((option) => isDefault(option)) as (keyof LimitDefaults)[];
 
-/** Reads what users write as a limit. */
+/** Compiles limits as users write them. */
 @Injectable()
 export class RuleCompiler {
   private readonly defaults: LimitDefaults = givenOptions<LimitDefaults>({}, DEFAULTS);
-  /** What stores know of an equal limit holds for this one: they tell limits apart by these objects. */
+  /** Equal limits share one object, so that stores can share what they know about them. */
   private readonly limits = new ValueCache<CompiledLimit>();
   private readonly log = new OnceLogger(logger);
   private readonly prefetches: boolean;
@@ -48,7 +48,7 @@ export class RuleCompiler {
     const { defaults } = settings.options;
     if (defaults === undefined) return;
     refuseUnknown('defaults', defaults, DEFAULTS);
-    // What is wrong with them is told of them, not of the first limit that has them.
+    // Mistakes in the defaults are reported as such, and not for the first limit that uses them.
     this.compile({ ...defaults, algo: 'fixed-window', rate: 1, interval: 1 }, { location: 'defaults', namespace: '' });
     this.defaults = givenOptions(defaults, DEFAULTS);
   }
@@ -116,7 +116,7 @@ export class RuleCompiler {
     };
     const limit = this.limits.of([options, settings], () => {
       const compiled = new CompiledLimit(options, { location, ...settings });
-      // Stricter parameters are for stores that hand out units in advance, which only Redis has a layer for.
+      // Stricter parameters are for prefetching, which only the stack with Redis does.
       return this.prefetches || compiled.prefetch === undefined ? compiled : compiled.withoutPrefetch();
     });
     return new Rule(limit, {
@@ -131,7 +131,7 @@ export class RuleCompiler {
       cost: cost ?? 1,
       hasCost: cost !== undefined,
       prefetches: common.prefetch !== undefined,
-      // Where it matters to nobody, nobody is asked.
+      // If it does not matter, it is not computed.
       priority: reserveFor !== undefined || adapts ? priority : undefined,
       share,
       anchor: asksForAnchor(options) ? options.anchor : undefined,
@@ -144,7 +144,7 @@ export class RuleCompiler {
     });
   }
 
-  /** What tells limits of one rate apart that count others, or other requests. */
+  /** What distinguishes limits of one rate that count by other keys, or other requests. */
   private nameEnd({ given, name }: BoundKey, count: Count): string {
     const { key: usualKey = 'ip', count: usualCount = 'all' } = this.defaults;
     const counted = typeof count === 'function' ? 'custom' : count;
@@ -152,7 +152,7 @@ export class RuleCompiler {
   }
 }
 
-/** Records are read, and credits added, by the name of a limit that has one everywhere. */
+/** Records are read, and credits added, through the name of a limit, which must be the same everywhere. */
 function refuseWhatCodeMustFind(options: object, location: string): void {
   const rows: OptionRows = { ...limitOptions, ...algorithms.options };
   for (const [option, value] of Object.entries(options)) {

@@ -8,13 +8,13 @@ import { identityOfValue } from '../key-resolvers/index.js';
 import { plainIdentity } from '../limits/identity.js';
 import { isPromise } from '../util/awaitable.js';
 
-/** All tenants that count together; no tenant's own name has a star. */
+/** Stands for all tenants that count together; no tenant's own name contains a star. */
 const UNLISTED: Tenant = { id: '*', weight: 1 };
 
-/** A limit's `share`, as it was read, but for whom it counts. */
+/** A limit's `share` after reading, without its key. */
 export interface SharePlan {
   readonly floor: number;
-  /** The tenant of a name. Throws `RateLimitArgumentError` for a wrong weight or no name. */
+  /** The tenant with a name. Throws `RateLimitArgumentError` for a wrong weight or an empty name. */
   tenant(name: unknown, limit: string): Tenant;
 }
 
@@ -54,7 +54,7 @@ function byIdentity(
 }
 
 function notAWeight(limit: string, tenant: string, got: unknown): RateLimitArgumentError {
-  // What a promise would have failed with is of no interest: it is no weight in any case.
+  // The rejection of a promise does not matter: a promise is not a weight in any case.
   if (isPromise(got)) void Promise.resolve(got).catch(() => undefined);
   return new RateLimitArgumentError(shareMessages.wrongWeight(limit, tenant, got));
 }

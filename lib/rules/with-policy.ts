@@ -3,8 +3,8 @@ import type { ExactLimit } from '../config/limit-definition.js';
 import type { PolicyLimit } from '../config/policy.js';
 
 /**
- * What a policy makes of a limit of code: with another algorithm, the options of the former one go, its candidate among them. With
- * blocks without steps, there is nothing to forget.
+ * Applies a policy to a limit of code. With another algorithm, the options of the former one are dropped, including its
+ * candidate. With blocks without steps, there is nothing to forget.
  */
 export function withPolicy(written: ExactLimit, { options }: PolicyLimit): ExactLimit {
   const isOther = options.algo !== undefined && options.algo !== written?.algo;

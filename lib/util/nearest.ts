@@ -1,4 +1,4 @@
-/** The word of a list that somebody may have meant who wrote another one; nothing if none is near. */
+/** The word in a list that was probably meant; `undefined` if none is similar. */
 export function nearest(word: string, list: readonly string[]): string | undefined {
   let least = Math.round(word.length * 0.4) + 1;
   let found: string | undefined;
@@ -12,7 +12,7 @@ export function nearest(word: string, list: readonly string[]): string | undefin
   return found;
 }
 
-/** How many letters to insert, leave out, replace or swap make one word of another: the distance of Damerau and Levenshtein. */
+/** The number of letters to insert, delete, replace or swap to turn one word into another (Damerau-Levenshtein distance). */
 function editsBetween(one: string, other: string): number {
   let before: number[] = [];
   let last: number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
