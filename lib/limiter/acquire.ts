@@ -80,16 +80,15 @@ async function wait(
   // The tenant is determined once: a function of weights may return something else later, or fail.
   const { tenant } = limit;
   let whole: CompiledLimit | undefined;
-  let met = limit;
-  const limitNow = (): CompiledLimit => {
+  let asked: readonly CheckEntry[];
+  const entries = (): readonly CheckEntry[] => {
     const current = rule.limitFor(identity);
     if (current !== whole) {
       whole = current;
-      met = current.meet({ priority, tenant, anchor });
+      asked = [{ limit: current.meet({ priority, tenant, anchor }), identity, cost, priority }];
     }
-    return met;
+    return asked;
   };
-  const entries = () => [{ ...entry, limit: limitNow() }];
   const { decisions } = await queues.wait({ rules: [rule], entries, mayReserve: true }, { timeoutMs, signal });
   return decisions[0]!;
 }

@@ -4,7 +4,7 @@ import type { ListVerdicts } from '../stores/layers/list.store.js';
 import type { Refund } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
 import { RefusedCall } from './refused-call.js';
-import { refusalsOf } from './turn.js';
+import { goesOn } from './turn.js';
 import type { GiveBack, SourceListener, UnitSource } from './unit-source.js';
 import type { WaitingCall } from './waiting-call.js';
 import type { WaitingCount } from './waiting-count.js';
@@ -20,7 +20,7 @@ const CALLS_A_TURN = 20;
 export interface TurnQueueOptions {
   /** What its calls ask of the limits in force now. */
   readonly entries: () => readonly CheckEntry[];
-  readonly source: (queue: SourceListener) => UnitSource;
+  readonly source: (queue: SourceListener, entries: () => readonly CheckEntry[]) => UnitSource;
   readonly count: WaitingCount;
   readonly giveBack: GiveBack;
   readonly onEmpty: () => void;
@@ -47,7 +47,7 @@ export class TurnQueue implements SourceListener {
   private isSuspended = false;
 
   constructor(private readonly options: TurnQueueOptions) {
-    this.source = options.source(this);
+    this.source = options.source(this, options.entries);
   }
 
   join(call: WaitingCall): void {
@@ -260,7 +260,7 @@ export class TurnQueue implements SourceListener {
         call.reject(answer.reason);
         continue;
       }
-      if (refusalsOf(answer.value).length === 0) {
+      if (goesOn(answer.value)) {
         this.line.delete(call);
         this.likely = source.take(call, answer.value);
         this.pollMs = FIRST_POLL_MS;

@@ -19,6 +19,12 @@ export interface Refusal extends Counter {
   readonly decision: StoreDecision;
 }
 
+/** Whether a call goes on. */
+export function goesOn({ entries, decisions }: Turn): boolean {
+  for (let i = 0; i < decisions.length; i++) if (isRefusal(entries[i]!.limit, decisions[i]!)) return false;
+  return true;
+}
+
 /** The limits that refused a call; empty if it goes on. */
 export function refusalsOf({ entries, decisions }: Turn): Refusal[] {
   return decisions.flatMap((decision, index) => {

@@ -1,6 +1,6 @@
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { messages } from '../errors/messages/general.js';
-import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { CheckEntry } from '../limits/counter.js';
 import { chargeOf, openDecision } from '../stores/store-decision.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import { unitsAhead } from './places-ahead.js';
@@ -19,8 +19,8 @@ export class UnitsAhead implements UnitSource {
     private readonly queue: SourceListener,
     private readonly store: Store,
     private readonly giveBack: GiveBack,
-    /** The limit in force now. */
-    private readonly limit: () => CompiledLimit,
+    /** What a call asks of the limit in force now. */
+    private readonly entries: () => readonly CheckEntry[],
   ) {
     this.reserved = new ReservedQueue(
       (reserved) => giveBack(reserved.map(refund)),
@@ -38,7 +38,7 @@ export class UnitsAhead implements UnitSource {
 
   /** None until half of the units that were taken are used. */
   get room(): number | undefined {
-    const ahead = unitsAhead(this.limit());
+    const ahead = unitsAhead(this.entries()[0]!.limit);
     if (ahead === undefined) return undefined;
     const { units } = this.reserved;
     return units > ahead / 2 ? 0 : ahead - units;
@@ -98,10 +98,10 @@ export class UnitsAhead implements UnitSource {
   /** A user's own store may also throw, or return no decision: then the call fails, but not the process. */
   private async reserve(call: WaitingCall, maxWaitMs: number, isEarly: boolean): Promise<Turn> {
     const entries = call.entries();
-    const entry = entries[0]!;
-    const answer: unknown = entry.limit.off
-      ? openDecision(entry.limit)
-      : await this.store.reserve({ ...entry, maxWaitMs });
+    const { limit, identity, cost, priority } = entries[0]!;
+    const answer: unknown = limit.off
+      ? openDecision(limit)
+      : await this.store.reserve({ limit, identity, cost, priority, maxWaitMs });
     return { entries, decisions: [asDecision(answer)], isEarly };
   }
 }

@@ -103,7 +103,7 @@ export class UnitsNow implements UnitSource {
 function sumsOf(calls: readonly WaitingCall[]): CheckEntry[] {
   return calls[0]!.entries().map((entry, index) => {
     let cost = 0;
-    for (const { costs } of calls) cost += costs[index]!;
+    for (const call of calls) cost += call.costOf(index);
     return { ...entry, cost };
   });
 }

@@ -12,7 +12,7 @@ import { KeptLeases } from './kept-leases.js';
 import { QueuesByCounter } from './queues-by-counter.js';
 import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
 import type { Turn } from './turn.js';
-import { TurnQueue } from './turn-queue.js';
+import { TurnQueue, type TurnQueueOptions } from './turn-queue.js';
 import { UnitsAhead } from './units-ahead.js';
 import { UnitsNow } from './units-now.js';
 import { WaitingCall, type WaitOptions } from './waiting-call.js';
@@ -75,12 +75,13 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   private enter({ rules, entries, mayReserve = false }: WaitRequest, options: WaitOptions): Promise<Turn> {
     for (const rule of rules) this.subscribe(rule);
     const { count } = this;
+    const asked = entries();
     if (count.isFull && (options.notBefore ?? 0) === 0) {
-      return Promise.reject(count.refusalOfAll(entries()[0]!.limit.name));
+      return Promise.reject(count.refusalOfAll(asked[0]!.limit.name));
     }
     count.begin();
-    const call = new WaitingCall(entries, options, count.end);
-    if (!call.isSettled) this.queueOf(entries, mayReserve).join(call);
+    const call = new WaitingCall(entries, asked, options, count.end);
+    if (!call.isSettled) this.queueOf(entries, asked, mayReserve).join(call);
     return call.taken;
   }
 
@@ -146,28 +147,19 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     });
   }
 
-  private queueOf(entries: WaitRequest['entries'], mayReserve: boolean): TurnQueue {
-    const asked = entries();
-    const key = `${mayReserve} ${asked.map(lineId).join('\n')}`;
+  private queueOf(entries: WaitRequest['entries'], asked: readonly CheckEntry[], mayReserve: boolean): TurnQueue {
+    const key = mayReserve
+      ? lineId(asked[0]!)
+      : asked.map(lineId).reduce((ids, id) => `${ids}\n${id.length} ${id}`, '');
     const known = this.queues.find(key);
     if (known !== undefined) return known;
-    const { store, count } = this;
+    const { count, giveBack } = this;
+    const source = mayReserve ? this.ahead : this.now;
     const counters = asked.map(({ limit, identity }) => lineageId(limit, identity));
-    const giveBack = (refunds: readonly Refund[]): void => this.refundInBackground(refunds);
     const made = this.queues.add(
       key,
       counters,
-      (onEmpty) =>
-        new TurnQueue({
-          entries,
-          source: (queue) =>
-            mayReserve
-              ? new UnitsAhead(queue, store, giveBack, () => entries()[0]!.limit)
-              : new UnitsNow(queue, store, giveBack),
-          count,
-          giveBack,
-          onEmpty,
-        }),
+      (onEmpty) => new TurnQueue({ entries, source, count, giveBack, onEmpty }),
     );
     if (counters.some((counter) => this.suspensions.has(counter))) made.suspend();
     return made;
@@ -179,8 +171,13 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     for (const queue of queues.all) queue.onListsChanged(lists);
   }
 
-  /** A failed refund is not repeated: the units expire by themselves. */
-  private refundInBackground(refunds: readonly Refund[]): void {
+  private readonly ahead: TurnQueueOptions['source'] = (queue, entries) =>
+    new UnitsAhead(queue, this.store, this.giveBack, entries);
+
+  private readonly now: TurnQueueOptions['source'] = (queue) => new UnitsNow(queue, this.store, this.giveBack);
+
+  /** Refunds in the background. A failed refund is not repeated: the units expire by themselves. */
+  private readonly giveBack = (refunds: readonly Refund[]): void => {
     if (refunds.length === 0) return;
     const refunded = this.store
       .refund(refunds)
@@ -190,7 +187,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
       )
       .finally(() => this.pendingRefunds.delete(refunded));
     this.pendingRefunds.add(refunded);
-  }
+  };
 }
 
 /**
@@ -198,8 +195,8 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
  * others.
  */
 function lineId({ limit, identity, priority = DEFAULT_PRIORITY }: CheckEntry): string {
-  const counter = lineageId(limit, identity);
-  return `${counter.length} ${counter}${limit.tenant?.id ?? (limit.adapts ? priority : (limit.priority ?? ''))}`;
+  const own = limit.tenant?.id ?? (limit.adapts ? priority : limit.priority);
+  return lineageId(limit, identity) + (own === undefined ? '' : `\t${own}`);
 }
 
 function closedError(): RateLimitStoreError {

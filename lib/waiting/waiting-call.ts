@@ -44,10 +44,6 @@ export class WaitingCall {
   readonly taken: Promise<Turn>;
   /** Called once, if the wait ends without units. */
   onLeft: () => void = () => undefined;
-  /** The units that it asks of each limit. */
-  readonly costs: readonly number[];
-  /** The name of its first limit, for errors. */
-  readonly name: string;
   /** In milliseconds of the monotonic clock. */
   readonly deadline: number;
   private readonly rank: number;
@@ -62,15 +58,14 @@ export class WaitingCall {
   constructor(
     /** What it asks of the limits in force now. */
     readonly entries: () => readonly CheckEntry[],
+    /** What it asked of them when it came: the same units. */
+    private readonly asked: readonly CheckEntry[],
     private readonly options: WaitOptions,
     /** Called once, when the wait is over. */
     private readonly onSettled: () => void,
   ) {
     const now = performance.now();
     const { since = now, aheadMs = 0, timeoutMs, signal } = options;
-    const first = entries();
-    this.costs = first.map(({ cost }) => cost);
-    this.name = first[0]!.limit.name;
     this.rank = since - aheadMs;
     this.deadline = since + timeoutMs;
     this.taken = new Promise((resolve, reject) => {
@@ -88,9 +83,19 @@ export class WaitingCall {
     return this.settled;
   }
 
+  /** The name of its first limit, for errors. */
+  get name(): string {
+    return this.asked[0]!.limit.name;
+  }
+
   /** The units that it asks of its first limit. */
   get cost(): number {
-    return this.costs[0]!;
+    return this.asked[0]!.cost;
+  }
+
+  /** The units that it asks of one of its limits. */
+  costOf(index: number): number {
+    return this.asked[index]!.cost;
   }
 
   /** The time that is left, in milliseconds. */
@@ -112,8 +117,8 @@ export class WaitingCall {
   }
 
   /** Whether it asks at least as much as another call of the same limits, from each of them. */
-  asksAtLeast({ costs }: WaitingCall): boolean {
-    return this.costs.every((cost, index) => cost >= costs[index]!);
+  asksAtLeast({ asked }: WaitingCall): boolean {
+    return this.asked.every(({ cost }, index) => cost >= asked[index]!.cost);
   }
 
   /** Stops the timeout: the units are taken, and usable in time. */
@@ -148,7 +153,7 @@ export class WaitingCall {
       const { algorithm, parameters } = refusal.limit;
       // The units of a queue then wait for their turn in it.
       const spacingMs = (algorithm.queue?.spacing(parameters) ?? 0) / 1000;
-      const turnMs = spacingMs > 0 ? resetAfterMs + (this.costs[refusal.index]! - 1) * spacingMs : 0;
+      const turnMs = spacingMs > 0 ? resetAfterMs + (this.costOf(refusal.index) - 1) * spacingMs : 0;
       longest = Math.max(longest, retryAfterMs, turnMs);
     }
     return longest;
@@ -188,7 +193,7 @@ export class WaitingCall {
     let message = messages.timedOut(name, options.timeoutMs);
     if (decision?.source === 'list') message = listMessages.deniedKey(name);
     else if (decision?.retryAfterMs === Infinity) {
-      message = messages.neverFits(name, this.costs[refusal!.index]!, decision.quota);
+      message = messages.neverFits(name, this.costOf(refusal!.index), decision.quota);
     }
     this.reject(new RateLimitTimeoutError(message, decision && toDecision(decision)));
   };

@@ -88,15 +88,18 @@ export class WaitingLine implements Iterable<WaitingCall> {
    */
   batch(units: readonly number[], keepsOrder: boolean): WaitingCall[] {
     const left = [...units];
+    const fits = (call: WaitingCall): boolean => {
+      if (left.length === 0 || (call.notBefore > 0 && call.notBefore > performance.now())) return false;
+      for (let i = 0; i < left.length; i++) if (left[i]! < call.costOf(i)) return false;
+      return true;
+    };
     const calls: WaitingCall[] = [];
+    let last: WaitingCall | undefined;
     for (const call of this) {
-      const last = calls.at(-1);
-      if (last !== undefined) {
-        if (left.length === 0 || calls.length === MAX_BATCH || call.notBefore > performance.now()) break;
-        if (left.some((most, index) => most < call.costs[index]!) || (keepsOrder && !call.asksAtLeast(last))) break;
-      }
-      for (const [index, most] of left.entries()) left[index] = most - call.costs[index]!;
-      calls.push(call);
+      if (last !== undefined && (!fits(call) || (keepsOrder && !call.asksAtLeast(last)))) break;
+      for (let i = 0; i < left.length; i++) left[i]! -= call.costOf(i);
+      last = call;
+      if (calls.push(call) === MAX_BATCH) break;
     }
     return calls;
   }
