@@ -2,6 +2,7 @@ import { duration, givenOptions } from '../algorithms/options.js';
 import { isRecord } from '../config/option-checks.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
+import { refuseUnknown } from '../options/check-options.js';
 import { isCost } from '../limits/arguments.js';
 import type { JobLimitOptions } from './job-limit-options.js';
 
@@ -19,9 +20,7 @@ const KNOWN = ['key', 'cost', 'recheck', 'keepFor'] as const;
 export function readJobOptions<J>(given: unknown, location: string, more: readonly string[] = []): JobLimitSettings<J> {
   if (!isRecord(given) || Array.isArray(given)) throw new RateLimitConfigError(messages.notOptions(location, given));
   const known: readonly string[] = [...more, ...KNOWN];
-  for (const option of Object.keys(given)) {
-    if (!known.includes(option)) throw new RateLimitConfigError(messages.unknownOption(location, option, known));
-  }
+  refuseUnknown(location, given, known);
   const { key, cost, recheck = '1s', keepFor = '1d' } = givenOptions<Partial<JobLimitOptions<J>>>(given, KNOWN);
   const wantsKey = 'a string that is not empty, or a function of the job';
   if (key === undefined) throw new RateLimitConfigError(messages.missingOption(location, 'key', wantsKey));

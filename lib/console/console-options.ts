@@ -10,6 +10,7 @@ import { givenOptions, oneOf, orElse } from '../algorithms/options.js';
 import { consoleMessages } from '../errors/messages/console.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
+import { refuseUnknown } from '../options/check-options.js';
 
 /** A guard as `@UseGuards` takes it: a class, or an object. */
 export type ConsoleGuard = Type<CanActivate> | CanActivate;
@@ -126,9 +127,7 @@ function asOptions(options: unknown, location: string, known: readonly string[])
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RateLimitConfigError(messages.notOptions(location, options));
   }
-  for (const option of Object.keys(options)) {
-    if (!known.includes(option)) throw new RateLimitConfigError(messages.unknownOption(location, option, known));
-  }
+  refuseUnknown(location, options, known);
   return givenOptions(options as Given, known);
 }
 

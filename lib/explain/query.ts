@@ -3,6 +3,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import { wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
+import { refuseUnknown } from '../options/check-options.js';
 import type { LimitQuery, RouteQuery } from './question.js';
 
 export const LOCATION = 'LimiterService.explain';
@@ -27,7 +28,7 @@ export function readQuestion(asked: unknown): Question {
 
 function readLimitQuery(query: object): LimitQuery {
   const { limit, key, cost, share, ip } = query as { [option in keyof LimitQuery]: unknown };
-  refuseUnknown(query, LIMIT_OPTIONS);
+  refuseUnknown(LOCATION, query, LIMIT_OPTIONS);
   const isLimit = (typeof limit === 'string' && limit !== '') || (typeof limit === 'object' && limit !== null);
   if (!isLimit) throw wrongOption('limit', limit, 'the name of a limit, or its definition');
   if (!isIdentity(key)) throw wrongOption('key', key, 'a string that is not empty');
@@ -41,7 +42,7 @@ function readLimitQuery(query: object): LimitQuery {
 
 function readRouteQuery(query: object): RouteQuery {
   const { controller, handler, key, cost, share } = query as { [option in keyof RouteQuery]: unknown };
-  refuseUnknown(query, ROUTE_OPTIONS);
+  refuseUnknown(LOCATION, query, ROUTE_OPTIONS);
   if (!isIdentity(controller) && typeof controller !== 'function') {
     throw wrongOption('controller', controller, 'a class, or its name');
   }
@@ -70,12 +71,6 @@ function areIdentities(key: unknown): boolean {
 
 function isIdentity(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
-}
-
-function refuseUnknown(query: object, known: readonly string[]): void {
-  for (const option of Object.keys(query)) {
-    if (!known.includes(option)) throw new RateLimitConfigError(messages.unknownOption(LOCATION, option, known));
-  }
 }
 
 function wrongOption(option: string, got: unknown, wants: string): RateLimitConfigError {

@@ -2,6 +2,7 @@ import { givenOptions, milliseconds, wholeNumber } from '../algorithms/options.j
 import { isRecord } from '../config/option-checks.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
+import { refuseUnknown } from '../options/check-options.js';
 import { isCost } from '../limits/arguments.js';
 import type { UpstreamParser } from './headers/upstream-report.js';
 import { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';
@@ -45,10 +46,7 @@ export function readOptions<Sent, Answer>(given: unknown, location: string): Out
   if (given !== undefined && (!isRecord(given) || Array.isArray(given))) {
     throw new RateLimitConfigError(messages.notOptions(location, given));
   }
-  for (const option of Object.keys(given ?? {})) {
-    if ((KNOWN as readonly string[]).includes(option)) continue;
-    throw new RateLimitConfigError(messages.unknownOption(location, option, KNOWN));
-  }
+  refuseUnknown(location, given ?? {}, KNOWN);
   const options = givenOptions<OutboundOptions<Sent, Answer>>(given ?? {}, KNOWN);
   const { key = 'global', cost, timeout, settle, priority = 0, ageing = '1m' } = options;
   const check = (option: string, value: unknown, isRight: boolean, wants: string) => {
@@ -103,10 +101,7 @@ function readAttempts(retry: unknown, location: string): number {
   if (retry === undefined) return 1;
   if (!isRecord(retry))
     throw new RateLimitConfigError(messages.wrongOption(location, 'retry', retry, 'an object such as { attempts: 3 }'));
-  for (const option of Object.keys(retry)) {
-    if (option === 'attempts') continue;
-    throw new RateLimitConfigError(messages.unknownOption(`${location}.retry`, option, ['attempts']));
-  }
+  refuseUnknown(`${location}.retry`, retry, ['attempts']);
   return wholeNumber(`${location}.retry`, 'attempts', retry['attempts']);
 }
 

@@ -1,6 +1,7 @@
 import { duration, oneOf, wholeNumber } from '../algorithms/options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
+import { refuseUnknown } from '../options/check-options.js';
 import type { ChangeCause } from './change-cause.js';
 import { MAX_CHANGES } from './override-store.js';
 import { isOverrideKey, KEY_WANTS } from './override-address.js';
@@ -128,7 +129,5 @@ export function assertOptions(options: unknown, location: string, known: readonl
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new RateLimitConfigError(messages.notOptions(location, options));
   }
-  for (const option of Object.keys(options)) {
-    if (!known.includes(option)) throw new RateLimitConfigError(messages.unknownOption(location, option, known));
-  }
+  refuseUnknown(location, options, known);
 }

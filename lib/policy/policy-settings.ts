@@ -2,6 +2,7 @@ import { duration, givenOptions, orElse } from '../algorithms/options.js';
 import type { PolicyOptions } from '../config/policy.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
+import { refuseUnknown } from '../options/check-options.js';
 import { policyMessages } from '../errors/messages/policy.js';
 import { FilePolicySource } from './file.source.js';
 import { FunctionPolicySource } from './function.source.js';
@@ -23,10 +24,7 @@ export interface PolicySettings {
 
 /** Reads the option `policy`. Throws `RateLimitConfigError`. */
 export function readPolicySettings(written: PolicyOptions): PolicySettings {
-  for (const option of Object.keys(written)) {
-    if ((KNOWN as readonly string[]).includes(option)) continue;
-    throw new RateLimitConfigError(messages.unknownOption(LOCATION, option, KNOWN));
-  }
+  refuseUnknown(LOCATION, written, KNOWN);
   const options = givenOptions(written, KNOWN);
   const { source: from, every } = options;
   const watch: unknown = orElse(options.watch, false);
