@@ -9,7 +9,7 @@ import type { KeyDays, NamedUnits, TimeRange } from './range.js';
 import { RedisUsageReader } from './redis-reader.js';
 
 declare module '../../stores/store.js' {
-  /** What a store of the app may have for limits with `usage`. */
+  // What a store of the app may have for limits with `usage`. Not a doc comment: that of `Store` itself describes it.
   interface Store {
     /**
      * The units that a counter of a limit with `usage` was charged, by the days that overlap the range and are kept: only days with
