@@ -65,7 +65,6 @@ export type {
   CandidateOptions,
   CommonLimitOptions,
   Count,
-  PrefetchOptions,
   OnMissingKey,
   OnMissingReader,
   Outcome,
@@ -189,6 +188,7 @@ export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { Priority } from './limits/priority.js';
 export type { ReservedShares } from './limits/reserve-terms.js';
+export type { PrefetchLimitOptions, PrefetchOptions } from './features/prefetch/terms.js';
 export type { UsageOptions, UsageTerms } from './features/usage/terms.js';
 export type { RecordedLimitOptions } from './features/usage/usage.js';
 export type { KeyDays, NamedUnits, TimeRange } from './features/usage/range.js';

@@ -1,6 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
+import type { CommonFeatureOptions } from '../features/index.js';
 import type { RefusalBody, RefusalMessage } from '../http/refusal-answer.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 import type { OnStoreError } from '../limits/limit-settings.js';
@@ -36,16 +37,6 @@ export interface Outcome {
 /** Which requests count once they have ended. */
 export type Count = 'all' | 'failed' | 'succeeded' | ((outcome: Outcome) => boolean | Promise<boolean>);
 
-/** How many units an instance takes at once, and how long it keeps them. */
-export interface PrefetchOptions {
-  /** The most units to take in one call: a whole number >= 1. */
-  units: number;
-  /**
-   * How long unused units are kept before they are given back: milliseconds or a duration such as `'100ms'`, at most 1 minute.
-   */
-  ttl: Duration;
-}
-
 type PatchOf<Options> = Options extends { algo: string } ? Partial<Options> : never;
 
 /**
@@ -55,7 +46,7 @@ type PatchOf<Options> = Options extends { algo: string } ? Partial<Options> : ne
 export type CandidateOptions = PatchOf<AlgorithmOptions>;
 
 /** The options of every limit, of any algorithm. */
-export interface CommonLimitOptions {
+export interface CommonLimitOptions extends CommonFeatureOptions {
   /**
    * The name of the limit: in headers, in `@SkipRateLimit`, and where a nearer limit of the same name replaces it. 1 to 128
    * printable ASCII characters.
@@ -133,14 +124,6 @@ export interface CommonLimitOptions {
    * @default the last entry of `blockFor`
    */
   forgetAfter?: Duration;
-  /**
-   * Lets an instance take several units of a busy counter in one call to Redis and decide in process (`source: 'prefetch'`).
-   * Never allows more than without it, but may allow less while other instances hold unused units. The limit is a little
-   * stricter: sliding windows are longer by `ttl`, bursts smaller by what flows in during `ttl`. Not for `budget`,
-   * `concurrency`, `leaky-bucket`, refill `'intervally'`, nor with `blockFor` or scope `'instance'`.
-   * @default each check asks Redis
-   */
-  prefetch?: PrefetchOptions;
   /**
    * Counts a second version of the limit beside it, which never refuses: `{ rate: 60 }`, or any other options of an algorithm.
    * `decisions$` and OpenTelemetry report what it would refuse; clients see nothing of it. Not with `prefetch`. A candidate of a

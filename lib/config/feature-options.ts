@@ -3,15 +3,10 @@ import { keyText } from '../key-resolvers/key-option.js';
 import { BLOCK_WANTS, isStepwise, MAX_STEPS } from '../limits/block-terms.js';
 import { limitName } from '../limits/limit-name.js';
 import { isReservable, RESERVABLE } from '../limits/reserve-terms.js';
-import { number, object, orFunction, readLater, time, times, timeUpTo, whole, words } from '../options/kinds.js';
+import { number, object, orFunction, readLater, time, times, whole, words } from '../options/kinds.js';
 import type { Able, OptionKind, OptionRow, OptionRows } from '../options/option-row.js';
 
 const notAdapting = ({ adapting }: Able) => adapting === undefined;
-
-export const prefetchTerms = {
-  units: { kind: whole(), text: 'The most units that are taken in one call.', required: true },
-  ttl: { kind: timeUpTo(60_000, '1 minute'), text: 'How long they can be used.', required: true },
-} as const satisfies OptionRows;
 
 const blockOptions = {
   blockFor: {
@@ -31,24 +26,6 @@ const blockOptions = {
     live: 'policy',
     onCommandLine: true,
     for: notAdapting,
-  },
-} as const satisfies OptionRows;
-
-const prefetchOptions = {
-  prefetch: {
-    kind: object("{ units, ttl } such as { units: 100, ttl: '100ms' }", prefetchTerms),
-    text: 'Lets an instance take several units in one call of Redis, and decide in process.',
-    usual: 'none',
-    for: ({ prefetch }) => prefetch !== undefined,
-    // Who holds units would go on while all others refuse; and in process there is nothing to take them from.
-    excludes: [
-      'blockFor',
-      { option: 'scope', value: 'instance' },
-      'warmUp',
-      'rollover',
-      'credits',
-      { option: 'anchor', asFunction: true },
-    ],
   },
 } as const satisfies OptionRows;
 
@@ -207,7 +184,6 @@ export const featureOptions = {
   ...shareOptions,
   ...hierarchyOptions,
   ...blockOptions,
-  ...prefetchOptions,
   ...candidateOptions,
   ...replicaOptions,
 } as const satisfies OptionRows;

@@ -1,4 +1,7 @@
 import type { FeaturedLimit, LimitFeature } from '../limits/limit-feature.js';
+import type { InstanceChannel } from '../redis/instance-channel.js';
+import type { StoreLayer } from '../stores/layers/store-layer.js';
+import type { Store } from '../stores/store.js';
 
 /** What a limit may have beyond its algorithm. */
 export interface Feature<Terms extends object = never> {
@@ -6,4 +9,8 @@ export interface Feature<Terms extends object = never> {
   terms(options: object): object | undefined;
   /** The feature of a limit. Throws `RateLimitConfigError` if the limit cannot have it. */
   readonly of: (limit: FeaturedLimit, terms: Terms, location: string) => LimitFeature;
+  /** Its layer of the store stack, where counters live on Redis: the layer hands on all checks until a limit has the feature. */
+  readonly layer?: (inner: Store, channel: InstanceChannel) => StoreLayer;
+  /** The option because of which no limit can be within one that has the feature. */
+  readonly childless?: string;
 }

@@ -1,15 +1,23 @@
 import type { FeatureTerms } from '../limits/limit-feature.js';
+import type { InstanceChannel } from '../redis/instance-channel.js';
+import type { StoreLayer } from '../stores/layers/store-layer.js';
+import type { Store } from '../stores/store.js';
 import type { Feature } from './feature.js';
+import { prefetch } from './prefetch/prefetch.js';
+import type { PrefetchLimitOptions } from './prefetch/terms.js';
 import { type RecordedLimitOptions, usage, type WithUsage } from './usage/usage.js';
 
 /** What limits may have beyond their algorithms. A feature that works together with another one comes after it. */
-export const features: readonly Feature[] = [usage];
+export const features: readonly Feature[] = [prefetch, usage];
 
 /** The options of an algorithm with those of features that it may have. */
 export type WithFeatures<Options> = WithUsage<Options>;
 
+/** Options of features that limits of all algorithms share. */
+export interface CommonFeatureOptions extends PrefetchLimitOptions {}
+
 /** The options of features. */
-export type FeatureOptions = RecordedLimitOptions;
+export type FeatureOptions = RecordedLimitOptions & CommonFeatureOptions;
 
 /** The terms of features, for a limit whose options were checked. */
 export function featureTerms(options: object): FeatureTerms[] {
@@ -17,4 +25,21 @@ export function featureTerms(options: object): FeatureTerms[] {
     const terms: object | undefined = feature.terms(options);
     return terms === undefined ? [] : [{ of: feature.of, terms }];
   });
+}
+
+/** The option of a limit because of which no limit can be within it. */
+export function childlessOption(options: object): string | undefined {
+  return features.map(({ childless }) => childless).find((option) => option !== undefined && givenIn(options, option));
+}
+
+/** The layers that features have in the store stack, from top to bottom. */
+export function layersOfFeatures(channel: InstanceChannel): ((inner: Store) => StoreLayer)[] {
+  return features.flatMap((feature) => {
+    const { layer } = feature;
+    return layer === undefined ? [] : [(inner: Store) => layer(inner, channel)];
+  });
+}
+
+function givenIn(options: object, option: string): boolean {
+  return (options as Readonly<Record<string, unknown>>)[option] !== undefined;
 }

@@ -13,7 +13,6 @@ export {
   type Escalation,
   type LimitSettings,
   type OnStoreError,
-  type PrefetchTerms,
   type ShareTerms,
   STORE_ERROR_POLICIES,
   type StoreErrorPolicy,
@@ -144,12 +143,12 @@ export class CompiledLimit extends LimitTerms {
   }
 
   /**
-   * The same limit with a part of its rate and quota, at least one unit, and no prefetched units: what one of several instances
+   * The same limit with a part of its rate and quota, at least one unit: what one of several instances
    * may allow by itself, without features.
    */
   partOf(part: number): CompiledLimit {
     if (this.unmet !== this) return this.unmet.partOf(part).meet(this.metBy);
-    const { prefetch: _, carry: _none, features: _nor, ...settings } = this.settings;
+    const { carry: _, features: _none, ...settings } = this.settings;
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
     const { ceiling } = settings;
     const own = ceiling !== undefined && { ceiling: Math.max((options as Rated).rate, Math.floor(ceiling * part)) };
@@ -157,10 +156,12 @@ export class CompiledLimit extends LimitTerms {
     return new CompiledLimit(options, { ...settings, ...own, name: this.name, candidate });
   }
 
-  /** The same limit where no units are prefetched: it is decided by what the user wrote. */
-  withoutPrefetch(): CompiledLimit {
-    const { prefetch: _, ...settings } = this.settings;
-    return new CompiledLimit(this.options, settings);
+  /** The same limit where counters do not live on Redis: without the features that are there only. */
+  withoutRedis(): CompiledLimit {
+    const { features: all = [] } = this;
+    if (all.every(({ onlyWithRedis }) => onlyWithRedis !== true)) return this;
+    const features = this.settings.features?.filter((_, index) => all[index]!.onlyWithRedis !== true);
+    return new CompiledLimit(this.options, { ...this.settings, features });
   }
 
   /** The same limit with counters of its own. */

@@ -1,4 +1,4 @@
-import type { Algorithm } from '../algorithms/algorithm.js';
+import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
 
 /** A change of what a counter was charged before: units that came back, or that were really used. */
 export interface Correction {
@@ -51,10 +51,16 @@ export interface FeatureInScript {
 export interface LimitFeature {
   /** Tells it from other features, in the script, too. */
   readonly name: string;
+  /** The parameters by which all instances decide, made of those that the user wrote. Throws `RateLimitConfigError`. */
+  parameters?(declared: Parameters): Parameters;
+  /** Its refusals are not remembered: what is refused by the counter may be allowed before its wait is over. */
+  readonly forgetsRefusals?: true;
+  /** A limit has it only where counters live on Redis: elsewhere it is compiled without it. */
+  readonly onlyWithRedis?: true;
   /** For how long after its charge a unit that comes back still changes what the feature keeps, in microseconds. */
-  readonly keepsFor: number;
-  readonly memory: FeatureInMemory;
-  readonly script: FeatureInScript;
+  readonly keepsFor?: number;
+  readonly memory?: FeatureInMemory;
+  readonly script?: FeatureInScript;
 }
 
 /** What a feature needs to know of the limit that has it. */

@@ -7,7 +7,7 @@ import { SHARE_SLICES } from '../algorithms/tenant-record.js';
 import { borrowMessages } from '../errors/messages/borrow.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import type { PrefetchTerms, ShareTerms } from './limit-settings.js';
+import type { ShareTerms } from './limit-settings.js';
 
 /** A share of a quota in whole units, rounded up without floating-point error: 0.55 of 100 is 55. */
 export function unitsOf(share: number, quota: number): number {
@@ -50,16 +50,4 @@ export function shareParameters(algorithm: Algorithm, declared: Parameters, { fl
   const { units, span } = algorithm.sharing!.terms(declared);
   const length = Math.max(1, Math.ceil(span / (SHARE_SLICES + 1)));
   return { ...declared, shareLength: length, shareUnits: units, floor: wholeShare(units, floor) };
-}
-
-/** Stricter parameters, by which units may be used a little after they were charged. */
-export function prefetched(
-  algorithm: Algorithm,
-  declared: Parameters,
-  { ttl }: PrefetchTerms,
-  location: string,
-): Parameters {
-  const parameters = algorithm.prefetch!.parameters(declared, ttl);
-  if (parameters === undefined) throw new RateLimitConfigError(messages.prefetchTooLong(location, ttl / 1000));
-  return parameters;
 }

@@ -40,14 +40,6 @@ export interface Escalation {
   readonly forgetAfter: number;
 }
 
-/** The units that an instance prefetches, to decide in process. */
-export interface PrefetchTerms {
-  /** The most units to take at once. */
-  readonly units: number;
-  /** How long they can be used, in microseconds. */
-  readonly ttl: number;
-}
-
 /** How units are shared among tenants. */
 export interface ShareTerms {
   /** The share of the quota that each active tenant may always use; 0 for none. */
@@ -80,8 +72,6 @@ export interface LimitSettings {
   readonly escalation?: Escalation | undefined;
   /** Whether its refusals may be remembered: units come back by time alone, or by a call that is published to all instances. */
   readonly remembersRefusals?: boolean;
-  /** The terms by which units are prefetched, so that requests are decided in process. */
-  readonly prefetch?: PrefetchTerms | undefined;
   /** Whether each instance of the app counts on its own. */
   readonly instance?: boolean;
   /** The terms by which tenants share its units. */

@@ -7,7 +7,7 @@ import type { PlanOptions } from '../algorithms/plan-terms.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { featuresOf, type LimitFeature } from './limit-feature.js';
-import { knownFor, prefetched, shareParameters, unitsOf, withCeiling, withQuota } from './limit-parameters.js';
+import { knownFor, shareParameters, unitsOf, withCeiling, withQuota } from './limit-parameters.js';
 import { refuseForeignOptions } from './limit-refusals.js';
 import {
   type CarryOver,
@@ -15,7 +15,6 @@ import {
   type LimitSettings,
   NEAR_LIMIT,
   type OnStoreError,
-  type PrefetchTerms,
 } from './limit-settings.js';
 
 /** Characters that a namespace contains only if a method has a very odd name. */
@@ -34,7 +33,7 @@ export abstract class LimitTerms {
   readonly algorithm: Algorithm;
   /** The parameters of its algorithm, by which stores decide. */
   readonly parameters: Parameters;
-  /** The parameters that the user declared: if units are prefetched, all instances decide by stricter ones. */
+  /** The parameters that the user declared: a feature may have all instances decide by stricter ones. */
   private readonly declared: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
@@ -52,8 +51,6 @@ export abstract class LimitTerms {
   readonly escalation: Escalation | undefined;
   /** Its refusals may be remembered until their wait is over. */
   readonly remembersRefusals: boolean;
-  /** The units that an instance takes at once, if it does. */
-  readonly prefetch: PrefetchTerms | undefined;
   /** Counted by each instance of the app for itself, in process. */
   readonly instance: boolean;
   /** The number of Redis replicas that confirm what is charged. Each check reads it. */
@@ -110,9 +107,15 @@ export abstract class LimitTerms {
     const own = this.asksForAnchor ? (algorithm.following as Algorithm | undefined) : undefined;
     this.algorithm = rest.shared === undefined ? (own ?? algorithm) : sharedBy(algorithm);
     this.declared = algorithm.compile(options as never, location);
-    this.prefetch = rest.prefetch;
-    this.parameters =
-      this.prefetch === undefined ? this.declared : prefetched(algorithm, this.declared, this.prefetch, location);
+    this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
+    this.namespace = namespace;
+    const place = this.namespace.replaceAll(SEPARATORS, encodeURIComponent);
+    this.recordId = `${place}:${this.name}`;
+    this.features = featuresOf(this, rest.features, location);
+    this.parameters = this.declared;
+    for (const feature of this.features ?? []) {
+      this.parameters = feature.parameters?.(this.parameters) ?? this.parameters;
+    }
     this.above = 0;
     if (rest.ceiling !== undefined) {
       this.parameters = withCeiling(algorithm, options, rest.ceiling, location);
@@ -127,9 +130,8 @@ export abstract class LimitTerms {
       this.parameters = shareParameters(algorithm, this.declared, rest.shared);
     }
     this.hold = this.declared.hold;
+    for (const { keepsFor = 0 } of this.features ?? []) this.hold = knownFor(this.hold, keepsFor);
     this.adapts = algorithm.adapting !== undefined;
-    this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
-    this.namespace = namespace;
     this.off = rest.off ?? false;
     // A limit that is not asked refuses nothing.
     this.shadow = shadow || this.off;
@@ -142,7 +144,9 @@ export abstract class LimitTerms {
     this.takesCredits = (options as PlanOptions).credits === true;
     this.carry = rest.shared === undefined && !this.varies ? rest.carry : undefined;
     this.remembersRefusals =
-      rest.remembersRefusals === true && !issuesTickets(algorithm) && this.prefetch === undefined;
+      rest.remembersRefusals === true &&
+      !issuesTickets(algorithm) &&
+      !(this.features ?? []).some(({ forgetsRefusals }) => forgetsRefusals === true);
     this.instance = rest.instance ?? false;
     this.replicas = rest.replicas ?? 0;
     if (this.adapts && !this.instance) {
@@ -151,12 +155,8 @@ export abstract class LimitTerms {
     this.isCandidate = rest.isCandidate ?? false;
     this.parent = rest.parent;
     const code = this.isCandidate ? algorithm.code + CANDIDATE : algorithm.code;
-    const place = this.namespace.replaceAll(SEPARATORS, encodeURIComponent);
-    this.recordId = `${place}:${this.name}`;
     this.lineage = `${this.recordId}:${code}`;
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
-    this.features = featuresOf(this, rest.features, location);
-    for (const { keepsFor } of this.features ?? []) this.hold = knownFor(this.hold, keepsFor);
   }
 
   /** The option that gives its windows more than their quota, or each request's own beginning; `undefined` if there is none. */

@@ -5,7 +5,7 @@ import type { StoreReport } from '../stores/layers/circuits.js';
 import { FallbackStore } from '../stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../stores/layers/instance.store.js';
 import { ListStore, type ListVerdicts } from '../stores/layers/list.store.js';
-import { PrefetchStore } from '../stores/layers/prefetch.store.js';
+import { layersOfFeatures } from '../features/index.js';
 import { RefusalCacheStore } from '../stores/layers/refusal-cache.store.js';
 import { StoreLayer } from '../stores/layers/store-layer.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
@@ -102,10 +102,10 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
   const { store, isShared, channel, remembersRefusals } = await baseOf(settings, local);
   const fallback = { report, localShare: localShare ?? 1, closesPrimary: own === undefined };
   // From top to bottom. A limit may come at any time, from a function or a lazily loaded module: so the layers of
-  // `scope: 'instance'` and of `prefetch` are always there, and only pass checks on until a limit needs them.
+  // `scope: 'instance'` and of features are always there, and only pass checks on until a limit needs them.
   const layers = [
     isShared && ((inner: Store) => new InstanceScopeStore(inner, local)),
-    channel && ((inner: Store) => new PrefetchStore(inner, channel)),
+    ...(channel === undefined ? [] : layersOfFeatures(channel)),
     channel && remembersRefusals && ((inner: Store) => new RefusalCacheStore(inner, channel)),
     isShared && ((inner: Store) => new FallbackStore(inner, local, fallback)),
   ];

@@ -1,15 +1,15 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import { algorithms } from '../algorithms/index.js';
-import { candidateRows, prefetchTerms } from '../config/feature-options.js';
+import { candidateRows } from '../config/feature-options.js';
 import type { ExactLimit } from '../config/limit-definition.js';
 import { type AllCommonOptions, checkLimit, optionsOf, refusalOf } from '../config/limit-options.js';
 import type { PolicyLimit } from '../config/policy.js';
 import { show } from '../errors/wording.js';
+import { checkFeatures } from '../features/options.js';
 import { policyMessages } from '../errors/messages/policy.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';
 import { limitName } from '../limits/limit-name.js';
-import { readOptions } from '../options/check-options.js';
 import type { OptionRows } from '../options/option-row.js';
 import type { LimitMode } from '../overrides/override.js';
 import { candidateOptions } from '../rules/candidate-options.js';
@@ -134,14 +134,14 @@ export function tryAlone(
 ): void {
   const limit = attempt(at, problems, (location) => {
     const { candidate: _, ...own } = definition;
-    const { scope, prefetch } = own;
     checkLimit(own, location);
-    return new CompiledLimit(algorithmOptions(definition), {
+    const compiled = new CompiledLimit(algorithmOptions(definition), {
       location,
       name,
-      instance: scope === 'instance',
-      prefetch: prefetch && readOptions(`${location}.prefetch`, prefetch, prefetchTerms),
+      instance: own.scope === 'instance',
     });
+    checkFeatures(own, compiled, location);
+    return compiled;
   });
   if (limit === undefined) return;
   const compileCandidate = (location: string) => {

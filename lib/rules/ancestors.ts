@@ -39,8 +39,8 @@ function refuseParent({ configured: own }: Rule, { configured: parent, name, set
     throw new RateLimitConfigError(withinMessages.parentAdapts(location, name, parent.algorithm.name));
   }
   if (parent.hasTenants) throw new RateLimitConfigError(withinMessages.parentWith(location, name, 'share'));
-  if (settings.prefetches === true) {
-    throw new RateLimitConfigError(withinMessages.parentWith(location, name, 'prefetch'));
+  if (settings.childless !== undefined) {
+    throw new RateLimitConfigError(withinMessages.parentWith(location, name, settings.childless));
   }
   if (parent.planOption !== undefined) {
     throw new RateLimitConfigError(withinMessages.parentWith(location, name, parent.planOption));

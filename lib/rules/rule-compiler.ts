@@ -1,7 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { asksForAnchor } from '../algorithms/anchor.js';
 import { algorithms } from '../algorithms/index.js';
-import { prefetchTerms } from '../config/feature-options.js';
 import type { Count } from '../config/common-limit-options.js';
 import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
 import { COMMON_OPTIONS, isDefault, limitOptions } from '../config/limit-options.js';
@@ -11,12 +10,12 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 import { OnceLogger } from '../errors/once-logger.js';
-import { featureTerms } from '../features/index.js';
+import { childlessOption, featureTerms } from '../features/index.js';
 import { type BoundKey, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
 import type { OptionRows } from '../options/option-row.js';
-import { readOptions, refuseUnknown } from '../options/check-options.js';
+import { refuseUnknown } from '../options/check-options.js';
 import { givenOptions, orElse } from '../options/values.js';
 import type { RedisClient } from '../redis/client.js';
 import { ValueCache } from '../util/value-cache.js';
@@ -37,14 +36,14 @@ export class RuleCompiler {
   /** Equal limits share one object, so that stores can share what they know about them. */
   private readonly limits = new ValueCache<CompiledLimit>();
   private readonly log = new OnceLogger(logger);
-  private readonly prefetches: boolean;
+  private readonly hasRedis: boolean;
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly keys: KeyResolverFactory,
     @Inject(RATE_LIMIT_REDIS) redis: RedisClient | undefined,
   ) {
-    this.prefetches = redis !== undefined;
+    this.hasRedis = redis !== undefined;
     const { defaults } = settings.options;
     if (defaults === undefined) return;
     refuseUnknown('defaults', defaults, DEFAULTS);
@@ -88,13 +87,12 @@ export class RuleCompiler {
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, location, everywhere);
     const options = algorithmOptions(definition);
     if (namespace !== '') refuseWhatCodeMustFind({ ...common, ...options }, location);
-    const { prefetch, reserveFor } = common;
+    const { reserveFor } = common;
     const settings: Omit<LimitSettings, 'location'> = {
       namespace,
       name,
       nameEnd: this.nameEnd(key, count),
       ...blockTerms(common, location),
-      prefetch: prefetch && readOptions(`${location}.prefetch`, prefetch, prefetchTerms),
       reserveFor: reserveFor && { ...reserveFor },
       features: featureTerms({ ...options, ...common }),
       replicas: common.replicas ?? 0,
@@ -116,8 +114,7 @@ export class RuleCompiler {
     };
     const limit = this.limits.of([options, settings], () => {
       const compiled = new CompiledLimit(options, { location, ...settings });
-      // Stricter parameters are for prefetching, which only the stack with Redis does.
-      return this.prefetches || compiled.prefetch === undefined ? compiled : compiled.withoutPrefetch();
+      return this.hasRedis ? compiled : compiled.withoutRedis();
     });
     return new Rule(limit, {
       key,
@@ -130,7 +127,7 @@ export class RuleCompiler {
       phase: phase,
       cost: cost ?? 1,
       hasCost: cost !== undefined,
-      prefetches: common.prefetch !== undefined,
+      childless: childlessOption(common),
       // If it does not matter, it is not computed.
       priority: reserveFor !== undefined || adapts ? priority : undefined,
       share,

@@ -39,8 +39,8 @@ export interface RuleSettings {
   /** Whether a cost was set, so that the final cost of a request may differ. */
   readonly hasCost: boolean;
   readonly priority: CommonLimitOptions['priority'];
-  /** Whether units are prefetched, if there is Redis. */
-  readonly prefetches?: boolean;
+  /** An option that it has, because of which no limit can be within it. */
+  readonly childless?: string | undefined;
   /** The tenants that share its units. */
   readonly share?: RuleShare | undefined;
   /** Determines where its windows begin, if that depends on the request. */

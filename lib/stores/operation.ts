@@ -47,8 +47,8 @@ interface OperationRow<N extends OperationName> {
   readonly local?: 'too' | 'charged' | 'uncounted';
   /** Units may be there again: all instances forget the refusals that they remember. */
   readonly frees?: true;
-  /** All instances end the units that they prefetched: they give them back, or drop what was reset. */
-  readonly prefetched?: 'end' | 'drop';
+  /** All instances end the units that they took ahead of requests: they give them back, or drop what was reset. */
+  readonly ahead?: 'end' | 'drop';
   /** Is left out of the metrics. */
   readonly unmeasured?: true;
   /** Has a store do it. */
@@ -77,21 +77,21 @@ const OPERATIONS: { readonly [N in OperationName]: OperationRow<N> } = {
     candidate: 'always',
     local: 'too',
     frees: true,
-    prefetched: 'end',
+    ahead: 'end',
     ask: (store, { counters, durationMs }) => each(counters, (counter) => store.block(counter, durationMs)),
   },
   reset: {
     candidate: 'always',
     local: 'too',
     frees: true,
-    prefetched: 'drop',
+    ahead: 'drop',
     ask: (store, { counters }) => store.reset(counters),
   },
   // It frees units with each answer: of limits that learn no refusals are remembered.
   learn: {
     candidate: 'always',
     local: 'too',
-    prefetched: 'end',
+    ahead: 'end',
     ask: (store, { counters, lesson }) => each(counters, async (counter) => store.learn?.(counter, lesson)),
   },
   // Only where credits are kept: an instance that took some by itself would take them twice.

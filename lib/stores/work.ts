@@ -14,6 +14,6 @@ const BORROWING_WORK = 2;
 /** How much a check of a limit asks of the server, in checks of a plain counter. */
 export function workOf({ algorithm, parameters, hold, features = [], above }: CompiledLimit): number {
   let work = algorithm.work?.(parameters) ?? 1;
-  for (const { script } of features) work += script.work;
+  for (const { script } of features) work += script?.work ?? 0;
   return work + (hold === undefined ? 0 : HOLDS_WORK) + (above > 0 ? BORROWING_WORK : 0);
 }

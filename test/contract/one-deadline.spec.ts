@@ -3,7 +3,8 @@ import { CompiledLimit, MemoryStore, type RedisClient, RedisStore, type Store } 
 import { InstanceChannel } from '../../lib/redis/instance-channel.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
-import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
+import { takingAhead } from '../support/prefetching.js';
+import { PrefetchStore } from '../../lib/features/prefetch/prefetch.store.js';
 
 const TIMEOUT_MS = 250;
 const identity = 'user:1';
@@ -13,7 +14,7 @@ const plain = new CompiledLimit(options, { location: 'test', name: 'plain' });
 const prefetched = new CompiledLimit(options, {
   location: 'test',
   name: 'prefetched',
-  prefetch: { units: 10, ttl: 1_000_000 },
+  features: takingAhead(10, 1_000_000),
 });
 
 const entryOf = (limit: CompiledLimit) => ({ limit, identity, cost: 1 });

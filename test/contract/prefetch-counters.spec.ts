@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { RateLimitStoreError } from '../../lib/index.js';
-import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
+import { PrefetchStore } from '../../lib/features/prefetch/prefetch.store.js';
 import { LocalChannel } from '../support/local-channel.js';
 import { askAll, holdThree, leftOf, prefetchedLimit, TTL_MS } from '../support/prefetching.js';
 import { SharedStore } from '../support/shared-store.js';
@@ -53,7 +53,7 @@ describe('the counters of which units were taken in advance', () => {
   });
 
   it('are listened for once, from the first one on', async () => {
-    await askAll(store, { limit: prefetchedLimit('plain', { prefetch: undefined }), identity: 'user:1' });
+    await askAll(store, { limit: prefetchedLimit('plain', { features: undefined }), identity: 'user:1' });
     expect(listened).toBe(0);
     for (const counter of [one, other]) await holdThree(store, counter);
     expect(listened).toBe(1);

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { CompiledLimit, type Lesson } from '../../lib/index.js';
-import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
+import { PrefetchStore } from '../../lib/features/prefetch/prefetch.store.js';
 import { LocalChannel } from '../support/local-channel.js';
-import { askAll, holdThree, leftOf, prefetchedLimit, TTL_MS } from '../support/prefetching.js';
+import { askAll, holdThree, leftOf, prefetchedLimit, takingAhead, TTL_MS } from '../support/prefetching.js';
 import { SharedStore } from '../support/shared-store.js';
 
 const busy = { limit: prefetchedLimit('busy'), identity: 'user:1' };
 const calm = { limit: prefetchedLimit('calm'), identity: 'user:1' };
-const plain = { limit: prefetchedLimit('plain', { prefetch: undefined }), identity: 'user:1' };
+const plain = { limit: prefetchedLimit('plain', { features: undefined }), identity: 'user:1' };
 
 const lesson: Lesson = { ageMs: 0, inFlight: 0, instance: 1 };
 
@@ -94,7 +94,7 @@ describe('units that were taken in advance, and an operation that', () => {
   it('reserves what was claimed, or starts beside: are left for others', async () => {
     const limit = new CompiledLimit(
       { algo: 'gcra', rate: 1000, interval: '1h' },
-      { location: 'test', name: 'smooth', prefetch: { units: 64, ttl: 100_000 } },
+      { location: 'test', name: 'smooth', features: takingAhead(64, 100_000) },
     );
     const smooth = { limit, identity: 'user:1' };
     await holdThree(here, smooth);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type Check, RateLimitStoreError } from '../../lib/index.js';
-import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
+import { PrefetchStore } from '../../lib/features/prefetch/prefetch.store.js';
 import { LocalChannel } from '../support/local-channel.js';
 import { askAll, holdThree, leftOf, prefetchedLimit } from '../support/prefetching.js';
 import { SharedStore } from '../support/shared-store.js';
@@ -8,8 +8,8 @@ import { SharedStore } from '../support/shared-store.js';
 const identity = 'user:1';
 const busy = { limit: prefetchedLimit('busy'), identity };
 const scarce = { limit: prefetchedLimit('scarce', {}, 1), identity };
-const plain = { limit: prefetchedLimit('plain', { prefetch: undefined }), identity };
-const used = { limit: prefetchedLimit('used', { prefetch: undefined }, 1), identity };
+const plain = { limit: prefetchedLimit('plain', { features: undefined }), identity };
+const used = { limit: prefetchedLimit('used', { features: undefined }, 1), identity };
 
 describe('a check of several limits, some with units in advance,', () => {
   let shared: SharedStore;

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { type AlgorithmOptions, CompiledLimit, MemoryStore } from '../../lib/index.js';
-import type { PrefetchTerms } from '../../lib/limits/compiled-limit.js';
-import { PrefetchStore } from '../../lib/stores/layers/prefetch.store.js';
+import type { PrefetchTerms } from '../../lib/features/prefetch/terms.js';
+import { PrefetchStore } from '../../lib/features/prefetch/prefetch.store.js';
 import { failingAnswer } from '../support/failing-answer.js';
 import { LocalChannel } from '../support/local-channel.js';
 import { PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
+import { takingAhead } from '../support/prefetching.js';
 
 const RUNS = propertyRuns(60);
 
@@ -65,7 +66,12 @@ class Instances {
 }
 
 const prefetched = (options: AlgorithmOptions, prefetch: PrefetchTerms, more: object = {}) =>
-  new CompiledLimit(options, { location: 'test', name: 'prefetched', prefetch, ...more });
+  new CompiledLimit(options, {
+    location: 'test',
+    name: 'prefetched',
+    features: takingAhead(prefetch.units, prefetch.ttl),
+    ...more,
+  });
 
 const window: AlgorithmOptions = { algo: 'fixed-window', rate: 1000, interval: '1m' };
 const terms: PrefetchTerms = { units: 64, ttl: 100_000 };
@@ -338,7 +344,7 @@ describe('units that an instance takes in advance', () => {
     const app = start(prefetched({ algo: 'gcra', rate: 100, interval: 1000 }, { units: 64, ttl: 300_000 }));
     for (let i = 0; i < 10; i++) await app.ask();
     await jest.advanceTimersByTimeAsync(290);
-    const entries = [{ ...app.counter, limit: app.limit.withoutPrefetch(), cost: 1 }];
+    const entries = [{ ...app.counter, limit: app.limit.withoutRedis(), cost: 1 }];
     const plain = async () => (await app.store.check([{ entries }]))[0]![0]!.allowed;
     let allowed = 0;
     while (await plain()) allowed++;

@@ -1,12 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type AlgorithmOptions, type Check, CompiledLimit, type Refund, type StoreDecision } from '../../lib/index.js';
-import { PrefetchedUnits } from '../../lib/stores/layers/prefetched-units.js';
+import { limitPrefetchOf } from '../../lib/features/prefetch/limit-prefetch.js';
+import { PrefetchedUnits } from '../../lib/features/prefetch/prefetched-units.js';
+import { takingAhead } from '../support/prefetching.js';
 
 const TTL_MS = 100;
 const IDENTITY = 'user:1';
 
 const limitOf = (options: AlgorithmOptions, units = 64) =>
-  new CompiledLimit(options, { location: 'test', name: 'busy', prefetch: { units, ttl: TTL_MS * 1000 } });
+  new CompiledLimit(options, { location: 'test', name: 'busy', features: takingAhead(units, TTL_MS * 1000) });
 
 const window = limitOf({ algo: 'fixed-window', rate: 1000, interval: '1m' });
 const log = limitOf({ algo: 'sliding-log', rate: 1000, interval: '1m' });
@@ -89,7 +91,7 @@ describe('units of a counter that were taken in advance', () => {
       calls.push(call);
       return call.promise;
     };
-    units = new PrefetchedUnits(limit, IDENTITY, ask, (refund) => given.push(refund));
+    units = new PrefetchedUnits(limit, limitPrefetchOf(limit)!.terms, IDENTITY, ask, (refund) => given.push(refund));
   }
 
   /** Takes units in vain until so many are held: the first call takes one, and each next one twice as many. */

@@ -43,15 +43,26 @@ describe('the JSON Schema of policies', () => {
   });
 
   it('knows every property of the type of limits', () => {
-    const files = ['config/common-limit-options.ts', 'config/limit-definition.ts', 'features/usage/usage.ts'];
+    const files = [
+      'config/common-limit-options',
+      'config/limit-definition',
+      'features/prefetch/terms',
+      'features/usage/usage',
+    ];
     const statements = files.flatMap((name) => {
-      const path = join(PACKAGE_FOLDER, 'lib', name);
+      const path = join(PACKAGE_FOLDER, 'lib', `${name}.ts`);
       return [...ts.createSourceFile(path, readFileSync(path, 'utf8'), ts.ScriptTarget.Latest).statements];
     });
     const names = statements
       .filter(ts.isInterfaceDeclaration)
       .filter(({ name }) =>
-        ['CommonLimitOptions', 'SharedLimitOptions', 'RecordedLimitOptions', 'BorrowingOptions'].includes(name.text),
+        [
+          'CommonLimitOptions',
+          'SharedLimitOptions',
+          'PrefetchLimitOptions',
+          'RecordedLimitOptions',
+          'BorrowingOptions',
+        ].includes(name.text),
       )
       .flatMap(({ members }) => members.map(({ name }) => (name as ts.Identifier).text));
     expect(names.toSorted()).toEqual(COMMON_OPTIONS.toSorted());

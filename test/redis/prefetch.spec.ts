@@ -12,6 +12,7 @@ import {
 } from '../../lib/index.js';
 import { createStoreStack } from '../../lib/nest/store-stack.js';
 import { RateLimitTesting } from '../../lib/testing/index.js';
+import { takingAhead } from '../support/prefetching.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
@@ -106,7 +107,7 @@ describe('a lease', () => {
       await store.open?.();
       const prefetched = new CompiledLimit(
         { algo: 'fixed-window', rate: 1000, interval: '1h' },
-        { location: 'test', name: 'prefetched', onStoreError, prefetch: { units: 64, ttl: 50_000 } },
+        { location: 'test', name: 'prefetched', onStoreError, features: takingAhead(64, 50_000) },
       );
       const check = () => store.check([{ entries: [{ limit: prefetched, identity: KEY, cost: 1 }] }]);
       for (let i = 0; i < 40; i++) await check();

@@ -3,6 +3,7 @@
  * input says, and tells every 20 ms what was allowed since: a list of times, in milliseconds, before and after each.
  */
 import { Redis } from 'ioredis';
+import { prefetch as feature } from '../../dist/features/prefetch/prefetch.js';
 import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
 import { createStoreStack } from '../../dist/nest/store-stack.js';
 
@@ -14,7 +15,11 @@ const redis = new Redis(url, { lazyConnect: true, autoResendUnfulfilledCommands:
 await redis.connect();
 const store = await createStoreStack({ redis, prefix, timeoutMs: 5000, maxKeys: 1000, report: () => undefined });
 await store.open();
-const limit = new CompiledLimit(options, { location: 'worker', name: 'prefetched', prefetch });
+const limit = new CompiledLimit(options, {
+  location: 'worker',
+  name: 'prefetched',
+  features: [{ of: feature.of, terms: prefetch }],
+});
 const now = () => performance.timeOrigin + performance.now();
 
 process.send({ ready: true });

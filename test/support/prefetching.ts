@@ -1,13 +1,19 @@
+import { prefetch } from '../../lib/features/prefetch/prefetch.js';
+import type { FeatureTerms } from '../../lib/limits/limit-feature.js';
 import { CompiledLimit, type Counter, type LimitSettings, type Store, type StoreDecision } from '../../lib/index.js';
 
 /** How long units can be used that were taken in advance. */
 export const TTL_MS = 100;
 
+/** What a limit says that takes units in advance, which can be used for so many microseconds. */
+export function takingAhead(units: number, ttl: number): FeatureTerms[] {
+  return [{ of: prefetch.of, terms: { units, ttl } }];
+}
+
 /** 1000 units an hour, taken in advance. */
 export function prefetchedLimit(name: string, settings: Partial<LimitSettings> = {}, rate = 1000): CompiledLimit {
-  const prefetch = { units: 64, ttl: TTL_MS * 1000 };
   const options = { algo: 'fixed-window', rate, interval: '1h' } as const;
-  return new CompiledLimit(options, { location: 'test', name, prefetch, ...settings });
+  return new CompiledLimit(options, { location: 'test', name, features: takingAhead(64, TTL_MS * 1000), ...settings });
 }
 
 /** Asks for a unit of each counter at once. */

@@ -70,6 +70,7 @@ function withoutImportsOf(folder: string, file: string, text: string): string {
   const visit = (node: ts.Node): void => {
     if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return;
     if (ts.isClassElement(node) && uses(node)) return void replace(node);
+    if (ts.isHeritageClause(node) && uses(node)) return void replace(node);
     if (ts.isTypeReferenceNode(node) && ts.isIdentifier(node.typeName) && gone.has(node.typeName.text)) {
       return void replace(node, ` ${node.typeArguments?.[0]?.getText() ?? 'unknown'}`);
     }

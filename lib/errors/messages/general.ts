@@ -207,8 +207,6 @@ export const messages = {
     name === undefined
       ? "settle: no limit of this request has a 'cost' of its own, wants the name of a limit"
       : `settle: the limit '${name}' was not charged for this request`,
-  prefetchTooLong: (location: string, ttl: unknown) =>
-    `${location}: option 'prefetch.ttl' is ${show(ttl)}, wants it so short that less than the quota flows back in it, and no refill 'intervally'`,
   notShared: (location: string, algo: string, got: string) =>
     `${location}: option 'scope' is '${got}', wants 'instance': '${algo}' learns how much one process can take`,
   overloaded: () => 'Too busy, try again later',

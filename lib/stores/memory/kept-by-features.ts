@@ -41,7 +41,7 @@ export class KeptByFeatures {
     if (view.corrections !== undefined) this.stored(view, now);
     for (let i = 0; i < features.length; i++) {
       const { memory } = features[i]!;
-      memory.charged(this.of(memory.keep), view.identity, units, now);
+      if (memory !== undefined) memory.charged(this.of(memory.keep), view.identity, units, now);
     }
   }
 
@@ -51,6 +51,7 @@ export class KeptByFeatures {
     if (corrections === undefined) return;
     view.corrections = undefined;
     for (const { memory } of limit.features!) {
+      if (memory === undefined) continue;
       for (const correction of corrections) memory.corrected(this.of(memory.keep), identity, correction, now);
     }
   }

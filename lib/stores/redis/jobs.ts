@@ -158,7 +158,7 @@ const OPERATION_WORK = 2;
 /** The most keys that a limit needs. */
 function keysOf({ algorithm, hold, tenant, features = [], takesCredits }: CompiledLimit): number {
   let own = 1 + (algorithm.extraKeys?.length ?? 0) + (takesCredits ? 1 : 0);
-  for (const { script } of features) own += script.keys;
+  for (const { script } of features) own += script?.keys ?? 0;
   return own + (hold === undefined && tenant === undefined ? 0 : 1);
 }
 

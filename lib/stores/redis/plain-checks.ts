@@ -19,7 +19,13 @@ function isPlain(limit: CompiledLimit): boolean {
 
 function isKnown(limit: CompiledLimit): boolean {
   const { algorithm, parameters, blockFor, carry, features } = limit;
-  if (limit.whole !== limit || limit.hold !== undefined || features !== undefined || limit.above > 0) return false;
+  if (
+    limit.whole !== limit ||
+    limit.hold !== undefined ||
+    features?.some(({ script }) => script !== undefined) === true ||
+    limit.above > 0
+  )
+    return false;
   if (algorithm.script !== undefined || algorithm.scriptPrefix !== undefined) return false;
   if (blockFor !== 0 || carry !== undefined || !PLAIN_ALGORITHMS.includes(algorithm.name)) return false;
   return !('retain' in parameters) || parameters.retain === 0;

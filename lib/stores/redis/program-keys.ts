@@ -66,7 +66,7 @@ export class ProgramKeys {
     if (features === undefined || isOfStarts(counter)) return;
     for (const { name, script } of features) {
       const id = `${number},"${name}"`;
-      if (this.featured.has(id)) continue;
+      if (script === undefined || this.featured.has(id)) continue;
       const { keys, texts } = script.beside(this.prefix, hashTagOf(counter));
       const values = [...keys.map((each) => this.of(each)), ...texts.map((text) => JSON.stringify(text))];
       this.featured.set(id, [id, values.length, ...values].join(','));

@@ -24,17 +24,23 @@ export class ProgramLimits {
     if (limit.hasTenants) values.push(tenant?.weight ?? 0, JSON.stringify(tenant?.id ?? ''));
     // One number more than the parameters is the whole of the quota.
     if (limit.whole !== limit) values.push(limit.whole.quota);
-    const prefix = features === undefined ? '' : FEATURED;
+    let count = 0;
+    let ofFeatures = '';
+    for (const { name, script } of features ?? []) {
+      if (script === undefined) continue;
+      count++;
+      ofFeatures += `,"${name}",${script.numbers(this.now).join(',')}`;
+    }
+    const prefix = count === 0 ? '' : FEATURED;
     const name = `"${prefix}${algorithm.scriptPrefix ?? ''}${algorithm.script ?? algorithm.name}"`;
     const common = [name, shadow ? 1 : 0, parameters.quota];
     common.push(escalation === undefined ? blockFor : -escalation.steps.length);
     common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
     this.written += `,${[...common, values.length, ...values].join(',')}`;
     if (escalation !== undefined) this.written += `,${escalation.forgetAfter},${escalation.steps.join(',')}`;
-    if (features !== undefined) {
+    if (count > 0) {
       this.haveFeatures = true;
-      this.written += `,${features.length}`;
-      for (const each of features) this.written += `,"${each.name}",${each.script.numbers(this.now).join(',')}`;
+      this.written += `,${count}${ofFeatures}`;
     }
     const number = this.numbers.size + 1;
     this.numbers.set(limit, number);

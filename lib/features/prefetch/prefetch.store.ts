@@ -1,16 +1,23 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import { keyOf } from '../redis/keys.js';
+import { keyOf } from '../../stores/redis/keys.js';
 import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
 import { isRefusal } from '../../limits/check-result.js';
 import { LONGEST_IDENTITY } from '../../limits/identity.js';
-import { allOrNothing, type Part } from '../all-or-nothing.js';
-import { answerWith, decide, decided, tell } from '../decide.js';
-import { blocksNobody, type Operation, type OperationAnswer, type OperationName, rowOf } from '../operation.js';
-import type { Check, CheckAnswer, Refund, ReserveEntry, Store, StoreDecision } from '../store.js';
-import { chargeOf } from '../store-decision.js';
+import { allOrNothing, type Part } from '../../stores/all-or-nothing.js';
+import { answerWith, decide, decided, tell } from '../../stores/decide.js';
+import {
+  blocksNobody,
+  type Operation,
+  type OperationAnswer,
+  type OperationName,
+  rowOf,
+} from '../../stores/operation.js';
+import type { Check, CheckAnswer, Refund, ReserveEntry, Store, StoreDecision } from '../../stores/store.js';
+import { chargeOf } from '../../stores/store-decision.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
+import { limitPrefetchOf } from './limit-prefetch.js';
 import { type Ask, PrefetchedUnits } from './prefetched-units.js';
-import { StoreLayer } from './store-layer.js';
+import { StoreLayer } from '../../stores/layers/store-layer.js';
 
 /** Counters with prefetched units at most; any more are asked about one by one. */
 const MAX_COUNTERS = 10_000;
@@ -52,7 +59,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
   }
 
   override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
-    const { prefetched: end } = rowOf(operation);
+    const { ahead: end } = rowOf(operation);
     const counters = operation.counters.filter(prefetches);
     if (end === undefined || counters.length === 0 || blocksNobody(operation)) return super.operate(operation);
     const since = performance.now();
@@ -152,7 +159,9 @@ export class PrefetchStore extends StoreLayer implements Listener {
     if (known !== undefined || this.count >= MAX_COUNTERS || identity.length > LONGEST_IDENTITY) return known;
     let ofLimit = this.units.get(limit);
     if (ofLimit === undefined) this.units.set(limit, (ofLimit = new Map()));
-    const units = new PrefetchedUnits(limit, identity, this.ask, (refund) => this.giveBack(refund));
+    const units = new PrefetchedUnits(limit, limitPrefetchOf(limit)!.terms, identity, this.ask, (refund) =>
+      this.giveBack(refund),
+    );
     ofLimit.set(identity, units);
     this.count++;
     if (!this.listens) this.channel.listen(this);
@@ -166,7 +175,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
     for (const [limit, ofLimit] of this.units) {
       for (const [identity, units] of ofLimit) {
         units.expire(now);
-        if (!units.isIdle || now < units.until + limit.prefetch!.ttl / 1000) continue;
+        if (!units.isIdle || now < units.until + units.ttlMs) continue;
         ofLimit.delete(identity);
         this.count--;
       }
@@ -197,7 +206,7 @@ function announcement(what: 'end' | 'drop', counter: Counter): string {
 }
 
 function prefetches({ limit }: Counter): boolean {
-  return limit.prefetch !== undefined;
+  return limitPrefetchOf(limit) !== undefined;
 }
 
 /** Whether an entry takes units that are there in advance: one that costs nothing asks the store. */

@@ -1,6 +1,7 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import type { Check, Refund, StoreDecision } from '../store.js';
-import { chargeOf } from '../store-decision.js';
+import type { Check, Refund, StoreDecision } from '../../stores/store.js';
+import { chargeOf } from '../../stores/store-decision.js';
+import type { PrefetchTerms } from './terms.js';
 
 /** A request that waits for units. */
 interface Waiter {
@@ -40,12 +41,18 @@ export class PrefetchedUnits {
 
   constructor(
     readonly limit: CompiledLimit,
+    private readonly terms: PrefetchTerms,
     readonly identity: string,
     private readonly ask: Ask,
     /** Units that come back. */
     private readonly giveBack: (refund: Refund) => void,
   ) {
     this.quota = limit.quota;
+  }
+
+  /** How long units can be used once they were taken, in milliseconds. */
+  get ttlMs(): number {
+    return this.terms.ttl / 1000;
   }
 
   /** Nothing is held or waited for. */
@@ -162,19 +169,18 @@ export class PrefetchedUnits {
   }
 
   private wanted(asked: readonly Waiter[]): number {
-    const { quota, prefetch } = this.limit;
-    const { units: most, ttl } = prefetch!;
+    const { quota } = this.limit;
     const now = performance.now();
     const demand = asked.reduce((sum, { cost }) => sum + cost, 0);
-    const recently = now < this.until + ttl / 1000 ? this.size : 0;
+    const recently = now < this.until + this.ttlMs ? this.size : 0;
     const ahead = Math.min(now < this.until ? recently * 2 : recently, Math.floor(this.remaining / 2));
-    return Math.max(asked[0]!.cost, Math.min(most, quota, Math.max(demand, ahead)));
+    return Math.max(asked[0]!.cost, Math.min(this.terms.units, quota, Math.max(demand, ahead)));
   }
 
   private keep(units: number, decision: StoreDecision, askedAt: number): void {
     const { chargedAt, source, resetAfterMs, quota } = decision;
-    const { prefetch, algorithm } = this.limit;
-    const ttlMs = prefetch!.ttl / 1000;
+    const { algorithm } = this.limit;
+    const { ttlMs } = this;
     this.size = units;
     this.left = units;
     this.chargedAt = chargedAt;

@@ -1,0 +1,13 @@
+import type { Feature } from '../feature.js';
+import { LimitPrefetch } from './limit-prefetch.js';
+import { PrefetchStore } from './prefetch.store.js';
+import { type PrefetchTerms, prefetchTerms } from './terms.js';
+
+/** Lets an instance take units in advance, and decide by them in process. */
+export const prefetch: Feature<PrefetchTerms> = {
+  terms: prefetchTerms,
+  of: (limit, terms, location) => new LimitPrefetch(limit, terms, location),
+  layer: (inner, channel) => new PrefetchStore(inner, channel),
+  // What is charged to it is charged for requests that are still to come.
+  childless: 'prefetch',
+};
