@@ -44,7 +44,7 @@ export const adaptive: Algorithm<AdaptiveOptions, AdaptiveParameters, AdaptiveLi
   retryAfter: ({ ttl }, { flights, now }) => (flights.last === undefined ? 1 : Math.max(1, flights.last + ttl - now)),
   resetAfter: ({ ttl }, { flights, now }) => (flights.count === 0 ? 0 : Math.max(0, flights.last! + ttl - now)),
   keepFor: () => REMEMBERED,
-  holding: {
+  leases: {
     ticket: (_, { ticket }) => ticket,
     renew: () => false,
   },

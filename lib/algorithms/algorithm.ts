@@ -1,6 +1,6 @@
 import type {
   AdaptingCapability,
-  HoldingCapability,
+  LeasesCapability,
   HoldsCapability,
   PrefetchCapability,
   QueueCapability,
@@ -139,7 +139,7 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   /** Its requests wait in a queue, which they leave one after another. */
   readonly queue?: QueueCapability<P, S>;
   /** Its units are held until they are released. */
-  readonly holding?: HoldingCapability<P, S>;
+  readonly leases?: LeasesCapability<P, S>;
   /** Its units can be taken for several future requests, and used a little later. */
   readonly prefetch?: PrefetchCapability<P>;
   /** More may fit in some windows than in others. */
@@ -155,6 +155,6 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
 }
 
 /** Whether units get a ticket: the time at which a request leaves the queue, or the identifier of a lease. */
-export function issuesTickets({ queue, holding }: Pick<Algorithm, 'queue' | 'holding'>): boolean {
-  return queue !== undefined || holding !== undefined;
+export function issuesTickets({ queue, leases }: Pick<Algorithm, 'queue' | 'leases'>): boolean {
+  return queue !== undefined || leases !== undefined;
 }

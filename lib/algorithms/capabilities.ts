@@ -38,7 +38,7 @@ export interface QueueCapability<P, S> extends Tickets<P> {
 }
 
 /** Units are held until they are released. */
-export interface HoldingCapability<P, S> {
+export interface LeasesCapability<P, S> {
   /** The ticket that a request of `cost` units that fit would get: the identifier of its lease. */
   ticket(parameters: P, state: S, cost: number): number;
   /** Renews the lease of `units` with this `ticket`. Returns whether it was still held. */

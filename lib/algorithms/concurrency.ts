@@ -101,7 +101,7 @@ export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, C
   },
   resetAfter: (_, { leases, ended, collapsed, longest, now }) =>
     leases.count === ended.count ? 0 : collapsed ? longest : leases.lastEnd! - now,
-  holding: {
+  leases: {
     ticket: (_, { next }) => next,
     renew({ ttl }, state, units, ticket) {
       const held = release(state, units, ticket);

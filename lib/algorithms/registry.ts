@@ -7,7 +7,7 @@ type Options = Readonly<Record<string, unknown>>;
 export type Capability =
   | 'reservation'
   | 'queue'
-  | 'holding'
+  | 'leases'
   | 'holds'
   | 'prefetch'
   | 'adapting'
@@ -43,7 +43,7 @@ const ABSENT: OptionalParts = {
   sharing: undefined,
   reservation: undefined,
   queue: undefined,
-  holding: undefined,
+  leases: undefined,
   holds: undefined,
   varying: undefined,
   prefetch: undefined,

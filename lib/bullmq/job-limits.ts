@@ -146,7 +146,7 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
       const decision = decisions[index]!;
       if (!isRefusal(entry.limit, decision)) return [];
       const { retryAfterMs } = decision;
-      const isHeld = entry.limit.algorithm.holding !== undefined && retryAfterMs < Infinity;
+      const isHeld = entry.limit.algorithm.leases !== undefined && retryAfterMs < Infinity;
       return [{ entry, ms: isHeld ? Math.min(retryAfterMs, this.settings.recheckMs) : retryAfterMs }];
     });
     return waits.reduce((longest, wait) => (wait.ms > longest.ms ? wait : longest));

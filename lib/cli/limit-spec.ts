@@ -36,7 +36,7 @@ const NUMBER = /^\d{1,16}(?:\.\d{1,16})?$/;
 /** Reads a limit. Throws `UsageError` or `RateLimitConfigError`, which say what it got and what it wants. */
 export function readLimit(spec: string): LimitSpec {
   const [, algo = ''] = SPEC.exec(spec) ?? [];
-  if (algorithms.get(algo)?.holding !== undefined) throw new UsageError(cliMessages.notSimulated(spec, algo));
+  if (algorithms.get(algo)?.leases !== undefined) throw new UsageError(cliMessages.notSimulated(spec, algo));
   const definition = readSpec(spec, SIMULATED);
   const { name, mode, key, blockFor, forgetAfter } = definition;
   const location = `--limit ${show(spec)}`;

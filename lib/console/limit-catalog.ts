@@ -4,8 +4,8 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Overrides } from '../overrides/overrides.js';
 import type { HandlerClasses } from '../rules/handler-classes.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
-import { isSource } from '../rules/plan.js';
-import type { PlanRegistry } from '../rules/plan-registry.js';
+import { isSource } from '../rules/route-rules.js';
+import type { RouteRulesRegistry } from '../rules/route-rules-registry.js';
 import { ROUTE_OF_CLASS } from '../rules/route-rule.js';
 import type { Rule } from '../rules/rule.js';
 import type { LimitInfo } from './api.js';
@@ -34,7 +34,7 @@ export class LimitCatalog {
 
   constructor(
     private readonly registry: LimitRegistry,
-    private readonly plans: PlanRegistry,
+    private readonly plans: RouteRulesRegistry,
     private readonly classes: HandlerClasses,
     private readonly overrides: Overrides,
   ) {}
@@ -97,7 +97,7 @@ export class LimitCatalog {
       addressable: !rule.perRoute,
       history: algorithm.history !== undefined,
       reservations: algorithm.reservation !== undefined || algorithm.queue !== undefined,
-      leases: algorithm.holding !== undefined,
+      leases: algorithm.leases !== undefined,
       candidate: candidate === undefined ? null : rateText(candidate.options),
     };
   }

@@ -18,7 +18,7 @@ import { Overrides } from '../overrides/overrides.js';
 import type { RedisClient } from '../redis/client.js';
 import { HandlerClasses } from '../rules/handler-classes.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
-import { PlanRegistry } from '../rules/plan-registry.js';
+import { RouteRulesRegistry } from '../rules/route-rules-registry.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { decide } from '../stores/decide.js';
 import type { StoreLayer } from '../stores/layers/store-layer.js';
@@ -81,7 +81,7 @@ export class RateLimitConsole
     @Optional() @Inject(RATE_LIMIT_STORE) store?: StoreLayer,
     @Optional() @Inject(RATE_LIMIT_REDIS) client?: RedisClient,
     @Optional() registry?: LimitRegistry,
-    @Optional() plans?: PlanRegistry,
+    @Optional() plans?: RouteRulesRegistry,
     @Optional() classes?: HandlerClasses,
     @Optional() overrides?: Overrides,
     @Optional() explainer?: Explainer,

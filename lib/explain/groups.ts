@@ -1,4 +1,4 @@
-import { type Plan, rulesOfPhase } from '../rules/plan.js';
+import { type RouteRules, rulesOfPhase } from '../rules/route-rules.js';
 import type { Rule } from '../rules/rule.js';
 import { reasons } from './reasons.js';
 import type { LeftOutRule, Trace, TracedRule } from './trace.js';
@@ -22,7 +22,7 @@ export interface Group {
 
 /** The limits of a request, in the consecutive groups in which they are checked. */
 export function groupsOf(
-  plan: Plan,
+  routeRules: RouteRules,
   { inForce, leftOut }: Trace,
   { asksLater = false, wasEarly = false, failure }: Checking,
 ): { groups: Group[]; leftOut: LeftOutRule[] } {
@@ -31,7 +31,7 @@ export function groupsOf(
   const rules = inForce.map(({ rule }) => rule);
   // What a middleware checks applies to every route, whatever the route skips.
   const early = wasEarly ? all.map(({ rule }) => rule).filter(({ phase }) => phase === 'middleware') : [];
-  const inGuard = asksLater ? plan.guard : rulesOfPhase(rules, 'guard');
+  const inGuard = asksLater ? routeRules.guard : rulesOfPhase(rules, 'guard');
   const guard = inGuard.filter((rule) => !early.includes(rule));
   const later = rules.filter((rule) => !early.includes(rule) && !inGuard.includes(rule));
   const groups = [

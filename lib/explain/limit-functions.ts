@@ -1,12 +1,15 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { isSource, type Plan, type RuleSource } from '../rules/plan.js';
+import { isSource, type RouteRules, type RuleSource } from '../rules/route-rules.js';
 import type { Rule } from '../rules/rule.js';
 import type { ExplainedFunction } from './explanation.js';
 import { levelName } from './origins.js';
 import { reasons } from './reasons.js';
 
 /** The functions of a route that still apply, and where they are declared. */
-function sourcesOf({ declared, levels }: Plan): { source: RuleSource; origin: ExplainedFunction['origin'] }[] {
+function sourcesOf({
+  declared,
+  sites: levels,
+}: RouteRules): { source: RuleSource; origin: ExplainedFunction['origin'] }[] {
   return levels.flatMap((level) => {
     const origin = { level: levelName(declared.indexOf(level), declared.length), location: level.location };
     return level.specs.filter(isSource).map((source) => ({ source, origin }));
@@ -14,15 +17,15 @@ function sourcesOf({ declared, levels }: Plan): { source: RuleSource; origin: Ex
 }
 
 /** The functions of a route that no request calls. */
-export function unaskedSources(plan: Plan): ExplainedFunction[] {
-  return sourcesOf(plan).map(({ origin }) => ({ origin, asked: false, reason: reasons.functionUnasked() }));
+export function unaskedSources(routeRules: RouteRules): ExplainedFunction[] {
+  return sourcesOf(routeRules).map(({ origin }) => ({ origin, asked: false, reason: reasons.functionUnasked() }));
 }
 
 /** Calls the functions of a route. One that fails adds no limits here, and fails its request. */
-export async function askSources(plan: Plan, context: ExecutionContext) {
+export async function askSources(routeRules: RouteRules, context: ExecutionContext) {
   const answers = new Map<RuleSource, readonly Rule[]>();
   const functions: ExplainedFunction[] = [];
-  for (const { source, origin } of sourcesOf(plan)) {
+  for (const { source, origin } of sourcesOf(routeRules)) {
     try {
       const rules = source.rules(await source.ask(context));
       answers.set(source, rules);

@@ -11,8 +11,8 @@ import { Transports } from '../request/transports.js';
 import { HandlerClasses } from '../rules/handler-classes.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { classNameOf, type HandlerClass } from '../rules/namespaces.js';
-import type { Plan, RuleSource } from '../rules/plan.js';
-import { PlanRegistry } from '../rules/plan-registry.js';
+import type { RouteRules, RuleSource } from '../rules/route-rules.js';
+import { RouteRulesRegistry } from '../rules/route-rules-registry.js';
 import { refuseImpossibleKey } from '../rules/possible-keys.js';
 import { levelsOf } from '../rules/resolve/call-entries.js';
 import type { Rule } from '../rules/rule.js';
@@ -51,7 +51,7 @@ export class LimitsInQuestion {
 
   constructor(
     private readonly registry: LimitRegistry,
-    private readonly plans: PlanRegistry,
+    private readonly routes: RouteRulesRegistry,
     private readonly classes: HandlerClasses,
     private readonly transports: Transports,
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
@@ -115,21 +115,21 @@ export class LimitsInQuestion {
 
   private ofRoute(query: RouteQuery): Findings {
     const { type, handler } = findRoute(query, this.classes);
-    const plan = this.plans.of(type, handler);
-    const traced = trace(plan.declared, new Map(), this.origins);
+    const routeRules = this.routes.of(type, handler);
+    const traced = trace(routeRules.declared, new Map(), this.origins);
     const { inForce } = traced;
     const identities = new Identities(query.key, this.settings.ipv6Prefix);
-    if (!plan.hasSources) {
+    if (!routeRules.hasSources) {
       identities.refuseOthers(inForce.map(({ rule }) => rule.name));
       identities.refuseImpossible(inForce.map(({ rule }) => rule));
     }
-    const grouped = groupsOf(plan, traced, {});
+    const grouped = groupsOf(routeRules, traced, {});
     const besides = rulesBeside(grouped.groups);
     return {
       subject: { kind: 'route', controller: classNameOf(type), handler: query.handler },
       ...grouped,
-      functions: unaskedSources(plan),
-      client: { address: identities.address, isChecked: looksAtAddresses(plan) },
+      functions: unaskedSources(routeRules),
+      client: { address: identities.address, isChecked: looksAtAddresses(routeRules) },
       ask: (rule) => askedOfRoute(rule, identities, query, besides(rule)),
     };
   }
@@ -137,33 +137,36 @@ export class LimitsInQuestion {
   private async ofRequest(context: ExecutionContext): Promise<Findings> {
     const type = context.getClass<unknown>() as HandlerClass;
     const handler = context.getHandler();
-    const plan = this.plans.of(type, handler);
+    const routeRules = this.routes.of(type, handler);
     const parts = partsOf(this.transports.of(context), context);
-    const { answers, functions } = await askSources(plan, context);
-    const { traced, conflict } = this.traceOf(plan, answers);
-    const asksLater = plan.hasSources && plan.asksLater(parts);
+    const { answers, functions } = await askSources(routeRules, context);
+    const { traced, conflict } = this.traceOf(routeRules, answers);
+    const asksLater = routeRules.hasSources && routeRules.waitsForGuards(parts);
     const wasEarly = findEarly(parts.request) !== undefined;
     const method = [...this.classes.handlers(type)].find(([, each]) => each === handler)?.[0] ?? handler.name;
     const subject = { kind: 'request', controller: classNameOf(type), handler: method } as const;
     const failure = functions.find(({ reason }) => reason !== undefined)?.reason ?? conflict;
-    const grouped = groupsOf(plan, traced, { asksLater, wasEarly, failure });
+    const grouped = groupsOf(routeRules, traced, { asksLater, wasEarly, failure });
     const besides = rulesBeside(grouped.groups);
     const request = new ExplainedRequest(context, parts);
     return {
       subject: { ...subject, transport: context.getType<string>() },
       ...grouped,
       functions,
-      client: { address: addressOf(parts), isChecked: wasEarly || looksAtAddresses(plan) },
+      client: { address: addressOf(parts), isChecked: wasEarly || looksAtAddresses(routeRules) },
       ask: (rule) => request.asked(rule, besides(rule)),
     };
   }
 
   /** The limits that apply to a request. If those of functions conflict with others, the limits without them, and the conflict. */
-  private traceOf(plan: Plan, answers: ReadonlyMap<RuleSource, readonly Rule[]>): { traced: Trace; conflict?: string } {
+  private traceOf(
+    routeRules: RouteRules,
+    answers: ReadonlyMap<RuleSource, readonly Rule[]>,
+  ): { traced: Trace; conflict?: string } {
     try {
-      return { traced: trace(plan.declared, answers, this.origins) };
+      return { traced: trace(routeRules.declared, answers, this.origins) };
     } catch (error) {
-      return { traced: trace(plan.declared, new Map(), this.origins), conflict: reasons.sourceFailed(error) };
+      return { traced: trace(routeRules.declared, new Map(), this.origins), conflict: reasons.sourceFailed(error) };
     }
   }
 
@@ -182,7 +185,7 @@ export class LimitsInQuestion {
 }
 
 /** Whether the guard checks denied addresses, from which `@SkipRateLimit()` exempts a route. */
-function looksAtAddresses({ isEmpty, skipsAll }: Plan): boolean {
+function looksAtAddresses({ isEmpty, skipsAll }: RouteRules): boolean {
   return !isEmpty || !skipsAll;
 }
 

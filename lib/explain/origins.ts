@@ -1,9 +1,9 @@
 import type { LimitRegistry } from '../rules/limit-registry.js';
-import type { DeclaredLevel } from '../rules/plan.js';
+import type { DeclarationSite } from '../rules/route-rules.js';
 import type { Rule } from '../rules/rule.js';
 import type { LimitOrigin } from './explanation.js';
 
-/** The levels of a route: the module's is the first, the method's the last, and classes are between. */
+/** Where limits of a route are declared: the module's is the first, the method's the last, and classes are between. */
 export function levelName(index: number, count: number): 'module' | 'controller' | 'handler' {
   if (index === 0) return 'module';
   return index === count - 1 ? 'handler' : 'controller';
@@ -13,8 +13,8 @@ export function levelName(index: number, count: number): 'module' | 'controller'
 export class Origins {
   constructor(private readonly registry: LimitRegistry) {}
 
-  /** The origin of a limit on a level. */
-  ofLevel(rule: Rule, { location }: DeclaredLevel, level: LimitOrigin['level']): LimitOrigin {
+  /** The origin of a limit that is declared there. */
+  ofSite(rule: Rule, { location }: DeclarationSite, level: LimitOrigin['level']): LimitOrigin {
     if (level === 'module') return { level, location: this.ofModule(rule) ?? location };
     const definition = this.ofDefined(rule);
     return { level, location, ...(definition === undefined ? {} : { definition }) };

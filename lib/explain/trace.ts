@@ -1,4 +1,4 @@
-import { type DeclaredLevel, isSource, merge, type RuleSource } from '../rules/plan.js';
+import { type DeclarationSite, isSource, merge, type RuleSource } from '../rules/route-rules.js';
 import type { Rule } from '../rules/rule.js';
 import type { LeftOutLimit, LimitOrigin } from './explanation.js';
 import { levelName, type Origins } from './origins.js';
@@ -24,26 +24,26 @@ export interface Trace {
 }
 
 /**
- * Merges the levels of a route, and keeps what was left out. `answers`: what functions returned. Throws `RateLimitConfigError` if these
+ * Merges the sites of a route, and keeps what was left out. `answers`: what functions returned. Throws `RateLimitConfigError` if these
  * conflict.
  */
 export function trace(
-  levels: readonly DeclaredLevel[],
+  sites: readonly DeclarationSite[],
   answers: ReadonlyMap<RuleSource, readonly Rule[]>,
   origins: Origins,
 ): Trace {
   const traced = new Map<Rule, TracedRule>();
   const replaced = new Map<string, LimitOrigin[]>();
   const leftOut: LeftOutRule[] = [];
-  const rules = merge(levels, answers, {
-    leftOut(rule, level, because) {
+  const rules = merge(sites, answers, {
+    leftOut(rule, site, because) {
       const { name } = rule;
       const { origin, replaces } = traced.get(rule)!;
-      leftOut.push({ rule, name, origin, because, by: because === 'skipped' ? skipOf(level) : level.location });
+      leftOut.push({ rule, name, origin, because, by: because === 'skipped' ? skipOf(site) : site.location });
       replaced.set(name, because === 'skipped' ? [] : [...replaces, origin]);
     },
-    applied(rule, level, spec) {
-      const origin = origins.ofLevel(rule, level, levelName(levels.indexOf(level), levels.length));
+    applied(rule, site, spec) {
+      const origin = origins.ofSite(rule, site, levelName(sites.indexOf(site), sites.length));
       if (isSource(spec)) origin.byFunction = true;
       traced.set(rule, { rule, origin, replaces: replaced.get(rule.name) ?? [] });
     },
@@ -53,7 +53,7 @@ export function trace(
   return { inForce: rules.map((rule) => traced.get(rule) ?? ofNamed(rule)), leftOut };
 }
 
-function skipOf({ location, skips }: DeclaredLevel): string {
+function skipOf({ location, skips }: DeclarationSite): string {
   const names = skips === 'all' ? '' : skips.map((name) => `'${name}'`).join(', ');
   return location.replace('@RateLimit', `@SkipRateLimit(${names})`);
 }

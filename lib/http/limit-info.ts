@@ -30,7 +30,7 @@ export function limitInfo(limit: CompiledLimit, nowMs: number): LimitInfo {
   const { name, quota, shadow, algorithm } = limit;
   const windowMs = limit.paceMs(nowMs);
   // Returns the same object as long as nothing has changed, so that results derived from it can be cached, too.
-  const quotaUnit: LimitInfo['quotaUnit'] = algorithm.holding === undefined ? 'requests' : 'concurrent-requests';
+  const quotaUnit: LimitInfo['quotaUnit'] = algorithm.leases === undefined ? 'requests' : 'concurrent-requests';
   const isSame = known?.info.windowMs === windowMs;
   const info: LimitInfo = isSame ? known.info : { name, algo: algorithm.name, quota, quotaUnit, windowMs, shadow };
   cache.set(limit, { info, second });

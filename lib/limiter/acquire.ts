@@ -41,8 +41,8 @@ export async function hold<T>(
   const [entry] = callEntries(limit.rule, key, asked);
   const { algorithm } = entry.limit;
   if (typeof work !== 'function') throw new RateLimitArgumentError(messages.wrongWork(work));
-  if (algorithm.holding === undefined) {
-    throw new RateLimitArgumentError(messages.notHeld(limit.name, algorithm.name, algorithms.withAny('holding')));
+  if (algorithm.leases === undefined) {
+    throw new RateLimitArgumentError(messages.notHeld(limit.name, algorithm.name, algorithms.withAny('leases')));
   }
   const whole = { timeout: 0, ...options };
   const lease = hasLevels

@@ -20,7 +20,7 @@ export class CallerAnswer extends PromisedAnswer<LeasedDecision> {
     const { limit } = this.entry;
     const answer = decisions[0]!;
     const decision = toCallerDecision(answer, limit);
-    if (this.peek || limit.algorithm.holding === undefined) return decision;
+    if (this.peek || limit.algorithm.leases === undefined) return decision;
     return withLease(decision, answer, this.entry, this.store, this.queues);
   }
 }

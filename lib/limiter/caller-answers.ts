@@ -20,7 +20,7 @@ export class CallerAnswers extends PromisedAnswer<LeasedCheckResult> {
     if (!result.allowed) return result;
     for (let i = 0; i < answers.length; i++) {
       const entry = this.entries[i]!;
-      if (entry.limit.algorithm.holding === undefined) continue;
+      if (entry.limit.algorithm.leases === undefined) continue;
       result.decisions[i] = withLease(result.decisions[i]!, answers[i]!, entry, this.store, this.queues);
     }
     return result;

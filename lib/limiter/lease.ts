@@ -118,7 +118,7 @@ export function withLease(
   queues: WaitQueues,
 ): LeasedDecision {
   const { limit, cost } = entry;
-  if (limit.algorithm.holding === undefined) return decision;
+  if (limit.algorithm.leases === undefined) return decision;
   const held = heldOf(entry, answer);
   const goesOn = limit.off || (answer.allowed ? answer.source === 'list' || cost === 0 : limit.shadow);
   return held === undefined && !goesOn ? decision : { ...decision, lease: new Lease(held, store, queues) };

@@ -35,7 +35,7 @@ export function levelDecision(
   const told = answers.map((answer, index) => toCallerDecision(answer, entries[index]!.limit));
   const { allowed, decisions, tightest, delayMs } = toCheckResult(told, entries);
   const decision: LeasedDecision = { ...tightest, allowed, delayMs, levels: decisions };
-  if (peek || !allowed || !entries.some(({ limit }) => limit.algorithm.holding !== undefined)) return decision;
+  if (peek || !allowed || !entries.some(({ limit }) => limit.algorithm.leases !== undefined)) return decision;
   const held = entries.flatMap((entry, index) => heldOf(entry, answers[index]!) ?? []);
   return { ...decision, lease: new Lease(held, store, queues) };
 }
@@ -43,7 +43,7 @@ export function levelDecision(
 /** Refuses limits whose units are leased, which cannot be settled. Throws `RateLimitArgumentError`. */
 export function refuseHeldEntries(entries: readonly CheckEntry[]): void {
   for (const { limit } of entries) {
-    if (limit.algorithm.holding === undefined) continue;
+    if (limit.algorithm.leases === undefined) continue;
     throw new RateLimitArgumentError(messages.onlyHeld(limit.name, limit.algorithm.name, 'reserved'));
   }
 }

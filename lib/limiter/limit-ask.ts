@@ -29,7 +29,7 @@ export async function askOf<Limited, R extends Pick<Rule, 'name' | 'limit' | 'fi
 ): Promise<LimitAsk<R>> {
   const identity: unknown = typeof key === 'function' ? await key(give(), rule.name) : key;
   named(() => assertKey(identity), askMessages.wrongKeyOf(location, rule.name, identity));
-  if (rule.limit.algorithm.holding !== undefined) return { rule, identity: identity as string, cost: rule.fixedCost };
+  if (rule.limit.algorithm.leases !== undefined) return { rule, identity: identity as string, cost: rule.fixedCost };
   const units: unknown = typeof cost === 'function' ? await cost(give(), rule.name) : (cost ?? rule.fixedCost);
   named(() => assertCost(units), askMessages.wrongCostOf(location, rule.name, units));
   return { rule, identity: identity as string, cost: units as number };

@@ -7,7 +7,7 @@ import { assertPriority } from '../limits/priority.js';
 import { type CheckEntry, counterId } from '../limits/counter.js';
 import { shownIdentity } from '../limits/hierarchy.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
-import { callEntry, type LevelCheck, levelsOf, mergedEntries } from '../rules/resolve/call-entries.js';
+import { callEntry, type LevelsCheck, levelsOf, mergedEntries } from '../rules/resolve/call-entries.js';
 import type { Rule } from '../rules/rule.js';
 import { MAX_WORK, workOf } from '../stores/work.js';
 import { Limiter } from './limiter.js';
@@ -80,7 +80,7 @@ function entryOf(check: LimitCheck, rule: Rule): CheckEntry {
   return callEntry(rule, identity, units, check);
 }
 
-function levelCheck(check: LimitCheck, rule: Rule): LevelCheck {
+function levelCheck(check: LimitCheck, rule: Rule): LevelsCheck {
   const asked = readAsked(check, rule);
   return { levels: levelsOf(rule, check.key, asked), asked };
 }

@@ -243,7 +243,7 @@ export class Limiter {
   }
 
   private refuseHeld({ limit: { algorithm } }: Counter, what: string): void {
-    if (algorithm.holding === undefined) return;
+    if (algorithm.leases === undefined) return;
     throw new RateLimitArgumentError(messages.onlyHeld(this.name, algorithm.name, what));
   }
 }

@@ -165,8 +165,8 @@ export class CompiledLimit extends LimitTerms {
   }
 
   /** The same limit with counters of its own. */
-  within(namespace: string): CompiledLimit {
-    if (this.unmet !== this) return this.unmet.within(namespace).meet(this.metBy);
+  inNamespace(namespace: string): CompiledLimit {
+    if (this.unmet !== this) return this.unmet.inNamespace(namespace).meet(this.metBy);
     return new CompiledLimit(this.options, { ...this.settings, namespace });
   }
 
@@ -193,6 +193,11 @@ export class CompiledLimit extends LimitTerms {
   /** @deprecated Say `meet(other.metBy)`. */
   asMet(other: CompiledLimit): CompiledLimit {
     return this.meet(other.metBy);
+  }
+
+  /** @deprecated Say `inNamespace(namespace)`. */
+  within(namespace: string): CompiledLimit {
+    return this.inNamespace(namespace);
   }
 
   /** @deprecated Say `partOf(part)`. */

@@ -19,7 +19,7 @@ interface Server {
  * the client resets the connection: so a request that was sent before a reset still counts for its client.
  */
 @Injectable()
-export class ClientAddresses implements OnModuleInit, OnApplicationShutdown {
+export class KeptClientAddresses implements OnModuleInit, OnApplicationShutdown {
   private server: Server | undefined;
 
   /** A function of this app's own, so that unsubscribing affects no other app. */

@@ -6,7 +6,7 @@ import { isObservable } from 'rxjs';
 import { partOfCall } from '../request/abandoned-observable.js';
 import { CallRun, keepRun, runOf } from '../request/call-run.js';
 import { searchRequest } from '../request/requests.js';
-import { isAwaited } from '../rules/plan-registry.js';
+import { isAwaited } from '../rules/route-rules-registry.js';
 import { isPromise } from '../util/awaitable.js';
 
 type Activate = GuardsConsumer['tryActivate'];

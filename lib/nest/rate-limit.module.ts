@@ -22,7 +22,7 @@ import { ApiDocumentation } from './openapi/api-documentation.js';
 import { HandlerClasses } from '../rules/handler-classes.js';
 import { StartUpCheck } from '../rules/start-up-check.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
-import { PlanRegistry } from '../rules/plan-registry.js';
+import { RouteRulesRegistry } from '../rules/route-rules-registry.js';
 import { limiterProvider, RateLimitFeatureModule } from './rate-limit-feature.module.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
@@ -93,7 +93,7 @@ const exported: (Type | string | symbol)[] = [
   DeniedAddresses,
   Overrides,
   Explainer,
-  PlanRegistry,
+  RouteRulesRegistry,
   HandlerClasses,
 ];
 // Nest reads the metadata of a module's class once it has found all modules of an app, and so has loaded all of its files.
@@ -115,7 +115,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly transports: Transports,
     documentation: ApiDocumentation,
-    plans: PlanRegistry,
+    plans: RouteRulesRegistry,
     limits: LimitRegistry,
     limiters: LimiterService,
     modules: ModulesContainer,

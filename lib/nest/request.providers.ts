@@ -4,7 +4,7 @@ import { LimitsInQuestion } from '../explain/limits-in-question.js';
 import { Answers } from '../request/answers.js';
 import { Completions } from '../request/completions.js';
 import { DeniedAddresses } from '../request/denied-addresses.js';
-import { Holds } from '../request/holds.js';
+import { DelayedRequests } from '../request/delayed-requests.js';
 import { RequestCheck } from '../request/request-check.js';
 import { RequestLimiter } from '../request/request-limiter.js';
 import { Requests } from '../request/requests.js';
@@ -12,7 +12,7 @@ import { ResponseHeaders } from '../request/response-headers.js';
 import { ThrownRefusals } from '../request/thrown-refusals.js';
 import { SlowReaders } from '../request/slow-readers.js';
 import { Transports } from '../request/transports.js';
-import { ClientAddresses } from './client-addresses.js';
+import { KeptClientAddresses } from './client-addresses.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
 import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
@@ -20,13 +20,13 @@ import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
 /** The steps of a request: it is read, checked, answered and completed. */
 export const requestProviders: readonly Provider[] = [
   Transports,
-  ClientAddresses,
+  KeptClientAddresses,
   Requests,
   ResponseHeaders,
   Answers,
   DeniedAddresses,
   RequestCheck,
-  Holds,
+  DelayedRequests,
   SlowReaders,
   Completions,
   RequestLimiter,

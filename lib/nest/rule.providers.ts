@@ -4,7 +4,7 @@ import { GuardCheck } from '../rules/guard-check.js';
 import { HandlerClasses } from '../rules/handler-classes.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { Namespaces } from '../rules/namespaces.js';
-import { PlanRegistry } from '../rules/plan-registry.js';
+import { RouteRulesRegistry } from '../rules/route-rules-registry.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
 import { StartUpCheck } from '../rules/start-up-check.js';
 
@@ -15,7 +15,7 @@ export const ruleProviders: readonly Provider[] = [
   LimitRegistry,
   Namespaces,
   HandlerClasses,
-  PlanRegistry,
+  RouteRulesRegistry,
   GuardCheck,
   StartUpCheck,
 ];

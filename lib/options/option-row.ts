@@ -38,7 +38,7 @@ export function dataOf(kind: OptionKind): OptionKind | undefined {
 export interface Able {
   readonly adapting?: unknown;
   readonly borrowing?: unknown;
-  readonly holding?: unknown;
+  readonly leases?: unknown;
   readonly prefetch?: unknown;
   readonly sharing?: unknown;
 }

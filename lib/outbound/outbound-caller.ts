@@ -52,7 +52,7 @@ export class OutboundCaller<Sent, Answer> {
    */
   async settle(permit: Permit, copy: () => Answer): Promise<void> {
     if (this.settings.settle === undefined) return;
-    const counted = permit.entries.filter(({ limit }) => limit.algorithm.holding === undefined);
+    const counted = permit.entries.filter(({ limit }) => limit.algorithm.leases === undefined);
     await Promise.all(counted.map((entry) => this.settleOne(permit, entry, copy)));
   }
 

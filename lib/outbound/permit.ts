@@ -45,7 +45,7 @@ export class Permit {
     const { store, waits } = this.stores;
     const { limit, cost } = entry;
     const decision = this.turn.decisions[this.entries.indexOf(entry)]!;
-    if (!decision.allowed || limit.off || limit.algorithm.holding !== undefined) return;
+    if (!decision.allowed || limit.off || limit.algorithm.leases !== undefined) return;
     await settle(store, chargeOf(entry, decision), actual);
     if (actual < cost) waits.wake(entry);
   }

@@ -18,7 +18,7 @@ import { reasonOf } from '../util/reason-of.js';
 import { Answers } from './answers.js';
 import { giveBack, type RequestCharge, type StoreCheck } from './charges.js';
 import { clientClosedRequest } from './client-closed-request.js';
-import { Holds } from './holds.js';
+import { DelayedRequests } from './delayed-requests.js';
 import { leaseEndOf } from './lease-end.js';
 import type { LimitedRequest } from './limited-request.js';
 import { RequestCompletion } from './request-completion.js';
@@ -38,7 +38,7 @@ export class Completions {
   constructor(
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
     private readonly queues: WaitQueues,
-    private readonly holds: Holds,
+    private readonly holds: DelayedRequests,
     private readonly answers: Answers,
     private readonly slowReaders: SlowReaders,
   ) {}
@@ -64,7 +64,7 @@ export class Completions {
 
   /** Holds a request. Rejects if its client leaves or the app shuts down. */
   private async hold(request: LimitedRequest, charges: readonly RequestCharge[], delayMs: number): Promise<void> {
-    const end = await this.holds.hold(delayMs, request.connection);
+    const end = await this.holds.delay(delayMs, request.connection);
     if (end === 'over') return;
     await giveBack(charges);
     throw end === 'closed' ? clientClosedRequest() : this.answers.shuttingDown(request);
@@ -129,7 +129,7 @@ export class Completions {
 
   /** Refunds what does not count, given how the request ended. */
   private async giveBackUncounted(charges: readonly RequestCharge[], outcome: Outcome): Promise<void> {
-    const countable = charges.filter(({ limit }) => limit.algorithm.holding === undefined);
+    const countable = charges.filter(({ limit }) => limit.algorithm.leases === undefined);
     const collected = mapAll(countable, ({ rule }) => this.counts(rule, outcome));
     const counted = isPromise(collected) ? await collected : collected;
     await giveBack(countable.filter((_, index) => !counted[index]));

@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import type { Lease } from '../limiter/lease.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckResult } from '../limits/decision.js';
-import type { Plan } from '../rules/plan.js';
+import type { RouteRules } from '../rules/route-rules.js';
 import type { Rule } from '../rules/rule.js';
 import type { RuleEntry } from '../rules/resolve/resolve.js';
 import { checkResultOf } from '../stores/store-decision.js';
@@ -69,7 +69,7 @@ export class LimitedRequest {
     readonly type: object,
     readonly handler: object,
     readonly reader: RequestReader,
-    readonly plan: Plan,
+    readonly routeRules: RouteRules,
     /** Continues the call after the guards. */
     readonly continuation: GuardContinuation,
   ) {}
@@ -121,7 +121,7 @@ export class LimitedRequest {
 
   /** Whether functions that have not been called yet may replace limits that are checked now. */
   get mayReplaceLimits(): boolean {
-    return this.plan.hasSources && this.rules === undefined;
+    return this.routeRules.hasSources && this.rules === undefined;
   }
 
   /** Adds the rules of a check. */

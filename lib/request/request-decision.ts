@@ -44,12 +44,12 @@ export class RequestDecision implements CheckResult {
     assertActual(actual);
     const { applicable, entries } = this.#request;
     const isNamed = (rule: Rule) =>
-      rule.limit.algorithm.holding === undefined && (name === undefined ? rule.hasCost : rule.name === name);
+      rule.limit.algorithm.leases === undefined && (name === undefined ? rule.hasCost : rule.name === name);
     // Levels without a cost of their own were charged what the limits within them cost, unless those exempted the request.
     const passesOn = (rule: Rule) => rule.limit.off || entries.some((entry) => entry.rule === rule);
     const costly = applicable.filter((rule) => isNamed(rule) && passesOn(rule));
     const levels = new Set(costly.flatMap((rule) => rule.ancestorsOfSameCost));
-    const meant = (rule: Rule) => isNamed(rule) || (levels.has(rule) && rule.limit.algorithm.holding === undefined);
+    const meant = (rule: Rule) => isNamed(rule) || (levels.has(rule) && rule.limit.algorithm.leases === undefined);
     if (!applicable.some(meant)) throw new RateLimitArgumentError(messages.nothingToSettle(name));
     const open = this.#request.charges.filter(({ rule, settled }) => !settled && meant(rule));
     await Promise.all(

@@ -1,7 +1,7 @@
 import { type CallHandler, type ExecutionContext, Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import type { Phase } from '../config/common-limit-options.js';
-import { PlanRegistry } from '../rules/plan-registry.js';
+import { RouteRulesRegistry } from '../rules/route-rules-registry.js';
 import { type Awaitable, isPromise } from '../util/awaitable.js';
 import { Answers } from './answers.js';
 import { runOf } from './call-run.js';
@@ -20,7 +20,7 @@ import { watchHandler } from './watch-handler.js';
 @Injectable()
 export class RequestLimiter implements GuardContinuation {
   constructor(
-    private readonly plans: PlanRegistry,
+    private readonly registry: RouteRulesRegistry,
     private readonly requests: Requests,
     private readonly requestCheck: RequestCheck,
     private readonly answers: Answers,
@@ -32,26 +32,26 @@ export class RequestLimiter implements GuardContinuation {
    * The middleware's part: checks that need no route. Returns `true` if there is nothing to wait for, and rejects with a refusal.
    */
   beforeRoute(request: object, response: object): Awaitable<true> {
-    const plan = this.plans.ofMiddleware;
-    if (plan.middleware.length === 0) return true;
-    const limited = this.requests.ofMiddleware(request, response, plan, this);
+    const routeRules = this.registry.ofMiddleware;
+    if (routeRules.middleware.length === 0) return true;
+    const limited = this.requests.ofMiddleware(request, response, routeRules, this);
     return (limited.middlewareCheck ??= this.run('middleware', limited));
   }
 
   /** The guard's part; returns the same. */
   beforeGuards(context: ExecutionContext): Awaitable<true> {
-    const plan = this.plans.of(context.getClass(), context.getHandler());
-    if (this.plans.ofMiddleware.middlewareWaitsForEnd) this.followEarly(context);
-    if (plan.isEmpty && (plan.skipsAll || !this.deniedAddresses.mayRefuse)) return true;
-    const request = this.requests.ofCall(context, plan, this);
-    if (plan.waitsForEnd) request.run ??= runOf(context.getArgs());
+    const routeRules = this.registry.of(context.getClass(), context.getHandler());
+    if (this.registry.ofMiddleware.middlewareWaitsForEnd) this.followEarly(context);
+    if (routeRules.isEmpty && (routeRules.skipsAll || !this.deniedAddresses.mayRefuse)) return true;
+    const request = this.requests.ofCall(context, routeRules, this);
+    if (routeRules.waitsForEnd) request.run ??= runOf(context.getArgs());
     return (request.guardCheck ??= this.run('guard', request));
   }
 
   /** The check after the guards; returns the same. */
   afterGuards(context: ExecutionContext): Awaitable<true> {
-    const plan = this.plans.of(context.getClass(), context.getHandler());
-    if (!plan.continuesAfterGuards) return true;
+    const routeRules = this.registry.of(context.getClass(), context.getHandler());
+    if (!routeRules.continuesAfterGuards) return true;
     const request = this.requests.find(context);
     if (request?.guardCheck === undefined) return true;
     return (request.lastCheck ??= this.run('authenticated', request.begin(context)));
@@ -125,13 +125,13 @@ export class RequestLimiter implements GuardContinuation {
   /** The requests of a call, by guards and by a middleware, whose end matters. */
   private endingWith(context: ExecutionContext): LimitedRequest[] {
     const requests = [this.requests.find(context)];
-    if (this.plans.ofMiddleware.middlewareWaitsForEnd) requests.push(this.requests.findEarly(context));
+    if (this.registry.ofMiddleware.middlewareWaitsForEnd) requests.push(this.requests.findEarly(context));
     return requests.filter((each) => each?.completion !== undefined) as LimitedRequest[];
   }
 
   /** The request of a middleware, whether its route has these limits or not, if its end matters. */
   private earlierOf(request: LimitedRequest): LimitedRequest | undefined {
-    if (!this.plans.ofMiddleware.middlewareWaitsForEnd) return undefined;
+    if (!this.registry.ofMiddleware.middlewareWaitsForEnd) return undefined;
     try {
       return findEarly(request.parts.request);
     } catch {

@@ -1,6 +1,6 @@
 import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import type { Plan } from '../rules/plan.js';
+import type { RouteRules } from '../rules/route-rules.js';
 import { callOf, partsOf } from '../transports/read-request.js';
 import { type GuardContinuation, LimitedRequest } from './limited-request.js';
 import { keepRequest, requestOfCall } from './request-of-call.js';
@@ -17,19 +17,24 @@ export class Requests {
   constructor(private readonly transports: Transports) {}
 
   /** The request of a middleware, which knows no handler. */
-  ofMiddleware(request: object, response: object, plan: Plan, continuation: GuardContinuation): LimitedRequest {
+  ofMiddleware(
+    request: object,
+    response: object,
+    routeRules: RouteRules,
+    continuation: GuardContinuation,
+  ): LimitedRequest {
     let found = early.get(request);
     if (found === undefined) {
       const context = new ExecutionContextHost([request, response]);
       const reader = this.transports.of(context);
-      found = new LimitedRequest(context, context.getClass(), context.getHandler(), reader, plan, continuation);
+      found = new LimitedRequest(context, context.getClass(), context.getHandler(), reader, routeRules, continuation);
       early.set(request, found);
     }
     return found;
   }
 
   /** The request of a call, created when the call is first seen. */
-  ofCall(context: ExecutionContext, plan: Plan, continuation: GuardContinuation): LimitedRequest {
+  ofCall(context: ExecutionContext, routeRules: RouteRules, continuation: GuardContinuation): LimitedRequest {
     const reader = this.transports.of(context);
     const call = callOf(reader, context);
     const type = context.getClass();
@@ -37,9 +42,9 @@ export class Requests {
     const first = requestOfCall(call);
     const found = findIn(first, type, handler);
     if (found !== undefined) return found;
-    const request = new LimitedRequest(context, type, handler, reader, plan, continuation);
+    const request = new LimitedRequest(context, type, handler, reader, routeRules, continuation);
     if (first === undefined) {
-      keepRequest(call, request, plan.continuesAfterGuards);
+      keepRequest(call, request, routeRules.continuesAfterGuards);
     } else {
       request.other = first.other;
       first.other = request;

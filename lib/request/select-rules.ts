@@ -1,5 +1,5 @@
 import type { Phase } from '../config/common-limit-options.js';
-import { rulesOfPhase } from '../rules/plan.js';
+import { rulesOfPhase } from '../rules/route-rules.js';
 import type { Rule } from '../rules/rule.js';
 import { andThen, type Awaitable } from '../util/awaitable.js';
 import { giveBack } from './charges.js';
@@ -8,15 +8,16 @@ import { findEarly } from './requests.js';
 
 /** Finds the rules that a request is checked against in a phase. */
 export function selectRules(phase: Phase, request: LimitedRequest): Awaitable<readonly Rule[]> {
-  if (phase === 'middleware') return request.plan.middleware;
+  if (phase === 'middleware') return request.routeRules.middleware;
   return phase === 'guard' ? rulesInGuard(request) : rulesAfterGuards(request);
 }
 
 /** The rules of the guard, without those that a middleware has checked. */
 function rulesInGuard(request: LimitedRequest): Awaitable<readonly Rule[]> {
-  const { plan } = request;
-  if (!plan.hasSources || plan.asksLater(request.parts)) return withoutEarlier(request, plan.guard);
-  return andThen(plan.ask(request.context), (rules) => {
+  const { routeRules } = request;
+  if (!routeRules.hasSources || routeRules.waitsForGuards(request.parts))
+    return withoutEarlier(request, routeRules.guard);
+  return andThen(routeRules.ask(request.context), (rules) => {
     request.rules = rules;
     return withoutEarlier(request, rulesOfPhase(rules, 'guard'));
   });
@@ -24,20 +25,20 @@ function rulesInGuard(request: LimitedRequest): Awaitable<readonly Rule[]> {
 
 /** Leaves out what a middleware has checked, and takes over its decisions. */
 function withoutEarlier(request: LimitedRequest, rules: readonly Rule[]): readonly Rule[] {
-  const earlier = request.plan.middleware.length > 0 ? findEarly(request.parts.request) : undefined;
+  const earlier = request.routeRules.middleware.length > 0 ? findEarly(request.parts.request) : undefined;
   return earlier === undefined ? rules : request.adopt(earlier, rules);
 }
 
 /** The rules after the guards, and all rules of functions that could not be called before. */
 function rulesAfterGuards(request: LimitedRequest): Awaitable<readonly Rule[]> {
-  const { plan, rules: known } = request;
-  if (!plan.hasSources) return plan.authenticated;
-  return andThen(known ?? plan.ask(request.context), async (rules) => {
+  const { routeRules, rules: known } = request;
+  if (!routeRules.hasSources) return routeRules.authenticated;
+  return andThen(known ?? routeRules.ask(request.context), async (rules) => {
     request.rules = rules;
     // Functions may have returned nearer limits with names that were already checked.
     await giveBack(request.keepOnly(rules));
     if (known !== undefined) return rulesOfPhase(rules, 'authenticated');
     // What was checked before is not checked again, even if limits within it were not.
-    return rules.filter((rule) => !plan.guard.includes(rule));
+    return rules.filter((rule) => !routeRules.guard.includes(rule));
   });
 }

@@ -32,7 +32,7 @@ export function candidateOptions(
   if (own === undefined) throw new RateLimitConfigError(messages.unknownAlgorithm(within, algo, algorithms.names));
   refuseOthers(candidate, own, within);
   if (asksForAnchor(candidate)) throw new RateLimitConfigError(planMessages.candidateAnchor(within));
-  if ((own.holding === undefined) !== (algorithm.holding === undefined)) {
+  if ((own.leases === undefined) !== (algorithm.leases === undefined)) {
     throw new RateLimitConfigError(messages.candidateHolds(within, own.name, algorithm.name));
   }
   const whole = wholeCandidate(definition, candidate);

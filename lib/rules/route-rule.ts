@@ -17,7 +17,7 @@ export class RouteRule extends Rule {
     name: string,
   ) {
     const namespace = `${ofAll.configured.namespace} ${name}`;
-    super(ofAll.configured.within(namespace), ofAll.settings);
+    super(ofAll.configured.inNamespace(namespace), ofAll.settings);
     this.namespace = namespace;
     this.source = ofAll.configured;
   }
@@ -30,7 +30,7 @@ export class RouteRule extends Rule {
     const { limit } = this.ofAll;
     if (limit !== this.source) {
       this.source = limit;
-      this.decideBy(limit.within(this.namespace));
+      this.decideBy(limit.inNamespace(this.namespace));
     }
     return super.limit;
   }
@@ -39,7 +39,7 @@ export class RouteRule extends Rule {
     const limit = this.ofAll.limitFor(identity);
     if (limit === this.ofAll.limit) return this.limit;
     let own = this.ownLimits.get(limit);
-    if (own === undefined) this.ownLimits.set(limit, (own = limit.within(this.namespace)));
+    if (own === undefined) this.ownLimits.set(limit, (own = limit.inNamespace(this.namespace)));
     return own;
   }
 }

@@ -150,7 +150,7 @@ export class Rule {
 
   /** Whether the end of a request matters: it may not count, or it ends what is held. */
   get waitsForEnd(): boolean {
-    return this.settings.count !== 'all' || this.limit.algorithm.holding !== undefined;
+    return this.settings.count !== 'all' || this.limit.algorithm.leases !== undefined;
   }
 
   /** Whether units that a request is charged may have to be given back. */

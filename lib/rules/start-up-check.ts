@@ -9,11 +9,11 @@ import { GuardCheck } from './guard-check.js';
 import { HandlerClasses, isRoute } from './handler-classes.js';
 import { LimitRegistry } from './limit-registry.js';
 import { classNameOf, type HandlerClass, Namespaces } from './namespaces.js';
-import { rulesOfPhase } from './plan.js';
-import { PlanRegistry } from './plan-registry.js';
+import { rulesOfPhase } from './route-rules.js';
+import { RouteRulesRegistry } from './route-rules-registry.js';
 import { isGateway, resolvesField } from './route-names.js';
 
-/** Makes all plans of an app when it starts, and refuses mistakes that requests would run into later. */
+/** Makes the rules of all routes of an app when it starts, and refuses mistakes that requests would run into later. */
 @Injectable()
 export class StartUpCheck {
   constructor(
@@ -21,7 +21,7 @@ export class StartUpCheck {
     private readonly modules: ModulesContainer,
     private readonly classes: HandlerClasses,
     private readonly namespaces: Namespaces,
-    private readonly plans: PlanRegistry,
+    private readonly routes: RouteRulesRegistry,
     private readonly guards: GuardCheck,
   ) {}
 
@@ -40,11 +40,11 @@ export class StartUpCheck {
     this.namespaces.assign(classes.flatMap((type) => this.classes.declarers(type)));
     for (const type of classes) {
       // Also for a controller without routes, whose own limits would otherwise never be read.
-      this.plans.levelsOf(type);
+      this.routes.sitesOf(type);
       for (const method of this.classes.lostMethods(type)) {
         throw new RateLimitConfigError(messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`));
       }
-      for (const handler of this.classes.routes(type)) this.plans.of(type, handler);
+      for (const handler of this.classes.routes(type)) this.routes.of(type, handler);
     }
     if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
     if (this.guards.isEnabled) this.refuseUnreached(classes);
@@ -85,7 +85,7 @@ export class StartUpCheck {
     const ofClass = lineageOf(type).some((target) => declaredOn(target).specs.length > 0);
     return [...this.classes.handlers(type)]
       .filter(([, handler]) => (ofClass ? isRoute(handler) : declaredOn(handler).specs.length > 0))
-      .filter(([, handler]) => !this.plans.of(type, handler).isEmpty && !bindsOwnGuard(handler))
+      .filter(([, handler]) => !this.routes.of(type, handler).isEmpty && !bindsOwnGuard(handler))
       .map(([method]) => `${classNameOf(type)}.${method}`);
   }
 
@@ -97,6 +97,6 @@ export class StartUpCheck {
   }
 
   private hasLimits(type: HandlerClass): boolean {
-    return this.classes.routes(type).some((handler) => !this.plans.of(type, handler).isEmpty);
+    return this.classes.routes(type).some((handler) => !this.routes.of(type, handler).isEmpty);
   }
 }

@@ -16,7 +16,7 @@ export function chargeOf(
 export function heldOf(entry: CheckEntry, decision: StoreDecision): HeldLease | undefined {
   const { limit, cost } = entry;
   const { allowed, source, ticket } = decision;
-  if (limit.algorithm.holding === undefined || limit.off || !allowed || source === 'list' || cost === 0)
+  if (limit.algorithm.leases === undefined || limit.off || !allowed || source === 'list' || cost === 0)
     return undefined;
   return ticket === undefined ? undefined : { ...chargeOf(entry, decision), ticket };
 }

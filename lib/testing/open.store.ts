@@ -36,7 +36,7 @@ export class OpenStore implements Store {
   private allow(entry: CheckEntry): StoreDecision {
     const decision: StoreDecision = { ...uncountedDecision(entry), source: 'memory' };
     // Every request that is let in gets a lease, as in production.
-    if (entry.limit.algorithm.holding !== undefined) decision.ticket = ++this.leases;
+    if (entry.limit.algorithm.leases !== undefined) decision.ticket = ++this.leases;
     return decision;
   }
 }

@@ -153,8 +153,8 @@ export class ReservedQueue {
     const kept: ReservedUnits[] = [];
     for (const units of this.unclaimed) {
       // A queue keeps units in its middle for others.
-      const { queue, holding } = units.limit.algorithm;
-      const isLost = end !== undefined && compareUnits(end, units) > 0 && queue === undefined && holding === undefined;
+      const { queue, leases } = units.limit.algorithm;
+      const isLost = end !== undefined && compareUnits(end, units) > 0 && queue === undefined && leases === undefined;
       if (!isLost) refunded.push(units);
       else if (units.usableAt > now) kept.push(units);
     }

@@ -138,7 +138,7 @@ export class WaitingCall {
 
   /** Whether units may be freed at any time: a holder releases them, or an upstream reports more. */
   isPolled({ limit, decision }: Refusal): boolean {
-    const isLent = this.watcher !== undefined || limit.algorithm.holding !== undefined;
+    const isLent = this.watcher !== undefined || limit.algorithm.leases !== undefined;
     return isLent && decision.retryAfterMs < Infinity;
   }
 

@@ -45,7 +45,7 @@ export class Counter {
       allowed,
       retryAfterMs: allowed ? 0 : toMs(algorithm.retryAfter(parameters, state, cost)),
       delay: allowed ? (algorithm.queue?.delay(parameters, state, cost) ?? 0) : 0,
-      ticket: allowed ? algorithm.holding?.ticket(parameters, state, cost) : undefined,
+      ticket: allowed ? algorithm.leases?.ticket(parameters, state, cost) : undefined,
     };
     if (allowed) algorithm.take(parameters, state, cost);
     const remaining = this.left(state);

@@ -13,7 +13,7 @@ function held(...costs: number[]) {
   let state: ConcurrencyState | undefined;
   const tickets = costs.map((cost, index) => {
     const opened = open(state, START + index * 1_000_000);
-    const ticket = concurrency.holding!.ticket(parameters, opened, cost);
+    const ticket = concurrency.leases!.ticket(parameters, opened, cost);
     concurrency.take(parameters, opened, cost);
     state = concurrency.save(parameters, opened);
     return ticket;
@@ -72,9 +72,9 @@ describe('a lease', () => {
   it('has an identifier of its own, which every client reads exactly', () => {
     const { state, tickets } = held(1, 1);
     const opened = open(state, found);
-    const next = concurrency.holding!.ticket(parameters, opened, 1);
+    const next = concurrency.leases!.ticket(parameters, opened, 1);
     concurrency.take(parameters, opened, 1);
-    const all = [...tickets, next, concurrency.holding!.ticket(parameters, opened, 1)];
+    const all = [...tickets, next, concurrency.leases!.ticket(parameters, opened, 1)];
     expect(new Set(all).size).toBe(4);
     expect(all.every((id) => Number.isSafeInteger(id) && id >= 0)).toBe(true);
     const many = Array.from({ length: 100 }, () => concurrency.scriptParameters(parameters, START)[1]!);
@@ -102,13 +102,13 @@ describe('a lease', () => {
 
   it('is renewed from now on, unless it has ended', () => {
     const { state, tickets } = held(2);
-    const { holding } = concurrency;
-    expect(holding!.renew(parameters, open(state, START + TTL), 2, tickets[0]!)).toBe(false);
+    const { leases } = concurrency;
+    expect(leases!.renew(parameters, open(state, START + TTL), 2, tickets[0]!)).toBe(false);
     const opened = open(state, START + TTL - 1);
-    expect(holding!.renew(parameters, opened, 2, tickets[0]!)).toBe(true);
+    expect(leases!.renew(parameters, opened, 2, tickets[0]!)).toBe(true);
     expect(remaining(opened)).toBe(3);
     expect(concurrency.resetAfter(parameters, opened)).toBe(TTL);
-    expect(holding!.renew(parameters, opened, 2, -1)).toBe(false);
+    expect(leases!.renew(parameters, opened, 2, -1)).toBe(false);
   });
 });
 

@@ -91,7 +91,7 @@ async function play(
       const { ticket, chargedAt } = last.decision;
       await store.refund([{ limit: last.met, identity, units: last.units, ticket, chargedAt }]);
       taken.pop();
-    } else if (kind === 'penalize' && limit.algorithm.holding === undefined) {
+    } else if (kind === 'penalize' && limit.algorithm.leases === undefined) {
       await store.penalize({ limit: met, identity, units: cost });
     } else {
       const [decisions] = await store.check([{ entries: [{ limit: met, identity, cost }], refundable: true }]);

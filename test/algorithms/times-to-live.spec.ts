@@ -253,7 +253,7 @@ async function follow(world: World, limits: readonly CompiledLimit[], history: S
         if (!decisions!.every(({ allowed }) => allowed)) return;
         taken.push(chargeOf({ ...counter, cost }, decisions![behind.indexOf(limit)]!));
       };
-      const isOfUnits = limit.algorithm.holding === undefined;
+      const isOfUnits = limit.algorithm.leases === undefined;
       // Of what is not written, nobody says how long it lives.
       let isWritten = true;
       if (kind === 'check') await check();

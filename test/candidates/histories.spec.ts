@@ -91,7 +91,7 @@ describe('a candidate decides as where it is enforced, of the requests that its 
         if (step.kind === 'reserve') await reserve(identity, cost);
         else await check(identity, cost, step);
         if (step.giveBack && taken.length > 0) await giveBack(taken.shift()!);
-        if (step.penalty > 0 && limit.algorithm.holding === undefined) {
+        if (step.penalty > 0 && limit.algorithm.leases === undefined) {
           const units = costOf(step.penalty, limit.quota);
           for (const store of [memory, remote]) await store.penalize({ limit, identity, units });
           await plain.penalize({ limit: alone, identity, units });

@@ -140,7 +140,7 @@ describe('a compiled candidate', () => {
   });
 
   it('goes with its limit into another namespace', () => {
-    expect(limit.within('@module route').candidate).toMatchObject({ id: '@module route:api:tdc.3', quota: 10 });
+    expect(limit.inNamespace('@module route').candidate).toMatchObject({ id: '@module route:api:tdc.3', quota: 10 });
   });
 
   it('is shared as its limit is', () => {

@@ -103,7 +103,7 @@ async function agree(options: AlgorithmOptions, random: Definitions, history: St
                 peek: kind === 'peek',
                 refundable: kind === 'refundable',
               };
-              const held = limit.algorithm.holding !== undefined;
+              const held = limit.algorithm.leases !== undefined;
               switch (kind) {
                 case 'reserve':
                   return comparable([[await store.reserve({ ...counter, cost, maxWaitMs: windowMs })]]);

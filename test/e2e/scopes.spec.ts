@@ -28,7 +28,7 @@ import {
   type RateLimitModuleOptions,
   SkipRateLimit,
 } from '../../lib/index.js';
-import { PlanRegistry } from '../../lib/rules/plan-registry.js';
+import { RouteRulesRegistry } from '../../lib/rules/route-rules-registry.js';
 import { type AppOptions, frameworks, HttpApp, startUp } from './http-app.js';
 
 function limit(name: string, rate: number, more: Partial<LimitDefinition> = {}): LimitDefinition {
@@ -123,7 +123,7 @@ const byVersion: AppOptions['configure'] = (app) => app.enableVersioning({ type:
 async function scopesOf(metadata: ModuleMetadata, type: Type): Promise<Record<string, string[]>> {
   const testing = await Test.createTestingModule({ ...metadata, imports: [RateLimitModule.forRoot()] }).compile();
   await testing.init();
-  const plans = testing.get(PlanRegistry);
+  const plans = testing.get(RouteRulesRegistry);
   const prototype = type.prototype as Record<string, object>;
   const methods = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor');
   const scopes = methods.map((name) => [

@@ -121,7 +121,7 @@ describe('the request of a call', () => {
     const response = {};
     expect([limiter.beforeRoute(raw, response), limiter.beforeRoute(raw, response)]).toEqual([true, true]);
     const early = requests.findEarly(callOf(Base, 'first', [request, response]));
-    expect([early?.plan.middleware.length, early?.decisions]).toMatchObject([1, [{ remaining: 9 }]]);
+    expect([early?.routeRules.middleware.length, early?.decisions]).toMatchObject([1, [{ remaining: 9 }]]);
     expect(findEarly(request)).toBe(early);
     for (const other of [undefined, make()]) expect(findEarly(other)).toBeUndefined();
     expect(requests.findEarly(callOf(Base, 'first', ['data', {}], 'rpc'))).toBeUndefined();

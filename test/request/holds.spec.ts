@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type HoldEnd, Holds } from '../../lib/request/holds.js';
+import { type DelayEnd, DelayedRequests } from '../../lib/request/delayed-requests.js';
 import { Connection } from './connections.js';
 
 /** Timers that keep the process alive. */
 const keeping = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 
 describe('a request that is held', () => {
-  let holds: Holds;
-  let ends: HoldEnd[];
+  let holds: DelayedRequests;
+  let ends: DelayEnd[];
   beforeEach(() => {
     jest.useFakeTimers();
-    holds = new Holds();
+    holds = new DelayedRequests();
     ends = [];
   });
   afterEach(() => {
@@ -18,7 +18,7 @@ describe('a request that is held', () => {
   });
 
   function hold(delayMs: number, connection?: Connection): void {
-    void holds.hold(delayMs, connection).then((end) => ends.push(end));
+    void holds.delay(delayMs, connection).then((end) => ends.push(end));
   }
 
   it.each([
@@ -106,7 +106,7 @@ describe('a request that is held', () => {
   it('keeps the process alive by its socket alone', async () => {
     jest.useRealTimers();
     const before = keeping();
-    const held = holds.hold(60_000, undefined);
+    const held = holds.delay(60_000, undefined);
     expect(keeping()).toBe(before);
     holds.onModuleDestroy();
     expect(await held).toBe('shut down');

@@ -4,7 +4,7 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import type { MemoryStore } from '../../lib/index.js';
 import type { StoreCheck } from '../../lib/request/charges.js';
 import { type GuardContinuation, LimitedRequest } from '../../lib/request/limited-request.js';
-import { Plan } from '../../lib/rules/plan.js';
+import { RouteRules } from '../../lib/rules/route-rules.js';
 import type { Rule } from '../../lib/rules/rule.js';
 import { createTestingStore } from '../../lib/testing/index.js';
 import { httpReader } from '../../lib/transports/http.reader.js';
@@ -29,7 +29,7 @@ const functions = { ask: () => undefined, rules: () => [] };
 function requestOf(given: object = {}, response: object = {}, hasFunctions = false): LimitedRequest {
   const context = new ExecutionContextHost([given, response], Routes, handler) as ExecutionContext;
   const specs = hasFunctions ? [functions as never] : [one, two, three];
-  const plan = new Plan([{ location: 'test', skips: [], specs }], false);
+  const plan = new RouteRules([{ location: 'test', skips: [], specs }], false);
   return new LimitedRequest(context, Routes, handler, httpReader, plan, later);
 }
 
@@ -137,7 +137,7 @@ describe('a request', () => {
 
   it('of which nobody knows is not closed', () => {
     const context = new ExecutionContextHost([], Routes, handler) as ExecutionContext;
-    const request = new LimitedRequest(context, Routes, handler, httpReader, requestOf().plan, later);
+    const request = new LimitedRequest(context, Routes, handler, httpReader, requestOf().routeRules, later);
     expect(request.isClosed).toBe(false);
     expect(request.connection).toBeUndefined();
   });

@@ -10,7 +10,7 @@ import type { GuardContinuation } from '../../lib/request/limited-request.js';
 import { LimitedRequest } from '../../lib/request/limited-request.js';
 import { RequestCompletion } from '../../lib/request/request-completion.js';
 import { watchHandler } from '../../lib/request/watch-handler.js';
-import type { Plan } from '../../lib/rules/plan.js';
+import type { RouteRules } from '../../lib/rules/route-rules.js';
 import { decided } from '../../lib/stores/decide.js';
 import { httpReader } from '../../lib/transports/http.reader.js';
 import { nodeResponse } from '../support/responses.js';
@@ -22,7 +22,14 @@ const failure = new Error('failed');
 
 /** A request that has been checked, and whether its end matters: then all that is reported of it comes into a list. */
 function requestOf(connection?: ServerResponse | 'none') {
-  const request = new LimitedRequest(context, Controller, handler, httpReader, {} as Plan, {} as GuardContinuation);
+  const request = new LimitedRequest(
+    context,
+    Controller,
+    handler,
+    httpReader,
+    {} as RouteRules,
+    {} as GuardContinuation,
+  );
   const ends: unknown[] = [];
   if (connection !== undefined) {
     request.completion = new RequestCompletion(context, connection === 'none' ? undefined : connection);

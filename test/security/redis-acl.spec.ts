@@ -88,7 +88,7 @@ async function useScript(url: string): Promise<void> {
     for (const [name, options] of Object.entries(limits)) {
       const limit = compile(options, name);
       const counter = { limit, identity: 'user:1' };
-      const held = limit.algorithm.holding !== undefined;
+      const held = limit.algorithm.leases !== undefined;
       const consume = async (cost = 1) => {
         const [decisions] = await store.check([{ entries: [{ ...counter, cost }], refundable: true }]);
         const { ticket, chargedAt, source } = decisions![0]!;

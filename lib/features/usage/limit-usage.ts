@@ -33,7 +33,7 @@ export class LimitUsage implements LimitFeature {
 
   /** Throws `RateLimitConfigError` for limits whose units come back when the work ends: they do not add up. */
   constructor({ name, recordId, algorithm }: FeaturedLimit, terms: UsageTerms, location: string) {
-    if (algorithm.holding !== undefined || algorithm.adapting !== undefined) {
+    if (algorithm.leases !== undefined || algorithm.adapting !== undefined) {
       throw new RateLimitConfigError(usageMessages.notRecorded(location, algorithm.name));
     }
     this.limit = name;

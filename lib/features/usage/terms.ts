@@ -62,7 +62,7 @@ const row: OptionRow = {
   text: "Records the units that each key is charged, by days, and says how long a day can be read: '400d'.",
   usual: 'nothing is recorded',
   needsName: true,
-  for: ({ holding, adapting }) => holding === undefined && adapting === undefined,
+  for: ({ leases, adapting }) => leases === undefined && adapting === undefined,
   because: 'its units are given back when the work ends',
   excludes: [
     // It takes units before they are asked for.

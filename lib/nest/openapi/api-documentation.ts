@@ -1,6 +1,6 @@
 import { HttpStatus, Inject, Injectable, RequestMethod } from '@nestjs/common';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { PlanRegistry } from '../../rules/plan-registry.js';
+import { RouteRulesRegistry } from '../../rules/route-rules-registry.js';
 import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
 import { type RateLimitSettings } from '../../config/settings.js';
 import { refusalResponse } from './refusal-response.js';
@@ -26,7 +26,7 @@ const STATUS = '__httpCode__';
 export class ApiDocumentation {
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
-    private readonly plans: PlanRegistry,
+    private readonly plans: RouteRulesRegistry,
     private readonly modules: ModulesContainer,
     private readonly scanner: MetadataScanner,
   ) {}

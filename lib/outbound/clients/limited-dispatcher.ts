@@ -28,7 +28,7 @@ export function limitedDispatcher(caller: Caller): LimitedDispatcher {
     (request, handler) => {
       // Such a handler would learn neither of a response nor of an error.
       if (typeof handler.onRequestStart !== 'function') throw new RateLimitArgumentError(outboundMessages.oldHandler());
-      new LimitedRequest(caller, dispatch, request, handler).start();
+      new LimitedDispatch(caller, dispatch, request, handler).start();
       return true;
     };
   return interceptor as unknown as LimitedDispatcher;
@@ -49,7 +49,7 @@ interface Refusal {
 }
 
 /** A request of undici. It stands between its dispatcher and the handler of the caller. */
-class LimitedRequest implements DispatchHandler {
+class LimitedDispatch implements DispatchHandler {
   private readonly controller = new WaitingController();
   private readonly sent: SentCall;
   private call: OutboundCall | undefined;

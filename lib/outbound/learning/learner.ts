@@ -68,5 +68,5 @@ function quotaOf(limit: UpstreamLimit | undefined): Pick<RateLesson, 'quota' | '
 
 /** Held units follow no count of an upstream. */
 function isCounted({ limit }: CheckEntry): boolean {
-  return !limit.off && limit.algorithm.holding === undefined;
+  return !limit.off && limit.algorithm.leases === undefined;
 }

@@ -36,7 +36,7 @@ function partsOfIPv4(text: string): AddressParts {
 const LONGEST_ADDRESS = 64;
 
 /** Remembers the latest addresses. */
-export class ClientAddresses {
+export class RecentAddresses {
   private readonly recent = new RecentMap<ClientAddress>();
 
   of(text: string): ClientAddress {

@@ -3,7 +3,7 @@ import type { PolicyListEntry } from '../../config/policy.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { ownIdentity } from '../../limits/hierarchy.js';
 import type { ListVerdicts } from '../../stores/layers/list.store.js';
-import { type ClientAddress, ClientAddresses } from './client-address.js';
+import { type ClientAddress, RecentAddresses } from './client-address.js';
 import type { ListedEntry } from './list.js';
 import type { ConfiguredEntry } from './list-options.js';
 import { ListScope, stricter } from './list-scope.js';
@@ -24,7 +24,7 @@ export class Lists implements ListVerdicts {
   private readonly all: ListScope;
   /** By the names of limits, including those that only other apps know. */
   private readonly byLimit = new Map<string, ListScope>();
-  private readonly addresses = new ClientAddresses();
+  private readonly addresses = new RecentAddresses();
   private readonly whenNotEmpty: (() => void)[] = [];
   private readonly listeners: (() => void)[] = [];
 

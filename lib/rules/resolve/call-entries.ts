@@ -81,7 +81,7 @@ interface Node extends Level {
 }
 
 /** What a check asks of one limit, at all of its levels. */
-export interface LevelCheck {
+export interface LevelsCheck {
   readonly levels: readonly Level[];
   readonly asked: Asked;
 }
@@ -91,7 +91,7 @@ export interface LevelCheck {
  * counter is asked once: for the sum of what is asked of the counters directly within it, or for what the check asks of it
  * directly, if that is more.
  */
-export function mergedEntries(checks: readonly LevelCheck[]): CheckEntry[] {
+export function mergedEntries(checks: readonly LevelsCheck[]): CheckEntry[] {
   const nodes = new Map<string, Node>();
   const put = (level: Level, asked: Asked, isListed: boolean): Node => {
     const id = counterId(level.rule.limitFor(level.identity), level.identity);

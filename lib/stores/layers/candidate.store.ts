@@ -90,7 +90,7 @@ class AnswerWithCandidates implements CheckAnswer {
   private release(entry: CheckEntry, decision: StoreDecision, decisions: readonly StoreDecision[]): void {
     const { limit } = entry;
     const { entries, refundable = false } = this.check;
-    if (!limit.shadow || !(refundable || limit.algorithm.holding !== undefined)) return;
+    if (!limit.shadow || !(refundable || limit.algorithm.leases !== undefined)) return;
     if (decisions.some((each, index) => isRefusal(entries[index]!.limit, each))) return;
     this.store.giveBack(chargeOf(entry, decision));
   }

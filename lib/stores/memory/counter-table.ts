@@ -88,7 +88,7 @@ export class CounterTable {
       (state === undefined ? 0 : (algorithm.bytes?.(state) ?? 0)) + (holds === undefined ? 0 : holds.bytes);
     const bytes = ENTRY_BYTES + CHARACTER_BYTES * key.length + listed;
     if (entry.segment === undefined) this.list(entry);
-    this.order.put(entry, bytes, block !== undefined || algorithm.holding !== undefined);
+    this.order.put(entry, bytes, block !== undefined || algorithm.leases !== undefined);
     this.timer ??= setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
   }
 

@@ -100,7 +100,7 @@ function open(limit: CompiledLimit, stored: Entry | undefined, now: number, coun
   const { algorithm, parameters, carry, quota } = limit;
   const before = carry && stored?.state && (stored.carried ?? carry.quotaBefore);
   // A smaller quota never reduces a debt: instances that still decide by the larger one would find room there.
-  if (before === undefined || before >= quota || algorithm.holding) {
+  if (before === undefined || before >= quota || algorithm.leases) {
     return counters.open(limit, stored?.holds === undefined ? stored?.state : endedState(limit, stored, now), now);
   }
   const old = withQuota(algorithm, parameters, before);
@@ -134,7 +134,7 @@ export function beginBlock(view: View): void {
   if (!issuesTickets(algorithm)) {
     algorithm.give(parameters, state, Math.min(quota, quota - algorithm.remaining(parameters, state)));
   }
-  const waits = cost <= quota && algorithm.holding === undefined && !algorithm.fits(parameters, state, cost);
+  const waits = cost <= quota && algorithm.leases === undefined && !algorithm.fits(parameters, state, cost);
   const wait = waits ? algorithm.retryAfter(parameters, state, cost) : 0;
   view.block = nextBlock(limit, past, wait, state.now);
   view.past = undefined;

@@ -75,7 +75,7 @@ export function decisionOf(view: View, reset: number): StoreDecision {
     const credits = varying.credits(parameters, state);
     if (credits !== undefined) decision.credits = credits;
   }
-  const tickets = takes ? (algorithm.queue ?? algorithm.holding) : undefined;
+  const tickets = takes ? (algorithm.queue ?? algorithm.leases) : undefined;
   if (escalation !== undefined) decision.offences = (block ?? view.past)?.offences ?? 0;
   if (tickets !== undefined) decision.ticket = tickets.ticket(parameters, state, cost);
   return decision;

@@ -85,7 +85,7 @@ export class Learning {
     if (runs && note.least === 0) {
       // A block ends with the upstream's window, while charged units would end with the limit's own.
       blockUntil = Math.max(blockUntil, note.windowEnd);
-    } else if ((runs || told !== undefined) && algorithm.holding === undefined) {
+    } else if ((runs || told !== undefined) && algorithm.leases === undefined) {
       const left = algorithm.remaining(parameters, state);
       let room = Math.max(0, (told ?? roomOf(note)) - flying);
       if (told === undefined && isStale(note, now)) {

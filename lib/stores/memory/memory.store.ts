@@ -197,7 +197,7 @@ export class MemoryStore extends DirectStore implements Store {
   renew(lease: HeldLease): Promise<boolean> {
     const view = viewOf(this.table, lease, this.clock());
     const { algorithm, parameters } = lease.limit;
-    const held = algorithm.holding?.renew(parameters, view.state, lease.units, lease.ticket) ?? false;
+    const held = algorithm.leases?.renew(parameters, view.state, lease.units, lease.ticket) ?? false;
     if (held) this.counters.store(view);
     return Promise.resolve(held);
   }

@@ -3,19 +3,22 @@ import { type ClosableResponse, isGone, onClose } from '../transports/connection
 import { LongTimeout } from '../util/long-timeout.js';
 
 /** How a hold ends: its time is up, the client has closed the connection, or the app shuts down. */
-export type HoldEnd = 'over' | 'closed' | 'shut down';
+export type DelayEnd = 'over' | 'closed' | 'shut down';
 
 /** The requests that are being held. */
 @Injectable()
-export class Holds implements OnModuleDestroy {
+export class DelayedRequests implements OnModuleDestroy {
   private readonly ends = new Set<() => void>();
   private closed = false;
 
   /** Waits, but no longer than until the client leaves or the app shuts down. */
-  hold(delayMs: number, connection: (ClosableResponse & { shouldKeepAlive?: boolean }) | undefined): Promise<HoldEnd> {
+  delay(
+    delayMs: number,
+    connection: (ClosableResponse & { shouldKeepAlive?: boolean }) | undefined,
+  ): Promise<DelayEnd> {
     if (isGone(connection)) return Promise.resolve('closed');
     return new Promise((resolve) => {
-      const done = (end: HoldEnd) => {
+      const done = (end: DelayEnd) => {
         alarm.clear();
         forget?.();
         this.ends.delete(shutDown);

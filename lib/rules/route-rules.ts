@@ -14,11 +14,11 @@ export interface RuleSource {
   readonly rules: (answer: LimitAnswer) => Rule[];
 }
 
-/** The declarations on one level: the module, a controller, a route. */
-export interface DeclaredLevel {
+/** The declarations in one place: the module, a class, a route. */
+export interface DeclarationSite {
   /** The place, for messages. */
   readonly location: string;
-  /** The limits of outer levels that do not apply from here on. */
+  /** The limits of outer sites that do not apply from here on. */
   readonly skips: 'all' | readonly string[];
   readonly specs: readonly (Rule | RuleSource)[];
 }
@@ -26,7 +26,7 @@ export interface DeclaredLevel {
 type Answers = ReadonlyMap<RuleSource, readonly Rule[]>;
 
 /** The rules of one route, determined once. */
-export class Plan {
+export class RouteRules {
   /** The rules that are checked in a middleware, if one runs. */
   readonly middleware: readonly Rule[];
   /** The rules that are checked in the guard, those of the middleware included. */
@@ -43,25 +43,25 @@ export class Plan {
   readonly waitsForEnd: boolean;
   /** Whether the end of a request matters to what a middleware checks. */
   readonly middlewareWaitsForEnd: boolean;
-  /** All levels, from the outermost to the nearest, including those from which nothing applies. */
-  readonly declared: readonly DeclaredLevel[];
-  /** Whether the route, or a class it belongs to, skips all limits of outer levels. */
+  /** All sites, from the outermost to the nearest, including those from which nothing applies. */
+  readonly declared: readonly DeclarationSite[];
+  /** Whether the route, or a class it belongs to, skips all limits of outer sites. */
   readonly skipsAll: boolean;
   /** Those that the nearest `@SkipRateLimit()` leaves. */
-  readonly levels: readonly DeclaredLevel[];
+  readonly sites: readonly DeclarationSite[];
   private readonly sources: readonly RuleSource[];
 
-  /** `levels` from the outermost to the nearest; `guarded`: the route has guards of its own, which may set a user. */
+  /** `sites` from the outermost to the nearest; `guarded`: the route has guards of its own, which may set a user. */
   constructor(
-    levels: readonly DeclaredLevel[],
+    sites: readonly DeclarationSite[],
     private readonly guarded: boolean,
   ) {
-    this.declared = levels;
-    const bare = levels.findLastIndex(({ skips }) => skips === 'all');
+    this.declared = sites;
+    const bare = sites.findLastIndex(({ skips }) => skips === 'all');
     this.skipsAll = bare >= 0;
-    this.levels = levels.slice(Math.max(bare, 0));
-    this.sources = this.levels.flatMap(({ specs }) => specs.filter(isSource));
-    const rules = merge(this.levels, new Map());
+    this.sites = sites.slice(Math.max(bare, 0));
+    this.sources = this.sites.flatMap(({ specs }) => specs.filter(isSource));
+    const rules = merge(this.sites, new Map());
     this.middleware = rulesOfPhase(rules, 'middleware');
     this.guard = rulesOfPhase(rules, 'guard');
     this.authenticated = rulesOfPhase(rules, 'authenticated');
@@ -81,7 +81,7 @@ export class Plan {
    * Whether functions must wait until all guards have run: they may choose by the user, and no guard has set one yet. If there is
    * no request that could have a user, they wait only for guards of the route, since global interceptors may not reach it.
    */
-  asksLater({ request }: RequestParts): boolean {
+  waitsForGuards({ request }: RequestParts): boolean {
     return request === undefined ? this.guarded : request.user === undefined || request.user === null;
   }
 
@@ -90,7 +90,7 @@ export class Plan {
     const answers = mapAll(this.sources, (source) => source.ask(context));
     const merged = (given: Awaited<typeof answers>) =>
       merge(
-        this.levels,
+        this.sites,
         new Map(this.sources.map((source, index) => [source, source.rules(given[index] as LimitAnswer)])),
       );
     return Array.isArray(answers) ? merged(answers) : answers.then(merged);
@@ -133,20 +133,20 @@ export function withAncestors(rules: Rule[], location: string): Rule[] {
 
 /** Observes each step of a merge. */
 export interface MergeObserver {
-  /** A limit applies from a level on; `spec` is that limit, or the function that returned it. */
-  applied(rule: Rule, level: DeclaredLevel, spec: Rule | RuleSource): void;
-  /** A limit no longer applies from a level on, which skips it or has another limit with its name. */
-  leftOut(rule: Rule, level: DeclaredLevel, because: 'skipped' | 'replaced'): void;
+  /** A limit applies from a site on; `spec` is that limit, or the function that returned it. */
+  applied(rule: Rule, site: DeclarationSite, spec: Rule | RuleSource): void;
+  /** A limit no longer applies from a site on, which skips it or has another limit with its name. */
+  leftOut(rule: Rule, site: DeclarationSite, because: 'skipped' | 'replaced'): void;
 }
 
-/** The nearer limit of a name replaces the farther one; two on one level are a mistake. Throws `RateLimitConfigError`. */
-export function merge(levels: readonly DeclaredLevel[], answers: Answers, observer?: MergeObserver): Rule[] {
+/** The nearer limit of a name replaces the farther one; two on one site are a mistake. Throws `RateLimitConfigError`. */
+export function merge(sites: readonly DeclarationSite[], answers: Answers, observer?: MergeObserver): Rule[] {
   const merged = new Map<string, Rule>();
-  for (const level of levels) {
-    const { location, skips, specs } = level;
+  for (const site of sites) {
+    const { location, skips, specs } = site;
     for (const name of skips === 'all' ? [...merged.keys()] : skips) {
       const skipped = merged.get(name);
-      if (skipped !== undefined) observer?.leftOut(skipped, level, 'skipped');
+      if (skipped !== undefined) observer?.leftOut(skipped, site, 'skipped');
       merged.delete(name);
     }
     const here = new Set<string>();
@@ -160,13 +160,13 @@ export function merge(levels: readonly DeclaredLevel[], answers: Answers, observ
           throw new RateLimitConfigError(messages.sameDefaultName(location, name));
         }
         // A defined limit that is named twice is one limit.
-        if (farther !== undefined && farther !== rule) observer?.leftOut(farther, level, 'replaced');
+        if (farther !== undefined && farther !== rule) observer?.leftOut(farther, site, 'replaced');
         merged.set(name, rule);
-        observer?.applied(rule, level, spec);
+        observer?.applied(rule, site, spec);
       }
     }
   }
-  return withAncestors([...merged.values()], levels.at(-1)?.location ?? '');
+  return withAncestors([...merged.values()], sites.at(-1)?.location ?? '');
 }
 
 export function isSource(spec: Rule | RuleSource): spec is RuleSource {

@@ -8,7 +8,7 @@ import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard } from './bound-guards.js';
 import { declares, type Handler, HandlerClasses } from './handler-classes.js';
 import { LimitRegistry } from './limit-registry.js';
-import { isSource, type DeclaredLevel, Plan, type RuleSource } from './plan.js';
+import { isSource, type DeclarationSite, RouteRules, type RuleSource } from './route-rules.js';
 import { ROUTE_OF_CLASS, RouteRule } from './route-rule.js';
 import type { Rule } from './rule.js';
 import { classNameOf, type HandlerClass, type Declarer, Namespaces } from './namespaces.js';
@@ -21,12 +21,12 @@ export function isAwaited(handler: Handler): boolean {
   return awaited.has(handler);
 }
 
-/** Makes and keeps the plan of every route at start-up, so that mistakes show there and requests only look plans up. */
+/** Makes and keeps the rules of every route at start-up, so that mistakes show there and requests only look them up. */
 @Injectable()
-export class PlanRegistry {
-  /** The plan of middlewares, which run before the route is known. */
-  readonly ofMiddleware: Plan;
-  private readonly plans = new WeakMap<HandlerClass, Map<Handler, Plan>>();
+export class RouteRulesRegistry {
+  /** The rules of middlewares, which run before the route is known. */
+  readonly ofMiddleware: RouteRules;
+  private readonly byHandler = new WeakMap<HandlerClass, Map<Handler, RouteRules>>();
   private hasInterceptor = false;
 
   constructor(
@@ -34,16 +34,16 @@ export class PlanRegistry {
     private readonly classes: HandlerClasses,
     private readonly namespaces: Namespaces,
   ) {
-    this.ofMiddleware = new Plan([{ location: 'limits', skips: [], specs: registry.moduleRules }], false);
+    this.ofMiddleware = new RouteRules([{ location: 'limits', skips: [], specs: registry.moduleRules }], false);
   }
 
-  /** The plan of a route. If Nest did not know its class at start-up, it is made on the first request. */
-  of(type: HandlerClass, handler: Handler): Plan {
-    let plans = this.plans.get(type);
-    if (plans === undefined) this.plans.set(type, (plans = new Map()));
-    let plan = plans.get(handler);
-    if (plan === undefined) plans.set(handler, (plan = this.plan(type, handler)));
-    return plan;
+  /** The rules of a route. If Nest did not know its class at start-up, they are made on the first request. */
+  of(type: HandlerClass, handler: Handler): RouteRules {
+    let ofType = this.byHandler.get(type);
+    if (ofType === undefined) this.byHandler.set(type, (ofType = new Map()));
+    let routeRules = ofType.get(handler);
+    if (routeRules === undefined) ofType.set(handler, (routeRules = this.rulesFor(type, handler)));
+    return routeRules;
   }
 
   /**
@@ -98,36 +98,36 @@ export class PlanRegistry {
     return this.registry.rule(spec, { location: '', namespace: '', onRoutes: true });
   }
 
-  private plan(type: HandlerClass, handler: Handler): Plan {
+  private rulesFor(type: HandlerClass, handler: Handler): RouteRules {
     const method = [...this.classes.handlers(type)].find(([, each]) => each === handler)?.[0];
     const name = `${classNameOf(type)}.${method ?? (handler as Function).name}`;
     const declarer = { type, ...(method !== undefined && { method }) };
-    const ofRoute = (specs: DeclaredLevel['specs'], prefix: string) =>
+    const ofRoute = (specs: DeclarationSite['specs'], prefix: string) =>
       specs.map((spec) =>
         isSource(spec) || !spec.perRoute ? spec : new RouteRule(spec, prefix + this.namespaces.of(declarer)),
       );
-    const levels = [
+    const sites = [
       { location: 'limits', skips: [], specs: ofRoute(this.registry.moduleRules, '') },
-      ...this.levelsOf(type).map((level) => ({ ...level, specs: ofRoute(level.specs, ROUTE_OF_CLASS) })),
-      this.level(`@RateLimit on ${name}`, handler, declarer),
+      ...this.sitesOf(type).map((site) => ({ ...site, specs: ofRoute(site.specs, ROUTE_OF_CLASS) })),
+      this.site(`@RateLimit on ${name}`, handler, declarer),
     ];
-    this.refuseIdleSkips(levels);
-    const plan = new Plan(levels, bindsOtherGuard(type) || bindsOtherGuard(handler));
-    if (plan.needsInterceptor && !this.hasInterceptor) {
+    this.refuseIdleSkips(sites);
+    const routeRules = new RouteRules(sites, bindsOtherGuard(type) || bindsOtherGuard(handler));
+    if (routeRules.needsInterceptor && !this.hasInterceptor) {
       throw new RateLimitConfigError(messages.noInterceptor(`@RateLimit on ${name}`));
     }
-    if (plan.waitsForEnd || this.ofMiddleware.middlewareWaitsForEnd) awaited.add(handler);
-    return plan;
+    if (routeRules.waitsForEnd || this.ofMiddleware.middlewareWaitsForEnd) awaited.add(handler);
+    return routeRules;
   }
 
   /** The limits declared by a class and its superclasses. */
-  levelsOf(type: HandlerClass): DeclaredLevel[] {
+  sitesOf(type: HandlerClass): DeclarationSite[] {
     return lineageOf(type)
       .filter((target) => target === type || declares(target))
-      .map((target) => this.level(`@RateLimit on ${classNameOf(target as HandlerClass)}`, target, { type }));
+      .map((target) => this.site(`@RateLimit on ${classNameOf(target as HandlerClass)}`, target, { type }));
   }
 
-  private level(location: string, target: object, declarer: Declarer): DeclaredLevel {
+  private site(location: string, target: object, declarer: Declarer): DeclarationSite {
     const { specs, skips } = declaredOn(target);
     return { location, skips, specs: specs.map((spec) => this.compile(spec, location, declarer)) };
   }
@@ -152,10 +152,10 @@ export class PlanRegistry {
     };
   }
 
-  private refuseIdleSkips(levels: readonly DeclaredLevel[]): void {
+  private refuseIdleSkips(sites: readonly DeclarationSite[]): void {
     const known = new Set(this.registry.names);
     let outer: Rule[] = [];
-    for (const { location, skips, specs } of levels) {
+    for (const { location, skips, specs } of sites) {
       const place = location.replace('@RateLimit', '@SkipRateLimit');
       const unknown = skips === 'all' ? undefined : skips.find((name) => !known.has(name));
       if (unknown !== undefined) {
