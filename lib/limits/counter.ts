@@ -1,5 +1,4 @@
 import type { CompiledLimit } from './compiled-limit.js';
-import { boundedIdentity } from './identity.js';
 import type { Priority } from './priority.js';
 
 /** One limit's counter for one identity. */
@@ -45,14 +44,4 @@ export function withCandidates<E extends CheckEntry>(entries: readonly E[]): E[]
   for (const entry of entries)
     if (entry.limit.candidate !== undefined) all.push({ ...entry, limit: entry.limit.candidate });
   return all;
-}
-
-/** Identifies a counter within this process. Its length is bounded. */
-export function counterId({ id }: CompiledLimit, identity: string): string {
-  return id + boundedIdentity(identity);
-}
-
-/** The same for all generations of the limit together. */
-export function lineageId({ lineage }: CompiledLimit, identity: string): string {
-  return lineage + boundedIdentity(identity);
 }

@@ -1,4 +1,4 @@
-import { lineageId } from '../limits/counter.js';
+import { lineageId } from '../limits/counter-id.js';
 import { type Refusal, refusalsOf, type Turn } from './turn.js';
 import type { WaitingCall } from './waiting-call.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { CompiledLimit } from '../../lib/index.js';
-import { counterId, lineageId } from '../../lib/limits/counter.js';
+import { counterId, lineageId } from '../../lib/limits/counter-id.js';
 import { boundedIdentity, hashIdentity } from '../../lib/limits/identity.js';
 
 describe('an identity in the key of a map', () => {

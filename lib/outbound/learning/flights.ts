@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { type Counter, lineageId } from '../../limits/counter.js';
+import type { Counter } from '../../limits/counter.js';
+import { lineageId } from '../../limits/counter-id.js';
 import type { Lesson, RateLesson } from '../../stores/lesson.js';
 import type { Store } from '../../stores/store.js';
 import type { LearnedRules } from './learned-rules.js';

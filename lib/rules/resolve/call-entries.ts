@@ -2,7 +2,8 @@ import { RateLimitArgumentError } from '../../errors/errors.js';
 import { withinMessages } from '../../errors/messages/within.js';
 import { assertKey } from '../../limits/arguments.js';
 import type { Asked, WithinOptions } from '../../limits/consume-options.js';
-import { type CheckEntry, counterId } from '../../limits/counter.js';
+import type { CheckEntry } from '../../limits/counter.js';
+import { counterId } from '../../limits/counter-id.js';
 import type { Call, Rule } from '../rule.js';
 
 /**

@@ -2,7 +2,8 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
 import { BoundedMap, Kept } from '../../util/bounded-map.js';
 import { isRefusal } from '../../limits/check-result.js';
-import { type Counter, counterId } from '../../limits/counter.js';
+import type { Counter } from '../../limits/counter.js';
+import { counterId } from '../../limits/counter-id.js';
 import { decide, tell } from '../decide.js';
 import {
   type Operation,

@@ -1,6 +1,6 @@
 import { issuesTickets, type ProcessLoad } from '../../algorithms/algorithm.js';
 import { isRefusal } from '../../limits/check-result.js';
-import { lineageId } from '../../limits/counter.js';
+import { lineageId } from '../../limits/counter-id.js';
 import type { Check, StoreDecision } from '../store.js';
 import { endOf } from './block.js';
 import { linksOf } from '../links.js';

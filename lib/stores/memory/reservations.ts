@@ -1,6 +1,7 @@
 import type { ProcessLoad } from '../../algorithms/algorithm.js';
 import { isRefusal } from '../../limits/check-result.js';
-import { type Counter, counterId, startsOf } from '../../limits/counter.js';
+import { type Counter, startsOf } from '../../limits/counter.js';
+import { counterId } from '../../limits/counter-id.js';
 import { claimedDecision } from '../store-decision.js';
 import type { Claim, ClaimEnd, ReserveEntry, StoreDecision } from '../store.js';
 import { Claims, type GivenBack } from './claims.js';
