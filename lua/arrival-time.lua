@@ -145,7 +145,7 @@ local function arrival_time(grows_empty)
   end
 
   -- Beyond that, weights are not whole numbers.
-  local function can_borrow(limit, state, cost) return state.debt + cost * limit.unit <= MAX_OWED end
+  local function can_owe(limit, state, cost) return state.debt + cost * limit.unit <= MAX_OWED end
 
   local function scale_used(_, state, to, from) state.debt = min(in_proportion(state.debt, to, from), MAX_OWED) end
 
@@ -212,7 +212,7 @@ local function arrival_time(grows_empty)
     fits = fits,
     take = take,
     give = give,
-    can_borrow = can_borrow,
+    can_owe = can_owe,
     debt_cleared_at = debt_cleared_at,
     scale_used = scale_used,
     remaining = remaining,

@@ -123,7 +123,7 @@ local function fair_share(algorithm)
 
   local total, shared = algorithm, {}
   for name, value in pairs(algorithm) do shared[name] = value end
-  shared.reuses_state, shared.debt_cleared_at, shared.can_borrow = nil, nil, nil
+  shared.reuses_state, shared.debt_cleared_at, shared.can_owe = nil, nil, nil
   shared.parameters = {}
   for i, name in ipairs(algorithm.parameters) do shared.parameters[i] = name end
   for _, name in ipairs({ 'share_units', 'share_length', 'floor', 'weight', 'tenant' }) do

@@ -100,7 +100,7 @@
 --   save(limit, state, key) writes what is not the value
 --   keep_for(limit, state, reset_after)   microseconds for which what is stored has to be kept, where that depends on parameters
 --   debt_cleared_at(limit, state)   the tick at which nothing is owed to the future; where units can be reserved
---   can_borrow(limit, state, cost)  whether so much can be owed; where units can be reserved
+--   can_owe(limit, state, cost)  whether so much can be owed; where units can be reserved
 --   scale_used(limit, state, to, from)   has as large a part of the quota `to` used as was used of `from`; else in whole units
 --   delay(limit, state, cost)       microseconds to hold what fits, and its ticket
 --   refuse(limit, state, cost)      notes what was refused; whether it did

@@ -52,7 +52,7 @@ local function warm_up(arrival, size)
     state.coldness = max(-MAX_OWED, state.coldness - cost * limit.use)
   end
 
-  function arrival.can_borrow(limit, state, cost)
+  function arrival.can_owe(limit, state, cost)
     return state.debt + cost * limit.unit + extra_of(limit, state.coldness, cost) <= MAX_OWED
   end
 

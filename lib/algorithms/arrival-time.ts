@@ -51,7 +51,7 @@ export function arrivalDebtClearedAt({ capacity }: ArrivalParameters, state: Arr
   return flowed(state, state.debt - capacity);
 }
 
-export function arrivalCanBorrow({ scale }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {
+export function arrivalCanOwe({ scale }: ArrivalParameters, { debt }: ArrivalState, cost: number): boolean {
   return debt + cost * scale.unit <= MAX_OWED;
 }
 
@@ -177,9 +177,9 @@ export const counting = {
 };
 
 /** How both reserve units. */
-export const borrowing = {
+export const reserving = {
   debtClearedAt: arrivalDebtClearedAt,
-  canBorrow: arrivalCanBorrow,
+  canOwe: arrivalCanOwe,
   spacing: ({ scale }: ArrivalParameters): number => (scale.unit / scale.speed) * scale.tick,
   step: ({ scale }: ArrivalParameters): number => scale.step * scale.tick,
 };

@@ -22,7 +22,7 @@ export interface ReservationCapability<P, S> extends Tickets<P> {
   /** The tick at which nothing is owed to the future any more: the ticket of the units that were taken last. */
   debtClearedAt(parameters: P, state: S): number;
   /** Whether `cost` more units can be owed. */
-  canBorrow(parameters: P, state: S, cost: number): boolean;
+  canOwe(parameters: P, state: S, cost: number): boolean;
   /** Microseconds between two times at which debt is paid back: less than `spacing`, unless several units come at once. */
   step(parameters: P): number;
 }

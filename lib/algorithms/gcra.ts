@@ -4,9 +4,9 @@ import type { Algorithm } from './algorithm.js';
 import {
   type ArrivalParameters,
   type ArrivalState,
-  borrowing,
   counting,
   openArrival,
+  reserving,
   sharingOfArrival,
 } from './arrival-time.js';
 import { burstOptions } from './rate-options.js';
@@ -66,7 +66,7 @@ const steady = {
   reopen: openArrival,
   sharing: { terms: sharingOfArrival },
   reservation: {
-    ...borrowing,
+    ...reserving,
     ticketUnder: (before, { scale, quota }, ticket, now) =>
       // Units used of a larger burst have to drain first.
       ticketAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, ticket, now) + before.quota - quota)),

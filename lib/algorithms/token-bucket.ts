@@ -5,9 +5,9 @@ import type { Algorithm } from './algorithm.js';
 import {
   type ArrivalParameters,
   type ArrivalState,
-  borrowing,
   counting,
   openArrival,
+  reserving,
   sharingOfArrival,
 } from './arrival-time.js';
 import { burstOptions } from './rate-options.js';
@@ -97,7 +97,7 @@ const steady = {
   reopen,
   sharing: { terms: sharingOfArrival },
   reservation: {
-    ...borrowing,
+    ...reserving,
     ticketUnder: (before, { scale, quota }, ticket, now, share) => {
       const old = before.scale;
       let units = unitsUntil(old, ticket, now);

@@ -63,7 +63,7 @@ export function warming<O extends Warmable, S extends ArrivalState>(
     take: takeWarming,
     give: giveWarming,
     keepFor: keepWarming,
-    reservation: { ...base.reservation!, canBorrow: canBorrowWarming },
+    reservation: { ...base.reservation!, canOwe: canOweWarming },
   };
 }
 
@@ -102,7 +102,7 @@ function takeWarming({ scale, ramp }: WarmingParameters, state: WarmingState, co
   state.coldness = Math.max(-MAX_OWED, state.coldness - cost * ramp.use);
 }
 
-function canBorrowWarming({ scale, ramp }: WarmingParameters, state: WarmingState, cost: number): boolean {
+function canOweWarming({ scale, ramp }: WarmingParameters, state: WarmingState, cost: number): boolean {
   return state.debt + cost * scale.unit + extraOf(ramp, state.coldness, cost) <= MAX_OWED;
 }
 

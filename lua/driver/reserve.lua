@@ -16,5 +16,5 @@ local function can_reserve(limit, state, cost, longest, claims)
   if algorithm.fits(limit, state, cost) then return true, 0 end
   if not algorithm.debt_cleared_at or limit.whole and not claims then return false end
   local delay = algorithm.retry_after(limit, state, cost)
-  return delay <= longest and algorithm.can_borrow(limit, state, cost), delay
+  return delay <= longest and algorithm.can_owe(limit, state, cost), delay
 end

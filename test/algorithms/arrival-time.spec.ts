@@ -27,11 +27,11 @@ describe('what is owed', () => {
     // A unit weighs 1.
     const light = gcra.compile({ algo: 'gcra', rate: 10_000, interval: 10 }, 'test');
     const most = Number.MAX_SAFE_INTEGER;
-    expect(gcra.reservation!.canBorrow(light, charged(light, 0), most)).toBe(true);
-    expect(gcra.reservation!.canBorrow(light, charged(light, 1), most - 1)).toBe(true);
-    expect(gcra.reservation!.canBorrow(light, charged(light, 1), most)).toBe(false);
-    expect(gcra.reservation!.canBorrow(parameters, charged(parameters, 0), Math.floor(most / UNIT))).toBe(true);
-    expect(gcra.reservation!.canBorrow(parameters, charged(parameters, 0), Math.floor(most / UNIT) + 1)).toBe(false);
+    expect(gcra.reservation!.canOwe(light, charged(light, 0), most)).toBe(true);
+    expect(gcra.reservation!.canOwe(light, charged(light, 1), most - 1)).toBe(true);
+    expect(gcra.reservation!.canOwe(light, charged(light, 1), most)).toBe(false);
+    expect(gcra.reservation!.canOwe(parameters, charged(parameters, 0), Math.floor(most / UNIT))).toBe(true);
+    expect(gcra.reservation!.canOwe(parameters, charged(parameters, 0), Math.floor(most / UNIT) + 1)).toBe(false);
   });
 
   it('is the same under another quota, which has another capacity', () => {

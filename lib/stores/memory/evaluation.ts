@@ -43,7 +43,7 @@ export function evaluateReservation(view: View, longest: number, isClaim: boolea
     view.allowed = view.delay <= longest;
   } else if (algorithm.reservation !== undefined && (limit.whole === limit || isClaim)) {
     view.delay = algorithm.retryAfter(parameters, state, cost);
-    view.allowed = view.delay <= longest && algorithm.reservation.canBorrow(parameters, state, cost);
+    view.allowed = view.delay <= longest && algorithm.reservation.canOwe(parameters, state, cost);
   }
 }
 
