@@ -51,8 +51,7 @@ export default {
     'ChangedOf',
     'DataOf',
     'Escalation',
-    'PrefetchTerms',
-    'LimitFor',
+    'FeatureTerms',
     'NoText',
     'Optional',
     'OptionsOf',
@@ -63,6 +62,7 @@ export default {
     'ReturnedModuleOptions',
     'ShareTerms',
     'Tenant',
+    'WithFeatures',
     'WithoutOthers',
   ],
   // Back to the guides. TypeDoc takes no links that are relative to the site.

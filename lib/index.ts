@@ -20,6 +20,7 @@ export type { LeakyBucketOptions } from './algorithms/leaky-bucket.js';
 export {
   CompiledLimit,
   type LimitSettings,
+  type MetBy,
   type OnStoreError,
   type StoreErrorPolicy,
   type UnansweredCheck,
