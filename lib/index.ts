@@ -83,8 +83,6 @@ export type {
   LimitFunction,
   LimitOf,
   LimitSpec,
-  SharedLimitOptions,
-  ShareOptions,
 } from './config/limit-definition.js';
 export { Lease, type LeasedCheckResult, type LeasedDecision } from './limiter/lease.js';
 export { Limiter } from './limiter/limiter.js';
@@ -189,6 +187,7 @@ export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { Priority } from './limits/priority.js';
 export type { ReservedShares } from './limits/reserve-terms.js';
+export type { SharedLimitOptions, ShareOptions } from './features/shares/options.js';
 export type { PrefetchLimitOptions, PrefetchOptions } from './features/prefetch/terms.js';
 export type { UsageOptions, UsageTerms } from './features/usage/terms.js';
 export type { RecordedLimitOptions } from './features/usage/usage.js';

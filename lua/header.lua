@@ -14,7 +14,7 @@
 --            slack    milliseconds added to every time to live: 1,000, or more in tests. Since Redis 7.2 a time to live counts from
 --                     when the call began, and TIME tells the time at which it is asked: a server may stall in between
 --            limits   their number, then each limit's
---                       algorithm, behind a plus sign if tenants share its units, and behind an at sign before that if it has features, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all; below 0:
+--                       algorithm, behind the name of a feature and a plus sign if that has a variant of it, and behind an at sign before that if it has features, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all; below 0:
 --                       the number of its steps times -1),
 --                       what becomes of the units that were left under a smaller quota (0: the algorithm says so itself,
 --                       1: they grow with the quota, 2: by what it grew), the quota before the last change,
@@ -122,6 +122,8 @@
 --   is_of_another_time(terms)       whether the limit is of another time
 --   charged(terms, beside, units)   a counter is saved that was charged; `beside` are the values that it has for the feature
 --   corrected(terms, beside, difference, charged_at)   the same of a change of what was charged at a time; -1 if that is not known
+-- or, where it decides,
+--   variant(algorithm)      what counts in place of the algorithm, and has these parameters behind those of the algorithm
 -- What plain.lua uses of an algorithm that fragments.json lists as plain are functions that the fragment or its core declares by
 -- `local function`, besides fits, take, remaining, retry_after, reset_after, encode, delay and keep_for:
 --   begin(limit, state, now)           makes the state a fresh one; false if the limit is of another time

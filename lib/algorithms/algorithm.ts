@@ -41,6 +41,9 @@ export interface Parameters {
   readonly hold?: HoldTerms | undefined;
 }
 
+/** What the script is given: a number, or a text as JSON has it. */
+export type ScriptValue = number | string;
+
 /** A finished or current window of a limit that counts by the calendar. */
 export interface WindowCount {
   /** When the window began, in milliseconds since the epoch. */
@@ -62,6 +65,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly code: string;
   /** The suffixes of the keys that its script fragment uses besides the counter's own. */
   readonly extraKeys?: readonly string[];
+  /** The suffixes of further keys, which it uses by some parameters only. */
+  moreKeys?(parameters: P): readonly string[];
   /** Its own options. */
   readonly options: OptionRows;
   /** The name of its fragment in `lua/algorithms/`, if it differs. */
@@ -89,8 +94,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
    * default, its window.
    */
   pace?(parameters: P): number;
-  /** The numbers that the script needs, in the order in which its fragment reads them. */
-  scriptParameters(parameters: P, now: number): number[];
+  /** The values that the script needs, in the order in which its fragment reads them. */
+  scriptParameters(parameters: P, now: number): ScriptValue[];
   /** How much work a check is for the script, in checks of a plain counter; by default 1. */
   work?(parameters: P): number;
 

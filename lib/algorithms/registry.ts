@@ -27,6 +27,7 @@ type OptionalParts = {
  */
 const ABSENT: OptionalParts = {
   extraKeys: undefined,
+  moreKeys: undefined,
   script: undefined,
   variants: undefined,
   following: undefined,

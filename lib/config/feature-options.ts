@@ -1,10 +1,9 @@
 import { algorithms } from '../algorithms/index.js';
-import { keyText } from '../key-resolvers/key-option.js';
 import { BLOCK_WANTS, isStepwise, MAX_STEPS } from '../limits/block-terms.js';
 import { limitName } from '../limits/limit-name.js';
 import { isReservable, RESERVABLE } from '../limits/reserve-terms.js';
-import { number, object, orFunction, readLater, time, times, whole, words } from '../options/kinds.js';
-import type { Able, OptionKind, OptionRow, OptionRows } from '../options/option-row.js';
+import { number, object, readLater, time, times, whole, words } from '../options/kinds.js';
+import type { Able, OptionRow, OptionRows } from '../options/option-row.js';
 
 const notAdapting = ({ adapting }: Able) => adapting === undefined;
 
@@ -47,59 +46,6 @@ const priorityOptions = {
     for: notAdapting,
     // Units that were taken in advance are anybody's; and a block refuses everybody.
     excludes: ['prefetch', 'blockFor'],
-  },
-} as const satisfies OptionRows;
-
-const MAX_WEIGHT = 1_000_000;
-export const tenantWeight = whole(1, MAX_WEIGHT);
-const weights: OptionKind = {
-  wants: `an object of whole numbers >= 1 and <= ${MAX_WEIGHT} by tenant`,
-  isRight: (value) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-    const given = Object.values(value);
-    return given.length > 0 && given.every(tenantWeight.isRight);
-  },
-  schema: { type: 'object', minProperties: 1, additionalProperties: tenantWeight.schema },
-  named: tenantWeight,
-};
-
-const shareOptions = {
-  share: {
-    kind: object("{ by, weight?, unlisted?, floor? } such as { by: 'header:x-tenant', floor: 0.05 }", {
-      by: {
-        kind: readLater(keyText),
-        text: "The tenant of a request: 'ip', 'user', 'global' or 'header:<name>'.",
-        required: true,
-      },
-      weight: {
-        kind: orFunction(weights, 'a function of the tenant'),
-        text: "The weights of tenants, by 'user:42' or the value of the header.",
-        usual: '1 for each',
-      },
-      unlisted: {
-        kind: words(['each', 'together']),
-        text: "Whether tenants that 'weight' does not name count each for itself or together.",
-        default: 'each',
-      },
-      floor: {
-        kind: number('a number >= 0 and <= 1', { minimum: 0, maximum: 1 }),
-        text: 'The share of the quota that each active tenant may use at least.',
-        default: 0,
-      },
-    }),
-    text: 'Shares the units among tenants: under contention each gets a part by its weight.',
-    usual: 'first come',
-    for: ({ sharing }) => sharing !== undefined,
-    // It decides for all tenants at once, or takes units in advance.
-    excludes: [
-      'prefetch',
-      'blockFor',
-      'candidate',
-      'reserveFor',
-      'warmUp',
-      'hold',
-      { option: 'refill', value: 'intervally' },
-    ],
   },
 } as const satisfies OptionRows;
 
@@ -181,7 +127,6 @@ const replicaOptions = {
 /** The options of features that have no folder yet. */
 export const featureOptions = {
   ...priorityOptions,
-  ...shareOptions,
   ...hierarchyOptions,
   ...blockOptions,
   ...candidateOptions,

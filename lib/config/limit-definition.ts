@@ -5,49 +5,6 @@ import type { WithFeatures } from '../features/index.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
 
-/** Which tenants share the units of a counter, and in what proportion. */
-export interface ShareOptions {
-  /**
-   * Finds the tenant of a request: any form of a limit's `key`, such as `'user'`, `'header:x-tenant'` or a function of the
-   * context. The limit's `onMissingKey` decides on requests without a tenant.
-   */
-  by: LimitKey;
-  /**
-   * The weights of tenants, whole numbers from 1 to 1,000,000: an object by tenant, where tenants that are not listed weigh 1, or
-   * a function of the tenant. Tenants are named as `by` finds them: `user:42` for `'user'`. An object may name tenants of a
-   * header by its values; a function gets `headerIdentity` of them.
-   * @default 1 for each tenant
-   */
-  weight?: Readonly<Record<string, number>> | ((tenant: string) => number);
-  /**
-   * Whether `'each'` tenant that the object `weight` does not list counts on its own, or all of them count `'together'` as one
-   * tenant of weight 1. With `'together'`, made-up names take nothing from the listed tenants.
-   * @default 'each'
-   */
-  unlisted?: 'each' | 'together';
-  /**
-   * The share of the quota that each active tenant may always use, whatever the weights of others: 0 to 1. The parts may then add
-   * up to more than the quota; the total never exceeds it.
-   * @default 0
-   */
-  floor?: number;
-}
-
-/** The algorithms whose units can be shared among tenants. */
-type SharingAlgorithm = 'sliding-window' | 'token-bucket' | 'gcra';
-
-/** The `share` option of limits whose units tenants share. */
-export interface SharedLimitOptions {
-  /**
-   * Shares the units of a counter fairly among tenants. While there is room anyone may take it; under contention each active
-   * tenant gets a part of the quota in proportion to its weight. A `sliding-window` that is always full lets slices / (slices +
-   * 1) of its rate pass, 91 % with its default of 10 slices. Only for `sliding-window`, `token-bucket` and `gcra`; not with
-   * refill `'intervally'`, `prefetch`, `blockFor` or `candidate`.
-   * @default first come, first served
-   */
-  share?: ShareOptions;
-}
-
 /** The algorithms whose units can be borrowed: what they count does not depend on their rate. */
 type BorrowingAlgorithm = 'fixed-window' | 'calendar-window' | 'sliding-window' | 'sliding-log';
 
@@ -115,8 +72,7 @@ export interface AdaptiveLimitOptions extends Omit<
 }
 
 /** What a limit of an algorithm may have besides the algorithm's own options and those of features. */
-type Optional<Algo extends AlgorithmName> = (Algo extends SharingAlgorithm ? SharedLimitOptions : unknown) &
-  (Algo extends BorrowingAlgorithm ? Borrowing : unknown) &
+type Optional<Algo extends AlgorithmName> = (Algo extends BorrowingAlgorithm ? Borrowing : unknown) &
   (Algo extends 'budget' | 'concurrency' | 'leaky-bucket' ? Omit<CommonLimitOptions, 'prefetch'> : CommonLimitOptions);
 
 /** A limit of one algorithm. */

@@ -39,22 +39,22 @@ export function askedFromCode(
     return { status: 'depends on the request', limit: whole, cost, reason: reasons.countsPerRoute() };
   }
   if (whole.off) return { status: 'off', limit: whole, identity, cost, reason: reasons.isOff() };
-  const { limit, failure } = ofTenant(rule, whole, share);
+  const { limit, failure } = ofShare(rule, whole, share);
   if (failure !== undefined) return { status: 'fails', limit, identity, cost, reason: failure };
   return { status: 'asked', limit, identity, cost, priority: rule.fixedPriority };
 }
 
-/** The version of the limit for a tenant, if its units are shared and one is named; or why that is unknown. */
-export function ofTenant(
+/** The version of the limit for those who say this `share`, if that matters to it; or why that is unknown. */
+export function ofShare(
   rule: Rule,
   limit: CompiledLimit,
   share: string | undefined,
 ): { limit: CompiledLimit; failure?: string } {
-  const plan = rule.settings.share;
-  if (plan === undefined || share === undefined) return { limit };
+  const { trait } = rule.settings;
+  if (trait?.option !== 'share' || share === undefined) return { limit };
   try {
-    return { limit: limit.meet({ tenant: plan.tenant(share, rule.name) }) };
+    return { limit: limit.meet(trait.metBy(share, rule.name)) };
   } catch (error) {
-    return { limit, failure: reasons.functionFailed('share.weight', error) };
+    return { limit, failure: reasons.functionFailed(trait.calls, error) };
   }
 }

@@ -92,10 +92,9 @@ function keyOfLimit(rule: Rule, { limit, identity, note }: AskedLimit, prefix: s
   return { ...told, identity: shown, ...(limit.instance ? {} : { counter: keyOf(prefix, { limit, identity }) }) };
 }
 
-function shareOf({ settings }: Rule, { limit: { tenant } }: AskedLimit): ExplainedShare | undefined {
-  if (settings.share === undefined) return undefined;
-  const by = nameOfKey(settings.share.by.given);
-  return tenant === undefined ? { by } : { by, tenant: tenant.id, weight: tenant.weight };
+function shareOf({ settings: { trait } }: Rule, { limit }: AskedLimit): ExplainedShare | undefined {
+  if (trait?.option !== 'share') return undefined;
+  return { by: nameOfKey(trait.by.given), ...trait.shown(limit.metBy) };
 }
 
 /** A limit's `key` as text. */

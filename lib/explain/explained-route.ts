@@ -1,7 +1,7 @@
 import { NOBODY } from '../limits/hierarchy.js';
 import { LeveledInput } from '../rules/resolve/leveled-input.js';
 import type { Rule } from '../rules/rule.js';
-import { type AskedLimit, ofTenant } from './asked-limit.js';
+import { type AskedLimit, ofShare } from './asked-limit.js';
 import type { Identities } from './identities.js';
 import type { RouteQuery } from './question.js';
 import { reasons } from './reasons.js';
@@ -24,17 +24,17 @@ export function askedOfRoute(
   const isKnown = [rule, ...rule.ancestors].every((level) => identities.of(level) !== undefined);
   const identity = isKnown ? rule.identityAmong((level) => identities.of(level)?.identity) : undefined;
   const whole = identity === undefined ? rule.limit : rule.limitFor(identity);
-  const { limit, failure } = ofTenant(rule, whole.meet(rule.usual), share);
+  const { limit, failure } = ofShare(rule, whole.meet(rule.usual), share);
   const cost = costOfRoute(rule, identities, given, rules);
   const known = { limit, identity, note, cost, priority: rule.fixedPriority };
   if (limit.off) return { status: 'off', ...known, reason: reasons.isOff() };
   if (failure !== undefined) return { status: 'fails', ...known, reason: failure };
-  const sharedBy = limit.tenant === undefined ? rule.settings.share?.by : undefined;
+  const said = limit.unmet === limit ? rule.settings.trait?.by : undefined;
   const costUnknown = rule.hasCost ? reasons.isFunction('cost') : reasons.costsWhatIsWithin();
   const unknown = [
     ...(own === undefined ? [reasons.keyNotGiven(key.noun)] : []),
     ...(own !== undefined && !isKnown ? [reasons.keysAboveNotGiven(rule)] : []),
-    ...(sharedBy === undefined || sharedBy.given === 'global' ? [] : [reasons.tenantNotGiven(sharedBy.noun)]),
+    ...(said === undefined || said.given === 'global' ? [] : [reasons.tenantNotGiven(said.noun)]),
     ...(cost === undefined ? [costUnknown] : []),
     ...(anchor === undefined ? [] : [reasons.isFunction('anchor')]),
     ...(typeof priority === 'function' ? [reasons.isFunction('priority')] : []),

@@ -4,7 +4,6 @@ import type { RateLimitSettings } from '../config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { shareMessages } from '../errors/messages/share.js';
 import { identityOfShown } from '../limits/hierarchy.js';
 import { findEarly } from '../request/requests.js';
 import { Transports } from '../request/transports.js';
@@ -74,8 +73,8 @@ export class LimitsInQuestion {
 
   private ofLimit({ limit, key, within, cost, share, ip }: LimitQuery): Findings {
     const rules = typeof limit === 'string' ? this.named(limit) : [this.defined(limit)];
-    if (share !== undefined && !rules.some((rule) => rule.settings.share)) {
-      throw new RateLimitConfigError(shareMessages.notShared(rules[0]!.name));
+    if (share !== undefined && !rules.some((rule) => rule.settings.trait?.option === 'share')) {
+      throw new RateLimitConfigError(messages.noShare(rules[0]!.name));
     }
     refuseImpossibleKey(rules, key, LOCATION);
     const identities = new Map<Rule, string>();

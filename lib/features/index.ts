@@ -3,28 +3,40 @@ import type { InstanceChannel } from '../redis/instance-channel.js';
 import type { StoreLayer } from '../stores/layers/store-layer.js';
 import type { Store } from '../stores/store.js';
 import type { Feature } from './feature.js';
+import type { BindKey, RequestTrait } from './request-trait.js';
 import { prefetch } from './prefetch/prefetch.js';
 import type { PrefetchLimitOptions } from './prefetch/terms.js';
+import type { SharedLimitOptions, WithShares } from './shares/options.js';
+import { shares } from './shares/shares.js';
 import { type RecordedLimitOptions, usage, type WithUsage } from './usage/usage.js';
 
 /** What limits may have beyond their algorithms. A feature that works together with another one comes after it. */
-export const features: readonly Feature[] = [prefetch, usage];
+export const features: readonly Feature[] = [prefetch, usage, shares];
 
 /** The options of an algorithm with those of features that it may have. */
-export type WithFeatures<Options> = WithUsage<Options>;
+export type WithFeatures<Options> = WithShares<WithUsage<Options>>;
 
 /** Options of features that limits of all algorithms share. */
 export interface CommonFeatureOptions extends PrefetchLimitOptions {}
 
 /** The options of features. */
-export type FeatureOptions = RecordedLimitOptions & CommonFeatureOptions;
+export type FeatureOptions = RecordedLimitOptions & SharedLimitOptions & CommonFeatureOptions;
 
-/** The terms of features, for a limit whose options were checked. */
-export function featureTerms(options: object): FeatureTerms[] {
+/** The terms of features, for a limit whose options were checked. Throws `RateLimitConfigError`. */
+export function featureTerms(options: object, location: string): FeatureTerms[] {
   return features.flatMap((feature) => {
-    const terms: object | undefined = feature.terms(options);
+    const terms: object | undefined = feature.terms(options, location);
     return terms === undefined ? [] : [{ of: feature.of, terms }];
   });
+}
+
+/** What requests and calls have to say to meet a limit; nothing if they all meet it alike. Throws `RateLimitConfigError`. */
+export function requestTraitOf(options: object, location: string, bind: BindKey): RequestTrait | undefined {
+  for (const feature of features) {
+    const trait = feature.trait?.(options, location, bind);
+    if (trait !== undefined) return trait;
+  }
+  return undefined;
 }
 
 /** The option of a limit because of which no limit can be within it. */

@@ -2,18 +2,27 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { OptionRow, OptionRows } from '../options/option-row.js';
 import type { FeatureOptions } from './index.js';
 import { checkPrefetch, prefetchOptions } from './prefetch/terms.js';
+import { shareOptions } from './shares/options.js';
+import { checkShare } from './shares/tenant-weights.js';
 import { usageOptions } from './usage/terms.js';
 
 /** The options of each feature. They are separate from the features, since the command line program needs no more. */
-const list: readonly OptionRows[] = [prefetchOptions, usageOptions];
+const list: readonly OptionRows[] = [prefetchOptions, usageOptions, shareOptions];
 
 /** The rows of all of them. */
 export const featureRows = Object.assign({}, ...list) as Record<keyof FeatureOptions, OptionRow>;
 
-/** What of them the parameters of a limit refuse, which was compiled without features. */
-const checks: readonly ((options: object, limit: CompiledLimit, location: string) => void)[] = [checkPrefetch];
+/** What of them is wrong beyond single values. */
+const checks: readonly ((options: object, limit: CompiledLimit | undefined, location: string) => void)[] = [
+  checkPrefetch,
+  checkShare,
+];
 
-/** Refuses options of features that do not go with the parameters of a limit. Throws `RateLimitConfigError`. */
-export function checkFeatures(options: object, limit: CompiledLimit, location: string): void {
+/**
+ * Refuses wrong options of features, also those that do not go with the parameters of a limit. Throws `RateLimitConfigError`.
+ *
+ * @param limit the limit compiled without features; `undefined` if its other options are not known
+ */
+export function checkFeatures(options: object, limit: CompiledLimit | undefined, location: string): void {
   for (const check of checks) check(options, limit, location);
 }

@@ -77,15 +77,15 @@ async function wait(
     const answer = await store.reserve({ ...entry, maxWaitMs: 0 });
     if (answer.allowed) return answer;
   }
-  // The tenant is determined once: a function of weights may return something else later, or fail.
-  const { tenant } = limit;
+  // The version is determined once: a function of the app may return something else later, or fail.
+  const { metBy } = limit;
   let whole: CompiledLimit | undefined;
   let asked: readonly CheckEntry[];
   const entries = (): readonly CheckEntry[] => {
     const current = rule.limitFor(identity);
     if (current !== whole) {
       whole = current;
-      asked = [{ limit: current.meet({ priority, tenant, anchor }), identity, cost, priority }];
+      asked = [{ limit: current.meet({ ...metBy, priority, anchor }), identity, cost, priority }];
     }
     return asked;
   };

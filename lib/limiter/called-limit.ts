@@ -56,7 +56,7 @@ export function corrections(
   const { share, within, strict } = readCorrection(options);
   assertUnits(units);
   return countersOf(limit, key, within, !undoes || strict === true).map(({ limit: whole, identity }, index) => {
-    const isShared = share !== undefined && index === 0;
-    return { limit: isShared ? limit.rule.limitForTenant(identity, share) : whole, identity, units, strict };
+    const isOwn = share !== undefined && index === 0;
+    return { limit: isOwn ? limit.rule.limitForShare(identity, share) : whole, identity, units, strict };
   });
 }

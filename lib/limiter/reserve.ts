@@ -2,11 +2,11 @@ import { algorithms } from '../algorithms/index.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { holdMessages } from '../errors/messages/hold.js';
 import { messages } from '../errors/messages/general.js';
-import { shareMessages } from '../errors/messages/share.js';
 import { withinMessages } from '../errors/messages/within.js';
 import { assertActual, toMs } from '../limits/arguments.js';
 import { type Asked, askedOf, type WithinOptions } from '../limits/consume-options.js';
 import type { CheckEntry } from '../limits/counter.js';
+import { versionsOf } from '../limits/limit-feature.js';
 import { callEntries } from '../rules/resolve/call-entries.js';
 import { decided } from '../stores/decide.js';
 import { openDecision, chargeOf, chargesOf, toCallerDecision } from '../stores/store-decision.js';
@@ -54,7 +54,8 @@ async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, max
   const { limit } = entry;
   const { algorithm } = limit;
   if (algorithm.holds !== undefined) throw new RateLimitArgumentError(holdMessages.noHold(name, algorithm.name));
-  if (limit.hasTenants) throw new RateLimitArgumentError(shareMessages.notReservable(name));
+  const versions = versionsOf(limit);
+  if (versions !== undefined) throw new RateLimitArgumentError(versions.notReservable());
   if (algorithm.reservation === undefined && algorithm.queue === undefined) {
     throw new RateLimitArgumentError(
       messages.notReservable(name, algorithm.name, algorithms.withAny('reservation', 'queue', 'holds')),

@@ -1,7 +1,7 @@
 import { asksForAnchor, givenAnchor } from '../algorithms/anchor.js';
-import type { ShareParameters, Tenant } from '../algorithms/fair-share.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import { RecentMap } from '../util/recent-map.js';
+import { type MetBy, versionsOf } from './limit-feature.js';
 import { type Rated, unitsOf } from './limit-parameters.js';
 import type { LimitSettings } from './limit-settings.js';
 import { LimitTerms } from './limit-terms.js';
@@ -13,21 +13,11 @@ export {
   type Escalation,
   type LimitSettings,
   type OnStoreError,
-  type ShareTerms,
   STORE_ERROR_POLICIES,
   type StoreErrorPolicy,
   type UnansweredCheck,
 } from './limit-settings.js';
-
-/** What a request says of itself by which it meets a limit. */
-export interface MetBy {
-  /** @default 'default' */
-  readonly priority?: Priority | undefined;
-  /** Who asks, if the units are shared among tenants. */
-  readonly tenant?: Tenant | undefined;
-  /** Where the windows begin, if the limit leaves that to the request: any `Anchor`, or `null` for where the calendar's do. */
-  readonly anchor?: unknown;
-}
+export type { MetBy } from './limit-feature.js';
 
 const BY_ANYBODY: MetBy = {};
 
@@ -40,18 +30,18 @@ export class CompiledLimit extends LimitTerms {
   readonly candidate: CompiledLimit | undefined;
   /** What the requests say of themselves that meet this version. */
   readonly metBy: MetBy;
-  /** Who meets it, if its units are shared and that is known. */
-  readonly tenant: Tenant | undefined;
+  /** The line in which calls of those who meet it wait, if they have one of their own. */
+  readonly line: string | undefined;
   /** The priority of the requests that meet it, if a part of the quota is kept from them. */
   readonly priority: Priority | undefined;
   /** The limit with all of its quota, if a part of it is kept from the requests that meet this one; else itself. */
   readonly whole: CompiledLimit;
-  /** The version of which this one is for a tenant or a priority; else itself. */
+  /** The limit of which this one is a version for some requests; else itself. */
   readonly unmet: CompiledLimit;
   /** Whether all requests meet it alike. */
   private readonly isAlike: boolean;
-  /** The versions that tenants meet, if its units are shared. */
-  private readonly tenants: RecentMap<CompiledLimit> | undefined;
+  /** The versions that requests meet by its features, if they do so in different ones. */
+  private readonly versions: RecentMap<CompiledLimit> | undefined;
   /** The versions that requests of each anchor meet, if a function says by the request where its windows begin. */
   private readonly anchored: RecentMap<CompiledLimit> | undefined;
   /** The versions that requests of each priority meet, if it keeps something from any. */
@@ -73,7 +63,7 @@ export class CompiledLimit extends LimitTerms {
   ) {
     super(options, settings, part);
     if (this.asksForAnchor) this.anchored = new RecentMap();
-    if (settings.shared !== undefined) this.tenants = new RecentMap();
+    if (versionsOf(this) !== undefined) this.versions = new RecentMap();
     this.unmet = this.whole = part?.whole ?? this;
     // The most important requests meet all of it.
     this.metBy =
@@ -83,7 +73,7 @@ export class CompiledLimit extends LimitTerms {
       this.candidate = settings.candidate && candidateOf(settings.candidate, { ...settings, name: this.name });
       if (settings.reserveFor !== undefined) this.byPriority = this.parts(settings.reserveFor);
     } else this.candidate = part.whole.candidate?.meet(metBy);
-    this.isAlike = (part ?? this.tenants ?? this.anchored ?? this.byPriority) === undefined;
+    this.isAlike = (part ?? this.versions ?? this.anchored ?? this.byPriority) === undefined;
   }
 
   /** Whether it keeps a part of its quota from requests of some priority. */
@@ -93,7 +83,7 @@ export class CompiledLimit extends LimitTerms {
 
   /** Whether its units are shared among tenants. */
   get hasTenants(): boolean {
-    return this.tenants !== undefined;
+    return this.versions !== undefined;
   }
 
   /**
@@ -104,11 +94,11 @@ export class CompiledLimit extends LimitTerms {
     return this.isAlike ? this : this.versionFor(by);
   }
 
-  private versionFor({ priority = DEFAULT_PRIORITY, tenant, anchor }: MetBy): CompiledLimit {
+  private versionFor(by: MetBy): CompiledLimit {
     const { whole } = this;
+    const { priority = DEFAULT_PRIORITY, anchor } = by;
     if (anchor !== undefined && whole.anchored !== undefined) return whole.anchoredAt(anchor).meet({ priority });
-    if (tenant !== undefined && this.tenants !== undefined) return this.unmet.ofTenant(tenant);
-    return whole.byPriority?.get(priority) ?? this;
+    return this.versionByFeature(by) ?? whole.byPriority?.get(priority) ?? this;
   }
 
   private anchoredAt(given: unknown): CompiledLimit {
@@ -121,12 +111,18 @@ export class CompiledLimit extends LimitTerms {
     })!;
   }
 
-  private ofTenant(tenant: Tenant): CompiledLimit {
-    return this.tenants!.of(`${tenant.weight} ${tenant.id}`, () => {
-      const parameters: ShareParameters = { ...(this.parameters as ShareParameters), tenant };
-      const own = Object.create(this) as CompiledLimit;
-      return Object.assign(own, { parameters, tenant, whole: own, metBy: { tenant } });
-    })!;
+  private versionByFeature(by: MetBy): CompiledLimit | undefined {
+    if (this.versions === undefined) return undefined;
+    for (const { versions } of this.features!) {
+      const id = versions?.idOf(by);
+      if (id === undefined) continue;
+      return this.versions.of(id, () => {
+        const { unmet } = this;
+        const own = Object.create(unmet) as CompiledLimit;
+        return Object.assign(own, versions!.make(unmet.parameters, by), { whole: own });
+      });
+    }
+    return undefined;
   }
 
   private parts(reserved: ReservedShares): ReadonlyMap<Priority, CompiledLimit> {
@@ -144,16 +140,17 @@ export class CompiledLimit extends LimitTerms {
 
   /**
    * The same limit with a part of its rate and quota, at least one unit: what one of several instances
-   * may allow by itself, without features.
+   * may allow by itself, without features that do not decide.
    */
   partOf(part: number): CompiledLimit {
     if (this.unmet !== this) return this.unmet.partOf(part).meet(this.metBy);
-    const { carry: _, features: _none, ...settings } = this.settings;
+    const { carry: _, ...settings } = this.settings;
+    const features = settings.features?.filter((_terms, index) => this.features![index]!.variant !== undefined);
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
     const { ceiling } = settings;
     const own = ceiling !== undefined && { ceiling: Math.max((options as Rated).rate, Math.floor(ceiling * part)) };
     const candidate: AlgorithmOptions | undefined = this.candidate?.algorithm.share(settings.candidate as never, part);
-    return new CompiledLimit(options, { ...settings, ...own, name: this.name, candidate });
+    return new CompiledLimit(options, { ...settings, ...own, name: this.name, candidate, features });
   }
 
   /** The same limit where counters do not live on Redis: without the features that are there only. */
@@ -181,8 +178,8 @@ export class CompiledLimit extends LimitTerms {
   }
 
   /** @deprecated Say `meet({ tenant })`. */
-  forTenant(tenant: Tenant | undefined): CompiledLimit {
-    return this.meet({ tenant });
+  forTenant(tenant: object | undefined): CompiledLimit {
+    return this.meet({ tenant } as MetBy);
   }
 
   /** @deprecated Say `meet({ anchor })`. */
@@ -205,6 +202,11 @@ export class CompiledLimit extends LimitTerms {
     return this.partOf(part);
   }
 
+  /** @deprecated Say `metBy.tenant`. */
+  get tenant(): { readonly id: string; readonly weight: number } | undefined {
+    return (this.metBy as { readonly tenant?: { readonly id: string; readonly weight: number } }).tenant;
+  }
+
   /** @deprecated Say `hasTenants`. */
   get isShared(): boolean {
     return this.hasTenants;
@@ -212,7 +214,7 @@ export class CompiledLimit extends LimitTerms {
 
   /** @deprecated Say `unmet`. */
   get ofAllTenants(): CompiledLimit {
-    return this.tenant === undefined ? this : this.unmet;
+    return this.versions === undefined ? this : this.unmet;
   }
 }
 

@@ -3,7 +3,6 @@ import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
 import { priorityMessages } from '../errors/messages/priority.js';
-import { shareMessages } from '../errors/messages/share.js';
 import { withinMessages } from '../errors/messages/within.js';
 import { assertCost } from './arguments.js';
 import { assertPriority, type Priority } from './priority.js';
@@ -77,7 +76,7 @@ export function readWithinOption(given: unknown): unknown {
 
 /** Reads whose units a call gives back or charges, and whether it must reach the store. */
 export function readCorrection(given: unknown): OfTenant & { readonly within?: unknown; readonly strict?: boolean } {
-  const read = readMembers<CorrectionOptions>(given, ['share', 'within', 'strict'], shareMessages.notOfTenant);
+  const read = readMembers<CorrectionOptions>(given, ['share', 'within', 'strict'], messages.notOfTenant);
   const strict: unknown = read.strict;
   if (strict !== undefined && typeof strict !== 'boolean') {
     throw new RateLimitArgumentError(messages.wrongStrict(strict));

@@ -1,4 +1,34 @@
 import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
+import type { Priority } from './priority.js';
+
+/** What a request says of itself by which it meets a limit. Features whose limits have versions for requests add what they read. */
+export interface MetBy {
+  /** @default 'default' */
+  readonly priority?: Priority | undefined;
+  /** Where the windows begin, if the limit leaves that to the request: any `Anchor`, or `null` for where the calendar's do. */
+  readonly anchor?: unknown;
+}
+
+/** What requests meet which say something of themselves: it is counted on the counter of the limit, by other parameters. */
+export interface Version {
+  readonly parameters: Parameters;
+  /** What these requests say. */
+  readonly metBy: MetBy;
+  /** Tells those who meet it from others: their calls wait in a line of their own. */
+  readonly line: string;
+}
+
+/** How requests meet a limit in different versions. */
+export interface Versions {
+  /** Tells apart the version that requests meet which say this; `undefined` if they say nothing that matters to it. */
+  idOf(by: MetBy): string | undefined;
+  /** That version, of a limit that has these parameters for all requests together. */
+  make(parameters: Parameters, by: MetBy): Version;
+  /** Why the limit cannot be in a list: nothing says there of requests what it has to know. */
+  notListed(location: string): string;
+  /** Why its units cannot be reserved. */
+  notReservable(): string;
+}
 
 /** A change of what a counter was charged before: units that came back, or that were really used. */
 export interface Correction {
@@ -53,6 +83,10 @@ export interface LimitFeature {
   readonly name: string;
   /** The parameters by which all instances decide, made of those that the user wrote. Throws `RateLimitConfigError`. */
   parameters?(declared: Parameters): Parameters;
+  /** The variant of the limit's algorithm that counts in its place, under the same keys. A part of the limit has it, too. */
+  readonly variant?: Algorithm;
+  /** Requests meet different versions of the limit. */
+  readonly versions?: Versions;
   /** Its refusals are not remembered: what is refused by the counter may be allowed before its wait is over. */
   readonly forgetsRefusals?: true;
   /** A limit has it only where counters live on Redis: elsewhere it is compiled without it. */
@@ -76,6 +110,15 @@ export interface FeatureTerms {
   /** Makes what the limit has of it. Throws `RateLimitConfigError` if it cannot have it. */
   readonly of: (limit: FeaturedLimit, terms: never, location: string) => LimitFeature;
   readonly terms: object;
+}
+
+/** How requests meet a limit in different versions by one of its features; nothing if they do not. */
+export function versionsOf({
+  features,
+}: {
+  readonly features: readonly LimitFeature[] | undefined;
+}): Versions | undefined {
+  return features?.find(({ versions }) => versions !== undefined)?.versions;
 }
 
 /** What a limit has of all features; nothing if it has none, as most. */

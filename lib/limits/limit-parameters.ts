@@ -1,13 +1,9 @@
 import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
-import type { ShareParameters } from '../algorithms/fair-share.js';
 import type { HoldTerms } from '../algorithms/hold-terms.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
-import { wholeShare } from '../algorithms/share.js';
-import { SHARE_SLICES } from '../algorithms/tenant-record.js';
 import { borrowMessages } from '../errors/messages/borrow.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import type { ShareTerms } from './limit-settings.js';
 
 /** A share of a quota in whole units, rounded up without floating-point error: 0.55 of 100 is 55. */
 export function unitsOf(share: number, quota: number): number {
@@ -43,11 +39,4 @@ export function withCeiling(
 /** The same parameters with another quota. */
 export function withQuota(algorithm: Algorithm, parameters: Parameters, quota: number): Parameters {
   return algorithm.withQuota?.(parameters, quota) ?? { ...parameters, quota };
-}
-
-/** The parameters of a limit whose units tenants share. */
-export function shareParameters(algorithm: Algorithm, declared: Parameters, { floor }: ShareTerms): ShareParameters {
-  const { units, span } = algorithm.sharing!.terms(declared);
-  const length = Math.max(1, Math.ceil(span / (SHARE_SLICES + 1)));
-  return { ...declared, shareLength: length, shareUnits: units, floor: wholeShare(units, floor) };
 }

@@ -40,12 +40,6 @@ export interface Escalation {
   readonly forgetAfter: number;
 }
 
-/** How units are shared among tenants. */
-export interface ShareTerms {
-  /** The share of the quota that each active tenant may always use; 0 for none. */
-  readonly floor: number;
-}
-
 /** The settings of a limit besides its algorithm's options. */
 export interface LimitSettings {
   /** Where the user wrote it, for messages. */
@@ -74,9 +68,7 @@ export interface LimitSettings {
   readonly remembersRefusals?: boolean;
   /** Whether each instance of the app counts on its own. */
   readonly instance?: boolean;
-  /** The terms by which tenants share its units. */
-  readonly shared?: ShareTerms | undefined;
-  /** What its options say of features. A part of it and a second version have none. */
+  /** The terms of its features. A candidate has none, a part of the limit those whose variant of the algorithm counts. */
   readonly features?: readonly FeatureTerms[] | undefined;
   /** The number of Redis replicas that must confirm charges; by default none. */
   readonly replicas?: number;

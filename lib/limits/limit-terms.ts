@@ -1,13 +1,12 @@
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
 import { asksForAnchor } from '../algorithms/anchor.js';
-import { sharedBy } from '../algorithms/fair-share.js';
 import type { HoldTerms } from '../algorithms/hold-terms.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import type { PlanOptions } from '../algorithms/plan-terms.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { featuresOf, type LimitFeature } from './limit-feature.js';
-import { knownFor, shareParameters, unitsOf, withCeiling, withQuota } from './limit-parameters.js';
+import { knownFor, unitsOf, withCeiling, withQuota } from './limit-parameters.js';
 import { refuseForeignOptions } from './limit-refusals.js';
 import {
   type CarryOver,
@@ -105,7 +104,7 @@ export abstract class LimitTerms {
     refuseForeignOptions(options, algorithm, location);
     this.asksForAnchor = asksForAnchor(options);
     const own = this.asksForAnchor ? (algorithm.following as Algorithm | undefined) : undefined;
-    this.algorithm = rest.shared === undefined ? (own ?? algorithm) : sharedBy(algorithm);
+    this.algorithm = own ?? algorithm;
     this.declared = algorithm.compile(options as never, location);
     this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
     this.namespace = namespace;
@@ -113,8 +112,12 @@ export abstract class LimitTerms {
     this.recordId = `${place}:${this.name}`;
     this.features = featuresOf(this, rest.features, location);
     this.parameters = this.declared;
+    let countsOtherwise = false;
     for (const feature of this.features ?? []) {
       this.parameters = feature.parameters?.(this.parameters) ?? this.parameters;
+      if (feature.variant === undefined) continue;
+      this.algorithm = feature.variant;
+      countsOtherwise = true;
     }
     this.above = 0;
     if (rest.ceiling !== undefined) {
@@ -126,9 +129,6 @@ export abstract class LimitTerms {
       const { kept } = part;
       this.parameters = { ...withQuota(algorithm, this.parameters, part.whole.quota - kept), kept };
     }
-    if (rest.shared !== undefined) {
-      this.parameters = shareParameters(algorithm, this.declared, rest.shared);
-    }
     this.hold = this.declared.hold;
     for (const { keepsFor = 0 } of this.features ?? []) this.hold = knownFor(this.hold, keepsFor);
     this.adapts = algorithm.adapting !== undefined;
@@ -139,10 +139,10 @@ export abstract class LimitTerms {
     this.onStoreError = rest.onStoreError ?? 'local';
     this.escalation = rest.escalation;
     this.blockFor = rest.escalation?.steps[0] ?? rest.blockFor ?? 0;
-    // What tenants used under another quota remains theirs, and so do the units of a plan.
     this.varies = algorithm.varying !== undefined;
     this.takesCredits = (options as PlanOptions).credits === true;
-    this.carry = rest.shared === undefined && !this.varies ? rest.carry : undefined;
+    // What was used under another quota remains used in a variant, and so do the units of a plan.
+    this.carry = countsOtherwise || this.varies ? undefined : rest.carry;
     this.remembersRefusals =
       rest.remembersRefusals === true &&
       !issuesTickets(algorithm) &&

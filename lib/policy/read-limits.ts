@@ -2,7 +2,7 @@ import type { Algorithm } from '../algorithms/algorithm.js';
 import { algorithms } from '../algorithms/index.js';
 import { candidateRows } from '../config/feature-options.js';
 import type { ExactLimit } from '../config/limit-definition.js';
-import { type AllCommonOptions, checkLimit, optionsOf, refusalOf } from '../config/limit-options.js';
+import { checkLimit, optionsOf, refusalOf } from '../config/limit-options.js';
 import type { PolicyLimit } from '../config/policy.js';
 import { show } from '../errors/wording.js';
 import { checkFeatures } from '../features/options.js';
@@ -14,7 +14,6 @@ import type { OptionRows } from '../options/option-row.js';
 import type { LimitMode } from '../overrides/override.js';
 import { candidateOptions } from '../rules/candidate-options.js';
 import { algorithmOptions } from '../rules/common-options.js';
-import { shareTerms } from '../rules/share-terms.js';
 import { attempt } from './attempt.js';
 import { type Located, type LocatedEntry, type Place, showPlace } from './located.js';
 import { policyOptions } from './policy-options.js';
@@ -67,10 +66,9 @@ function readLimit(value: Located, at: Place, name: string, problems: Problems):
   if (read.get('candidate') === null) read.set('candidate', undefined);
   const { mode, ...options } = Object.fromEntries(read) as Partial<ExactLimit> & { mode?: LimitMode };
   // What is forgotten may be the blocks of the limit in code.
-  const { share } = options as Pick<AllCommonOptions, 'share'>;
   if (options.blockFor !== undefined) attempt(at, problems, (location) => blockTerms(options, location));
-  if (share !== undefined) attempt(at, problems, (location) => shareTerms(share, location));
   if (options.algo !== undefined) tryAlone(options as ExactLimit, name, { at, candidate }, problems);
+  else attempt(at, problems, (location) => checkFeatures(options, undefined, location));
   if (problems.list.length > before) return undefined;
   const places = new Map(entries.map((entry) => [entry.name, showPlace(entry.place)]));
   return { options: options as Partial<ExactLimit>, mode, place: showPlace(at), places };

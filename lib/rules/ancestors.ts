@@ -38,7 +38,6 @@ function refuseParent({ configured: own }: Rule, { configured: parent, name, set
   if (parent.adapts) {
     throw new RateLimitConfigError(withinMessages.parentAdapts(location, name, parent.algorithm.name));
   }
-  if (parent.hasTenants) throw new RateLimitConfigError(withinMessages.parentWith(location, name, 'share'));
   if (settings.childless !== undefined) {
     throw new RateLimitConfigError(withinMessages.parentWith(location, name, settings.childless));
   }

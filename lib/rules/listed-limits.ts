@@ -2,8 +2,8 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { askMessages } from '../errors/messages/ask.js';
 import { planMessages } from '../errors/messages/plan.js';
-import { shareMessages } from '../errors/messages/share.js';
 import { withinMessages } from '../errors/messages/within.js';
+import { versionsOf } from '../limits/limit-feature.js';
 import type { Rule } from './rule.js';
 
 /** Reads one limit, or a list of them: names or definitions. Throws `RateLimitConfigError`. */
@@ -14,12 +14,14 @@ export function listedLimits<L = string | LimitDefinition>(given: unknown, locat
 }
 
 /**
- * Refuses a limit that is listed twice, shares its units among tenants, is within another one, or has an anchor by request:
- * nothing would determine the tenant, the other keys or the anchor. Throws `RateLimitConfigError`.
+ * Refuses a limit that is listed twice, has versions for requests, is within another one, or has an anchor by request: nothing
+ * would determine the version, the other keys or the anchor. Throws `RateLimitConfigError`.
  */
 export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
-  const shared = rules.find(({ limit }) => limit.hasTenants);
-  if (shared !== undefined) throw new RateLimitConfigError(shareMessages.noTenantHere(location, shared.name));
+  for (const { limit } of rules) {
+    const versions = versionsOf(limit);
+    if (versions !== undefined) throw new RateLimitConfigError(versions.notListed(location));
+  }
   const nested = rules.find(({ limit }) => limit.parent !== undefined);
   if (nested !== undefined) throw new RateLimitConfigError(withinMessages.notHere(location, nested.name));
   const anchored = rules.find(({ limit }) => limit.asksForAnchor);

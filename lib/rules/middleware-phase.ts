@@ -2,6 +2,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { type BoundKey, formsOf } from '../key-resolvers/key-resolver.factory.js';
 import { keySchemes } from '../key-resolvers/index.js';
+import type { RequestTrait } from '../features/request-trait.js';
 import type { AllCommonOptions } from '../config/limit-options.js';
 
 /** Lists the forms of a `key` in a middleware. */
@@ -12,17 +13,20 @@ export function earlyForms(): string {
 /** A middleware sees a request when only its address and headers are known. */
 export function refuseWhatNeedsARoute(
   key: BoundKey,
-  { cost, share, skip, within, perRoute }: AllCommonOptions,
+  options: AllCommonOptions,
+  trait: RequestTrait | undefined,
   location: string,
   everywhere: boolean,
 ): void {
+  const { cost, skip, within, perRoute } = options;
   const refuse = (option: string, got: unknown, wants: string) => {
     throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
   };
   if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
   if (key.needsRoute) refuse('key', key.given, earlyForms());
   if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 0 in phase 'middleware'");
-  if (share !== undefined) refuse('share', share, "nothing in phase 'middleware'");
+  if (trait !== undefined)
+    refuse(trait.option, (options as Record<string, unknown>)[trait.option], "nothing in phase 'middleware'");
   if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
   if (within !== undefined) refuse('within', within, "nothing in phase 'middleware'");
   if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");

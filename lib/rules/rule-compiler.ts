@@ -10,7 +10,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 import { OnceLogger } from '../errors/once-logger.js';
-import { childlessOption, featureTerms } from '../features/index.js';
+import { childlessOption, featureTerms, requestTraitOf } from '../features/index.js';
 import { type BoundKey, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
@@ -24,7 +24,6 @@ import { algorithmOptions, commonOptions } from './common-options.js';
 import type { Declaration } from './declaration.js';
 import { earlyForms, refuseWhatNeedsARoute } from './middleware-phase.js';
 import { Rule } from './rule.js';
-import { shareTerms } from './share-terms.js';
 
 /** The options that the module's `defaults` can have. */
 const DEFAULTS = COMMON_OPTIONS.filter((option) => isDefault(option)) as (keyof LimitDefaults)[];
@@ -77,14 +76,12 @@ export class RuleCompiler {
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;
     const key = this.keys.bind(orElse(common.key, adapts ? 'global' : 'ip'), location, ipv6Prefix, forms);
-    const plan = common.share && shareTerms(common.share, location);
-    const share = plan && {
-      ...plan,
-      by: this.keys.bind(common.share!.by, `${location}.share`, ipv6Prefix, undefined, 'by'),
-    };
-    const needsUser = key.needsUser || share?.by.needsUser === true;
+    const trait = requestTraitOf(common, location, (given, place, option) =>
+      this.keys.bind(given, place, ipv6Prefix, undefined, option),
+    );
+    const needsUser = key.needsUser || trait?.by.needsUser === true;
     const { phase = needsUser ? 'authenticated' : 'guard' } = common;
-    if (phase === 'middleware') refuseWhatNeedsARoute(key, common, location, everywhere);
+    if (phase === 'middleware') refuseWhatNeedsARoute(key, common, trait, location, everywhere);
     const options = algorithmOptions(definition);
     if (namespace !== '') refuseWhatCodeMustFind({ ...common, ...options }, location);
     const { reserveFor } = common;
@@ -94,16 +91,14 @@ export class RuleCompiler {
       nameEnd: this.nameEnd(key, count),
       ...blockTerms(common, location),
       reserveFor: reserveFor && { ...reserveFor },
-      features: featureTerms({ ...options, ...common }),
+      features: featureTerms({ ...options, ...common }, location),
       replicas: common.replicas ?? 0,
-      shared: plan && { floor: plan.floor },
       parent: common.within,
       ceiling: common.ceiling,
       lends: common.lends,
       candidate: candidateOptions({ ...definition, ...common } as LimitDefinition, common.candidate, location),
       // Requests that may not count in the end, or cost something else, give units back at any time.
-      // And what one tenant is refused, another one may have.
-      remembersRefusals: count === 'all' && cost === undefined && plan === undefined,
+      remembersRefusals: count === 'all' && cost === undefined,
       instance: common.scope === 'instance',
       shadow: mode === 'shadow' || this.settings.shadow,
       nearLimit: common.nearLimit,
@@ -130,7 +125,7 @@ export class RuleCompiler {
       childless: childlessOption(common),
       // If it does not matter, it is not computed.
       priority: reserveFor !== undefined || adapts ? priority : undefined,
-      share,
+      trait,
       anchor: asksForAnchor(options) ? options.anchor : undefined,
       count,
       skip,

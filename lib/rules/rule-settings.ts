@@ -7,16 +7,11 @@ import type {
 } from '../config/common-limit-options.js';
 import type { AnchorFunction } from '../config/limit-definition.js';
 import type { OnceLogger } from '../errors/once-logger.js';
+import type { RequestTrait } from '../features/request-trait.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { IdentifyAddress } from '../key-resolvers/ip.js';
 import type { BoundKey } from '../key-resolvers/key-resolver.factory.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
-import type { SharePlan } from './share-terms.js';
-
-/** Finds the tenants that share the units of a limit. */
-export interface RuleShare extends SharePlan {
-  readonly by: BoundKey;
-}
 
 /** The settings of a rule besides its limit. */
 export interface RuleSettings {
@@ -41,8 +36,8 @@ export interface RuleSettings {
   readonly priority: CommonLimitOptions['priority'];
   /** An option that it has, because of which no limit can be within it. */
   readonly childless?: string | undefined;
-  /** The tenants that share its units. */
-  readonly share?: RuleShare | undefined;
+  /** The trait of requests and calls by which they meet a version of it. */
+  readonly trait?: RequestTrait | undefined;
   /** Determines where its windows begin, if that depends on the request. */
   readonly anchor?: AnchorFunction | undefined;
   readonly count: Count;

@@ -1,9 +1,8 @@
 import type { Anchor } from '../algorithms/anchor.js';
-import type { Tenant } from '../algorithms/fair-share.js';
 import type { Outcome, Phase } from '../config/common-limit-options.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
+import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
-import { shareMessages } from '../errors/messages/share.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { Identify } from '../key-resolvers/key-resolver.js';
 import type { CompiledLimit, MetBy } from '../limits/compiled-limit.js';
@@ -183,22 +182,19 @@ export class Rule {
       // If a changed rate has a fixed anchor, callers need not know that.
       throw new RateLimitArgumentError(planMessages.notAnchored(this.name));
     }
-    return limit.meet({ priority, tenant: this.tenantOf(share), anchor });
+    if (share === undefined && this.settings.trait === undefined) return limit.meet({ priority, anchor });
+    return limit.meet({ priority, anchor, ...this.metBy(share) });
   }
 
-  /** The limit for a tenant, wherever its windows begin. */
-  limitForTenant(identity: string, tenant: string): CompiledLimit {
-    return this.limitFor(identity).meet({ tenant: this.tenantOf(tenant) });
+  /** The limit for those who share its units under a name, wherever its windows begin. */
+  limitForShare(identity: string, share: string): CompiledLimit {
+    return this.limitFor(identity).meet(this.metBy(share));
   }
 
-  private tenantOf(name: string | undefined): Tenant | undefined {
-    const { share } = this.settings;
-    if (share === undefined) {
-      if (name !== undefined) throw new RateLimitArgumentError(shareMessages.notShared(this.name));
-      return undefined;
-    }
-    if (name === undefined) throw new RateLimitArgumentError(shareMessages.noTenant(this.name));
-    return share.tenant(name, this.name);
+  private metBy(share: string | undefined): MetBy {
+    const { trait } = this.settings;
+    if (trait?.option !== 'share') throw new RateLimitArgumentError(messages.noShare(this.name));
+    return trait.metBy(share, this.name);
   }
 }
 

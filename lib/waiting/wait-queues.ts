@@ -192,11 +192,11 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
 }
 
 /**
- * Calls that may take a kept part, or what an adaptive limit lets in, do not wait behind those that may not; nor tenants behind
- * others.
+ * Calls that may take a kept part, or what an adaptive limit lets in, do not wait behind those that may not; nor do those who meet a
+ * version of their own wait behind others.
  */
 function lineId({ limit, identity, priority = DEFAULT_PRIORITY }: CheckEntry): string {
-  const own = limit.tenant?.id ?? (limit.adapts ? priority : limit.priority);
+  const own = limit.line ?? (limit.adapts ? priority : limit.priority);
   return lineageId(limit, identity) + (own === undefined ? '' : `\t${own}`);
 }
 

@@ -1,6 +1,6 @@
 -- Reads the program up to its checks: the time and the limits; and the values of all keys.
 --
--- Uses: fair_share, make_algorithm, make_feature, now, program, time_to_live_slack, values
+-- Uses: make_algorithm, make_feature, now, program, time_to_live_slack, values
 -- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, CREDIT, HISTORY, HOLD, LEARN, LEARN_RATE, LINKS,
 --   NO_CARRY, PEEK, PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, borrows, counter_features, has_features,
 --   has_operations, is_varied, learns_or_claims, limits, position, states
@@ -64,10 +64,10 @@ for number = 1, program[4] do
   name, has_features = featured or name, has_features or featured ~= nil
   local algorithm = algorithms[name]
   if not algorithm then
-    -- A name behind a plus sign is that of an algorithm whose units tenants share.
-    local shared = string.match(name, '^%+(.*)')
-    algorithm = make_algorithm(shared or name)
-    if shared then algorithm = fair_share(algorithm) end
+    -- A name before a plus sign is that of a feature, whose variant of the algorithm counts.
+    local feature, base = string.match(name, '^(.*)%+(.*)')
+    algorithm = make_algorithm(base or name)
+    if feature then algorithm = make_feature(feature).variant(algorithm) end
     algorithms[name] = algorithm
   end
   local limit = {

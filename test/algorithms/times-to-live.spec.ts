@@ -49,7 +49,7 @@ const settings = fc.record({
   blocks: anyBlocks,
   carry: fc.constantFrom(undefined, undefined, 'proportional' as const, 'additive' as const),
   reserveFor: fc.constantFrom(undefined, undefined, { critical: 0.3 }),
-  features: fc.constantFrom(undefined, undefined, featureTerms({ usage: { keep: '30d' } })),
+  features: fc.constantFrom(undefined, undefined, featureTerms({ usage: { keep: '30d' } }, 'test')),
 });
 
 function definitionsOf(options: fc.Arbitrary<unknown>): Definitions {

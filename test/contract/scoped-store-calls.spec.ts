@@ -117,7 +117,7 @@ describe('the stores under an InstanceScopeStore', () => {
 
   it('have the credits, the usage, the blocks and what is learnt of the limits that they count', async () => {
     const quotas = { algo: 'calendar-window', rate: 2, period: 'month', credits: true } as const;
-    const features = featureTerms({ usage: '30d' });
+    const features = featureTerms({ usage: '30d' }, 'test');
     for (const instance of [true, false]) {
       const plan = new CompiledLimit(quotas, { location: 'test', name: 'plan', instance, features });
       const [there, elsewhere] = instance ? [mine, inner] : [inner, mine];

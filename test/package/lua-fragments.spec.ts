@@ -24,7 +24,7 @@ const options: Record<string, AlgorithmOptions> = {
   'warming-gcra': { algo: 'gcra', rate: 14, interval: '10s', warmUp: { for: '3m', from: 0.3 } },
 };
 /** Options of each feature that has a fragment. */
-const featured = { usage: '30d' };
+const featured = { usage: '30d', share: { by: 'global' } };
 /** The fragments of algorithms, and of what counts in their place where an option is given, or a function is not asked. */
 const scripts = Object.keys(options);
 
@@ -153,11 +153,15 @@ describe.each(scripts)('the fragment of %s', (name) => {
 
 describe.each(featureFiles)('the fragment %s', (file) => {
   const name = file.replace('features/', '');
-  const { features } = new CompiledLimit(options['gcra']!, { location: 'test', features: featureTerms(featured) });
-  const script = features!.find((feature) => feature.name === name)?.script;
+  const given = featureTerms(featured, 'test');
+  const { features, parameters } = new CompiledLimit(options['gcra']!, { location: 'test', features: given });
+  const { script, variant } = features!.find((feature) => feature.name === name)!;
 
-  it('names each number that the feature of its name sends', () => {
-    expect(parametersOf(read(file))).toHaveLength(script!.numbers(0).length);
+  it('names each value that the feature of its name sends', () => {
+    const own = algorithms.get('gcra')!.scriptParameters(parameters, 0).length;
+    const sent = script?.numbers(0) ?? variant!.scriptParameters(parameters, 0).slice(own);
+    expect(sent.length).toBeGreaterThan(0);
+    expect(parametersOf(read(file))).toHaveLength(sent.length);
   });
 });
 

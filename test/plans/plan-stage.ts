@@ -118,7 +118,7 @@ export class PlanStage {
     return new CompiledLimit(options as unknown as AlgorithmOptions, {
       location: 'test',
       name: 'plan',
-      features: featureTerms({ usage: '400d' }),
+      features: featureTerms({ usage: '400d' }, 'test'),
     });
   }
 

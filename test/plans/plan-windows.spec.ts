@@ -253,7 +253,7 @@ describe.each(Object.entries(storeKinds))('a plan in %s', (kind, make) => {
 
   it('is as silent as before where somebody asks what was used', async () => {
     const { store, consume, peek, days } = stage();
-    const features = featureTerms({ usage: '40d' });
+    const features = featureTerms({ usage: '40d' }, 'test');
     const limit = plan({ hold: '1h', onLapse: 'release' }, { features });
     const range = { from: -Infinity, to: Infinity };
     await consume(limit, 1);

@@ -47,6 +47,7 @@ describe('the JSON Schema of policies', () => {
       'config/common-limit-options',
       'config/limit-definition',
       'features/prefetch/terms',
+      'features/shares/options',
       'features/usage/usage',
     ];
     const statements = files.flatMap((name) => {

@@ -14,6 +14,7 @@ import {
   type Store,
   type StoreDecision,
 } from '../../lib/index.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { createClient } from '../../lib/redis/client.js';
 import type { StoreReport } from '../../lib/stores/layers/circuits.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
@@ -523,7 +524,7 @@ describe('the share of an instance', () => {
     const store = new FallbackStore(failing(new RateLimitStoreError('down')), local, { localShare: 0.5 });
     const limit = new CompiledLimit(
       { algo: 'gcra', rate: 12, interval: '1h' },
-      { location: 'test', name: 'limit', shared: { floor: 0 } },
+      { location: 'test', name: 'limit', features: featureTerms({ share: { by: 'global' } }, 'test') },
     );
     const asked = new Set<CompiledLimit>();
     const check = local.decide.bind(local);

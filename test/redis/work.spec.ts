@@ -251,9 +251,10 @@ describe('calls are cut by their work', () => {
     const recorded = new CompiledLimit(options, {
       location: 'test',
       name: 'recorded',
-      features: featureTerms({ usage: '400d' }),
+      features: featureTerms({ usage: '400d' }, 'test'),
     });
-    const shared = new CompiledLimit(options, { location: 'test', name: 'shared', shared: { floor: 0 } });
+    const shares = featureTerms({ share: { by: 'global' } }, 'test');
+    const shared = new CompiledLimit(options, { location: 'test', name: 'shared', features: shares });
     const counts = [];
     for (const limitOf of [
       () => recorded,

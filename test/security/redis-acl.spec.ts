@@ -115,7 +115,7 @@ async function useScript(url: string): Promise<void> {
       await store.reset([counter]);
     }
     // Days that go, that come back with the clock, and units that are given back.
-    const features = featureTerms({ usage: '2d' });
+    const features = featureTerms({ usage: '2d' }, 'test');
     const recorded = {
       limit: new CompiledLimit(limits['gcra']!, { location: 'test', name: 'recorded', features }),
       identity: 'user:6',
@@ -150,7 +150,7 @@ async function useScript(url: string): Promise<void> {
     const [[held]] = (await store.check([{ ...hold, entries: [{ ...emptied, cost: 1 }] }])) as [[StoreDecision]];
     await store.refund([{ ...emptied, units: 1, ticket: held.ticket, chargedAt: held.chargedAt, actual: 0 }]);
     // Keys of which no record is kept.
-    const bounded = featureTerms({ usage: { keep: '2d', maxKeys: 1 } });
+    const bounded = featureTerms({ usage: { keep: '2d', maxKeys: 1 } }, 'test');
     const full = new CompiledLimit(limits['gcra']!, { location: 'test', name: 'full', features: bounded });
     for (let count = 0; count < 6; count++) await ask(store, full, { identity: `{user:8}:${count}` });
     await unitsOf(store, { limit: full, identity: '{user:8}:5' }, range);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, MemoryStore } from '../../lib/index.js';
-import { shareTerms } from '../../lib/rules/share-terms.js';
+import { TenantWeights } from '../../lib/features/shares/tenant-weights.js';
 import { ask, ManualClock } from '../support/stores.js';
 import { allocate, type Demand, jain, maxMin, sharedLimit } from './simulation.js';
 
@@ -167,13 +167,13 @@ describe('a client that makes up a name for each request', () => {
     const clock = new ManualClock();
     const store = new MemoryStore({ clock: clock.now });
     const limit = sharedLimit({ algo: 'token-bucket', rate: RATE, interval: '1m' }, { floor });
-    const plan = shareTerms({ by: 'user', weight, unlisted, floor }, 'test');
+    const tenants = new TenantWeights({ by: 'user', weight, unlisted, floor }, 'test');
     const got: Record<string, number> = { flood: 0, 'user:acme': 0, 'user:globex': 0 };
     for (let step = 0; step < 6000; step++) {
       const asking = [['flood', true], ...Object.keys(weight).map((name, at) => [name, step % 15 === at])];
       for (const [who] of asking.filter(([, asks]) => asks) as [string][]) {
         const name = who === 'flood' ? `user:${step}` : who;
-        const decision = await ask(store, limit.meet({ tenant: plan.tenant(name, 'gpu') }), { identity: 'global' });
+        const decision = await ask(store, limit.meet({ tenant: tenants.tenant(name, 'gpu') }), { identity: 'global' });
         if (decision.allowed && step >= 2400) got[who]! += 1 / 6;
       }
       clock.advanceMs(100);

@@ -1,5 +1,5 @@
 import type { CompiledLimit } from '../../lib/index.js';
-import type { ShareParameters } from '../../lib/algorithms/fair-share.js';
+import type { ShareParameters } from '../../lib/features/shares/fair-share.js';
 
 const SLICES = 11;
 const ACTIVE = 13;

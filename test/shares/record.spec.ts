@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { State } from '../../lib/algorithms/algorithm.js';
-import type { ShareSums, Tenants } from '../../lib/algorithms/tenant-record.js';
+import type { ShareSums, Tenants } from '../../lib/features/shares/tenant-record.js';
 import { sharedLimit } from './simulation.js';
 
 const limit = sharedLimit({ algo: 'sliding-window', rate: 1_000_000, interval: '11s' });

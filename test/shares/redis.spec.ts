@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { MemoryStore, RedisStore } from '../../lib/index.js';
-import { shareTerms } from '../../lib/rules/share-terms.js';
+import { TenantWeights } from '../../lib/features/shares/tenant-weights.js';
 import { ask, compile, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 import { sharedLimit } from './simulation.js';
 
@@ -114,7 +114,7 @@ it('never pass more in total than the limit, whatever instances make of its tena
 it('tells tenants apart whatever they are called, and takes no more than a bounded key for each', async () => {
   const prefix = freshPrefix();
   const store = new RedisStore(redis, { prefix, timeoutMs: 5000 });
-  const plan = shareTerms({ by: 'global' }, 'test');
+  const tenants = new TenantWeights({ by: 'global' }, 'test');
   const counter = `${prefix}:{global}::gpu:td`;
   const names = [
     's',
@@ -131,7 +131,7 @@ it('tells tenants apart whatever they are called, and takes no more than a bound
     '☃',
     'x'.repeat(100_000),
   ];
-  for (const name of names) await ask(store, limit.meet({ tenant: plan.tenant(name, 'gpu') }), { identity });
+  for (const name of names) await ask(store, limit.meet({ tenant: tenants.tenant(name, 'gpu') }), { identity });
   const keys = await redis.keys(`${prefix}*`);
   expect(keys).toHaveLength(2 + names.length);
   for (const key of keys) {

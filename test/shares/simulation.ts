@@ -1,3 +1,4 @@
+import { featureTerms } from '../../lib/features/index.js';
 import { type AlgorithmOptions, CompiledLimit, type Store } from '../../lib/index.js';
 import type { ManualClock } from '../support/stores.js';
 
@@ -9,7 +10,11 @@ export interface Demand {
 }
 
 export function sharedLimit(options: AlgorithmOptions, { floor = 0, name = 'gpu' } = {}): CompiledLimit {
-  return new CompiledLimit(options, { location: 'test', name, shared: { floor } });
+  return new CompiledLimit(options, {
+    location: 'test',
+    name,
+    features: featureTerms({ share: { by: 'global', floor } }, 'test'),
+  });
 }
 
 /** What each tenant got after the first `warmUp` intervals, a unit a request. A refused request is not repeated. */

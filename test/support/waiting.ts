@@ -6,7 +6,7 @@ import {
   type ShareOptions,
   type Store,
 } from '../../lib/index.js';
-import { shareTerms } from '../../lib/rules/share-terms.js';
+import { featureTerms, requestTraitOf } from '../../lib/features/index.js';
 import { WaitQueues } from '../../lib/waiting/wait-queues.js';
 import { byGlobal, ruleOf } from './rules.js';
 
@@ -15,9 +15,9 @@ const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =
 
 /** A limiter with its queues, without an app. */
 export function waitingFor(store: Store, options: AlgorithmOptions, share?: Omit<ShareOptions, 'by'>) {
-  const plan = share && shareTerms({ by: 'global', ...share }, 'test');
-  const shared = plan && { floor: plan.floor };
-  const rule = ruleOf(options, { shared }, { share: plan && { ...plan, by: byGlobal } });
+  const given = { share: share && { by: 'global', ...share } };
+  const trait = requestTraitOf(given, 'test', () => byGlobal);
+  const rule = ruleOf(options, { features: featureTerms(given, 'test') }, { trait });
   const queues = new WaitQueues(store);
   return {
     rule,

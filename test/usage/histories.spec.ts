@@ -57,7 +57,7 @@ const exported = fc.integer({ min: 0, max: 4 }).map((number) => number === 0);
 type Steps = ReturnType<typeof step> extends fc.Arbitrary<infer T> ? T[] : never;
 
 function limitOf(options: AlgorithmOptions, zone: string): CompiledLimit {
-  const features = featureTerms({ usage: { keep: '900d', timezone: zone } });
+  const features = featureTerms({ usage: { keep: '900d', timezone: zone } }, 'test');
   return new CompiledLimit(options, { location: 'test', name: 'api', features });
 }
 

@@ -14,7 +14,7 @@ const ALL = { from: -Infinity, to: Infinity };
 const recorded = (usage: object) =>
   new CompiledLimit(
     { algo: 'fixed-window', rate: 1000, interval: '1h' },
-    { location: 'test', name: 'api', features: featureTerms({ usage }) },
+    { location: 'test', name: 'api', features: featureTerms({ usage }, 'test') },
   );
 const limit = recorded({ keep: '2d', maxKeys: 3 });
 

@@ -29,7 +29,7 @@ const DAY_MS = 86_400_000;
 const identity = 'user:42';
 
 function recorded(options: AlgorithmOptions, usage: unknown = '400d'): CompiledLimit {
-  return new CompiledLimit(options, { location: 'test', name: 'api', features: featureTerms({ usage }) });
+  return new CompiledLimit(options, { location: 'test', name: 'api', features: featureTerms({ usage }, 'test') });
 }
 
 const limit = recorded({ algo: 'fixed-window', rate: 1000, interval: '1h' });

@@ -14,7 +14,7 @@ function recorded(options: AlgorithmOptions, usage: unknown = '400d', more: obje
   return new CompiledLimit(options, {
     location: 'test',
     name: 'api',
-    features: featureTerms({ usage, ...options }),
+    features: featureTerms({ usage, ...options }, 'test'),
     ...more,
   });
 }
@@ -254,7 +254,7 @@ describe.each(Object.keys(storeKinds))('the usage of limits in a %s', (kind) => 
     expect(await usage(kept)).toEqual([{ day: '2026-11-22', units: 80 }]);
     const shared = recorded({ algo: 'gcra', rate: 10, interval: '1h' }, '400d', {
       name: 'shared',
-      shared: { floor: 0 },
+      features: featureTerms({ usage: '400d', share: { by: 'global' } }, 'test'),
     });
     await ask(store, shared.meet({ tenant: { id: 'a', weight: 1 } }), { identity, cost: 3 });
     await ask(store, shared.meet({ tenant: { id: 'b', weight: 1 } }), { identity, cost: 4 });

@@ -207,6 +207,8 @@ export const messages = {
     name === undefined
       ? "settle: no limit of this request has a 'cost' of its own, wants the name of a limit"
       : `settle: the limit '${name}' was not charged for this request`,
+  notOfTenant: (got: unknown) => `the options are ${show(got)}, wants { share }, { within } or nothing`,
+  noShare: (limit: string) => `limit '${limit}' got a share, wants none: it has no option 'share'`,
   notShared: (location: string, algo: string, got: string) =>
     `${location}: option 'scope' is '${got}', wants 'instance': '${algo}' learns how much one process can take`,
   overloaded: () => 'Too busy, try again later',

@@ -17,7 +17,6 @@ export { planMessages } from './plan.js'; // `anchor`, `rollover` and `credits`
 export { policyMessages } from './policy.js'; // policies: what is wrong in one, and what happens to its versions
 export { priorityMessages } from './priority.js'; // `priority` and `reserveFor`
 export { replicaMessages } from './replica.js'; // `replicas`
-export { shareMessages } from './share.js'; // `share`
 export { waitMessages } from './wait.js'; // calls that wait for units
 export { warmUpMessages } from './warm-up.js'; // `warmUp`
 export { withinMessages } from './within.js'; // `within`

@@ -76,9 +76,10 @@ export function stricterParameters(
 /** Refuses units that could be used for too long. */
 export function checkPrefetch(
   options: PrefetchLimitOptions,
-  { algorithm, parameters }: { readonly algorithm: Algorithm; readonly parameters: Parameters },
+  limit: { readonly algorithm: Algorithm; readonly parameters: Parameters } | undefined,
   location: string,
 ): void {
   const terms = prefetchTerms(options);
-  if (terms !== undefined) stricterParameters(algorithm, parameters, terms, location);
+  if (terms !== undefined && limit !== undefined)
+    stricterParameters(limit.algorithm, limit.parameters, terms, location);
 }

@@ -13,8 +13,8 @@ export interface RuleEntry extends CheckEntry {
 /** Why a limit does not apply to a request: its `skip` exempts the request, or a key is missing. */
 export type NotApplying = 'skip' | 'no key';
 
-/** The options that are resolved, for explanations of what fails. */
-export type ResolvedOption = 'skip' | 'key' | 'anchor' | 'share' | 'priority' | 'cost';
+/** The name of an option that is resolved, for explanations of what fails. */
+export type ResolvedOption = string;
 
 /**
  * Resolves what a rule asks of the store for a request. Functions are called one after another, and no more of them once the
@@ -38,7 +38,7 @@ export function resolve(
       if (identity === undefined) return 'no key';
       const limit = rule.limitFor(identity);
       if (limit.off) return { rule, limit, identity, cost: 0 };
-      onOption?.(rule.settings.anchor === undefined ? 'share' : 'anchor');
+      onOption?.(rule.settings.trait?.option ?? 'anchor');
       return andThen(request.version(rule, limit), (version): Resolved => {
         if (version === undefined) return 'no key';
         onOption?.('priority');

@@ -36,13 +36,13 @@ export class RequestInput implements LevelInput {
     return this.identityBy(rule, key, counts || onMissingKey !== 'refuse');
   }
 
-  /** The version of a limit for the request's tenant or anchor; `undefined` if the tenant is missing. */
+  /** The version of a limit by the request's trait or anchor; `undefined` if the trait is missing. */
   version(rule: Rule, limit: CompiledLimit): Awaitable<CompiledLimit | undefined> {
-    const { share, anchor } = rule.settings;
+    const { trait, anchor } = rule.settings;
     if (anchor !== undefined) return andThen(anchor(this.context), (at) => limit.meet({ anchor: at ?? null }));
-    if (share === undefined) return limit;
-    return andThen(this.identityBy(rule, share.by), (tenant) =>
-      tenant === undefined ? undefined : limit.meet({ tenant: share.tenant(tenant, rule.name) }),
+    if (trait === undefined) return limit;
+    return andThen(this.identityBy(rule, trait.by), (said) =>
+      said === undefined ? undefined : limit.meet(trait.metBy(said, rule.name)),
     );
   }
 

@@ -1,6 +1,5 @@
 import { placeOf } from '../../limits/hierarchy.js';
 import { hashIdentity, plainIdentity } from '../../limits/identity.js';
-import type { Tenant } from '../../algorithms/fair-share.js';
 import type { Counter } from '../../limits/counter.js';
 
 /**
@@ -31,11 +30,6 @@ export function noteKeyOf(key: string): string {
 /** The key of the learnt rate of a counter whose limit has none of its own. */
 export function rateKeyOf(key: string): string {
   return `${key}:rate`;
-}
-
-/** The key of what one of the tenants that share a counter asked for and got. */
-export function shareKeyOf(key: string, { id }: Tenant): string {
-  return `${key}:share:${id}`;
 }
 
 /** The key of a claim. Its id may contain anything. */

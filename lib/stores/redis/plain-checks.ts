@@ -3,6 +3,7 @@ import type { CheckEntry } from '../../limits/counter.js';
 import type { Check } from '../store.js';
 import { keyOf } from './keys.js';
 import { CONSUME, CONSUME_REFUNDABLE, HOLD, PEEK } from './operations.js';
+import type { ScriptValue } from '../../algorithms/algorithm.js';
 import { PLAIN_ALGORITHMS } from './script.generated.js';
 
 /** The server's own time, and how many milliseconds longer than needed a key lives: the server may stall while it decides. */
@@ -126,7 +127,10 @@ export class PlainChecks {
   }
 
   /** As lua/header.lua describes them; `time` is now and the slack, if they are not the server's. */
-  args(parametersOf: (limit: CompiledLimit) => readonly number[], time: readonly number[] | undefined): string[] {
+  args(
+    parametersOf: (limit: CompiledLimit) => readonly ScriptValue[],
+    time: readonly ScriptValue[] | undefined,
+  ): string[] {
     const { entries } = this.first;
     let program = `[${entries.length},${this.operation}`;
     for (const { limit, cost } of entries) {

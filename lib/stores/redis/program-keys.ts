@@ -1,5 +1,5 @@
 import { type Counter, isOfStarts } from '../../limits/counter.js';
-import { creditsKeyOf, extraKeysOf, hashTagOf, holdsKeyOf, keyOf, shareKeyOf } from './keys.js';
+import { creditsKeyOf, extraKeysOf, hashTagOf, holdsKeyOf, keyOf } from './keys.js';
 
 /** The keys of a program, each once: it names them by their numbers. */
 export class ProgramKeys {
@@ -20,7 +20,7 @@ export class ProgramKeys {
     const known = this.numbers.get(key);
     if (known !== undefined) {
       this.keepOpen(known);
-      // A limit without holds, or another tenant's, may have come first.
+      // A limit without holds, or another version, may have come first.
       this.declareBeside(key, counter, known);
       return known;
     }
@@ -57,12 +57,12 @@ export class ProgramKeys {
     return [this.featured.size, ...this.featured.values()].join(',');
   }
 
-  /** What is held of a counter has a key of its own beside it, and so have each of its tenants, its credits and its features. */
+  /** What is held of a counter has a key of its own beside it, and so have its credits, its features, and what its algorithm uses more. */
   private declareBeside(key: string, counter: Counter, number: number): void {
-    const { hold, tenant, features, takesCredits } = counter.limit;
+    const { algorithm, parameters, hold, features, takesCredits } = counter.limit;
     if (takesCredits) this.of(creditsKeyOf(this.prefix, counter));
     if (hold !== undefined) this.of(holdsKeyOf(key));
-    if (tenant !== undefined) this.of(shareKeyOf(key, tenant));
+    if (algorithm.moreKeys !== undefined) for (const end of algorithm.moreKeys(parameters)) this.of(`${key}:${end}`);
     if (features === undefined || isOfStarts(counter)) return;
     for (const { name, script } of features) {
       const id = `${number},"${name}"`;

@@ -1,3 +1,4 @@
+import type { ScriptValue } from '../../algorithms/algorithm.js';
 import { holdNumbers } from '../../algorithms/hold-terms.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 
@@ -19,9 +20,8 @@ export class ProgramLimits {
   of(limit: CompiledLimit): number {
     const known = this.numbers.get(limit);
     if (known !== undefined) return known;
-    const { algorithm, parameters, shadow, blockFor, escalation, carry, tenant, features } = limit;
-    const values: (number | string)[] = scriptNumbersOf(limit, this.now);
-    if (limit.hasTenants) values.push(tenant?.weight ?? 0, JSON.stringify(tenant?.id ?? ''));
+    const { algorithm, parameters, shadow, blockFor, escalation, carry, features } = limit;
+    const values = scriptNumbersOf(limit, this.now);
     // One number more than the parameters is the whole of the quota.
     if (limit.whole !== limit) values.push(limit.whole.quota);
     let count = 0;
@@ -53,8 +53,8 @@ export class ProgramLimits {
   }
 }
 
-/** The numbers by which the script decides a limit; `now` says which calendar windows to ask for. */
-export function scriptNumbersOf({ algorithm, parameters, hold }: CompiledLimit, now: number): number[] {
+/** The values by which the script decides a limit; `now` says which calendar windows to ask for. */
+export function scriptNumbersOf({ algorithm, parameters, hold }: CompiledLimit, now: number): ScriptValue[] {
   const numbers = algorithm.scriptParameters(parameters, now);
   return hold === undefined ? numbers : [...numbers, ...holdNumbers(hold)];
 }

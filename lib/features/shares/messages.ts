@@ -1,4 +1,4 @@
-import { show } from '../wording.js';
+import { show } from '../../errors/wording.js';
 
 /** The messages of limits whose units tenants share. */
 export const shareMessages = {
@@ -9,11 +9,9 @@ export const shareMessages = {
   wrongWeight: (limit: string, tenant: string, got: unknown) =>
     `the weight of tenant ${show(tenant)} for limit '${limit}' is ${show(got)}, wants a whole number >= 1 and <= 1000000`,
   wrongTenant: (got: unknown) => `share is ${show(got)}, wants the tenant: a string that is not empty`,
-  notOfTenant: (got: unknown) => `the options are ${show(got)}, wants { share }, { within } or nothing`,
   noTenant: (limit: string) => `limit '${limit}' shares its units among tenants, wants { share: 'the tenant' }`,
   noTenantHere: (location: string, limit: string) =>
     `${location}: limit '${limit}' shares its units among tenants, wants a limit without 'share': nothing says here whose they are`,
   notReservable: (limit: string) =>
     `limit '${limit}' has the option 'share', so its units cannot be reserved, wants 'consume' or 'acquire' instead`,
-  notShared: (limit: string) => `limit '${limit}' got a share, wants none: it has no option 'share'`,
 } as const;

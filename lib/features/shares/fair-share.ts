@@ -1,5 +1,5 @@
-import type { Algorithm, Parameters, State } from './algorithm.js';
-import { inProportion } from './scale.js';
+import type { Algorithm, Parameters, State } from '../../algorithms/algorithm.js';
+import { inProportion } from '../../algorithms/scale.js';
 import { isBeyondPart, type Leader, partOf, type PartTerms, withLeader } from './share-leaders.js';
 import {
   ACTIVE_SLICES,
@@ -73,6 +73,8 @@ interface Standing {
   readonly kept: number;
 }
 
+const NONE: readonly string[] = [];
+
 /** The bytes of a tenant in process, by estimate. */
 const BYTES_OF_TENANT = 500;
 
@@ -93,14 +95,17 @@ export function sharedBy(algorithm: Algorithm): Algorithm {
 
 function share(total: Algorithm<never, ShareParameters>): Algorithm {
   const shared: Partial<Algorithm<never, ShareParameters, SharedState>> = {
-    scriptPrefix: '+',
+    scriptPrefix: 'shares+',
     extraKeys: ['shares'],
+    moreKeys: ({ tenant }) => (tenant === undefined ? NONE : [`share:${tenant.id}`]),
     work: (parameters) => 18 + (total.work?.(parameters) ?? 1),
     scriptParameters: (parameters, now) => [
       ...total.scriptParameters(parameters, now),
       parameters.shareUnits,
       parameters.shareLength,
       parameters.floor,
+      parameters.tenant?.weight ?? 0,
+      JSON.stringify(parameters.tenant?.id ?? ''),
     ],
     open(parameters, stored, now) {
       const state: SharedState = { ...total.open(parameters, stored?.isFresh === true ? undefined : stored, now) };

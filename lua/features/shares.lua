@@ -10,9 +10,10 @@
 -- Both can be forgotten at any time: then tenants have used nothing yet, and the total holds as before.
 --
 -- Uses: in_proportion, time_to_live
--- Leaves: fair_share
 
-local function fair_share(algorithm)
+local feature = { parameters = { 'share_units', 'share_length', 'floor', 'weight', 'tenant' } }
+
+function feature.variant(algorithm)
   local SLICES = 10
   local AGES = SLICES + 1
   -- The number of slices for which a tenant is active after it has asked.
@@ -126,9 +127,7 @@ local function fair_share(algorithm)
   shared.reuses_state, shared.debt_cleared_at, shared.can_owe = nil, nil, nil
   shared.parameters = {}
   for i, name in ipairs(algorithm.parameters) do shared.parameters[i] = name end
-  for _, name in ipairs({ 'share_units', 'share_length', 'floor', 'weight', 'tenant' }) do
-    shared.parameters[#shared.parameters + 1] = name
-  end
+  for _, name in ipairs(feature.parameters) do shared.parameters[#shared.parameters + 1] = name end
 
   -- What was stored about a tenant before belongs to another epoch.
   local function begin_sums(limit, now, epoch)
@@ -313,3 +312,5 @@ local function fair_share(algorithm)
 
   return shared
 end
+
+return feature

@@ -1,4 +1,4 @@
-import { inProportion } from './scale.js';
+import { inProportion } from '../../algorithms/scale.js';
 import { ACTIVE_SLICES } from './tenant-record.js';
 
 /** An active tenant, as the sums list it. */

@@ -1,0 +1,53 @@
+import type { Algorithm, Parameters } from '../../algorithms/algorithm.js';
+import { wholeShare } from '../../algorithms/share.js';
+import type { FeaturedLimit, LimitFeature, Versions } from '../../limits/limit-feature.js';
+import { sharedBy, type ShareParameters, type Tenant } from './fair-share.js';
+import { shareMessages } from './messages.js';
+import { SHARE_SLICES } from './tenant-record.js';
+
+declare module '../../limits/limit-feature.js' {
+  interface MetBy {
+    /** Who asks, if the units are shared among tenants. */
+    readonly tenant?: Tenant | undefined;
+  }
+}
+
+/** How units are shared among tenants. */
+export interface ShareTerms {
+  /** The share of the quota that each active tenant may use at least; 0 for none. */
+  readonly floor: number;
+}
+
+/** The units of one limit that tenants share. */
+export class LimitShares implements LimitFeature {
+  readonly name = 'shares';
+  /** What one tenant is refused, another one may have. */
+  readonly forgetsRefusals = true;
+  readonly variant: Algorithm;
+  readonly versions: Versions;
+  private readonly algorithm: Algorithm;
+
+  constructor(
+    { name, algorithm }: FeaturedLimit,
+    private readonly terms: ShareTerms,
+  ) {
+    this.algorithm = algorithm;
+    this.variant = sharedBy(algorithm);
+    this.versions = {
+      idOf: ({ tenant }) => tenant && `${tenant.weight} ${tenant.id}`,
+      make: (parameters, { tenant }) => ({
+        parameters: { ...parameters, tenant } as Parameters,
+        metBy: { tenant },
+        line: tenant!.id,
+      }),
+      notListed: (location) => shareMessages.noTenantHere(location, name),
+      notReservable: () => shareMessages.notReservable(name),
+    };
+  }
+
+  parameters(declared: Parameters): ShareParameters {
+    const { units, span } = this.algorithm.sharing!.terms(declared);
+    const length = Math.max(1, Math.ceil(span / (SHARE_SLICES + 1)));
+    return { ...declared, shareLength: length, shareUnits: units, floor: wholeShare(units, this.terms.floor) };
+  }
+}
