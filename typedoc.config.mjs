@@ -60,7 +60,6 @@ export default {
     'PatchOf',
     'PolicyTerms',
     'ReturnedModuleOptions',
-    'ShareTerms',
     'Tenant',
     'WithFeatures',
     'WithoutOthers',

@@ -203,8 +203,8 @@ export class CompiledLimit extends LimitTerms {
   }
 
   /** @deprecated Say `metBy.tenant`. */
-  get tenant(): { readonly id: string; readonly weight: number } | undefined {
-    return (this.metBy as { readonly tenant?: { readonly id: string; readonly weight: number } }).tenant;
+  get tenant(): (Record<'id', string> & Record<'weight', number>) | undefined {
+    return (this.metBy as Partial<Record<'tenant', Record<'id', string> & Record<'weight', number>>>).tenant;
   }
 
   /** @deprecated Say `hasTenants`. */
