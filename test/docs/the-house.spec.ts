@@ -2,6 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { algorithms } from '../../lib/algorithms/index.js';
+import { features } from '../../lib/features/index.js';
+import { prefetch } from '../../lib/features/prefetch/prefetch.js';
 
 const read = (file: string): string => readFileSync(file, 'utf8');
 const PAGES = ['CONTRIBUTING.md', 'docs/architecture.md'];
@@ -186,16 +188,18 @@ describe('what docs/architecture.md says', () => {
   it('of the stack is its order', () => {
     const stack = read('lib/nest/store-stack.ts');
     const below = {
-      'instance scope': 'InstanceScope',
-      prefetch: 'Prefetch',
-      'refusal cache': 'RefusalCache',
-      fallback: 'Fallback',
+      'instance scope': 'new InstanceScopeStore(',
+      // The layers of features, of which this is the only one.
+      prefetch: 'layersOfFeatures(channel)',
+      'refusal cache': 'new RefusalCacheStore(',
+      fallback: 'new FallbackStore(',
     };
     const listed = table(architecture, 'layer', 'decides itself').map(([name]) => name!);
     expect(listed.slice(0, 3)).toEqual(['candidates', 'observed', 'lists']);
     expect(listed.slice(3, 7)).toEqual(Object.keys(below));
-    const places = Object.values(below).map((name) => stack.indexOf(`new ${name}Store(`));
+    const places = Object.values(below).map((text) => stack.indexOf(text));
     expect(places).not.toContain(-1);
+    expect(features.filter(({ layer }) => layer !== undefined)).toEqual([prefetch]);
     expect(places).toEqual(places.toSorted((one, other) => one - other));
   });
 });
