@@ -329,17 +329,19 @@ describe('start-up errors', () => {
   const slots = { algo: 'concurrency', limit: 2, ttl: '30s' };
   const whole = 'a whole number >= 1';
   const time = "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year";
-  const count = "'all', 'failed', 'succeeded' or a function of the outcome";
+  const steps =
+    "a duration of more than 0 and at most 1 year, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
+  const count = 'one of all, failed, succeeded, or a function of the outcome';
 
   it.each<[object, string]>([
     [{ ...window, count: 'failures' }, `option 'count' is 'failures', wants ${count}`],
     [{ ...window, count: true }, `option 'count' is true, wants ${count}`],
     [{ ...window, count: null }, `option 'count' is null, wants ${count}`],
-    [{ ...window, blockFor: 0 }, `option 'blockFor' is 0, wants ${time}`],
-    [{ ...window, blockFor: '-1m' }, `option 'blockFor' is '-1m', wants ${time}`],
-    [{ ...window, blockFor: 'long' }, `option 'blockFor' is 'long', wants ${time}`],
-    [{ ...window, blockFor: '2y' }, `option 'blockFor' is '2y', wants ${time}`],
-    [{ ...window, blockFor: null }, `option 'blockFor' is null, wants ${time}`],
+    [{ ...window, blockFor: 0 }, `option 'blockFor' is 0, wants ${steps}`],
+    [{ ...window, blockFor: '-1m' }, `option 'blockFor' is '-1m', wants ${steps}`],
+    [{ ...window, blockFor: 'long' }, `option 'blockFor' is 'long', wants ${steps}`],
+    [{ ...window, blockFor: '2y' }, `option 'blockFor' is '2y', wants ${steps}`],
+    [{ ...window, blockFor: null }, `option 'blockFor' is null, wants ${steps}`],
     [{ ...window, scope: 'process' }, "option 'scope' is 'process', wants one of cluster, instance"],
     [{ algo: 'concurrency', ttl: '30s' }, `option 'limit' is missing, wants ${whole}`],
     [{ algo: 'concurrency', limit: 2 }, `option 'ttl' is missing, wants ${time}`],

@@ -131,10 +131,10 @@ describe('start-up errors', () => {
   const place = '@RateLimit on ReportsController.list';
   const A_DURATION = "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year";
   const STEPS =
-    "a duration, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
+    "a duration of more than 0 and at most 1 year, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
   const common =
     'name, key, cost, priority, skip, count, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body, ' +
-    'reserveFor, within, ceiling, lends, blockFor, forgetAfter, prefetch, candidate, replicas, usage';
+    'reserveFor, within, ceiling, lends, blockFor, forgetAfter, candidate, replicas, prefetch, usage';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],

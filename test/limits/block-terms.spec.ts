@@ -45,7 +45,7 @@ describe('the block of a limit', () => {
     for (const count of [1, 100]) expect(blockTerms(steps(count), 'test').escalation!.steps).toHaveLength(count);
     for (const count of [0, 101]) {
       expect(errorOf(steps(count))).toMatch(
-        /^limits\.login: option 'blockFor' is \[.*\], wants a duration, or 1 to 100/,
+        /^limits\.login: option 'blockFor' is \[.*\], wants a duration of more than 0 and at most 1 year, or 1 to 100/,
       );
     }
   });
@@ -58,7 +58,7 @@ describe('the block of a limit', () => {
 
   it('is refused with the option that is no duration', () => {
     expect(errorOf({ blockFor: 'soon' })).toMatch(
-      "limits.login: option 'blockFor' is 'soon', wants a duration, or 1 to 100 durations",
+      "limits.login: option 'blockFor' is 'soon', wants a duration of more than 0 and at most 1 year, or 1 to 100 durations",
     );
     expect(errorOf({ blockFor: ['1s', 'soon'] })).toMatch("limits.login: option 'blockFor[1]' is 'soon', wants");
     expect(errorOf({ blockFor: ['1s'], forgetAfter: 0 })).toMatch("limits.login: option 'forgetAfter' is 0, wants");
