@@ -51,6 +51,7 @@ export default {
     'ChangedOf',
     'DataOf',
     'Escalation',
+    'FeaturePatch',
     'FeatureTerms',
     'NoText',
     'Optional',

@@ -63,7 +63,6 @@ export { ipIdentity } from './key-resolvers/ip.js';
 export type { LimitKey } from './key-resolvers/index.js';
 export type { KeyFunction, KeyResolver, ResolvedKey } from './key-resolvers/key-resolver.js';
 export type {
-  CandidateOptions,
   CommonLimitOptions,
   Count,
   OnMissingKey,
@@ -187,6 +186,7 @@ export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { Priority } from './limits/priority.js';
 export type { ReservedShares } from './limits/reserve-terms.js';
+export type { CandidateLimitOptions, CandidateOptions, CandidatePatch } from './features/candidates/options.js';
 export type { SharedLimitOptions, ShareOptions } from './features/shares/options.js';
 export type { PrefetchLimitOptions, PrefetchOptions } from './features/prefetch/terms.js';
 export type { UsageOptions, UsageTerms } from './features/usage/terms.js';

@@ -1,5 +1,4 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
 import type { CommonFeatureOptions } from '../features/index.js';
 import type { RefusalBody, RefusalMessage } from '../http/refusal-answer.js';
@@ -36,14 +35,6 @@ export interface Outcome {
 
 /** Which requests count once they have ended. */
 export type Count = 'all' | 'failed' | 'succeeded' | ((outcome: Outcome) => boolean | Promise<boolean>);
-
-type PatchOf<Options> = Options extends { algo: string } ? Partial<Options> : never;
-
-/**
- * The options in which a candidate differs from its limit, such as `{ rate: 60 }`, or another algorithm with its options. Options
- * that are left out are taken from the limit, where the candidate's algorithm knows them.
- */
-export type CandidateOptions = PatchOf<AlgorithmOptions>;
 
 /** The options of every limit, of any algorithm. */
 export interface CommonLimitOptions extends CommonFeatureOptions {
@@ -124,13 +115,6 @@ export interface CommonLimitOptions extends CommonFeatureOptions {
    * @default the last entry of `blockFor`
    */
   forgetAfter?: Duration;
-  /**
-   * Counts a second version of the limit beside it, which never refuses: `{ rate: 60 }`, or any other options of an algorithm.
-   * `decisions$` and OpenTelemetry report what it would refuse; clients see nothing of it. Not with `prefetch`. A candidate of a
-   * `concurrency` limit must be `concurrency`, too.
-   * @default no candidate
-   */
-  candidate?: CandidateOptions;
   /**
    * `'cluster'` counts across all instances of the app; `'instance'` lets each instance count on its own, in process and without
    * Redis.

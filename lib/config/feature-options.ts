@@ -1,8 +1,7 @@
-import { algorithms } from '../algorithms/index.js';
 import { BLOCK_WANTS, isStepwise, MAX_STEPS } from '../limits/block-terms.js';
 import { limitName } from '../limits/limit-name.js';
 import { isReservable, RESERVABLE } from '../limits/reserve-terms.js';
-import { number, object, readLater, time, times, whole, words } from '../options/kinds.js';
+import { number, object, time, times, whole } from '../options/kinds.js';
 import type { Able, OptionRow, OptionRows } from '../options/option-row.js';
 
 const notAdapting = ({ adapting }: Able) => adapting === undefined;
@@ -80,38 +79,6 @@ const hierarchyOptions = {
   },
 } as const satisfies OptionRows;
 
-/** The algorithm of a limit, or of a candidate. */
-export const algoOption: OptionRow = {
-  kind: words(algorithms.names),
-  text: 'The algorithm. A limit that code defines needs none, and a candidate has that of its limit.',
-};
-
-/** The options of a candidate, none of which it needs: what it leaves out is its limit's. */
-export const candidateRows: OptionRows = Object.fromEntries(
-  Object.entries({ algo: algoOption, ...algorithms.options }).map(([option, { required: _, ...row }]) => [option, row]),
-);
-
-const candidateOptions = {
-  candidate: {
-    kind: readLater(
-      object(
-        'an object of options of an algorithm, at least one, such as { rate: 60 }, or null for no candidate',
-        candidateRows,
-        {
-          or: { wants: 'null', isRight: (value) => value === null },
-          schema: { type: ['object', 'null'], minProperties: 1 },
-          isOfAlgorithm: true,
-        },
-      ),
-    ),
-    text: 'A second version of the limit that is counted beside it and never refuses: the options that differ.',
-    usual: 'none',
-    live: 'rate',
-    for: notAdapting,
-    excludes: ['prefetch'],
-  },
-} as const satisfies OptionRows;
-
 const replicaOptions = {
   replicas: {
     kind: whole(1, 100),
@@ -129,6 +96,5 @@ export const featureOptions = {
   ...priorityOptions,
   ...hierarchyOptions,
   ...blockOptions,
-  ...candidateOptions,
   ...replicaOptions,
 } as const satisfies OptionRows;

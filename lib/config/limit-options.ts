@@ -1,10 +1,10 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
-import { algorithms } from '../algorithms/index.js';
+import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { optionMessages } from '../errors/messages/options.js';
 import type { FeatureOptions } from '../features/index.js';
-import { featureRows } from '../features/options.js';
+import { featureRows, secondVersion } from '../features/options.js';
 import { keyText } from '../key-resolvers/key-option.js';
 import { NEAR_LIMIT, STORE_ERROR_POLICIES } from '../limits/limit-settings.js';
 import { PRIORITIES } from '../limits/priority.js';
@@ -168,6 +168,11 @@ export function optionsOf(algorithm: Algorithm): OptionRows {
     ofAlgorithms.set(algorithm, rows);
   }
   return rows;
+}
+
+/** All options of the second version of a limit, if it has one. Throws `RateLimitConfigError`. */
+export function secondVersionOf(definition: object, location: string): AlgorithmOptions | undefined {
+  return secondVersion?.read(definition as never, location, { isCommon, optionsOf });
 }
 
 /** The options that are data: what a policy can say. */

@@ -1,6 +1,6 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
-import type { CandidateOptions } from './common-limit-options.js';
+import type { FeaturePatch } from '../features/index.js';
 import type { ExactLimit } from './limit-definition.js';
 import type { ConfiguredListEntry, ListName } from './list-entry.js';
 
@@ -13,11 +13,9 @@ type DataOf<Definition> = Definition extends ExactLimit
 
 type OverrideOf<Options> = Options extends AlgorithmOptions ? Readonly<Partial<Omit<Options, 'algo'>>> : never;
 
-interface PolicyTerms {
+interface PolicyTerms extends Readonly<FeaturePatch> {
   /** Whether the limit is enforced, a shadow, or off. */
   readonly mode?: PolicyMode;
-  /** A second version of the limit that only reports; `null` for none. */
-  readonly candidate?: CandidateOptions | null;
 }
 
 /** A limit in a policy: those options of a limit in code that are data. For a limit that code defines, only what it replaces. */
@@ -88,10 +86,10 @@ export interface PolicyLimit {
 }
 
 type PatchOf<Definition> = Definition extends ExactLimit
-  ? Partial<Omit<Definition, 'candidate'>> & { candidate?: CandidateOptions | null }
+  ? Partial<Omit<Definition, keyof FeaturePatch>> & FeaturePatch
   : never;
 
-/** The options of a limit that some identities have; `null` for no candidate. */
+/** The options of a limit that some identities have. */
 type PolicyPatch = PatchOf<ExactLimit>;
 
 /** What a policy sets for some identities of a limit. */

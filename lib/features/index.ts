@@ -1,7 +1,10 @@
 import type { FeatureTerms } from '../limits/limit-feature.js';
 import type { InstanceChannel } from '../redis/instance-channel.js';
+import type { OuterLayer } from '../stores/layers/outer-layer.js';
 import type { StoreLayer } from '../stores/layers/store-layer.js';
 import type { Store } from '../stores/store.js';
+import { candidates } from './candidates/candidates.js';
+import type { CandidateLimitOptions, CandidatePatch } from './candidates/options.js';
 import type { Feature } from './feature.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
 import { prefetch } from './prefetch/prefetch.js';
@@ -11,13 +14,16 @@ import { shares } from './shares/shares.js';
 import { type RecordedLimitOptions, usage, type WithUsage } from './usage/usage.js';
 
 /** What limits may have beyond their algorithms. A feature that works together with another one comes after it. */
-export const features: readonly Feature[] = [prefetch, usage, shares];
+export const features: readonly Feature[] = [prefetch, usage, shares, candidates];
 
 /** The options of an algorithm with those of features that it may have. */
 export type WithFeatures<Options> = WithShares<WithUsage<Options>>;
 
 /** Options of features that limits of all algorithms share. */
-export interface CommonFeatureOptions extends PrefetchLimitOptions {}
+export interface CommonFeatureOptions extends PrefetchLimitOptions, CandidateLimitOptions {}
+
+/** What policies and overrides say of features, besides options of limits. */
+export interface FeaturePatch extends CandidatePatch {}
 
 /** The options of features. */
 export type FeatureOptions = RecordedLimitOptions & SharedLimitOptions & CommonFeatureOptions;
@@ -25,8 +31,9 @@ export type FeatureOptions = RecordedLimitOptions & SharedLimitOptions & CommonF
 /** The terms of features, for a limit whose options were checked. Throws `RateLimitConfigError`. */
 export function featureTerms(options: object, location: string): FeatureTerms[] {
   return features.flatMap((feature) => {
-    const terms: object | undefined = feature.terms(options, location);
-    return terms === undefined ? [] : [{ of: feature.of, terms }];
+    const { of } = feature;
+    const terms: object | undefined = feature.terms?.(options, location);
+    return of === undefined || terms === undefined ? [] : [{ of, terms }];
   });
 }
 
@@ -50,6 +57,11 @@ export function layersOfFeatures(channel: InstanceChannel): ((inner: Store) => S
     const { layer } = feature;
     return layer === undefined ? [] : [(inner: Store) => layer(inner, channel)];
   });
+}
+
+/** The layers that features have above all others, from top to bottom. */
+export function outerLayers(): ((inner: Store) => OuterLayer)[] {
+  return features.flatMap(({ outerLayer }) => outerLayer ?? []);
 }
 
 function givenIn(options: object, option: string): boolean {

@@ -1,13 +1,16 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { OptionRow, OptionRows } from '../options/option-row.js';
+import { candidateOptions } from './candidates/options.js';
+import { candidateVersion } from './candidates/second-version.js';
 import type { FeatureOptions } from './index.js';
 import { checkPrefetch, prefetchOptions } from './prefetch/terms.js';
+import type { SecondVersion } from './second-version.js';
 import { shareOptions } from './shares/options.js';
 import { checkShare } from './shares/tenant-weights.js';
 import { usageOptions } from './usage/terms.js';
 
 /** The options of each feature. They are separate from the features, since the command line program needs no more. */
-const list: readonly OptionRows[] = [prefetchOptions, usageOptions, shareOptions];
+const list: readonly OptionRows[] = [prefetchOptions, usageOptions, shareOptions, candidateOptions];
 
 /** The rows of all of them. */
 export const featureRows = Object.assign({}, ...list) as Record<keyof FeatureOptions, OptionRow>;
@@ -26,3 +29,8 @@ const checks: readonly ((options: object, limit: CompiledLimit | undefined, loca
 export function checkFeatures(options: object, limit: CompiledLimit | undefined, location: string): void {
   for (const check of checks) check(options, limit, location);
 }
+
+const secondVersions: readonly SecondVersion[] = [candidateVersion];
+
+/** How the options of a limit say what is counted beside it; `undefined` if no feature reads that. */
+export const secondVersion: SecondVersion | undefined = secondVersions[0];

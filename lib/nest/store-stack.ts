@@ -1,13 +1,12 @@
 import { InstanceChannel } from '../redis/instance-channel.js';
 import { createClient, ignoreConnectionErrors, isClient, isCluster, type RedisConnection } from '../redis/client.js';
-import { CandidateStore } from '../stores/layers/candidate.store.js';
 import type { StoreReport } from '../stores/layers/circuits.js';
 import { FallbackStore } from '../stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../stores/layers/instance.store.js';
 import { ListStore, type ListVerdicts } from '../stores/layers/list.store.js';
-import { layersOfFeatures } from '../features/index.js';
+import { layersOfFeatures, outerLayers } from '../features/index.js';
+import { OuterLayer } from '../stores/layers/outer-layer.js';
 import { RefusalCacheStore } from '../stores/layers/refusal-cache.store.js';
-import { StoreLayer } from '../stores/layers/store-layer.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { givenBackChannel } from '../stores/redis/keys.js';
 import { RedisStore } from '../stores/redis/redis.store.js';
@@ -72,20 +71,13 @@ interface Base {
   readonly remembersRefusals?: boolean;
 }
 
-/**
- * The layers of an app's store, with the channel on which its instances publish what they do to counters. It is itself the
- * topmost layer: to all others, candidates are entries of their own.
- */
-export class StoreStack extends CandidateStore {
+/** The layers of an app's store, with the channel on which its instances publish what they do to counters. */
+export class StoreStack extends OuterLayer {
   constructor(
     inner: Store,
     private readonly channel: InstanceChannel | undefined,
   ) {
     super(inner);
-  }
-
-  override get unobserved(): Store {
-    return this.inner instanceof StoreLayer ? this.inner.unobserved : this.inner;
   }
 
   override async close(): Promise<void> {
@@ -111,7 +103,8 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
   ];
   const layered = layers.reduceRight<Store>((inner, layer) => (layer ? layer(inner) : inner), store);
   const observed = decisions && new ObservedStore(layered, decisions, telemetry);
-  const stack = new StoreStack(observed ?? layered, channel);
+  const outermost = outerLayers().reduceRight<Store>((inner, layer) => layer(inner), observed ?? layered);
+  const stack = new StoreStack(outermost, channel);
   // The observing layer reports what lists decide. Lists have a layer from their first entry on; a replacement decides everything
   // itself.
   if (settings.replacement === undefined) {

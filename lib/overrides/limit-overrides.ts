@@ -2,9 +2,9 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 import type { PolicyLimit, PolicyOverride } from '../config/policy.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
+import { secondVersion } from '../features/options.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { NamedLimit } from '../rules/limit-registry.js';
-import { wholeCandidate } from '../rules/candidate-options.js';
 import { algorithmOptions } from '../rules/common-options.js';
 import type { Declaration } from '../rules/declaration.js';
 import type { RuleCompiler } from '../rules/rule-compiler.js';
@@ -108,11 +108,11 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     const from = this.chain(key).find(hasRate);
     const override = from?.rateOverride;
     const current = withPatch(definition, from?.patch ?? {});
-    const { candidate } = current;
+    const candidate = secondVersion?.optionsOf(current as never);
     const rate = {
       name: rule.name,
       options: { ...algorithmOptions(current) },
-      ...(candidate !== undefined && { candidate: { ...wholeCandidate(current, candidate) } }),
+      ...(candidate !== undefined && { candidate: { ...candidate } }),
       override,
     };
     if (override !== undefined) return { ...rate, source: from!.source };
@@ -244,7 +244,8 @@ const hasMode = ({ overridingMode }: KeyOverride) => overridingMode !== undefine
 function ratePlace(policy: PolicyLimit | undefined): string | undefined {
   if (policy === undefined) return undefined;
   const options = policy.options as LimitDefinition;
-  return 'candidate' in options || Object.keys(algorithmOptions(options)).length > 0 ? policy.place : undefined;
+  const saysSecond = secondVersion !== undefined && secondVersion.option in options;
+  return saysSecond || Object.keys(algorithmOptions(options)).length > 0 ? policy.place : undefined;
 }
 
 function withMode(definition: LimitDefinition, mode: LimitMode | undefined): LimitDefinition {

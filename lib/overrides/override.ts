@@ -1,6 +1,6 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../algorithms/options.js';
-import type { CandidateOptions } from '../config/common-limit-options.js';
+import type { FeaturePatch } from '../features/index.js';
 import type { ChangeCause } from './change-cause.js';
 import type { ChangedList } from './lists/list.js';
 
@@ -20,17 +20,13 @@ type PatchOf<Options> = Options extends { algo: string } ? Partial<Omit<Options,
  * `{ rate: 10, interval: '1s', burst: 40 }`: any of them, in the units of the configuration. Others stay as configured. The
  * algorithm itself and the options that every limit has (`name`, `key`, `cost`, ...) cannot be changed.
  */
-export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['algo']> = PatchOf<OptionsOf<Algo>> & {
-  /**
-   * Another `candidate` for the changed limit; options that it leaves out are those of the changed limit. `null` for none.
-   * @default the configured one, unchanged
-   */
-  candidate?: CandidateOptions | null;
-  /** Another `ceiling`, for a limit within another one. */
-  ceiling?: number;
-  /** Another `lends`. */
-  lends?: number;
-};
+export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['algo']> = PatchOf<OptionsOf<Algo>> &
+  FeaturePatch & {
+    /** Another `ceiling`, for a limit within another one. */
+    ceiling?: number;
+    /** Another `lends`. */
+    lends?: number;
+  };
 
 /** Selects an identity whose overrides are queried. */
 export interface OverrideQuery {

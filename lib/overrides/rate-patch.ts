@@ -5,18 +5,15 @@ import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
 import type { ExactLimit } from '../config/limit-definition.js';
 import { optionsOf } from '../config/limit-options.js';
+import { secondVersion } from '../features/options.js';
 import { refuseForeignOptions } from '../limits/limit-refusals.js';
 import { isObject } from '../options/values.js';
-import { ownCandidate } from '../rules/candidate-options.js';
 import type { RatePatch } from './override.js';
 
-/**
- * Applies a patch to a definition. The compiler checks the values of the options. The candidate is that of the definition, unless
- * the patch has another one, which then patches the changed limit.
- */
+/** Applies a patch to a definition. The compiler checks the values of the options. */
 export function withPatch(definition: ExactLimit, patch: RatePatch): ExactLimit {
-  const { candidate = definition.candidate && ownCandidate(definition, definition.candidate), ...options } = patch;
-  return { ...definition, ...options, candidate: candidate ?? undefined } as ExactLimit;
+  const beside = secondVersion?.patched(definition as never, patch as never);
+  return { ...definition, ...patch, ...beside } as ExactLimit;
 }
 
 /** Reads the options that a patch sets. Refuses options of no or another algorithm, and a patch that sets nothing. */

@@ -1,5 +1,5 @@
+import { algoOption } from '../algorithms/algo-option.js';
 import { algorithms } from '../algorithms/index.js';
-import { algoOption } from '../config/feature-options.js';
 import { commonOptionsThat, dataOptions, limitOptions } from '../config/limit-options.js';
 import type { OptionRows } from '../options/option-row.js';
 

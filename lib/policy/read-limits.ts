@@ -1,18 +1,16 @@
 import type { Algorithm } from '../algorithms/algorithm.js';
 import { algorithms } from '../algorithms/index.js';
-import { candidateRows } from '../config/feature-options.js';
 import type { ExactLimit } from '../config/limit-definition.js';
-import { checkLimit, optionsOf, refusalOf } from '../config/limit-options.js';
+import { checkLimit, optionsOf, refusalOf, secondVersionOf } from '../config/limit-options.js';
 import type { PolicyLimit } from '../config/policy.js';
 import { show } from '../errors/wording.js';
-import { checkFeatures } from '../features/options.js';
+import { checkFeatures, secondVersion } from '../features/options.js';
 import { policyMessages } from '../errors/messages/policy.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';
 import { limitName } from '../limits/limit-name.js';
 import type { OptionRows } from '../options/option-row.js';
 import type { LimitMode } from '../overrides/override.js';
-import { candidateOptions } from '../rules/candidate-options.js';
 import { algorithmOptions } from '../rules/common-options.js';
 import { attempt } from './attempt.js';
 import { type Located, type LocatedEntry, type Place, showPlace } from './located.js';
@@ -54,20 +52,18 @@ function readLimit(value: Located, at: Place, name: string, problems: Problems):
   if (entries.length === 0) problems.add(at, policyMessages.nothingSaid(Object.keys(policyOptions).join(', ')));
   const algorithm = algorithms.get(entries.find((entry) => entry.name === 'algo')?.value.value);
   refuseForeignOptions(entries, at, problems, { rows: policyOptions, algorithm });
-  const candidate = entries.find((entry) => entry.name === 'candidate');
-  refuseForeignCandidate(candidate, problems, algorithm);
   const read = new Map<string, unknown>();
   for (const entry of entries) {
     if (Object.hasOwn(policyOptions, entry.name))
       read.set(entry.name, readOption(entry.value, policyOptions[entry.name]!.kind, problems));
   }
   if (problems.list.length > before) return undefined;
-  // `null` overrides the candidate of the limit in code.
-  if (read.get('candidate') === null) read.set('candidate', undefined);
+  // `null` overrides what the limit in code has.
+  for (const [option, value] of read) if (value === null) read.set(option, undefined);
   const { mode, ...options } = Object.fromEntries(read) as Partial<ExactLimit> & { mode?: LimitMode };
   // What is forgotten may be the blocks of the limit in code.
   if (options.blockFor !== undefined) attempt(at, problems, (location) => blockTerms(options, location));
-  if (options.algo !== undefined) tryAlone(options as ExactLimit, name, { at, candidate }, problems);
+  if (options.algo !== undefined) tryAlone(options as ExactLimit, name, { at, entries }, problems);
   else attempt(at, problems, (location) => checkFeatures(options, undefined, location));
   if (problems.list.length > before) return undefined;
   const places = new Map(entries.map((entry) => [entry.name, showPlace(entry.place)]));
@@ -81,8 +77,24 @@ interface Company {
   readonly algorithm: Algorithm | undefined;
 }
 
-/** Refuses unknown options, options of other algorithms, and combinations that no algorithm has. */
+/** Refuses unknown options, options of other algorithms, and combinations that no algorithm has; also in options of an option. */
 export function refuseForeignOptions(
+  entries: readonly LocatedEntry[],
+  place: Place,
+  problems: Problems,
+  company: Company,
+): void {
+  refuseForeign(entries, place, problems, company);
+  for (const { name, place: at, value } of entries) {
+    const kind = Object.hasOwn(company.rows, name) ? company.rows[name]!.kind : undefined;
+    if (kind?.isOfAlgorithm !== true || value.entries === undefined) continue;
+    const algo = value.entries.find((entry) => entry.name === 'algo')?.value.value;
+    const algorithm = algo === undefined ? company.algorithm : algorithms.get(algo);
+    refuseForeign(value.entries, at, problems, { rows: kind.options!, algorithm });
+  }
+}
+
+function refuseForeign(
   entries: readonly LocatedEntry[],
   place: Place,
   problems: Problems,
@@ -104,34 +116,17 @@ function has(algorithm: Algorithm, option: string): boolean {
   return Object.hasOwn(optionsOf(algorithm), option);
 }
 
-/** Refuses options of a candidate that its algorithm does not have or, if that is unknown, that no algorithm has together. */
-export function refuseForeignCandidate(
-  entry: LocatedEntry | undefined,
-  problems: Problems,
-  ofLimit: Algorithm | undefined,
-): void {
-  const entries = entry?.value.entries;
-  if (entry === undefined || entries === undefined) return;
-  const algo = entries.find(({ name }) => name === 'algo')?.value.value;
-  const algorithm = algo === undefined ? ofLimit : algorithms.get(algo);
-  refuseForeignOptions(entries, entry.place, problems, { rows: candidateRows, algorithm });
-}
-
-/** The places of a limit, and of its candidate. */
+/** The place of a limit, and what it says. */
 interface LimitPlaces {
   readonly at: Place;
-  readonly candidate: LocatedEntry | undefined;
+  readonly entries: readonly LocatedEntry[];
 }
 
 /** Compiles a limit as far as possible without an app, and adds what does not fit together to the problems. */
-export function tryAlone(
-  definition: ExactLimit,
-  name: string,
-  { at, candidate }: LimitPlaces,
-  problems: Problems,
-): void {
+export function tryAlone(definition: ExactLimit, name: string, { at, entries }: LimitPlaces, problems: Problems): void {
+  const option = secondVersion?.option;
   const limit = attempt(at, problems, (location) => {
-    const { candidate: _, ...own } = definition;
+    const own: ExactLimit = { ...definition, ...(option !== undefined && { [option]: undefined }) };
     checkLimit(own, location);
     const compiled = new CompiledLimit(algorithmOptions(definition), {
       location,
@@ -142,10 +137,11 @@ export function tryAlone(
     return compiled;
   });
   if (limit === undefined) return;
-  const compileCandidate = (location: string) => {
+  const compileSecond = (location: string) => {
     checkLimit(definition, location);
-    const whole = candidateOptions(definition, definition.candidate, location);
-    return whole && new CompiledLimit(whole, { location: `${location}.candidate`, name });
+    const whole = secondVersionOf(definition, location);
+    return whole && new CompiledLimit(whole, { location: `${location}.${option}`, name });
   };
-  attempt(candidate?.place ?? at, problems, compileCandidate, showPlace(at));
+  const place = entries.find((entry) => entry.name === option)?.place ?? at;
+  attempt(place, problems, compileSecond, showPlace(at));
 }

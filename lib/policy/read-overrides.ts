@@ -9,7 +9,7 @@ import { withPatch } from '../overrides/rate-patch.js';
 import { type Located, type LocatedEntry, showPlace } from './located.js';
 import { overrideOptions } from './policy-options.js';
 import type { Problems } from './problems.js';
-import { checkName, refuseForeignCandidate, refuseForeignOptions, tryAlone } from './read-limits.js';
+import { checkName, refuseForeignOptions, tryAlone } from './read-limits.js';
 import { readOption } from './read-option.js';
 
 const KEY_WANTS =
@@ -57,8 +57,6 @@ function readOverride(
   if (entries?.length === 0) problems.add(place, policyMessages.nothingSaid(Object.keys(overrideOptions).join(', ')));
   const algorithm = algorithms.get(own?.options.algo);
   refuseForeignOptions(entries ?? [], place, problems, { rows: overrideOptions, algorithm });
-  const candidate = entries?.find((entry) => entry.name === 'candidate');
-  refuseForeignCandidate(candidate, problems, algorithm);
   const read = new Map<string, unknown>();
   for (const entry of entries ?? []) {
     const row = Object.hasOwn(overrideOptions, entry.name) ? overrideOptions[entry.name] : undefined;
@@ -68,7 +66,7 @@ function readOverride(
   const { mode, ...patch } = Object.fromEntries(read) as RatePatch & { mode?: LimitMode };
   if (own !== undefined && algorithm !== undefined) {
     const definition = withPatch(own.options as LimitDefinition, patch);
-    tryAlone(definition, limit, { at: place, candidate }, problems);
+    tryAlone(definition, limit, { at: place, entries: entries ?? [] }, problems);
     if (problems.list.length > before) return undefined;
   }
   const isPatch = Object.keys(patch).length > 0;

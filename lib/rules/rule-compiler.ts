@@ -3,7 +3,7 @@ import { asksForAnchor } from '../algorithms/anchor.js';
 import { algorithms } from '../algorithms/index.js';
 import type { Count } from '../config/common-limit-options.js';
 import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
-import { COMMON_OPTIONS, isDefault, limitOptions } from '../config/limit-options.js';
+import { COMMON_OPTIONS, isDefault, limitOptions, secondVersionOf } from '../config/limit-options.js';
 import type { RateLimitSettings } from '../config/settings.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
@@ -19,7 +19,6 @@ import { refuseUnknown } from '../options/check-options.js';
 import { givenOptions, orElse } from '../options/values.js';
 import type { RedisClient } from '../redis/client.js';
 import { ValueCache } from '../util/value-cache.js';
-import { candidateOptions } from './candidate-options.js';
 import { algorithmOptions, commonOptions } from './common-options.js';
 import type { Declaration } from './declaration.js';
 import { earlyForms, refuseWhatNeedsARoute } from './middleware-phase.js';
@@ -96,7 +95,7 @@ export class RuleCompiler {
       parent: common.within,
       ceiling: common.ceiling,
       lends: common.lends,
-      candidate: candidateOptions({ ...definition, ...common } as LimitDefinition, common.candidate, location),
+      candidate: secondVersionOf({ ...definition, ...common }, location),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
       instance: common.scope === 'instance',

@@ -37,8 +37,6 @@ export type OperationCounter = Counter & Partial<Pick<Refund, 'source' | 'strict
 
 /** How layers treat an operation. What it does not say, it does not. */
 interface OperationRow<N extends OperationName> {
-  /** The counter of a limit's candidate has it done, too: always, or if the candidate was charged. */
-  readonly candidate?: 'always' | 'charged';
   /**
    * What becomes of it in process: `'too'` has it done there besides; `'charged'` only for what was charged there; `'uncounted'` for
    * that, and as `onStoreError` says for what the store could not be asked.
@@ -58,30 +56,25 @@ interface OperationRow<N extends OperationName> {
 /** The operations of stores: for each of them what its layers do, and the method that does it. */
 const OPERATIONS: { readonly [N in OperationName]: OperationRow<N> } = {
   refund: {
-    candidate: 'charged',
     local: 'uncounted',
     frees: true,
     ask: (store, { counters }) => store.refund(counters),
   },
   penalize: {
-    candidate: 'charged',
     local: 'uncounted',
     ask: (store, { counters }) => each(counters, (charge) => store.penalize(charge)),
   },
   renew: {
-    candidate: 'charged',
     local: 'charged',
     ask: (store, { counters }) => each(counters, (lease) => store.renew(lease)),
   },
   block: {
-    candidate: 'always',
     local: 'too',
     frees: true,
     ahead: 'end',
     ask: (store, { counters, durationMs }) => each(counters, (counter) => store.block(counter, durationMs)),
   },
   reset: {
-    candidate: 'always',
     local: 'too',
     frees: true,
     ahead: 'drop',
@@ -89,7 +82,6 @@ const OPERATIONS: { readonly [N in OperationName]: OperationRow<N> } = {
   },
   // It frees units with each answer: of limits that learn no refusals are remembered.
   learn: {
-    candidate: 'always',
     local: 'too',
     ahead: 'end',
     ask: (store, { counters, lesson }) => each(counters, async (counter) => store.learn?.(counter, lesson)),

@@ -1,5 +1,5 @@
 import type { Check, CompiledLimit, Store, StoreDecision } from '../../lib/index.js';
-import { CandidateStore } from '../../lib/stores/layers/candidate.store.js';
+import { CandidateStore } from '../../lib/features/candidates/candidate.store.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
 import type { CheckAnswer } from '../../lib/stores/store.js';
 

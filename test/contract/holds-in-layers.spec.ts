@@ -9,7 +9,7 @@ import {
   type Store,
 } from '../../lib/index.js';
 import { readReservationId, reservationId } from '../../lib/limiter/reservation-id.js';
-import { CandidateStore } from '../../lib/stores/layers/candidate.store.js';
+import { CandidateStore } from '../../lib/features/candidates/candidate.store.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../../lib/stores/layers/instance.store.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';

@@ -11,12 +11,14 @@ function layersOf(store: Store): string[] {
   return [store.constructor.name, ...below];
 }
 
+/** The layers below that of candidates, which is always there and above all others. */
 async function layersWith(more: Partial<StoreSettings>): Promise<string[]> {
   const common = { prefix: freshPrefix(), timeoutMs: 250, maxKeys: 1000, report: () => undefined };
   const stack = await createStoreStack({ ...common, ...more });
   const layers = layersOf(stack);
   await stack.close();
-  return layers.slice(1);
+  expect(layers.slice(0, 2)).toEqual(['StoreStack', 'CandidateStore']);
+  return layers.slice(2);
 }
 
 const decisions = new DecisionStream();

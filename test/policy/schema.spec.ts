@@ -46,6 +46,7 @@ describe('the JSON Schema of policies', () => {
     const files = [
       'config/common-limit-options',
       'config/limit-definition',
+      'features/candidates/options',
       'features/prefetch/terms',
       'features/shares/options',
       'features/usage/usage',
@@ -60,6 +61,7 @@ describe('the JSON Schema of policies', () => {
         [
           'CommonLimitOptions',
           'SharedLimitOptions',
+          'CandidateLimitOptions',
           'PrefetchLimitOptions',
           'RecordedLimitOptions',
           'BorrowingOptions',

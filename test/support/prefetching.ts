@@ -7,7 +7,7 @@ export const TTL_MS = 100;
 
 /** What a limit says that takes units in advance, which can be used for so many microseconds. */
 export function takingAhead(units: number, ttl: number): FeatureTerms[] {
-  return [{ of: prefetch.of, terms: { units, ttl } }];
+  return [{ of: prefetch.of!, terms: { units, ttl } }];
 }
 
 /** 1000 units an hour, taken in advance. */

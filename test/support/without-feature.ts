@@ -70,7 +70,10 @@ function withoutImportsOf(folder: string, file: string, text: string): string {
   const visit = (node: ts.Node): void => {
     if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return;
     if (ts.isClassElement(node) && uses(node)) return void replace(node);
-    if (ts.isHeritageClause(node) && uses(node)) return void replace(node);
+    if (ts.isHeritageClause(node) && uses(node)) {
+      const kept = node.types.filter((type) => !uses(type)).map((type) => type.getText());
+      return void replace(node, kept.length === 0 ? '' : ` extends ${kept.join(', ')}`);
+    }
     if (ts.isTypeReferenceNode(node) && ts.isIdentifier(node.typeName) && gone.has(node.typeName.text)) {
       return void replace(node, ` ${node.typeArguments?.[0]?.getText() ?? 'unknown'}`);
     }

@@ -212,10 +212,6 @@ export const messages = {
   notShared: (location: string, algo: string, got: string) =>
     `${location}: option 'scope' is '${got}', wants 'instance': '${algo}' learns how much one process can take`,
   overloaded: () => 'Too busy, try again later',
-  candidateHolds: (location: string, got: string, algo: string) =>
-    `${location}: option 'algo' is '${got}' beside a limit of '${algo}', wants both of 'concurrency' or none`,
-  sameOfCandidate: (location: string, option: string, own: readonly string[]) =>
-    `${location}: option '${option}' is that of the limit, wants only ${own.join(', ')}`,
   closed: () => 'the app is shutting down',
   resends: () =>
     'redis: the connection sends commands again after it broke, so a check can be charged twice; make it with ' +

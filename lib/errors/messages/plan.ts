@@ -18,8 +18,6 @@ export const planMessages = {
   noCredits: (limit: string) =>
     `limit '${limit}' takes no credits, wants the option 'credits' of the limit: { credits: true }`,
   noCreditStore: (limit: string) => `the store of limit '${limit}' keeps no credits, wants one that has 'credit'`,
-  candidateAnchor: (location: string) =>
-    `${location}: option 'anchor' is a function, wants a fixed one: the function of the limit itself is asked`,
   wrongAnchor: (limit: string, got: unknown) =>
     `the anchor for limit '${limit}' is ${show(got)}, wants a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the ` +
     "epoch, or null for the calendar's own window; of the years 1900 to 2199",

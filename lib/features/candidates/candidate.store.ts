@@ -1,22 +1,26 @@
 import { isRefusal } from '../../limits/check-result.js';
 import { type CheckEntry, type Counter, withCandidates } from '../../limits/counter.js';
-import { decide } from '../decide.js';
-import {
-  type Operation,
-  type OperationAnswer,
-  type OperationCounter,
-  type OperationName,
-  rowOf,
-} from '../operation.js';
-import { chargeOf, isHold } from '../store-decision.js';
-import type { Charge, Check, CheckAnswer, Refund, StoreDecision } from '../store.js';
-import { StoreLayer } from './store-layer.js';
+import { decide } from '../../stores/decide.js';
+import { OuterLayer } from '../../stores/layers/outer-layer.js';
+import type { Operation, OperationAnswer, OperationCounter, OperationName } from '../../stores/operation.js';
+import { chargeOf, isHold } from '../../stores/store-decision.js';
+import type { Charge, Check, CheckAnswer, Refund, StoreDecision } from '../../stores/store.js';
+
+/** The operations that are done to the counter of a candidate, too: always, or if the candidate was charged. */
+const DONE_TOO: { readonly [N in OperationName]?: 'always' | 'charged' } = {
+  refund: 'charged',
+  penalize: 'charged',
+  renew: 'charged',
+  block: 'always',
+  reset: 'always',
+  learn: 'always',
+};
 
 /**
  * Adds the candidates of limits to what is asked: each is an entry of the same check, behind those of the caller, who is not told
  * of it. What is done to a limit's counter is done to its candidate's.
  */
-export class CandidateStore extends StoreLayer {
+export class CandidateStore extends OuterLayer {
   override decide(check: Check, answer: CheckAnswer): void {
     const { entries, peek } = check;
     if (peek !== true) {
@@ -32,7 +36,7 @@ export class CandidateStore extends StoreLayer {
 
   override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
     const counters: readonly OperationCounter[] = operation.counters;
-    const which = rowOf(operation).candidate;
+    const which = DONE_TOO[operation.name];
     if (which === undefined || !counters.some(hasCandidate)) return super.operate(operation);
     const own = counters.flatMap(
       (counter) => (which === 'always' ? sameOfCandidate(counter) : ofCandidate(counter)) ?? [],

@@ -1,0 +1,5 @@
+import type { Feature } from '../feature.js';
+import { CandidateStore } from './candidate.store.js';
+
+/** Counts second versions of limits. What options say of them is in `second-version.ts`. */
+export const candidates: Feature = { outerLayer: (inner) => new CandidateStore(inner) };
