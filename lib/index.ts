@@ -72,7 +72,6 @@ export type {
   Scope,
 } from './config/common-limit-options.js';
 export type {
-  BorrowingOptions,
   LimitAnswer,
   LimitDefaults,
   AdaptiveLimitOptions,
@@ -186,6 +185,7 @@ export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { Priority } from './limits/priority.js';
 export type { ReservedShares } from './limits/reserve-terms.js';
+export type { BorrowingOptions, LendingLimitOptions } from './features/borrowing/terms.js';
 export type { CandidateLimitOptions, CandidateOptions, CandidatePatch } from './features/candidates/options.js';
 export type { SharedLimitOptions, ShareOptions } from './features/shares/options.js';
 export type { PrefetchLimitOptions, PrefetchOptions } from './features/prefetch/terms.js';

@@ -8,8 +8,7 @@
 --            limits   each one's algorithm, quota, cost, and, of several, shadow, number of parameters; then the parameters
 --          They reply row by row; the only one of one limit that allows what it was asked, replies one number if that is below
 --          2^51: its first times 2^20, and its second. Of all others:
---            kind     0; -1 if there are operations besides checks; -2 if any of them is 11 to 14; 4 less if any check
---                     may borrow
+--            kind     0; -1 if there are operations besides checks; -2 if any of them is 11 to 14
 --            now      0 for the server's clock; else the time in microseconds (tests)
 --            slack    milliseconds added to every time to live: 1,000, or more in tests. Since Redis 7.2 a time to live counts from
 --                     when the call began, and TIME tells the time at which it is asked: a server may stall in between
@@ -44,9 +43,8 @@
 --            number of the key of its identifier, or 0; microseconds to keep that. 9 stands for many checks of 0 with the same limits
 --            and costs, whose keys follow each other: the number of entries of a check, the number of checks, the number of the first
 --            key, what to add to it from check to check, then the number of the limit and the cost of each entry. A check has each
---            key once. 17 says who of the entries of the check that follows is within whom: their number, then of each, the deepest
---            first, its number, that of the entry
---            that it is within or 0, what its ceiling is above its rate, what it keeps of its quota from borrowers
+--            key once. 17 says which feature decides on the entries of the check that follows: how many numbers it needs to know, its
+--            name, and these
 -- ARGV[2]  of checks of the first kind, unless all is as usual, a flat JSON array: now, slack, as above; then how many checks each
 --          row has, if not one each
 -- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4, 8, 9 and 16 replies
@@ -124,6 +122,8 @@
 --   corrected(terms, beside, difference, charged_at)   the same of a change of what was charged at a time; -1 if that is not known
 -- or, where it decides,
 --   variant(algorithm)      what counts in place of the algorithm, and has these parameters behind those of the algorithm
+--   fit_together(numbers, wait_for, count, limits, costs, states, fitting)   decides again which of the first `count` entries of a
+--                           check fit. Returns whether all do, except those in shadow mode, and the units that each may not use
 -- What plain.lua uses of an algorithm that fragments.json lists as plain are functions that the fragment or its core declares by
 -- `local function`, besides fits, take, remaining, retry_after, reset_after, encode, delay and keep_for:
 --   begin(limit, state, now)           makes the state a fresh one; false if the limit is of another time

@@ -80,12 +80,6 @@ export interface CommonLimitOptions extends CommonFeatureOptions {
    */
   within?: string;
   /**
-   * The share of the quota (of the rate, if the limit has a `ceiling`) that limits within this one may borrow, 0 to 1. The rest
-   * is kept for what they use within their own rates. Not with `blockFor`, `reserveFor`, `candidate`, `prefetch` or `share`.
-   * @default 1, all of it
-   */
-  lends?: number;
-  /**
    * Selects requests that the limit does not count.
    * @default no request is skipped
    */

@@ -48,9 +48,6 @@ const priorityOptions = {
   },
 } as const satisfies OptionRows;
 
-/** What borrowing excludes: it keeps or blocks units by itself, or counts beside the limit. */
-const NOT_BORROWING = ['prefetch', 'share', 'reserveFor', 'blockFor', 'candidate'] as const;
-
 const hierarchyOptions = {
   within: {
     kind: { ...limitName, wants: "the name of a limit of 'define' or forFeature, such as 'org'" },
@@ -59,23 +56,6 @@ const hierarchyOptions = {
     for: notAdapting,
     // Units that are taken in advance, or are somebody else's; and what is known of one counter alone.
     excludes: ['prefetch', 'share', 'credits', 'rollover', { option: 'anchor', asFunction: true }],
-  },
-  ceiling: {
-    kind: whole(),
-    text: 'The most units of an interval with what is borrowed of the limit that it is within.',
-    usual: 'the rate',
-    live: 'rate',
-    for: ({ borrowing }) => borrowing !== undefined,
-    needs: { within: 'the name of the limit whose units are borrowed' },
-    excludes: NOT_BORROWING,
-  },
-  lends: {
-    kind: number('a number >= 0 and <= 1, the share of the quota that borrowers may use', { minimum: 0, maximum: 1 }),
-    text: 'The share of the quota that limits within this one may borrow.',
-    usual: '1',
-    live: 'rate',
-    for: notAdapting,
-    excludes: NOT_BORROWING,
   },
 } as const satisfies OptionRows;
 

@@ -5,24 +5,6 @@ import type { WithFeatures } from '../features/index.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
 
-/** The algorithms whose units can be borrowed: what they count does not depend on their rate. */
-type BorrowingAlgorithm = 'fixed-window' | 'calendar-window' | 'sliding-window' | 'sliding-log';
-
-/** The `ceiling` option of limits that borrow from the limit they are within. */
-export interface BorrowingOptions {
-  /**
-   * The most units of an interval including borrowed ones, a whole number >= `rate`. Beyond its own rate a limit may use units of
-   * the limit that it is within (`within`), as long as that one has units to lend (`lends`). A decision's `quota` and `remaining`
-   * are those of the ceiling. Only for `fixed-window`, `calendar-window`, `sliding-window` and `sliding-log`; not with
-   * `blockFor`, `reserveFor`, `candidate`, `prefetch` or `share`.
-   * @default the rate: nothing is borrowed
-   */
-  ceiling?: number;
-}
-
-/** Nothing can be borrowed outside a hierarchy. */
-type Borrowing = { ceiling?: never } | (Required<BorrowingOptions> & { within: string });
-
 /**
  * Returns the date at which the windows of a limit begin, by the request; `null` or `undefined` for the calendar's own windows.
  */
@@ -72,8 +54,9 @@ export interface AdaptiveLimitOptions extends Omit<
 }
 
 /** What a limit of an algorithm may have besides the algorithm's own options and those of features. */
-type Optional<Algo extends AlgorithmName> = (Algo extends BorrowingAlgorithm ? Borrowing : unknown) &
-  (Algo extends 'budget' | 'concurrency' | 'leaky-bucket' ? Omit<CommonLimitOptions, 'prefetch'> : CommonLimitOptions);
+type Optional<Algo extends AlgorithmName> = Algo extends 'budget' | 'concurrency' | 'leaky-bucket'
+  ? Omit<CommonLimitOptions, 'prefetch'>
+  : CommonLimitOptions;
 
 /** A limit of one algorithm. */
 export type LimitOf<Algo extends AlgorithmName> = Algo extends 'adaptive'

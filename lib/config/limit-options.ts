@@ -13,11 +13,10 @@ import { checkGiven, checkTogether } from '../options/check-options.js';
 import { type Able, dataOf, type OptionKind, type OptionRow, type OptionRows } from '../options/option-row.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
 import { featureOptions } from './feature-options.js';
-import type { BorrowingOptions } from './limit-definition.js';
 import { limitName } from '../limits/limit-name.js';
 
 /** What a limit of any algorithm may say. */
-export type AllCommonOptions = CommonLimitOptions & BorrowingOptions & FeatureOptions;
+export type AllCommonOptions = CommonLimitOptions & FeatureOptions;
 
 const LONGEST_MESSAGE = 1000;
 

@@ -2,9 +2,8 @@ import { issuesTickets } from '../algorithms/algorithm.js';
 import { withDeadline } from '../redis/deadline.js';
 import { withExpectedWait } from '../limiter/hold-times.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
-import type { CheckEntry } from '../limits/counter.js';
+import { type CheckEntry, togetherOf } from '../limits/counter.js';
 import { decided } from '../stores/decide.js';
-import { mayBorrow } from '../stores/links.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import { reasonOf } from '../util/reason-of.js';
 import type { AskedLimit } from './asked-limit.js';
@@ -42,8 +41,9 @@ export class CounterReader {
     const { timeoutMs, spentMs } = this;
     try {
       const others = beside.flatMap((each) => (each === asked ? [] : entryOf(each)));
-      // What a borrower may take depends on the limits beside it, and what a lender has left on its borrowers.
-      const entries = mayBorrow([entry, ...others]) ? [entry, ...others] : [entry];
+      // Where a feature decides, what one may take depends on the limits beside it, and what it has left on those, too.
+      const together = togetherOf([entry, ...others]);
+      const entries = together === undefined ? [entry] : [entry, ...others];
       const [looked, blockedForMs] = await withDeadline(this.look(entries), timeoutMs - spentMs, timeoutMs);
       const { quota, remaining, resetAfterMs, offences, inFlight, source } = looked;
       const state = {

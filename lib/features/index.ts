@@ -3,6 +3,8 @@ import type { InstanceChannel } from '../redis/instance-channel.js';
 import type { OuterLayer } from '../stores/layers/outer-layer.js';
 import type { StoreLayer } from '../stores/layers/store-layer.js';
 import type { Store } from '../stores/store.js';
+import { borrowing, type WithBorrowing } from './borrowing/borrowing.js';
+import type { BorrowingOptions, LendingLimitOptions } from './borrowing/terms.js';
 import { candidates } from './candidates/candidates.js';
 import type { CandidateLimitOptions, CandidatePatch } from './candidates/options.js';
 import type { Feature } from './feature.js';
@@ -14,19 +16,19 @@ import { shares } from './shares/shares.js';
 import { type RecordedLimitOptions, usage, type WithUsage } from './usage/usage.js';
 
 /** What limits may have beyond their algorithms. A feature that works together with another one comes after it. */
-export const features: readonly Feature[] = [prefetch, usage, shares, candidates];
+export const features: readonly Feature[] = [borrowing, prefetch, usage, shares, candidates];
 
 /** The options of an algorithm with those of features that it may have. */
-export type WithFeatures<Options> = WithShares<WithUsage<Options>>;
+export type WithFeatures<Options> = WithBorrowing<WithShares<WithUsage<Options>>>;
 
 /** Options of features that limits of all algorithms share. */
-export interface CommonFeatureOptions extends PrefetchLimitOptions, CandidateLimitOptions {}
+export interface CommonFeatureOptions extends PrefetchLimitOptions, LendingLimitOptions, CandidateLimitOptions {}
 
 /** What policies and overrides say of features, besides options of limits. */
 export interface FeaturePatch extends CandidatePatch {}
 
 /** The options of features. */
-export type FeatureOptions = RecordedLimitOptions & SharedLimitOptions & CommonFeatureOptions;
+export type FeatureOptions = RecordedLimitOptions & SharedLimitOptions & BorrowingOptions & CommonFeatureOptions;
 
 /** The terms of features, for a limit whose options were checked. Throws `RateLimitConfigError`. */
 export function featureTerms(options: object, location: string): FeatureTerms[] {

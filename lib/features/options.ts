@@ -3,6 +3,7 @@ import type { OptionRow, OptionRows } from '../options/option-row.js';
 import { candidateOptions } from './candidates/options.js';
 import { candidateVersion } from './candidates/second-version.js';
 import type { FeatureOptions } from './index.js';
+import { borrowingOptions } from './borrowing/terms.js';
 import { checkPrefetch, prefetchOptions } from './prefetch/terms.js';
 import type { SecondVersion } from './second-version.js';
 import { shareOptions } from './shares/options.js';
@@ -10,7 +11,7 @@ import { checkShare } from './shares/tenant-weights.js';
 import { usageOptions } from './usage/terms.js';
 
 /** The options of each feature. They are separate from the features, since the command line program needs no more. */
-const list: readonly OptionRows[] = [prefetchOptions, usageOptions, shareOptions, candidateOptions];
+const list: readonly OptionRows[] = [borrowingOptions, prefetchOptions, usageOptions, shareOptions, candidateOptions];
 
 /** The rows of all of them. */
 export const featureRows = Object.assign({}, ...list) as Record<keyof FeatureOptions, OptionRow>;

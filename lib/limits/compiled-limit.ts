@@ -2,7 +2,7 @@ import { asksForAnchor, givenAnchor } from '../algorithms/anchor.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import { RecentMap } from '../util/recent-map.js';
 import { type MetBy, versionsOf } from './limit-feature.js';
-import { type Rated, unitsOf } from './limit-parameters.js';
+import { unitsOf } from './limit-parameters.js';
 import type { LimitSettings } from './limit-settings.js';
 import { LimitTerms } from './limit-terms.js';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from './priority.js';
@@ -140,17 +140,18 @@ export class CompiledLimit extends LimitTerms {
 
   /**
    * The same limit with a part of its rate and quota, at least one unit: what one of several instances
-   * may allow by itself, without features that do not decide.
+   * may allow by itself, with the features that decide.
    */
   partOf(part: number): CompiledLimit {
     if (this.unmet !== this) return this.unmet.partOf(part).meet(this.metBy);
     const { carry: _, ...settings } = this.settings;
-    const features = settings.features?.filter((_terms, index) => this.features![index]!.variant !== undefined);
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
-    const { ceiling } = settings;
-    const own = ceiling !== undefined && { ceiling: Math.max((options as Rated).rate, Math.floor(ceiling * part)) };
+    const features = settings.features?.flatMap(({ of }, index) => {
+      const terms = this.features![index]!.ofPart?.(part, options);
+      return terms === undefined ? [] : [{ of, terms }];
+    });
     const candidate: AlgorithmOptions | undefined = this.candidate?.algorithm.share(settings.candidate as never, part);
-    return new CompiledLimit(options, { ...settings, ...own, name: this.name, candidate, features });
+    return new CompiledLimit(options, { ...settings, features, name: this.name, candidate });
   }
 
   /** The same limit where counters do not live on Redis: without the features that are there only. */

@@ -1,4 +1,5 @@
 import type { CompiledLimit } from './compiled-limit.js';
+import type { DecidesTogether } from './limit-feature.js';
 import type { Priority } from './priority.js';
 
 /** One limit's counter for one identity. */
@@ -18,6 +19,15 @@ export interface CheckEntry extends Counter {
    * @default 'default'
    */
   readonly priority?: Priority | undefined;
+}
+
+/** What decides on the entries of a check together; nothing if each limit decides alone. */
+export function togetherOf(entries: readonly CheckEntry[]): DecidesTogether | undefined {
+  for (let i = 0; i < entries.length; i++) {
+    const { together } = entries[i]!.limit;
+    if (together !== undefined) return together;
+  }
+  return undefined;
 }
 
 const STARTS = '\nstarts\n';

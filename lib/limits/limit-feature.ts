@@ -1,4 +1,5 @@
 import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
+import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Priority } from './priority.js';
 
 /** What a request says of itself by which it meets a limit. Features whose limits have versions for requests add what they read. */
@@ -77,16 +78,58 @@ export interface FeatureInScript {
   beside(prefix: string, tag: string): BesideCounter;
 }
 
+/** An entry of a check whose limits decide together. */
+export interface EntryTogether {
+  readonly limit: {
+    readonly name: string;
+    /** The name of the limit that it is within. */
+    readonly parent: string | undefined;
+    readonly shadow: boolean;
+    readonly features: readonly LimitFeature[] | undefined;
+  };
+  readonly identity: string;
+}
+
+/** What a store in process found of an entry. */
+export interface FoundEntry {
+  readonly cost: number;
+  allowed: boolean;
+  /** Units of its counter that it may not use, besides its cost. */
+  withheld: number;
+}
+
+/** Decides which entries of a check fit, where that depends on several of its limits. It is asked if any limit of the check has it. */
+export interface DecidesTogether {
+  /** The name of its fragment, which decides on Redis. */
+  readonly name: string;
+  /** What it takes of the server besides the check, in checks of a plain counter. */
+  readonly work: number;
+  /** In process: sets `allowed` and `withheld`. `waitFor` says how long until units fit, 0 if they do and `Infinity` for never. */
+  decide<Found extends FoundEntry>(
+    entries: readonly EntryTogether[],
+    found: readonly Found[],
+    waitFor: (found: Found, units: number) => number,
+  ): void;
+  /** What its fragment needs to know of the entries. */
+  numbers(entries: readonly EntryTogether[]): readonly number[];
+}
+
 /** What one limit has of a feature, made of its options. Stores call it where a limit has any, and know no feature by its name. */
 export interface LimitFeature {
   /** Tells it from other features, in the script, too. */
   readonly name: string;
   /** The parameters by which all instances decide, made of those that the user wrote. Throws `RateLimitConfigError`. */
   parameters?(declared: Parameters): Parameters;
-  /** The variant of the limit's algorithm that counts in its place, under the same keys. A part of the limit has it, too. */
+  /** The variant of the limit's algorithm that counts in its place, under the same keys. */
   readonly variant?: Algorithm;
   /** Requests meet different versions of the limit. */
   readonly versions?: Versions;
+  /** Its terms for a part of the limit with these options, which one of several instances may allow; without it, the part has none. */
+  ofPart?(part: number, options: AlgorithmOptions): object;
+  /** The most units of the quota that it withholds from a check. */
+  readonly withholds?: number;
+  /** Decides on the checks of the limit, together with their other limits. */
+  readonly together?: DecidesTogether | undefined;
   /** Its refusals are not remembered: what is refused by the counter may be allowed before its wait is over. */
   readonly forgetsRefusals?: true;
   /** A limit has it only where counters live on Redis: elsewhere it is compiled without it. */
@@ -103,6 +146,10 @@ export interface FeaturedLimit {
   /** Tells what it keeps from that of all other limits: counters may begin anew, or be another algorithm's, and that goes on. */
   readonly recordId: string;
   readonly algorithm: Algorithm;
+  /** The options of its algorithm as written. */
+  readonly options: AlgorithmOptions;
+  /** The parameters that the user declared: a feature may have all instances decide by others. */
+  readonly declared: Parameters;
 }
 
 /** What the options of a limit say of a feature: plain values, so that equal options are known to be equal. */

@@ -80,10 +80,6 @@ export interface LimitSettings {
   readonly candidate?: AlgorithmOptions | undefined;
   /** Whether it is itself a candidate. */
   readonly isCandidate?: boolean;
-  /** The most units of an interval, including those that it borrows from its parent. */
-  readonly ceiling?: number | undefined;
-  /** The share of its quota that limits within it may borrow; by default all of it. */
-  readonly lends?: number | undefined;
   /** The name of the limit that it is within. */
   readonly parent?: string | undefined;
 }

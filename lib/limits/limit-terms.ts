@@ -5,8 +5,8 @@ import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import type { PlanOptions } from '../algorithms/plan-terms.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { featuresOf, type LimitFeature } from './limit-feature.js';
-import { knownFor, unitsOf, withCeiling, withQuota } from './limit-parameters.js';
+import { type DecidesTogether, featuresOf, type LimitFeature } from './limit-feature.js';
+import { knownFor, unitsOf, withQuota } from './limit-parameters.js';
 import { refuseForeignOptions } from './limit-refusals.js';
 import {
   type CarryOver,
@@ -32,8 +32,8 @@ export abstract class LimitTerms {
   readonly algorithm: Algorithm;
   /** The parameters of its algorithm, by which stores decide. */
   readonly parameters: Parameters;
-  /** The parameters that the user declared: a feature may have all instances decide by stricter ones. */
-  private readonly declared: Parameters;
+  /** The parameters that the user declared: a feature may have all instances decide by others. */
+  readonly declared: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
   /** Not asked at all: its callers let everything pass. Its counters stay as they are. */
@@ -71,13 +71,10 @@ export abstract class LimitTerms {
   readonly adapts: boolean;
   /** The name of the limit within whose counters its own are; `undefined` if there is none. */
   readonly parent: string | undefined;
-  /**
-   * The units of its quota that are borrowed, which is the difference of its ceiling and its rate; 0 if it never borrows. Each
-   * check reads it.
-   */
-  readonly above: number;
-  /** The units of its quota that limits within it may not borrow. */
-  readonly kept: number;
+  /** @internal Decides which entries of its checks fit; `undefined` if it decides alone. Each check reads it. */
+  readonly together: DecidesTogether | undefined;
+  /** The most units of its quota that features withhold from a check. */
+  readonly withholds: number;
   /** Whether a function of the request sets where its windows begin, and this version is used without its result. */
   readonly asksForAnchor: boolean;
   /** Whether how much fits at once differs between windows. Each check reads it. */
@@ -113,18 +110,16 @@ export abstract class LimitTerms {
     this.features = featuresOf(this, rest.features, location);
     this.parameters = this.declared;
     let countsOtherwise = false;
+    this.together = undefined;
+    this.withholds = 0;
     for (const feature of this.features ?? []) {
+      this.together ??= feature.together;
+      this.withholds += feature.withholds ?? 0;
       this.parameters = feature.parameters?.(this.parameters) ?? this.parameters;
       if (feature.variant === undefined) continue;
       this.algorithm = feature.variant;
       countsOtherwise = true;
     }
-    this.above = 0;
-    if (rest.ceiling !== undefined) {
-      this.parameters = withCeiling(algorithm, options, rest.ceiling, location);
-      this.above = this.parameters.quota - this.declared.quota;
-    }
-    this.kept = rest.lends === undefined ? 0 : unitsOf(1 - rest.lends, this.declared.quota);
     if (part !== undefined) {
       const { kept } = part;
       this.parameters = { ...withQuota(algorithm, this.parameters, part.whole.quota - kept), kept };
@@ -157,6 +152,16 @@ export abstract class LimitTerms {
     const code = this.isCandidate ? algorithm.code + CANDIDATE : algorithm.code;
     this.lineage = `${this.recordId}:${code}`;
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
+  }
+
+  /** @deprecated Ask `together`. */
+  get above(): number {
+    return this.together === undefined ? 0 : this.quota - this.declared.quota;
+  }
+
+  /** @deprecated Say `withholds`. */
+  get kept(): number {
+    return this.withholds - this.above;
   }
 
   /** The option that gives its windows more than their quota, or each request's own beginning; `undefined` if there is none. */

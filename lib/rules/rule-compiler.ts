@@ -93,8 +93,6 @@ export class RuleCompiler {
       features: featureTerms({ ...options, ...common }, location),
       replicas: common.replicas ?? 0,
       parent: common.within,
-      ceiling: common.ceiling,
-      lends: common.lends,
       candidate: secondVersionOf({ ...definition, ...common }, location),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,

@@ -1,17 +1,20 @@
 -- Decides a check: looks at all of its limits first, then charges all of them or none.
 --
--- Uses: add, add_undecided, answer, begin_block, borrow, can_reserve, has_features, holds, keep_alive, links, met, note_charge, now,
---   open, save, states, values
--- Leaves: decide, entry_costs, entry_keys, entry_limits, entry_waits
+-- Uses: add, add_undecided, answer, begin_block, can_reserve, has_features, holds, keep_alive, note_charge, now, open, save, states,
+--   values, wait_for
+-- Leaves: decide, entry_costs, entry_keys, entry_limits, entry_waits, fit_together, together_numbers
 
 -- The entries of the check that is being decided, and what was found about each.
 local entry_limits, entry_keys, entry_costs, entry_waits = {}, {}, {}, {}
 local found, fitting, delays = {}, {}, {}
 
+-- The function of the feature that decides which entries of the next check fit, if one does, and what it needs to know of them.
+local fit_together, together_numbers
+
 -- Decides a check, or many with the same limits and costs, whose keys are `step` apart.
 local function decide(mode, count, times, step)
   local charges, reserves, begins_blocks, offset = mode.charges, mode.reserves, mode.begins_blocks, 0
-  local is_held, is_linked = mode.holds, links > 0
+  local is_held, withheld = mode.holds, nil
   for _ = 1, times do
     local allowed, decided = true, true
     local limit, cost, state, fits, algorithm
@@ -37,11 +40,11 @@ local function decide(mode, count, times, step)
       else
         fits = (cost <= limit.quota or algorithm.varies) and not state.blocked_until and algorithm.fits(limit, state, cost)
       end
-      if i > 1 or is_linked then found[i], fitting[i] = state, fits end
+      if i > 1 or fit_together then found[i], fitting[i] = state, fits end
       if not fits and not limit.shadow then allowed = false end
     end
-    if is_linked and decided then
-      allowed = borrow(count, entry_limits, entry_costs, found, fitting)
+    if fit_together and decided then
+      allowed, withheld = fit_together(together_numbers, wait_for, count, entry_limits, entry_costs, found, fitting)
       fits = fitting[1]
     end
     for i = 1, decided and count or 0 do
@@ -72,7 +75,7 @@ local function decide(mode, count, times, step)
           if is_held and limit.hold then delay, ticket = 0, holds.hold_units(limit, state, cost) end
         end
       end
-      save(limit, state, answer(limit, state, cost, fits, delay, ticket, is_linked and not fits and met[i] or 0), changed)
+      save(limit, state, answer(limit, state, cost, fits, delay, ticket, withheld and not fits and withheld[i] or 0), changed)
     end
     if not decided then
       add_undecided()
@@ -81,5 +84,5 @@ local function decide(mode, count, times, step)
     end
     offset = offset + step
   end
-  links = 0
+  fit_together = nil
 end

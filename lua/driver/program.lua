@@ -1,13 +1,13 @@
 -- Reads the program up to its checks: the time and the limits; and the values of all keys.
 --
 -- Uses: make_algorithm, make_feature, now, program, time_to_live_slack, values
--- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, CREDIT, HISTORY, HOLD, LEARN, LEARN_RATE, LINKS,
---   NO_CARRY, PEEK, PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, borrows, counter_features, has_features,
+-- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, CREDIT, HISTORY, HOLD, LEARN, LEARN_RATE,
+--   NO_CARRY, PEEK, PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, TOGETHER, counter_features, feature_of, has_features,
 --   has_operations, is_varied, learns_or_claims, limits, position, states
 
 local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
 local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE, SETTLE, HOLD = 8, 9, 10, 11, 12, 13, 14, 15, 16
-local LINKS, CREDIT = 17, 18
+local TOGETHER, CREDIT = 17, 18
 local NO_CARRY, PROPORTIONAL = 0, 1
 
 -- Whether any limit of the call has a hold, or is met by requests from which a part of its quota is kept: one that is neither is asked
@@ -16,10 +16,6 @@ local is_varied = false
 
 -- Whether any limit of the call has features.
 local has_features = false
-
--- Whether some check of the call may borrow. Then its kind is 4 less.
-local borrows = program[1] < -3
-if borrows then program[1] = program[1] + 4 end
 
 -- Whether the call has operations besides checks, and whether any of these learns or claims: what it does not need is not made.
 local has_operations, learns_or_claims = program[1] < 0, program[1] < -1
@@ -43,13 +39,17 @@ time_to_live_slack = program[3]
 local algorithms, features = {}, {}
 local limits = {}
 
+local function feature_of(name)
+  features[name] = features[name] or make_feature(name)
+  return features[name]
+end
+
 -- What a limit has of features, each its hooks and the numbers of the limit by their names.
 local function read_features()
   local found = {}
   for i = 1, program[position] do
     local name = program[position + 1]
-    local hooks = features[name] or make_feature(name)
-    features[name] = hooks
+    local hooks = feature_of(name)
     local feature = setmetatable({ name = name }, { __index = hooks })
     for each, parameter in ipairs(hooks.parameters) do feature[parameter] = program[position + 1 + each] end
     position, found[i] = position + 1 + #hooks.parameters, feature
@@ -67,7 +67,7 @@ for number = 1, program[4] do
     -- A name before a plus sign is that of a feature, whose variant of the algorithm counts.
     local feature, base = string.match(name, '^(.*)%+(.*)')
     algorithm = make_algorithm(base or name)
-    if feature then algorithm = make_feature(feature).variant(algorithm) end
+    if feature then algorithm = feature_of(feature).variant(algorithm) end
     algorithms[name] = algorithm
   end
   local limit = {

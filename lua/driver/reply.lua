@@ -32,10 +32,10 @@ local function retry_after(limit, state, cost)
   return milliseconds(micros)
 end
 
--- Replies to an entry, and returns the microseconds until its counter is fresh. `kept` are the units kept from a refused entry.
-local function answer(limit, state, cost, fits, delay, ticket, kept)
+-- Replies to an entry, and returns the microseconds until its counter is fresh. `withheld` are the units that a refused entry may not use.
+local function answer(limit, state, cost, fits, delay, ticket, withheld)
   local algorithm = limit.algorithm
-  local reset_after, remaining = algorithm.reset_after(limit, state), algorithm.remaining(limit, state) - kept
+  local reset_after, remaining = algorithm.reset_after(limit, state), algorithm.remaining(limit, state) - withheld
   local micros = reset_after
   if remaining < 0 then remaining = 0 end
   if state.blocked_until then micros, remaining = max(micros, state.blocked_until - now), 0 end
@@ -50,7 +50,7 @@ local function answer(limit, state, cost, fits, delay, ticket, kept)
     size = size + 4
   else
     reply[size + 1] = millis * 4
-    reply[size + 3] = delay and milliseconds(delay) or retry_after(limit, state, cost + kept)
+    reply[size + 3] = delay and milliseconds(delay) or retry_after(limit, state, cost + withheld)
     size = size + 3
   end
   if limit.steps then

@@ -1,8 +1,8 @@
 -- Runs the program from its first check to its end, and closes all counters.
 --
--- Uses: CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HOLD, LEARN, LEARN_RATE, LINKS, PEEK, RESERVE, SETTLE, claim_keeps, claim_keys,
---   claims, close, decide, entry_costs, entry_keys, entry_limits, entry_waits, filled, gap_ends, gaps, limits, link, mode_of, operate, position,
---   program, reply, size, states
+-- Uses: CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HOLD, LEARN, LEARN_RATE, PEEK, RESERVE, SETTLE, TOGETHER, claim_keeps, claim_keys,
+--   claims, close, decide, entry_costs, entry_keys, entry_limits, entry_waits, feature_of, filled, fit_together, gap_ends, gaps, limits, mode_of, operate, position,
+--   program, reply, size, states, together_numbers
 
 while program[position] do
   local operation, count = program[position], program[position + 1]
@@ -15,11 +15,10 @@ while program[position] do
       position = position + 2
     end
     decide(mode_of(CONSUME), count, times, step)
-  elseif operation == LINKS then
-    for _ = 1, count do
-      link(program[position], program[position + 1], program[position + 2], program[position + 3])
-      position = position + 4
-    end
+  elseif operation == TOGETHER then
+    fit_together, together_numbers = feature_of(program[position]).fit_together, {}
+    for i = 1, count do together_numbers[i] = program[position + i] end
+    position = position + 1 + count
   elseif operation <= PEEK or operation == RESERVE or operation == CONSUME_REFUNDABLE or operation == CLAIM or operation == HOLD then
     for i = 1, count do
       entry_limits[i], entry_keys[i], entry_costs[i] = limits[program[position]], program[position + 1], program[position + 2]

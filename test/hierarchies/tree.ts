@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { type AlgorithmOptions, type CheckEntry, CompiledLimit } from '../../lib/index.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { identityWithin } from '../../lib/limits/hierarchy.js';
 
 /** How a level is limited. */
@@ -17,8 +18,7 @@ export function limitsOf(levels: readonly LevelOptions[]): CompiledLimit[] {
       location: 'test',
       name: `level-${index}`,
       shadow,
-      lends,
-      ceiling: index > 0 ? ceiling : undefined,
+      features: featureTerms({ lends, ceiling: index > 0 ? ceiling : undefined }, 'test'),
     };
     return new CompiledLimit(options, { ...settings, parent: index > 0 ? `level-${index - 1}` : undefined });
   });

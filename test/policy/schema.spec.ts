@@ -46,6 +46,7 @@ describe('the JSON Schema of policies', () => {
     const files = [
       'config/common-limit-options',
       'config/limit-definition',
+      'features/borrowing/terms',
       'features/candidates/options',
       'features/prefetch/terms',
       'features/shares/options',
@@ -65,6 +66,7 @@ describe('the JSON Schema of policies', () => {
           'PrefetchLimitOptions',
           'RecordedLimitOptions',
           'BorrowingOptions',
+          'LendingLimitOptions',
         ].includes(name.text),
       )
       .flatMap(({ members }) => members.map(({ name }) => (name as ts.Identifier).text));

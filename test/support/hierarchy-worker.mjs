@@ -3,6 +3,7 @@
  * whose counters, how often and with how many requests in flight; its result is how many units each counter was charged.
  */
 import { Redis } from 'ioredis';
+import { featureTerms } from '../../dist/features/index.js';
 import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
 import { identityWithin } from '../../dist/limits/hierarchy.js';
 import { RedisStore } from '../../dist/stores/redis/redis.store.js';
@@ -17,7 +18,7 @@ await runTask(async ({ url, prefix, levels, paths, requests, inFlight }, startTo
         location: 'worker',
         name: `level-${index}`,
         parent: index > 0 ? `level-${index - 1}` : undefined,
-        ...rest,
+        features: featureTerms(rest, 'worker'),
       }),
   );
   const chains = paths.map((path) => {

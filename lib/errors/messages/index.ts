@@ -3,7 +3,6 @@
  * of its topic: to load all of them here would cost each app the messages of entry points that it does not use.
  */
 export { askMessages } from './ask.js'; // limits that calls to others' APIs and jobs name in their options
-export { borrowMessages } from './borrow.js'; // `ceiling` and `lends`
 export { bullmqMessages } from './bullmq.js'; // jobs of BullMQ
 export { cliMessages } from './cli.js'; // the command line program
 export { consoleMessages } from './console.js'; // the console

@@ -50,4 +50,8 @@ export class LimitShares implements LimitFeature {
     const length = Math.max(1, Math.ceil(span / (SHARE_SLICES + 1)));
     return { ...declared, shareLength: length, shareUnits: units, floor: wholeShare(units, this.terms.floor) };
   }
+
+  ofPart(): ShareTerms {
+    return this.terms;
+  }
 }

@@ -35,8 +35,8 @@ export class View implements Counter {
   /** The cost of a check, and whether it fits. */
   cost = 0;
   allowed = false;
-  /** The units that it keeps from the check, besides its cost. */
-  met = 0;
+  /** Units that the check may not use, besides its cost. */
+  withheld = 0;
   /** How long to wait for reserved units. */
   delay: number | undefined;
 }
@@ -65,7 +65,7 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   view.lapsed = NONE;
   view.corrections = undefined;
   view.cost = 0;
-  view.met = 0;
+  view.withheld = 0;
   view.allowed = false;
   view.delay = undefined;
   const block = reused === undefined ? table.banOf(counters, key) : stored?.block;

@@ -1,13 +1,12 @@
 import { issuesTickets, type ProcessLoad } from '../../algorithms/algorithm.js';
 import { isRefusal } from '../../limits/check-result.js';
 import { lineageId } from '../../limits/counter-id.js';
+import type { DecidesTogether } from '../../limits/limit-feature.js';
 import type { Check, StoreDecision } from '../store.js';
 import { endOf } from './block.js';
-import { linksOf } from '../links.js';
-import { borrow } from './borrowing.js';
 import type { CounterTable } from './counter-table.js';
 import { beginBlock, View, viewOf } from './counter-view.js';
-import { decisionOf, fits, noteRefusal, tellAsker, toMs } from './evaluation.js';
+import { decisionOf, fits, noteRefusal, tellAsker, toMs, waitFor } from './evaluation.js';
 import { forgetOthers, holdUnits } from './holding.js';
 import type { KeptByFeatures } from './kept-by-features.js';
 import { type Entry, keyOf } from './limit-counters.js';
@@ -54,7 +53,7 @@ export class Counters {
     const mode = peek ? MODES.peek : hold ? MODES.hold : refundable ? MODES.consumeRefundable : MODES.consume;
     const views = entries.length <= REUSED_VIEWS ? this.views : newViews(entries.length);
     let charges = true;
-    let borrows = false;
+    let together: DecidesTogether | undefined;
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i]!;
       const view = viewOf(this.table, entry, now, views[i]);
@@ -62,10 +61,10 @@ export class Counters {
       if (entry.limit.adapts) tellAsker(view, entry, this.load, peek || entry.cost === 0);
       view.allowed = view.block === undefined && fits(view);
       if (isRefusal(entry.limit, view)) charges = false;
-      if (entry.limit.above > 0) borrows = true;
+      together ??= entry.limit.together;
     }
-    if (borrows) {
-      borrow(views, linksOf(entries));
+    if (together !== undefined) {
+      together.decide(entries, views, waitFor);
       charges = !entries.some(({ limit }, index) => isRefusal(limit, views[index]!));
     }
     return entries.map((_, index) => this.commit(views[index]!, charges, mode));

@@ -58,8 +58,9 @@ export function decisionOf(view: View, reset: number): StoreDecision {
     allowed: view.allowed,
     limit: name,
     quota,
-    // What is kept from a refused check is not available to it.
-    remaining: blocked > 0 ? 0 : Math.max(0, algorithm.remaining(parameters, state) - (view.allowed ? 0 : view.met)),
+    // What is withheld from a refused check is not available to it.
+    remaining:
+      blocked > 0 ? 0 : Math.max(0, algorithm.remaining(parameters, state) - (view.allowed ? 0 : view.withheld)),
     retryAfterMs: view.allowed ? 0 : retryAfterMs(view, blocked),
     resetAfterMs: toMs(blocked > reset ? blocked : reset),
     delayMs: takes && algorithm.queue ? toMs(algorithm.queue.delay(parameters, state, cost)) : 0,
@@ -82,9 +83,9 @@ export function decisionOf(view: View, reset: number): StoreDecision {
 }
 
 function retryAfterMs(view: View, blocked: number): number {
-  const { cost, delay, met } = view;
+  const { cost, delay, withheld } = view;
   if (delay !== undefined) return toMs(delay);
-  const wait = waitFor(view, cost + met, blocked);
+  const wait = waitFor(view, cost + withheld, blocked);
   return wait === Infinity ? wait : toMs(wait);
 }
 

@@ -1,6 +1,5 @@
-import { type CheckEntry, type Counter } from '../../limits/counter.js';
+import { type Counter, togetherOf } from '../../limits/counter.js';
 import type { Lesson } from '../lesson.js';
-import { linksOf, mayBorrow } from '../links.js';
 import { isHold } from '../store-decision.js';
 import {
   type Charge,
@@ -25,7 +24,6 @@ import {
   HOLD,
   LEARN,
   LEARN_RATE,
-  LINKS,
   PEEK,
   PENALIZE,
   REFUND,
@@ -33,6 +31,7 @@ import {
   RENEW,
   RESERVE,
   SETTLE,
+  TOGETHER,
 } from './operations.js';
 import { ProgramKeys } from './program-keys.js';
 import { ProgramLimits } from './program-limits.js';
@@ -44,8 +43,6 @@ const UNKNOWN = -1;
 const CHECKS = 0;
 const OPERATIONS = -1;
 const LESSONS_AND_CLAIMS = -2;
-/** Is added to it where a check may borrow. */
-const BORROWS = -4;
 const NO_TICKET = -1;
 const NO_TIME = -1;
 /** Each operation on one counter has so many numbers or more. */
@@ -69,7 +66,6 @@ export class GeneralProgram {
   private body = '';
   private run: Run | undefined;
   private kind = CHECKS;
-  private borrows = false;
 
   /** `now` is the best guess of the server's time in microseconds: it says which calendar windows to ask for. */
   constructor(
@@ -88,8 +84,8 @@ export class GeneralProgram {
     const limits: number[] = [];
     const keys: number[] = [];
     let limitsAndCosts = '';
-    const borrows = mayBorrow(entries);
-    let isRun = !peek && !refundable && !hold && !borrows;
+    const together = togetherOf(entries);
+    let isRun = !peek && !refundable && !hold && together === undefined;
     for (const entry of entries) {
       const limit = this.limits.of(entry.limit);
       const key = this.keys.ofCounter(entry);
@@ -105,20 +101,12 @@ export class GeneralProgram {
       return;
     }
     this.endRun();
-    if (borrows) this.link(entries);
+    if (together !== undefined) {
+      const numbers = together.numbers(entries);
+      this.body += `,${[TOGETHER, numbers.length, `"${together.name}"`, ...numbers].join(',')}`;
+    }
     this.body += `,${peek ? PEEK : hold ? HOLD : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
     for (const [index, { cost }] of entries.entries()) this.body += `,${limits[index]},${keys[index]},${cost}`;
-  }
-
-  /** Says who of the check that follows is within whom, and how much may be borrowed. */
-  private link(entries: readonly CheckEntry[]): void {
-    const links = linksOf(entries);
-    this.borrows = true;
-    this.body += `,${LINKS},${links.length}`;
-    for (const { entry, parent } of links) {
-      const { above, kept } = entries[entry]!.limit;
-      this.body += `,${entry + 1},${parent + 1},${above},${kept}`;
-    }
   }
 
   /** Reservations of units of a limit and its candidate, which for a claim are made once, or only looked for. */
@@ -223,8 +211,7 @@ export class GeneralProgram {
     this.endRun();
     const { keys, limits } = this;
     const features = limits.haveFeatures ? `,${keys.ofFeatures}` : '';
-    const kind = this.borrows ? this.kind + BORROWS : this.kind;
-    return `[${kind},${time.join(',')},${limits.all},${keys.open}${features}${this.body}]`;
+    return `[${this.kind},${time.join(',')},${limits.all},${keys.open}${features}${this.body}]`;
   }
 }
 

@@ -17,6 +17,6 @@ export const CLAIM = 13;
 export const RELEASE = 14;
 export const SETTLE = 15;
 export const HOLD = 16;
-/** In front of a check: which of its counters may borrow of which. */
-export const LINKS = 17;
+/** In front of a check: the feature that decides which of its entries fit, and what that needs to know of them. */
+export const TOGETHER = 17;
 export const CREDIT = 18;

@@ -24,7 +24,7 @@ function isKnown(limit: CompiledLimit): boolean {
     limit.whole !== limit ||
     limit.hold !== undefined ||
     features?.some(({ script }) => script !== undefined) === true ||
-    limit.above > 0
+    limit.together !== undefined
   )
     return false;
   if (algorithm.script !== undefined || algorithm.scriptPrefix !== undefined) return false;

@@ -118,7 +118,7 @@ export class Reply {
   }
 
   private decision({ limit, cost }: CheckEntry): StoreDecision {
-    const { quota, escalation, above, kept } = limit;
+    const { quota, escalation, withholds } = limit;
     const first = this.next();
     const outcome = first % 4;
     const allowed = outcome !== REFUSED;
@@ -135,8 +135,8 @@ export class Reply {
     };
     if (!allowed) {
       const never = cost > quota && !limit.varies;
-      // Borrowed units, and those kept from borrowers, may never leave enough; nor may what a window has beside its quota.
-      const mayBeNever = limit.varies || cost + above + kept > quota;
+      // What features withhold may never leave enough; nor may what a window has beside its quota.
+      const mayBeNever = limit.varies || cost + withholds > quota;
       const wait = this.next(mayBeNever ? NEVER : 0, never ? NEVER : undefined);
       decision.retryAfterMs = wait === NEVER ? Infinity : wait;
     } else if (outcome === ALLOWED_TO_BE_HELD) {
