@@ -165,8 +165,9 @@ export type {
 export type { ClusterConnection, RedisClient, RedisConnection } from './redis/client.js';
 export { Reservation } from './limiter/reservation.js';
 export { ReservedCheck } from './limiter/reserved-check.js';
-export { MemoryStore, type MemoryStoreOptions } from './stores/memory/memory.store.js';
-export { RedisStore, type RedisStoreOptions } from './stores/redis/redis.store.js';
+export { MemoryStore, RedisStore } from './features/own-stores.js';
+export type { MemoryStoreOptions } from './stores/memory/memory.store.js';
+export type { RedisStoreOptions } from './stores/redis/redis.store.js';
 export type { LearntRate, Lesson, RateLesson } from './stores/lesson.js';
 export type {
   Charge,

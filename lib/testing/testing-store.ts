@@ -1,4 +1,4 @@
-import { MemoryStore } from '../stores/memory/memory.store.js';
+import { MemoryStore } from '../features/own-stores.js';
 import { TestClock } from './test-clock.js';
 
 /** The options of `createTestingStore`. */

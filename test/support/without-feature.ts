@@ -13,8 +13,14 @@ const COPIED = [
   'tsconfig.build.json',
   'tsconfig.json',
 ];
-/** The only files outside a feature's folder that may name it: the list, the class with the methods of all, and the public surface. */
-const NAMING = ['lib/features/index.ts', 'lib/features/options.ts', 'lib/limiter/limiter.ts', 'lib/index.ts'];
+/** The only files outside a feature's folder that may name it: the list, the classes with the methods of all, and the public surface. */
+const NAMING = [
+  'lib/features/index.ts',
+  'lib/features/options.ts',
+  'lib/features/own-stores.ts',
+  'lib/limiter/limiter.ts',
+  'lib/index.ts',
+];
 
 /** The names of all features: those of their folders. */
 export async function featureNames(): Promise<string[]> {

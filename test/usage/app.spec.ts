@@ -10,6 +10,7 @@ import {
   RateLimitConfigError,
   RateLimitModule,
   type RateLimitModuleOptions,
+  type Store,
 } from '../../lib/index.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 
@@ -149,6 +150,31 @@ describe('the usage of a limit', () => {
     await own.consume('user:1', 3);
     expect((await own.usage('user:1')).total).toBe(3);
     expect(await all(own.exportUsage())).toMatchObject([{ key: 'user:1', units: 3 }]);
+  });
+
+  it('is read from a store of the app that hands its calls on to one of ours', async () => {
+    const inner = createTestingStore({ clock });
+    const wrapping: Store = {
+      check: (checks) => inner.check(checks),
+      reserve: (entry) => inner.reserve(entry),
+      refund: (refunds) => inner.refund(refunds),
+      penalize: (charge) => inner.penalize(charge),
+      block: (counter, durationMs) => inner.block(counter, durationMs),
+      renew: (lease) => inner.renew(lease),
+      reset: (counters) => inner.reset(counters),
+      history: (counter) => inner.history(counter),
+      usage: (counter, range) => inner.usage(counter, range),
+      usageOf: (...args) => inner.usageOf(...args),
+      close: () => inner.close(),
+    };
+    const imports = [RateLimitModule.forRoot({ store: wrapping, define })];
+    const other = await Test.createTestingModule({ imports }).compile();
+    await other.init();
+    const api = other.get(LimiterService).for('api');
+    await api.consume('user:1', 4);
+    expect((await api.usage('user:1')).total).toBe(4);
+    expect(await all(api.exportUsage())).toMatchObject([{ key: 'user:1', units: 4 }]);
+    await other.close();
   });
 
   it('is not there without the option, which the error names', async () => {

@@ -1,0 +1,38 @@
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import type { Counter } from '../limits/counter.js';
+import { MemoryStore as CountsInMemory } from '../stores/memory/memory.store.js';
+import { RedisStore as CountsOnRedis } from '../stores/redis/redis.store.js';
+import type { KeyDays, NamedUnits, TimeRange } from './usage/range.js';
+import { pagesOf, unitsOf } from './usage/stores.js';
+
+/** Counters in process, with all that apps may ask of a store: a store of an app that wraps this one hands its calls on. */
+export class MemoryStore extends CountsInMemory {
+  usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
+    return unitsOf(this, counter, range);
+  }
+
+  usageOf(
+    limit: CompiledLimit,
+    range: TimeRange,
+    batch: number,
+    limitFor?: (identity: string) => CompiledLimit,
+  ): AsyncIterable<KeyDays[]> {
+    return pagesOf(this, limit, range, batch, limitFor);
+  }
+}
+
+/** Counters on Redis, with all that apps may ask of a store: a store of an app that wraps this one hands its calls on. */
+export class RedisStore extends CountsOnRedis {
+  usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
+    return unitsOf(this, counter, range);
+  }
+
+  usageOf(
+    limit: CompiledLimit,
+    range: TimeRange,
+    batch: number,
+    limitFor?: (identity: string) => CompiledLimit,
+  ): AsyncIterable<KeyDays[]> {
+    return pagesOf(this, limit, range, batch, limitFor);
+  }
+}
