@@ -49,6 +49,7 @@ export default {
     'Asking',
     'CarryOver',
     'ChangedOf',
+    'CommonFeatureOptions',
     'DataOf',
     'Escalation',
     'FeaturePatch',

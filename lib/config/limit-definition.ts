@@ -1,7 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Anchor, AnchorOption } from '../algorithms/anchor.js';
 import type { AlgorithmName, OptionsOf } from '../algorithms/index.js';
-import type { WithFeatures } from '../features/index.js';
+import type { CommonFeatureOptions, WithFeatures } from '../features/index.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
 
@@ -33,16 +33,7 @@ type Anchoring<Options> = Options extends { anchor: AnchorOption }
  */
 export interface AdaptiveLimitOptions extends Omit<
   CommonLimitOptions,
-  | 'scope'
-  | 'count'
-  | 'blockFor'
-  | 'forgetAfter'
-  | 'prefetch'
-  | 'candidate'
-  | 'reserveFor'
-  | 'within'
-  | 'lends'
-  | 'replicas'
+  'scope' | 'count' | 'blockFor' | 'forgetAfter' | keyof CommonFeatureOptions | 'reserveFor' | 'within' | 'replicas'
 > {
   /** Each instance of the app learns on its own. */
   scope: 'instance';
@@ -80,7 +71,7 @@ export type ExactLimit = WithoutOthers<LimitDefinition>;
 /** The options that all limits of an app have unless they set their own. */
 export type LimitDefaults = Omit<
   CommonLimitOptions,
-  'name' | 'prefetch' | 'candidate' | 'reserveFor' | 'within' | 'lends' | 'perRoute' | 'phase'
+  keyof CommonFeatureOptions | 'name' | 'reserveFor' | 'within' | 'perRoute' | 'phase'
 >;
 
 /** What a limit function returns: the name of a defined limit, a limit, several of these, or `null` for no limit. */

@@ -5,7 +5,7 @@ import type { ExactLimit } from './limit-definition.js';
 import type { ConfiguredListEntry, ListName } from './list-entry.js';
 
 /** Options that are not data, and options that a policy expresses in another way. */
-type NoData = 'name' | 'skip' | 'body' | 'mode' | 'candidate';
+type NoData = 'name' | 'skip' | 'body' | 'mode' | keyof FeaturePatch;
 
 type DataOf<Definition> = Definition extends ExactLimit
   ? { readonly [Option in Exclude<keyof Definition, NoData>]?: Exclude<Definition[Option], Function> }
