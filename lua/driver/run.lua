@@ -1,8 +1,8 @@
 -- Runs the program from its first check to its end, and closes all counters.
 --
--- Uses: CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HOLD, LEARN, LEARN_RATE, PEEK, RESERVE, SETTLE, TOGETHER, claim_keeps, claim_keys,
---   claims, close, decide, entry_costs, entry_keys, entry_limits, entry_waits, feature_of, filled, fit_together, gap_ends, gaps, limits, mode_of, operate, position,
---   program, reply, size, states, together_numbers
+-- Uses: CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HOLD, LEARN, LEARN_RATE, PEEK, RESERVE, SETTLE, TOGETHER, claim_keeps,
+--   claim_keys, claims, close, decide, entry_costs, entry_keys, entry_limits, entry_waits, feature_of, filled, fit_together,
+--   gap_ends, gaps, limits, mode_of, operate, position, program, reply, size, states, together_numbers
 
 while program[position] do
   local operation, count = program[position], program[position + 1]

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
-import { RedisStore } from '../../lib/index.js';
+import { MemoryStore, RedisStore, type StoreDecision } from '../../lib/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { type RedisCluster, startCluster } from '../support/redis-servers.js';
 import { compile, connectRedis, freshPrefix } from '../support/stores.js';
@@ -13,6 +13,11 @@ const levels = [
   { options: windowOptions('fixed-window', 5) },
 ];
 const plain = levels.map(({ options }) => ({ options }));
+
+const hourly = (rate: number) => ({ algo: 'fixed-window', rate, interval: '1h' }) as const;
+
+const outcomes = (decisions: readonly (readonly StoreDecision[])[]) =>
+  decisions.map((each) => each.map(({ allowed, remaining }) => [allowed, remaining]));
 
 describe('keys of limits within others', () => {
   const limits = limitsOf(levels);
@@ -83,6 +88,25 @@ describe('on Redis', () => {
     for (const key of keys) expect(await redis.pttl(key)).not.toBe(-1);
     await store.reset(entriesOf(limits, ['o', 'a'], 1));
     expect(await redis.keys(`${prefix}*`)).toEqual([]);
+  });
+
+  it('decides for itself each check of a call that has fewer levels than the one before', async () => {
+    const store = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: 5000 });
+    const limits = limitsOf([
+      { options: hourly(20), lends: 0.5 },
+      { options: hourly(4), ceiling: 9 },
+      { options: hourly(2), ceiling: 7 },
+    ]);
+    const all = entriesOf(limits, ['o', 't', 'u'], 3);
+    const checks = [all, all.slice(1), all.slice(0, 1), all].map((entries) => ({ entries }));
+    const decided = outcomes(await store.check(checks));
+    expect(decided.map((each) => each.map(([allowed]) => allowed))).toEqual([
+      [true, true, true],
+      [true, true],
+      [true],
+      [false, false, true],
+    ]);
+    expect(decided).toEqual(outcomes(await new MemoryStore().check(checks)));
   });
 });
 
