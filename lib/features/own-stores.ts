@@ -7,10 +7,12 @@ import { pagesOf, unitsOf } from './usage/stores.js';
 
 /** Counters in process, with all that apps may ask of a store: a store of an app that wraps this one hands its calls on. */
 export class MemoryStore extends CountsInMemory {
+  /** The units that a counter of a limit with `usage` was charged, by the days that overlap the range and are kept. */
   usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
     return unitsOf(this, counter, range);
   }
 
+  /** The same for all keys of such a limit with any units, in pages of about `batch` keys. */
   usageOf(
     limit: CompiledLimit,
     range: TimeRange,
@@ -23,10 +25,12 @@ export class MemoryStore extends CountsInMemory {
 
 /** Counters on Redis, with all that apps may ask of a store: a store of an app that wraps this one hands its calls on. */
 export class RedisStore extends CountsOnRedis {
+  /** The units that a counter of a limit with `usage` was charged, by the days that overlap the range and are kept. */
   usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
     return unitsOf(this, counter, range);
   }
 
+  /** The same for all keys of such a limit with any units, in pages of about `batch` keys. */
   usageOf(
     limit: CompiledLimit,
     range: TimeRange,
