@@ -2,11 +2,10 @@ import { algorithms } from '../algorithms/index.js';
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { assertSignal, toMs } from '../limits/arguments.js';
+import { assertKey, assertSignal, toMs } from '../limits/arguments.js';
 import { type Asked, askedOf } from '../limits/consume-options.js';
-import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckEntry } from '../limits/counter.js';
-import { callEntries } from '../rules/resolve/call-entries.js';
+import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
 import { heldOf, openDecision, toCallerDecision } from '../stores/store-decision.js';
 import type { StoreDecision } from '../stores/store.js';
 import { type CalledLimit, isNested } from './called-limit.js';
@@ -22,10 +21,10 @@ export async function acquire(
 ): Promise<LeasedDecision> {
   const asked = askedOf(options, limit.rule, ACQUIRE_OPTIONS);
   if (isNested(limit, asked.within)) return acquireLevels(limit, key, asked, options);
-  const [entry] = callEntries(limit.rule, key, asked);
+  assertKey(key);
+  const entry = callEntry(limit.rule, key, asked.cost, asked);
   const answer = await wait(limit, entry, asked, options);
-  // The delay is over.
-  const decision = toCallerDecision({ ...answer, delayMs: 0 }, entry.limit);
+  const decision = toCallerDecision(withoutDelay(answer), entry.limit);
   return withLease(decision, answer, entry, limit.store, limit.queues);
 }
 
@@ -66,6 +65,8 @@ async function wait(
   const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
   assertSignal(signal);
   const { limit, identity, cost, priority } = entry;
+  let whole = rule.limitFor(identity);
+  let asked = [entry];
   if (limit.shadow) {
     signal?.throwIfAborted();
     if (limit.off) return openDecision(limit);
@@ -79,8 +80,6 @@ async function wait(
   }
   // The version is determined once: a function of the app may return something else later, or fail.
   const { metBy } = limit;
-  let whole: CompiledLimit | undefined;
-  let asked: readonly CheckEntry[];
   const entries = (): readonly CheckEntry[] => {
     const current = rule.limitFor(identity);
     if (current !== whole) {
@@ -105,10 +104,10 @@ async function acquireLevels(
   const entriesNow = () => callEntries(rule, key, asked);
   const rules = [rule, ...rule.ancestors];
   const { entries, decisions } = await queues.wait({ rules, entries: entriesNow }, { timeoutMs, signal });
-  return levelDecision(
-    decisions.map((answer) => ({ ...answer, delayMs: 0 })),
-    entries,
-    store,
-    queues,
-  );
+  return levelDecision(decisions.map(withoutDelay), entries, store, queues);
+}
+
+/** The delay is over. */
+function withoutDelay(answer: StoreDecision): StoreDecision {
+  return answer.delayMs === 0 ? answer : { ...answer, delayMs: 0 };
 }

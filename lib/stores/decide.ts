@@ -40,6 +40,21 @@ export function decided(store: Store, check: Check): Promise<StoreDecision[]> {
   return promised((answer) => decide(store, check, answer));
 }
 
+/** Asks for a reservation as `reserve` of the store does, in fewer steps if it knows them. */
+export function decideReservation(store: Store, entry: ReserveEntry, answer: CheckAnswer): void {
+  const isDirect = store.check === DirectStore.prototype.check && !reservesOtherwise(store);
+  if (isDirect && entry.limit.candidate === undefined) {
+    (store as Store & DirectStore).decide({ entries: [entry], reserving: true }, answer);
+  } else answerWith(reserveByMethod(store, entry), answer);
+}
+
+/** A store of the app may throw at once, or give no decision. */
+async function reserveByMethod(store: Store, entry: ReserveEntry): Promise<StoreDecision[]> {
+  const answer: unknown = await store.reserve(entry);
+  if (typeof answer === 'object' && answer !== null && 'allowed' in answer) return [answer as StoreDecision];
+  throw new TypeError(messages.noDecision(answer));
+}
+
 /** Has a store do an operation. */
 export function operate<N extends OperationName>(store: Store, operation: Operation<N>): Promise<OperationAnswer<N>> {
   if (store instanceof DirectStore && store.operate !== undefined) return store.operate(operation);

@@ -1,9 +1,17 @@
-const NONE: ReadonlySet<never> = new Set();
+const NONE: readonly never[] = [];
+
+/** A queue of waiting calls. */
+interface CountersQueue {
+  readonly key: string;
+  /** The counters whose units its calls wait for. */
+  readonly counters: readonly string[];
+}
 
 /** Queues of waiting calls, by key and by the counters whose units they wait for. */
-export class QueuesByCounter<Q> {
+export class QueuesByCounter<Q extends CountersQueue> {
   private readonly byKey = new Map<string, Q>();
-  private readonly byCounter = new Map<string, Set<Q>>();
+  /** Most counters have one queue, which then needs no set. */
+  private readonly byCounter = new Map<string, Q | Set<Q>>();
 
   get size(): number {
     return this.byKey.size;
@@ -18,33 +26,34 @@ export class QueuesByCounter<Q> {
   }
 
   /** The queues that wait for units of a counter, and possibly of others. */
-  of(counter: string): ReadonlySet<Q> {
-    return this.byCounter.get(counter) ?? NONE;
+  of(counter: string): Iterable<Q> {
+    const found = this.byCounter.get(counter);
+    if (found === undefined) return NONE;
+    return found instanceof Set ? found : [found];
   }
 
   /** The same for all counters whose ids begin like this. */
   *ofAll(beginning: string): Generator<Q> {
-    for (const [counter, queues] of this.byCounter) if (counter.startsWith(beginning)) yield* queues;
+    for (const counter of this.byCounter.keys()) if (counter.startsWith(beginning)) yield* this.of(counter);
   }
 
-  /** Adds a queue, which calls back when it has ended. */
-  add(key: string, counters: readonly string[], make: (ended: () => void) => Q): Q {
-    const queue = make(() => {
-      // An old queue may report its end again after the next one has started.
-      if (this.byKey.get(key) === queue) this.byKey.delete(key);
-      for (const counter of counters) this.forget(counter, queue);
-    });
-    this.byKey.set(key, queue);
-    for (const counter of counters) {
-      const queues = this.byCounter.get(counter) ?? new Set();
-      this.byCounter.set(counter, queues.add(queue));
+  add(queue: Q): void {
+    this.byKey.set(queue.key, queue);
+    for (const counter of queue.counters) {
+      const found = this.byCounter.get(counter);
+      if (found === undefined) this.byCounter.set(counter, queue);
+      else if (found instanceof Set) found.add(queue);
+      else this.byCounter.set(counter, new Set([found, queue]));
     }
-    return queue;
   }
 
-  private forget(counter: string, queue: Q): void {
-    const queues = this.byCounter.get(counter);
-    queues?.delete(queue);
-    if (queues?.size === 0) this.byCounter.delete(counter);
+  /** Removes a queue, unless it is already removed. */
+  delete(queue: Q): void {
+    if (this.byKey.get(queue.key) === queue) this.byKey.delete(queue.key);
+    for (const counter of queue.counters) {
+      const found = this.byCounter.get(counter);
+      if (found instanceof Set) found.delete(queue);
+      if (found === queue || (found instanceof Set && found.size === 0)) this.byCounter.delete(counter);
+    }
   }
 }

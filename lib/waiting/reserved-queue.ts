@@ -2,7 +2,7 @@ import { LongTimeout } from '../util/long-timeout.js';
 import { ReservedGroup } from './reserved-group.js';
 import { compareUnits, type ReservedUnits, spacingMs } from './reserved-units.js';
 import type { Turn } from './turn.js';
-import type { WaitingCall } from './waiting-call.js';
+import type { CallHolder, WaitingCall } from './waiting-call.js';
 
 /** A release that is later than this delays the next ones of a queue, so that they do not catch up all at once. */
 const MAX_LATE_MS = 10;
@@ -12,7 +12,7 @@ const MAX_LATE_MS = 10;
  * gives up, those behind it move up, and the last units are refunded: as far as this process knows, no other reservation is
  * behind them.
  */
-export class ReservedQueue {
+export class ReservedQueue implements CallHolder {
   /** By cost; a call that has not enough time for its turn among those of its cost has a group of its own. */
   private readonly groups = new Map<number | WaitingCall, ReservedGroup>();
   /** Units without a call. */
@@ -85,14 +85,16 @@ export class ReservedQueue {
     if (!call.isSettled) {
       calls.add(call);
       call.suspendTimeout();
-      call.onLeft = () => {
-        calls.delete(call);
-        this.scheduleUpdate();
-      };
+      call.holder = this;
     }
     const { cost: units, entries: current } = call;
     const currentLimit = () => current()[0]!.limit;
     group.add({ identity, units, entries, currentLimit, limit, decision, reservedAt, usableAt });
+    this.scheduleUpdate();
+  }
+
+  onLeft(call: WaitingCall): void {
+    for (const key of [call.cost, call]) this.groups.get(key)?.calls.delete(call);
     this.scheduleUpdate();
   }
 

@@ -5,8 +5,9 @@ import type { Refund } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
 import { RefusedCall } from './refused-call.js';
 import { goesOn } from './turn.js';
+import { allDone, type TurnAnswer } from './turn-answer.js';
 import type { GiveBack, SourceListener, UnitSource } from './unit-source.js';
-import type { WaitingCall } from './waiting-call.js';
+import type { CallHolder, WaitingCall } from './waiting-call.js';
 import type { WaitingCount } from './waiting-count.js';
 import { MAX_BATCH, WaitingLine } from './waiting-line.js';
 
@@ -16,18 +17,19 @@ const LAST_POLL_MS = 1000;
 /** A store in process answers in the same turn of the event loop: this many calls are made in one. */
 const CALLS_A_TURN = 20;
 
-/** What a queue needs from outside. */
-export interface TurnQueueOptions {
-  /** What its calls ask of the limits in force now. */
-  readonly entries: () => readonly CheckEntry[];
-  readonly source: (queue: SourceListener, entries: () => readonly CheckEntry[]) => UnitSource;
+/** What all queues of a process share. */
+export interface TurnQueueContext {
   readonly count: WaitingCount;
   readonly giveBack: GiveBack;
-  readonly onEmpty: () => void;
+  /** Called when a queue has ended, possibly again after the next one has started. */
+  readonly onEmpty: (queue: TurnQueue) => void;
 }
 
+/** How a queue gets units for its calls. */
+export type SourceOf = (queue: SourceListener, entries: () => readonly CheckEntry[]) => UnitSource;
+
 /** The calls of this process that wait for the same counters: one after another, with one round of calls to the store in flight. */
-export class TurnQueue implements SourceListener {
+export class TurnQueue implements SourceListener, CallHolder {
   private readonly line = new WaitingLine();
   private readonly source: UnitSource;
   private running = false;
@@ -45,13 +47,30 @@ export class TurnQueue implements SourceListener {
   private likely: readonly number[] = [];
   /** Whether to ask for nothing, since units are being taken off the end of the store's queue. */
   private isSuspended = false;
+  /** The call that started the queue, and the answer that it got or waits for. */
+  private started: { readonly call: WaitingCall; readonly answer: TurnAnswer } | undefined;
 
-  constructor(private readonly options: TurnQueueOptions) {
-    this.source = options.source(this, options.entries);
+  constructor(
+    readonly key: string,
+    /** The counters whose units its calls wait for. */
+    readonly counters: readonly string[],
+    /** What its calls ask of the limits in force now. */
+    private readonly entries: () => readonly CheckEntry[],
+    source: SourceOf,
+    private readonly context: TurnQueueContext,
+  ) {
+    this.source = source(this, entries);
+  }
+
+  /** Adds a call that has asked before there was a queue. */
+  start(call: WaitingCall, answer: TurnAnswer): void {
+    this.add(call);
+    this.started = { call, answer };
+    if (!this.running) void this.run();
   }
 
   join(call: WaitingCall): void {
-    const { count } = this.options;
+    const { count } = this.context;
     // A call that comes while the queue sleeps has to wait, behind all waiting calls.
     if (this.endSleep !== undefined && this.size >= count.most && call.notBefore === 0) {
       call.reject(count.refusal(call.name));
@@ -66,11 +85,13 @@ export class TurnQueue implements SourceListener {
 
   private add(call: WaitingCall): void {
     this.line.add(call);
-    call.onLeft = () => {
-      this.line.delete(call);
-      // Those behind it may fit now, or go on before its time.
-      if (this.refused?.call === call || call.notBefore > 0) this.wake();
-    };
+    call.holder = this;
+  }
+
+  onLeft(call: WaitingCall): void {
+    this.line.delete(call);
+    // Those behind it may fit now, or go on before its time.
+    if (this.refused?.call === call || call.notBefore > 0) this.wake();
   }
 
   /** The number of its calls that wait. */
@@ -108,7 +129,7 @@ export class TurnQueue implements SourceListener {
 
   /** Asks again if a list decides from now on: it lets all of them go, or refuses them. */
   onListsChanged(lists: ListVerdicts): void {
-    const entries = this.options.entries();
+    const entries = this.entries();
     if (entries.some(({ limit, identity }) => lists.verdict(limit, identity, undefined) !== undefined)) {
       this.giveUnitsBack();
     }
@@ -116,7 +137,7 @@ export class TurnQueue implements SourceListener {
 
   /** Gives back all units: nobody waits for future units any more. */
   private giveUnitsBack(): void {
-    this.options.giveBack(this.takeBack());
+    this.context.giveBack(this.takeBack());
     this.goOn();
   }
 
@@ -168,12 +189,18 @@ export class TurnQueue implements SourceListener {
     this.running = true;
     let rounds = 0;
     for (;;) {
+      const { started } = this;
+      if (started !== undefined) {
+        this.started = undefined;
+        await (this.inFlight = this.askNext(started));
+        this.inFlight = undefined;
+      }
       // Asks for all calls of one turn of the event loop together.
       await Promise.resolve();
       if (this.line.size === 0) break;
       const ms = this.idleMs();
       if (ms > 0) {
-        const { count } = this.options;
+        const { count } = this.context;
         this.line.rejectBehind(count.most - this.source.size, (call) => count.refusal(call.name));
         if (this.line.size > 0) await this.sleep(ms);
         continue;
@@ -207,18 +234,20 @@ export class TurnQueue implements SourceListener {
   }
 
   private endIfEmpty(): void {
-    if (!this.running && this.line.size === 0 && this.source.isEmpty) this.options.onEmpty();
+    if (!this.running && this.line.size === 0 && this.source.isEmpty) this.context.onEmpty(this);
   }
 
   /** Asks for the first calls; after a refusal, for later ones that ask for less and cannot wait, unless the order is kept. */
-  private async askNext(): Promise<void> {
+  private async askNext(started?: TurnQueue['started']): Promise<void> {
     const { line, source } = this;
     this.retryNow = false;
     this.refused = undefined;
     const { nextNumber } = line;
     const room = source.room;
     const units = room === undefined ? this.likely : [Math.max(this.likely[0] ?? 0, room)];
-    const refused = await this.ask(line.batch(units, source.keepsOrder));
+    const refused = await (started === undefined
+      ? this.ask(line.batch(units, source.keepsOrder))
+      : this.answered([started.call], [started.answer]));
     if (refused === undefined) {
       // The store reports how long the queue is, if that is too long for some calls.
       if (source.room === 0 && line.mayTimeOut(source.aheadMs)) this.retryNow = true;
@@ -250,23 +279,30 @@ export class TurnQueue implements SourceListener {
   }
 
   /** Asks for the units of several calls in one round. Returns the first refusal that matters to others. */
-  private async ask(calls: readonly WaitingCall[]): Promise<RefusedCall | undefined> {
+  private ask(calls: readonly WaitingCall[]): Promise<RefusedCall | undefined> {
+    return this.answered(calls, this.source.ask(calls));
+  }
+
+  private async answered(
+    calls: readonly WaitingCall[],
+    answers: readonly TurnAnswer[],
+  ): Promise<RefusedCall | undefined> {
     const { source } = this;
-    const answers = await Promise.allSettled(source.ask(calls));
+    await allDone(answers);
     let first: RefusedCall | undefined;
     for (const [index, answer] of answers.entries()) {
       const call = calls[index]!;
-      if (answer.status === 'rejected') {
-        call.reject(answer.reason);
+      if (answer.hasFailed) {
+        call.reject(answer.error);
         continue;
       }
-      if (goesOn(answer.value)) {
+      if (goesOn(answer)) {
         this.line.delete(call);
-        this.likely = source.take(call, answer.value);
+        this.likely = source.take(call, answer);
         this.pollMs = FIRST_POLL_MS;
         continue;
       }
-      const refused = new RefusedCall(call, answer.value);
+      const refused = new RefusedCall(call, answer);
       call.refuse(refused.longest, refused.leastWaitMs);
       // The refusal shows how long a queue is that has taken units ahead.
       const isOfLine = source.room !== undefined && refused.longest.decision.retryAfterMs < Infinity;

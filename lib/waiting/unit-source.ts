@@ -1,5 +1,6 @@
 import type { Refund } from '../stores/store.js';
 import type { Turn } from './turn.js';
+import type { TurnAnswer } from './turn-answer.js';
 import type { WaitingCall } from './waiting-call.js';
 
 /** What happened to units that calls had taken under limits that have changed since. */
@@ -18,7 +19,7 @@ export interface UnitSource {
   /** Whether a refused call is never overtaken by one that asks for less and has less time. */
   readonly keepsOrder: boolean;
   /** Asks for the units of calls, in their order. */
-  ask(calls: readonly WaitingCall[]): Promise<Turn>[];
+  ask(calls: readonly WaitingCall[]): TurnAnswer[];
   /**
    * Gives a call its units, at once or when they may be used. Returns how many units of each limit the next calls are likely to
    * get.

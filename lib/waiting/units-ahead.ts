@@ -1,12 +1,12 @@
 import { MAX_INTERVAL_MS } from '../algorithms/options.js';
-import { messages } from '../errors/messages/general.js';
 import type { CheckEntry } from '../limits/counter.js';
-import { chargeOf, openDecision } from '../stores/store-decision.js';
-import type { Refund, Store, StoreDecision } from '../stores/store.js';
+import { chargeOf } from '../stores/store-decision.js';
+import type { Refund, Store } from '../stores/store.js';
 import { unitsAhead } from './places-ahead.js';
 import { ReservedQueue } from './reserved-queue.js';
 import type { ReservedUnits } from './reserved-units.js';
 import type { Turn } from './turn.js';
+import { TurnAnswer } from './turn-answer.js';
 import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
 import type { WaitingCall } from './waiting-call.js';
 
@@ -49,27 +49,32 @@ export class UnitsAhead implements UnitSource {
   }
 
   /** Beyond the room, takes only units that can be used now. */
-  ask(calls: readonly WaitingCall[]): Promise<Turn>[] {
-    const { room, aheadMs } = this;
+  ask(calls: readonly WaitingCall[]): TurnAnswer[] {
+    const { room, aheadMs, store } = this;
     let units = 0;
+    const reserve = ({ entries }: WaitingCall, maxWaitMs: number, isEarly: boolean) =>
+      new TurnAnswer(isEarly).reserve(store, entries, maxWaitMs);
     return calls.map((call, index) => {
       units += call.cost;
       const longest = Math.min(call.leftMs, MAX_INTERVAL_MS);
-      if (room === undefined || units <= room || (index === 0 && room > 0)) return this.reserve(call, longest, false);
+      if (room === undefined || units <= room || (index === 0 && room > 0)) return reserve(call, longest, false);
       // Returned units may be available before those that were reserved.
       const ms = index === 0 ? Math.max(0, aheadMs - 1) : 0;
-      return this.reserve(call, Math.min(longest, ms), ms < longest);
+      return reserve(call, Math.min(longest, ms), ms < longest);
     });
   }
 
   take(call: WaitingCall, turn: Turn): readonly number[] {
     const { limit } = turn.entries[0]!;
     const decision = turn.decisions[0]!;
-    if (limit.shadow) call.release(turn);
+    const isSame = call.entries()[0]!.limit === limit;
+    // Without a queue, and with nobody before it, it need not wait for its time.
+    const isDue = decision.delayMs === 0 && isSame && limit.algorithm.queue === undefined && this.isEmpty;
+    if (limit.shadow || (isDue && !call.isSettled)) call.release(turn);
     else {
       this.reserved.add(call, turn);
       // After all answers of this round have been taken.
-      if (call.entries()[0]!.limit !== limit) queueMicrotask(() => this.queue.onLimitChanged());
+      if (!isSame) queueMicrotask(() => this.queue.onLimitChanged());
     }
     // What remains of a queue are places in it.
     return limit.algorithm.queue === undefined ? [decision.remaining] : [];
@@ -94,21 +99,6 @@ export class UnitsAhead implements UnitSource {
   close(reason: Error): void {
     this.reserved.close(reason);
   }
-
-  /** A user's own store may also throw, or return no decision: then the call fails, but not the process. */
-  private async reserve(call: WaitingCall, maxWaitMs: number, isEarly: boolean): Promise<Turn> {
-    const entries = call.entries();
-    const { limit, identity, cost, priority } = entries[0]!;
-    const answer: unknown = limit.off
-      ? openDecision(limit)
-      : await this.store.reserve({ limit, identity, cost, priority, maxWaitMs });
-    return { entries, decisions: [asDecision(answer)], isEarly };
-  }
-}
-
-function asDecision(answer: unknown): StoreDecision {
-  if (typeof answer === 'object' && answer !== null && 'allowed' in answer) return answer as StoreDecision;
-  throw new TypeError(messages.noDecision(answer));
 }
 
 function refund({ limit, identity, units, decision }: ReservedUnits): Refund {

@@ -1,11 +1,11 @@
 import type { CheckEntry } from '../limits/counter.js';
-import { decidedEnforced } from '../stores/enforced-entries.js';
 import { chargesOf } from '../stores/store-decision.js';
 import type { Store } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
 import type { Turn } from './turn.js';
+import { allDone, delayMsOf, TurnAnswer } from './turn-answer.js';
 import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
-import type { WaitingCall } from './waiting-call.js';
+import type { AskWatcher, WaitingCall } from './waiting-call.js';
 
 /**
  * Takes units that are available now: those of all limits of a call, or none. Nothing is taken in advance, so a block or a
@@ -32,22 +32,37 @@ export class UnitsNow implements UnitSource {
     return this.size === 0;
   }
 
-  ask(calls: readonly WaitingCall[]): Promise<Turn>[] {
+  ask(calls: readonly WaitingCall[]): TurnAnswer[] {
     const watcher = calls.find((call) => call.watcher !== undefined)?.watcher;
-    if (watcher === undefined) return calls.map((call) => this.check(call));
+    if (watcher === undefined) return calls.map((call) => new TurnAnswer().check(this.store, call.entries));
+    const answers = calls.map(() => new TurnAnswer());
+    void this.askWatched(calls, answers, watcher);
+    return answers;
+  }
+
+  private async askWatched(
+    calls: readonly WaitingCall[],
+    answers: readonly TurnAnswer[],
+    watcher: AskWatcher,
+  ): Promise<void> {
     const sums = sumsOf(calls);
-    const watched = watcher.ask(sums);
-    const turns = calls.map((call) => this.check(call, watched));
-    void Promise.allSettled(turns).then(() => watcher.asked(sums));
-    return turns;
+    await watcher.ask(sums);
+    const asked = answers.map((answer, index) => {
+      const call = calls[index]!;
+      // It may have left meanwhile.
+      if (call.isSettled) answer.decided([]);
+      else answer.check(this.store, call.entries);
+      return answer;
+    });
+    await allDone(asked);
+    watcher.asked(sums);
   }
 
   take(call: WaitingCall, turn: Turn): readonly number[] {
     const { entries, decisions } = turn;
-    const delays = decisions.map(({ delayMs }, index) => (entries[index]!.limit.shadow ? 0 : delayMs));
-    const delayMs = Math.max(0, ...delays);
+    const delayMs = delayMsOf(turn);
     if (delayMs > 0) {
-      const index = delays.indexOf(delayMs);
+      const index = decisions.findIndex((each, i) => each.delayMs === delayMs && !entries[i]!.limit.shadow);
       call.postpone({ ...entries[index]!, index, decision: decisions[index]! }, delayMs);
     }
     if (call.isSettled) this.refund(turn);
@@ -68,14 +83,6 @@ export class UnitsNow implements UnitSource {
     for (const call of this.delayed) call.reject(reason);
   }
 
-  private async check(call: WaitingCall, after?: Promise<void>): Promise<Turn> {
-    await after;
-    // It may have left meanwhile.
-    const entries = call.isSettled ? [] : call.entries();
-    const decisions = call.isSettled ? [] : await decidedEnforced(this.store, { entries, refundable: true });
-    return { entries, decisions };
-  }
-
   private delay(call: WaitingCall, turn: Turn, ms: number): void {
     const forget = (): void => {
       this.delayed.delete(call);
@@ -87,11 +94,12 @@ export class UnitsNow implements UnitSource {
     });
     this.delayed.add(call);
     call.suspendTimeout();
-    call.onLeft = () => {
+    const onLeft = (): void => {
       timeout.clear();
       forget();
       this.refund(turn);
     };
+    call.holder = { onLeft };
   }
 
   private refund({ entries, decisions }: Turn): void {

@@ -13,7 +13,9 @@ import { KeptLeases } from './kept-leases.js';
 import { QueuesByCounter } from './queues-by-counter.js';
 import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
 import type { Turn } from './turn.js';
-import { TurnQueue, type TurnQueueOptions } from './turn-queue.js';
+import { TurnAnswer } from './turn-answer.js';
+import { type SourceOf, TurnQueue, type TurnQueueContext } from './turn-queue.js';
+import { MAX_INTERVAL_MS } from '../algorithms/options.js';
 import { UnitsAhead } from './units-ahead.js';
 import { UnitsNow } from './units-now.js';
 import { WaitingCall, type WaitOptions } from './waiting-call.js';
@@ -44,6 +46,7 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
   /** How many refunds are taking units off the end of a counter's queue. */
   private readonly suspensions = new Map<string, number>();
   private readonly count: WaitingCount;
+  private readonly context: TurnQueueContext;
   private closed = false;
 
   constructor(
@@ -52,6 +55,8 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     @Optional() @Inject(RATE_LIMIT_SETTINGS) settings?: Pick<RateLimitSettings, 'maxWaiters'>,
   ) {
     this.count = new WaitingCount(settings?.maxWaiters ?? Infinity);
+    const onEmpty = (queue: TurnQueue): void => this.queues.delete(queue);
+    this.context = { count: this.count, giveBack: this.giveBack, onEmpty };
     lists?.onChange(() => this.onListsChanged());
   }
 
@@ -73,17 +78,40 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     });
   }
 
-  private enter({ rules, entries, mayReserve = false }: WaitRequest, options: WaitOptions): Promise<Turn> {
+  private enter(request: WaitRequest, options: WaitOptions): Promise<Turn> {
+    const { rules, entries, mayReserve = false } = request;
     for (const rule of rules) this.subscribe(rule);
     const { count } = this;
     const asked = entries();
     if (count.isFull && (options.notBefore ?? 0) === 0) {
       return Promise.reject(count.refusalOfAll(asked[0]!.limit.name));
     }
+    const key = keyOf(asked, mayReserve);
+    const known = this.queues.find(key);
+    const answer = known === undefined ? this.askAtOnce(request, options) : undefined;
+    if (answer?.goesOnNow === true) return Promise.resolve(answer);
     count.begin();
     const call = new WaitingCall(entries, asked, options, count.end);
-    if (!call.isSettled) this.queueOf(entries, asked, mayReserve).join(call);
+    if (call.isSettled) return call.taken;
+    const queue = this.queues.find(key) ?? this.makeQueue(key, request, asked);
+    if (answer === undefined) queue.join(call);
+    else queue.start(call, answer);
     return call.taken;
+  }
+
+  /**
+   * Asks for a call that has none before it: usually its units fit, and it needs no queue. `undefined` for calls that others may
+   * precede which come at the same time, or that may be aborted at once, and while a refund takes units off the end of a queue.
+   */
+  private askAtOnce(
+    { entries, mayReserve = false }: WaitRequest,
+    { timeoutMs, since, signal }: WaitOptions,
+  ): TurnAnswer | undefined {
+    if (since !== undefined || signal !== undefined || this.suspensions.size > 0) return undefined;
+    const answer = new TurnAnswer();
+    return mayReserve
+      ? answer.reserve(this.store, entries, Math.min(timeoutMs, MAX_INTERVAL_MS))
+      : answer.check(this.store, entries);
   }
 
   /** Refunds consumed units, of any call. */
@@ -148,22 +176,12 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     });
   }
 
-  private queueOf(entries: WaitRequest['entries'], asked: readonly CheckEntry[], mayReserve: boolean): TurnQueue {
-    const key = mayReserve
-      ? lineId(asked[0]!)
-      : asked.map(lineId).reduce((ids, id) => `${ids}\n${id.length} ${id}`, '');
-    const known = this.queues.find(key);
-    if (known !== undefined) return known;
-    const { count, giveBack } = this;
-    const source = mayReserve ? this.ahead : this.now;
+  private makeQueue(key: string, { entries, mayReserve }: WaitRequest, asked: readonly CheckEntry[]): TurnQueue {
     const counters = asked.map(({ limit, identity }) => lineageId(limit, identity));
-    const made = this.queues.add(
-      key,
-      counters,
-      (onEmpty) => new TurnQueue({ entries, source, count, giveBack, onEmpty }),
-    );
-    if (counters.some((counter) => this.suspensions.has(counter))) made.suspend();
-    return made;
+    const queue = new TurnQueue(key, counters, entries, mayReserve === true ? this.ahead : this.now, this.context);
+    this.queues.add(queue);
+    if (counters.some((counter) => this.suspensions.has(counter))) queue.suspend();
+    return queue;
   }
 
   private onListsChanged(): void {
@@ -172,10 +190,9 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
     for (const queue of queues.all) queue.onListsChanged(lists);
   }
 
-  private readonly ahead: TurnQueueOptions['source'] = (queue, entries) =>
-    new UnitsAhead(queue, this.store, this.giveBack, entries);
+  private readonly ahead: SourceOf = (queue, entries) => new UnitsAhead(queue, this.store, this.giveBack, entries);
 
-  private readonly now: TurnQueueOptions['source'] = (queue) => new UnitsNow(queue, this.store, this.giveBack);
+  private readonly now: SourceOf = (queue) => new UnitsNow(queue, this.store, this.giveBack);
 
   /** Refunds in the background. A failed refund is not repeated: the units expire by themselves. */
   private readonly giveBack = (refunds: readonly Refund[]): void => {
@@ -189,6 +206,11 @@ export class WaitQueues implements OnModuleDestroy, OnApplicationShutdown {
       .finally(() => this.pendingRefunds.delete(refunded));
     this.pendingRefunds.add(refunded);
   };
+}
+
+/** Calls with the same key wait in one queue. */
+function keyOf(asked: readonly CheckEntry[], mayReserve: boolean): string {
+  return mayReserve ? lineId(asked[0]!) : asked.map(lineId).reduce((ids, id) => `${ids}\n${id.length} ${id}`, '');
 }
 
 /**

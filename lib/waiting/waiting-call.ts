@@ -38,19 +38,24 @@ export interface WaitOptions {
 /** Numbers calls in the order in which they come. */
 let calls = 0;
 
+/** What a call waits in. */
+export interface CallHolder {
+  /** Called once, if the wait of a call ends without units. */
+  onLeft(call: WaitingCall): void;
+}
+
 /** A call that waits for units of its limits: until it may use them, its time is up, or its signal aborts. */
 export class WaitingCall {
   /** Resolves to the answers that let the call go on; rejects with the reason why it no longer waits. */
   readonly taken: Promise<Turn>;
-  /** Called once, if the wait ends without units. */
-  onLeft: () => void = () => undefined;
+  holder: CallHolder | undefined;
   /** In milliseconds of the monotonic clock. */
   readonly deadline: number;
   private readonly rank: number;
   private readonly number = calls++;
   private refusal: Refusal | undefined;
   private settled = false;
-  private timeout: LongTimeout;
+  private timeout: LongTimeout | undefined;
   private readonly unsubscribe: (() => void) | undefined;
   private resolve!: (turn: Turn) => void;
   private rejectWith!: (reason: unknown) => void;
@@ -74,9 +79,9 @@ export class WaitingCall {
     });
     const leftMs = timeoutMs - (now - since);
     // A call with no time is ended by its first refusal, not by a timer.
-    this.timeout = new LongTimeout(leftMs > 0 ? leftMs : Infinity, this.expire);
-    if (signal?.aborted === true) this.abort();
-    else if (signal !== undefined) this.unsubscribe = onAbort(signal, this.abort);
+    if (leftMs > 0) this.startTimeout(leftMs);
+    if (signal?.aborted === true) this.reject(signal.reason);
+    else if (signal !== undefined) this.unsubscribe = onAbort(signal, () => this.reject(signal.reason));
   }
 
   get isSettled(): boolean {
@@ -123,17 +128,23 @@ export class WaitingCall {
 
   /** Stops the timeout: the units are taken, and usable in time. */
   suspendTimeout(): void {
-    this.timeout.clear();
+    this.timeout?.clear();
   }
 
   /** Starts the timeout again: the units were taken back. */
   resumeTimeout(): void {
-    if (!this.settled && this.options.timeoutMs > 0) this.timeout = new LongTimeout(this.leftMs, this.expire);
+    if (!this.settled && this.options.timeoutMs > 0) this.startTimeout(this.leftMs);
+  }
+
+  private startTimeout(ms: number): void {
+    if (ms < Infinity) this.timeout = new LongTimeout(ms, () => this.expire());
   }
 
   /** Ends the wait with units that may be used now. */
   release(turn: Turn): void {
-    if (!this.settled) this.settle(() => this.resolve(turn));
+    if (this.settled) return;
+    this.settle();
+    this.resolve(turn);
   }
 
   /** Whether units may be freed at any time: a holder releases them, or an upstream reports more. */
@@ -182,11 +193,12 @@ export class WaitingCall {
   /** Ends the wait without units. */
   reject(reason: unknown): void {
     if (this.settled) return;
-    this.settle(() => this.rejectWith(reason));
-    this.onLeft();
+    this.settle();
+    this.rejectWith(reason);
+    this.holder?.onLeft(this);
   }
 
-  private readonly expire = (): void => {
+  private expire(): void {
     const { refusal, options } = this;
     const name = refusal?.limit.name ?? this.name;
     const decision = refusal?.decision;
@@ -196,17 +208,12 @@ export class WaitingCall {
       message = messages.neverFits(name, this.costOf(refusal!.index), decision.quota);
     }
     this.reject(new RateLimitTimeoutError(message, decision && toDecision(decision)));
-  };
+  }
 
-  private readonly abort = (): void => {
-    this.reject(this.options.signal?.reason);
-  };
-
-  private settle(settlePromise: () => void): void {
+  private settle(): void {
     this.settled = true;
-    this.timeout.clear();
+    this.timeout?.clear();
     this.unsubscribe?.();
-    settlePromise();
     this.onSettled();
   }
 }
