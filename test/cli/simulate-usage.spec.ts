@@ -62,9 +62,15 @@ describe('a limit of the command line', () => {
     ['gcra:1/1s,rate=2', "option 'rate' is unknown, wants only burst, key, mode, blockFor, forgetAfter"],
     ['gcra:1/1s,__proto__=2', "option '__proto__' is unknown, wants only burst, key, mode, blockFor, forgetAfter"],
     ['gcra:1/1s,burst=1,burst=2', "option 'burst' is given twice, wants it once"],
-    ['gcra:1/1s,blockFor=never', "option 'blockFor' is 'never', wants a duration, or 1 to 100 durations"],
+    [
+      'gcra:1/1s,blockFor=never',
+      "option 'blockFor' is 'never', wants a duration of more than 0 and at most 1 year, or 1 to 100 durations",
+    ],
     ['gcra:1/1s,blockFor=1m/', "option 'blockFor[1]' is '', wants milliseconds or a duration"],
-    ['gcra:1/1s,blockFor=1h/1m', "option 'blockFor' is [ '1h', '1m' ], wants a duration, or 1 to 100 durations"],
+    [
+      'gcra:1/1s,blockFor=1h/1m',
+      "option 'blockFor' is [ '1h', '1m' ], wants a duration of more than 0 and at most 1 year, or 1 to 100 durations",
+    ],
     ['gcra:1/1s,forgetAfter=1m', "option 'forgetAfter' is '1m', wants nothing, unless 'blockFor' is a list"],
     ['gcra:1/1s,mode=off', "option 'mode' is 'off', wants one of enforce, shadow"],
     ['gcra:1/1s@', "option 'name' is '', wants 1 to 128 printable ASCII characters"],

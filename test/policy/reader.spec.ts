@@ -287,7 +287,7 @@ lists:
     [
       'steps of blocks that become shorter',
       'limits:\n  a:\n    blockFor: [1m, 30s]',
-      "limits.yaml:3:15 limits.a.blockFor: got a list, wants a duration, or 1 to 100 durations such as ['1m', '10m', '1h']",
+      "limits.yaml:3:15 limits.a.blockFor: got a list, wants a duration of more than 0 and at most 1 year, or 1 to 100 durations such as ['1m', '10m', '1h']",
     ],
     [
       'a wrong step of blocks',
@@ -302,7 +302,7 @@ lists:
     [
       'an object as blocks',
       'limits: { a: { blockFor: { 1m: 1 } } }',
-      'limits.yaml:1:26 limits.a.blockFor: got an object, wants a duration, or 1 to 100',
+      'limits.yaml:1:26 limits.a.blockFor: got an object, wants a duration of more than 0 and at most 1 year, or 1 to 100',
     ],
     [
       'nothing to forget',
