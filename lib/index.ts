@@ -25,7 +25,7 @@ export {
   type StoreErrorPolicy,
   type UnansweredCheck,
 } from './limits/compiled-limit.js';
-export type { Duration } from './algorithms/options.js';
+export type { Duration } from './options/values.js';
 export { eur, gbp, money, usd } from './limits/money.js';
 export type { SlidingLogOptions } from './algorithms/sliding-log.js';
 export type { SlidingWindowOptions } from './algorithms/sliding-window.js';

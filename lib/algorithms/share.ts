@@ -1,4 +1,5 @@
-import { duration, type Duration, MAX_INTERVAL_MS } from './options.js';
+import { duration } from '../options/check-options.js';
+import { type Duration, MAX_INTERVAL_MS } from '../options/values.js';
 
 /** A part of a number of units, rounded down without floating-point error: 0.29 of 100 is 29. */
 export function wholeShare(count: number, part: number): number {

@@ -1,4 +1,4 @@
-import { MAX_INTERVAL_MS } from '../algorithms/options.js';
+import { MAX_INTERVAL_MS } from '../options/values.js';
 import type { CheckEntry } from '../limits/counter.js';
 import type { Refund, Store, StoreDecision } from '../stores/store.js';
 import type { JobRequest } from './job-request.js';

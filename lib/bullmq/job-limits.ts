@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { MAX_INTERVAL_MS } from '../algorithms/options.js';
+import { MAX_INTERVAL_MS } from '../options/values.js';
 import { isRecord } from '../config/option-checks.js';
 import { bullmqMessages } from '../errors/messages/bullmq.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../errors/errors.js';

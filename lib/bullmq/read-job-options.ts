@@ -1,8 +1,8 @@
-import { duration, givenOptions } from '../algorithms/options.js';
+import { duration, refuseUnknown } from '../options/check-options.js';
+import { givenOptions } from '../options/values.js';
 import { isRecord } from '../config/option-checks.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { refuseUnknown } from '../options/check-options.js';
 import { isCost } from '../limits/arguments.js';
 import type { JobLimitOptions } from './job-limit-options.js';
 

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { Duration } from '../algorithms/options.js';
+import type { Duration } from '../options/values.js';
 import type { CommonFeatureOptions } from '../features/index.js';
 import type { RefusalBody, RefusalMessage } from '../http/refusal-answer.js';
 import type { LimitKey } from '../key-resolvers/index.js';

@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
 import type { OnStoreError } from '../limits/compiled-limit.js';
-import type { Duration } from '../algorithms/options.js';
+import type { Duration } from '../options/values.js';
 import type { HeaderOption } from '../http/header-format.js';
 import type { RefusalBody } from '../http/refusal-answer.js';
 import type { ListsOptions } from './list-entry.js';

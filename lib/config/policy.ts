@@ -1,5 +1,5 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
-import type { Duration } from '../algorithms/options.js';
+import type { Duration } from '../options/values.js';
 import type { FeaturePatch } from '../features/index.js';
 import type { ExactLimit } from './limit-definition.js';
 import type { ConfiguredListEntry, ListName } from './list-entry.js';

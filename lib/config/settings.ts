@@ -1,5 +1,6 @@
 import { type OnStoreError, STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
-import { duration, givenOptions, longDuration, oneOf, orElse, wholeNumber } from '../algorithms/options.js';
+import { duration, oneOf, wholeNumber } from '../options/check-options.js';
+import { givenOptions, longDuration, orElse } from '../options/values.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { type HeaderFormatter, headerFormatters } from '../http/header-format.js';

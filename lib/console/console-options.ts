@@ -6,11 +6,11 @@ import type {
   ModuleMetadata,
   Type,
 } from '@nestjs/common';
-import { givenOptions, oneOf, orElse } from '../algorithms/options.js';
+import { oneOf, refuseUnknown } from '../options/check-options.js';
+import { givenOptions, orElse } from '../options/values.js';
 import { consoleMessages } from '../errors/messages/console.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { refuseUnknown } from '../options/check-options.js';
 
 /** A guard as `@UseGuards` takes it: a class, or an object. */
 export type ConsoleGuard = Type<CanActivate> | CanActivate;

@@ -1,4 +1,4 @@
-import { milliseconds } from '../algorithms/options.js';
+import { milliseconds } from '../options/values.js';
 import { consoleMessages } from '../errors/messages/console.js';
 import { isCauseText, CAUSE_WANTS } from '../overrides/change-options.js';
 import type { FieldError } from './api.js';

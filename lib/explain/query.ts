@@ -1,9 +1,8 @@
 import { isIP } from 'node:net';
 import type { ExecutionContext } from '@nestjs/common';
-import { wholeNumber } from '../algorithms/options.js';
+import { wholeNumber, refuseUnknown } from '../options/check-options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { refuseUnknown } from '../options/check-options.js';
 import type { LimitQuery, RouteQuery } from './question.js';
 
 export const LOCATION = 'LimiterService.explain';

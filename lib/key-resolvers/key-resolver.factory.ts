@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
-import { givenOptions } from '../algorithms/options.js';
+import { givenOptions } from '../options/values.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { listOf } from '../errors/wording.js';

@@ -1,5 +1,5 @@
 import { algorithms } from '../algorithms/index.js';
-import { MAX_INTERVAL_MS } from '../algorithms/options.js';
+import { MAX_INTERVAL_MS } from '../options/values.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { assertKey, assertSignal, toMs } from '../limits/arguments.js';

@@ -1,4 +1,4 @@
-import type { Duration } from '../algorithms/options.js';
+import type { Duration } from '../options/values.js';
 import type { ConsumeOptions } from '../limits/consume-options.js';
 
 /** The units that a call waits for, and when to stop waiting. */

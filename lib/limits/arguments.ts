@@ -1,4 +1,4 @@
-import { type Duration, milliseconds } from '../algorithms/options.js';
+import { type Duration, milliseconds } from '../options/values.js';
 import { MOST_UNITS } from '../algorithms/plan-terms.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';

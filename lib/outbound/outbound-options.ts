@@ -1,4 +1,4 @@
-import type { Duration } from '../algorithms/options.js';
+import type { Duration } from '../options/values.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { UpstreamParser } from './headers/upstream-report.js';
 import type { UpstreamName } from './headers/upstreams.js';

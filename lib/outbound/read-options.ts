@@ -1,8 +1,8 @@
-import { givenOptions, milliseconds, wholeNumber } from '../algorithms/options.js';
+import { wholeNumber, refuseUnknown } from '../options/check-options.js';
+import { givenOptions, milliseconds } from '../options/values.js';
 import { isRecord } from '../config/option-checks.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { refuseUnknown } from '../options/check-options.js';
 import { isCost } from '../limits/arguments.js';
 import type { UpstreamParser } from './headers/upstream-report.js';
 import { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';

@@ -1,7 +1,6 @@
-import { duration, oneOf, wholeNumber } from '../algorithms/options.js';
+import { duration, oneOf, wholeNumber, refuseUnknown } from '../options/check-options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { refuseUnknown } from '../options/check-options.js';
 import type { ChangeCause } from './change-cause.js';
 import { MAX_CHANGES } from './override-store.js';
 import { isOverrideKey, KEY_WANTS } from './override-address.js';

@@ -1,5 +1,5 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
-import type { Duration } from '../algorithms/options.js';
+import type { Duration } from '../options/values.js';
 import type { FeaturePatch } from '../features/index.js';
 import type { ChangeCause } from './change-cause.js';
 import type { ChangedList } from './lists/list.js';

@@ -1,8 +1,8 @@
-import { duration, givenOptions, orElse } from '../algorithms/options.js';
+import { duration, refuseUnknown } from '../options/check-options.js';
+import { givenOptions, orElse } from '../options/values.js';
 import type { PolicyOptions } from '../config/policy.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { refuseUnknown } from '../options/check-options.js';
 import { policyMessages } from '../errors/messages/policy.js';
 import { FilePolicySource } from './file.source.js';
 import { FunctionPolicySource } from './function.source.js';

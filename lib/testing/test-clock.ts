@@ -1,4 +1,4 @@
-import type { Duration } from '../algorithms/options.js';
+import type { Duration } from '../options/values.js';
 import { toMs } from '../limits/arguments.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';

@@ -1,4 +1,4 @@
-import { MAX_INTERVAL_MS } from '../algorithms/options.js';
+import { MAX_INTERVAL_MS } from '../options/values.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { chargeOf } from '../stores/store-decision.js';
 import type { Refund, Store } from '../stores/store.js';

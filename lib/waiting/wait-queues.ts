@@ -15,7 +15,7 @@ import { RateLimitTimeoutError } from './rate-limit-timeout.error.js';
 import type { Turn } from './turn.js';
 import { TurnAnswer } from './turn-answer.js';
 import { type SourceOf, TurnQueue, type TurnQueueContext } from './turn-queue.js';
-import { MAX_INTERVAL_MS } from '../algorithms/options.js';
+import { MAX_INTERVAL_MS } from '../options/values.js';
 import { UnitsAhead } from './units-ahead.js';
 import { UnitsNow } from './units-now.js';
 import { WaitingCall, type WaitOptions } from './waiting-call.js';

@@ -13,7 +13,7 @@ import {
 } from '../../lib/index.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import type { CarryOver } from '../../lib/limits/compiled-limit.js';
-import { MAX_INTERVAL_MS } from '../../lib/algorithms/options.js';
+import { MAX_INTERVAL_MS } from '../../lib/options/values.js';
 import {
   algorithmNames,
   type AnyBlocks,

@@ -9,7 +9,7 @@ import {
   rateLimitMiddleware,
   RateLimitModule,
 } from '../../lib/index.js';
-import { givenOptions } from '../../lib/algorithms/options.js';
+import { givenOptions } from '../../lib/options/values.js';
 import { readSettings } from '../../lib/config/settings.js';
 import { type OverrideRecord, readRecord } from '../../lib/overrides/override-record.js';
 import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';

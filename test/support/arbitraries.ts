@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { CompiledLimit } from '../../lib/index.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { PERIODS } from '../../lib/algorithms/calendar.js';
-import { MAX_INTERVAL_MS } from '../../lib/algorithms/options.js';
+import { MAX_INTERVAL_MS } from '../../lib/options/values.js';
 import type { Escalation } from '../../lib/limits/compiled-limit.js';
 
 const rate = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 5000 }));

@@ -1,4 +1,4 @@
-import { milliseconds } from '../../algorithms/options.js';
+import { milliseconds } from '../../options/values.js';
 import { isRedisConnection, withoutSecrets } from '../../config/redis-option.js';
 import { cliMessages } from '../../errors/messages/cli.js';
 import type { LimitDefinition } from '../../config/limit-definition.js';

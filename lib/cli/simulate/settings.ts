@@ -1,4 +1,4 @@
-import { milliseconds } from '../../algorithms/options.js';
+import { milliseconds } from '../../options/values.js';
 import { cliMessages } from '../../errors/messages/cli.js';
 import { show } from '../../errors/wording.js';
 import { UsageError } from '../command.js';

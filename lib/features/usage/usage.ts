@@ -1,4 +1,4 @@
-import type { Duration } from '../../algorithms/options.js';
+import type { Duration } from '../../options/values.js';
 import type { Feature } from '../feature.js';
 import { LimitUsage } from './limit-usage.js';
 import { type UsageOptions, type UsageTerms, usageTerms } from './terms.js';

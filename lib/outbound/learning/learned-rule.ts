@@ -1,4 +1,4 @@
-import { MAX_INTERVAL_MS } from '../../algorithms/options.js';
+import { MAX_INTERVAL_MS } from '../../options/values.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Rule } from '../../rules/rule.js';
 import type { LearntRate, RateLesson } from '../../stores/lesson.js';

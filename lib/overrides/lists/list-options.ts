@@ -1,4 +1,4 @@
-import { duration, oneOf, wholeNumber } from '../../algorithms/options.js';
+import { duration, oneOf, wholeNumber } from '../../options/check-options.js';
 import type { ConfiguredListEntry, ListName, ListsOptions } from '../../config/list-entry.js';
 import { RateLimitConfigError } from '../../errors/errors.js';
 import { listMessages } from '../../errors/messages/list.js';

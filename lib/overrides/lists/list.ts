@@ -1,4 +1,4 @@
-import type { Duration } from '../../algorithms/options.js';
+import type { Duration } from '../../options/values.js';
 import type { ListEntry, ListName } from '../../config/list-entry.js';
 import type { ChangeCause } from '../change-cause.js';
 

@@ -1,2 +1,0 @@
-export * from '../options/check-options.js';
-export * from '../options/values.js';
