@@ -54,6 +54,16 @@ describe.each(Object.entries(storeKinds))('what is borrowed, on %s', (_, make) =
     expect(await ask(['o', 'b'], 9)).toMatchObject([{ allowed: false, retryAfterMs: Infinity }, { allowed: true }]);
   });
 
+  it.each([
+    { algo: 'budget', limit: 10, period: 'day' },
+    { algo: 'concurrency', limit: 10, ttl: '1m' },
+  ] as const)('is lent by limits that have no rate, such as $algo', async (options) => {
+    const { allowed } = start([{ options, lends: 0.5 }, teams[1]!]);
+    expect(await allowed(['o', 'a'], 4)).toBe(true);
+    expect(await allowed(['o', 'a'], 2)).toBe(false);
+    expect(await allowed(['o', 'a'])).toBe(true);
+  });
+
   it('passes through levels that borrow themselves', async () => {
     const { allowed } = start([
       { options: windowOptions('fixed-window', 20), lends: 0.5 },

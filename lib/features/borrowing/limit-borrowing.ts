@@ -31,15 +31,16 @@ export class LimitBorrowing implements LimitFeature, LimitUnits {
     private readonly terms: BorrowingTerms,
     location: string,
   ) {
+    const { ceiling, lends = 1 } = terms;
     const { rate } = options as Rated;
-    const { ceiling = rate, lends = 1 } = terms;
-    if (!Number.isSafeInteger(ceiling) || ceiling < rate) {
+    // A limit without a ceiling may have no rate.
+    if (ceiling !== undefined && (!Number.isSafeInteger(ceiling) || ceiling < rate)) {
       throw new RateLimitConfigError(
         messages.wrongOption(location, 'ceiling', ceiling, borrowMessages.ceilingWants(rate)),
       );
     }
     this.raised =
-      terms.ceiling === undefined ? declared : algorithm.compile({ ...options, rate: ceiling } as never, location);
+      ceiling === undefined ? declared : algorithm.compile({ ...options, rate: ceiling } as never, location);
     this.above = this.raised.quota - declared.quota;
     this.kept = unitsOf(1 - lends, declared.quota);
     this.withholds = this.above + this.kept;
