@@ -20,7 +20,9 @@ export abstract class DirectStore {
 
   /** Takes units of a limit and of its candidate, if need be from the future. Rejects with `RateLimitStoreError`. */
   async reserve(reservation: ReserveEntry): Promise<StoreDecision> {
-    const check: Check = { entries: withCandidates([reservation]), reserving: true };
+    // Layers add the candidate themselves.
+    const entries = this.operate === undefined ? withCandidates([reservation]) : [reservation];
+    const check: Check = { entries, reserving: true };
     const [decision, candidate] = await promised((answer) => this.decide(check, answer));
     if (candidate !== undefined) decision!.candidate = candidate;
     return decision!;
@@ -91,9 +93,9 @@ async function askByMethods(store: Store, check: Check): Promise<StoreDecision[]
   throw new TypeError(messages.noDecisions(decisions, check.entries.length));
 }
 
-/** Whether a class of the app's overrides `reserve`. */
+/** Whether the app or a class of it overrides `reserve`. */
 function reservesOtherwise(store: Store): boolean {
-  return store.reserve !== DirectStore.prototype.reserve && (store as Store & DirectStore).operate === undefined;
+  return store.reserve !== DirectStore.prototype.reserve;
 }
 
 /** The `reserve` of a store takes the limit's candidate along. One whose units were claimed before says nothing of it. */

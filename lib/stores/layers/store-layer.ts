@@ -1,21 +1,11 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
-import { decide, decided, DirectStore, operate } from '../decide.js';
+import { decide, DirectStore, operate } from '../decide.js';
 import { type FeatureReading, read } from '../feature-reading.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
-import type {
-  Charge,
-  Check,
-  CheckAnswer,
-  Credit,
-  HeldLease,
-  Refund,
-  ReserveEntry,
-  Store,
-  StoreDecision,
-} from '../store.js';
+import type { Charge, Check, CheckAnswer, Credit, HeldLease, Refund, Store } from '../store.js';
 
 /** What not every store can do: a layer can do it if the store below can. */
 const OPTIONAL = ['nodeOf', 'hasNode', 'blockedFor', 'credit', 'learn'] as const;
@@ -66,11 +56,6 @@ export abstract class StoreLayer extends DirectStore implements Store {
 
   close(): Promise<void> {
     return this.inner.close();
-  }
-
-  override async reserve(entry: ReserveEntry): Promise<StoreDecision> {
-    const [decision] = await decided(this, { entries: [entry], reserving: true });
-    return decision!;
   }
 
   refund(counters: readonly Refund[]): Promise<void> {
