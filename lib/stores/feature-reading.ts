@@ -37,11 +37,12 @@ export interface FeatureReading<T> {
   elsewhere(store: object): T;
 }
 
+/** A store, as far as features read it. */
+export interface ReadableStore {
+  read?<T>(limit: CompiledLimit, reading: FeatureReading<T>): T;
+}
+
 /** Makes a store read what a feature keeps about a limit. */
-export function read<T>(
-  store: { read?<T>(limit: CompiledLimit, reading: FeatureReading<T>): T },
-  limit: CompiledLimit,
-  reading: FeatureReading<T>,
-): T {
+export function read<T>(store: ReadableStore, limit: CompiledLimit, reading: FeatureReading<T>): T {
   return store.read === undefined ? reading.elsewhere(store) : store.read(limit, reading);
 }

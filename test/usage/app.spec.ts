@@ -177,6 +177,30 @@ describe('the usage of a limit', () => {
     await other.close();
   });
 
+  it('is read by the methods of a class that extends one of our stores', async () => {
+    const read: string[] = [];
+    class Own extends MemoryStore {
+      override usage(...asked: Parameters<MemoryStore['usage']>) {
+        read.push('usage');
+        return super.usage(...asked);
+      }
+
+      override usageOf(...asked: Parameters<MemoryStore['usageOf']>) {
+        read.push('usageOf');
+        return super.usageOf(...asked);
+      }
+    }
+    const imports = [RateLimitModule.forRoot({ store: new Own(), define })];
+    const other = await Test.createTestingModule({ imports }).compile();
+    await other.init();
+    const api = other.get(LimiterService).for('api');
+    await api.consume('user:1', 4);
+    expect((await api.usage('user:1')).total).toBe(4);
+    expect(await all(api.exportUsage())).toMatchObject([{ key: 'user:1', units: 4 }]);
+    expect(read).toEqual(['usage', 'usageOf']);
+    await other.close();
+  });
+
   it('is not there without the option, which the error names', async () => {
     const plain = limiters.for('plain');
     await expect(plain.usage('user:1')).rejects.toThrow(

@@ -1,7 +1,7 @@
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
-import { read } from '../../stores/feature-reading.js';
+import { read, type ReadableStore } from '../../stores/feature-reading.js';
 import type { Store } from '../../stores/store.js';
 import { pagesInMemory, unitsInMemory } from './memory-reader.js';
 import { usageMessages } from './messages.js';
@@ -32,7 +32,7 @@ declare module '../../stores/store.js' {
 }
 
 /** The units of a counter by the days of a range. */
-export async function unitsOf(store: Store, counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
+export async function unitsOf(store: ReadableStore, counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
   const { limit } = counter;
   return read<Promise<NamedUnits[]>>(store, limit, {
     name: 'usage',
@@ -48,7 +48,7 @@ export async function unitsOf(store: Store, counter: Counter, range: TimeRange):
 
 /** The same of all keys of a limit, in pages of about `batch` keys. */
 export function pagesOf(
-  store: Store,
+  store: ReadableStore,
   limit: CompiledLimit,
   range: TimeRange,
   batch: number,
