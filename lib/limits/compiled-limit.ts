@@ -180,12 +180,12 @@ export class CompiledLimit extends LimitTerms {
 
   /** @deprecated Say `meet({ tenant })`. */
   forTenant(tenant: object | undefined): CompiledLimit {
-    return this.meet({ tenant } as MetBy);
+    return this.meet({ ...this.metBy, tenant } as MetBy);
   }
 
   /** @deprecated Say `meet({ anchor })`. */
   forAnchor(anchor: unknown): CompiledLimit {
-    return this.meet({ anchor: anchor ?? null });
+    return this.meet({ ...this.metBy, anchor: anchor ?? null });
   }
 
   /** @deprecated Say `meet(other.metBy)`. */

@@ -4,7 +4,7 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import {
   type LimitDefinition,
   LimiterService,
-  type MemoryStore,
+  MemoryStore,
   RateLimit,
   RateLimitArgumentError,
   RateLimitConfigError,
