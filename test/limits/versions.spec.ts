@@ -22,7 +22,11 @@ const plans: LimitFeature = {
     notReservable: () => 'no plan',
   },
 };
-const variant: LimitFeature = { name: 'variant', variant: { ...algorithms.get('gcra')!, scriptPrefix: 'variant+' } };
+const variant: LimitFeature = {
+  name: 'variant',
+  variant: { ...algorithms.get('gcra')!, scriptPrefix: 'variant+' },
+  ofPart: () => ({}),
+};
 const plain: LimitFeature = { name: 'plain' };
 
 function limitWith(...features: readonly LimitFeature[]): CompiledLimit {
