@@ -45,19 +45,19 @@ const plainAlgorithms = () =>
   });
 
 /**
- * The script that decides, with the algorithms of lua/algorithms/ and `more`: sources by the names of their algorithms. The driver
- * is a function of its own: a closure is made faster if what it refers to belongs to a function around the one that makes it.
+ * The script that decides, with the fragments of lua/ and further ones: sources of algorithms, and of features, by their names. The
+ * driver is a function of its own: a closure is made faster if what it refers to belongs to a function around the one that makes it.
  */
-export function composeScript(more = {}) {
-  const added = Object.entries(more).map(([name, source]) => [name, strip(source)]);
+export function composeScript(moreAlgorithms = {}, moreFeatures = {}) {
+  const stripped = (more) => Object.entries(more).map(([name, source]) => [name, strip(source)]);
   const [header, ...others] = shared;
   const helpers = ['milliseconds', 'time-to-live'].map((name) => text(`${name}.lua`));
   return [
     read(`${header}.lua`),
     strip(writeOut(text('plain.lua'), helpers, plainAlgorithms())),
     ...others.map((name) => read(`${name}.lua`)),
-    ...makerOf('algorithm', [...fragmentsOf('algorithms'), ...added]),
-    ...makerOf('feature', fragmentsOf('features')),
+    ...makerOf('algorithm', [...fragmentsOf('algorithms'), ...stripped(moreAlgorithms)]),
+    ...makerOf('feature', [...fragmentsOf('features'), ...stripped(moreFeatures)]),
     'local function run()',
     ...driver.map((name) => read(`driver/${name}.lua`)),
     'end',

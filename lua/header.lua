@@ -117,7 +117,7 @@
 --   history(limit, state, key)      start, end, count of windows, the newest last
 -- A fragment of features/ returns a table:
 --   parameters              the names of the numbers that the limit brings, in their order; its functions find them in `terms`
---   is_of_another_time(terms)       whether the limit is of another time
+--   is_of_another_time(terms)       whether the limit is of another time; only where its parameters depend on the time
 --   charged(terms, beside, units)   a counter is saved that was charged; `beside` are the values that it has for the feature
 --   corrected(terms, beside, difference, charged_at)   the same of a change of what was charged at a time; -1 if that is not known
 -- or, where it decides,

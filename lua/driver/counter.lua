@@ -58,7 +58,7 @@ end
 local function read(limit, number, state)
   if has_features and limit.features then
     for _, feature in ipairs(limit.features) do
-      if feature:is_of_another_time() then return true end
+      if feature.is_of_another_time and feature:is_of_another_time() then return true end
     end
   end
   if is_varied then limit = limit.opened or limit end
