@@ -176,7 +176,12 @@ it.each<[string, string[], number, string]>([
   ['a wrong URL', ['--redis', 'http://:s3cret@h', ...limit], 2, "option '--redis' is 'http://***@h', wants a URL"],
   ['no limit', [...ofRedis, '--key', KEY], 2, "option '--limit' is missing, wants a limit such as gcra:60/1s"],
   ['no name', [...ofRedis, '--limit', 'gcra:6/1s', '--key', KEY], 2, "option '--name' is missing, wants the name that"],
-  ['a wrong limit', [...ofRedis, '--limit', 'gcr:6/1s@api', '--key', KEY], 2, "option 'algo' is 'gcr', wants one of"],
+  [
+    'a wrong limit',
+    [...ofRedis, '--limit', 'gcr:6/1s@api', '--key', KEY],
+    2,
+    "option 'algo' is 'gcr' (did you mean 'gcra'?), wants one of",
+  ],
   ['a key of a limit', [...ofRedis, '--limit', 'gcra:6/1s,key=ip@api', '--key', KEY], 2, "option 'key' is unknown"],
   ['no key', [...ofRedis, ...limit], 2, "option '--key' is missing, wants an identity such as tenant:acme"],
   ['two keys', [...ofRedis, ...limit, '--key', 'a', '--key', 'b'], 2, "option '--key' is given twice"],

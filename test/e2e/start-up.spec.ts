@@ -138,6 +138,7 @@ describe('start-up errors', () => {
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],
+    ['logn', `got the name 'logn' (did you mean 'login'?), wants a defined limit: 'login'`],
     [
       wrong({ ratee: 5 }),
       `option 'ratee' is unknown (did you mean 'rate'?), wants only rate, interval, hold, onLapse, ${common}`,

@@ -217,7 +217,11 @@ describe.each(Object.entries(kinds))('a limit and a key are explained, %s', (kin
     ['no key', { limit: 'api' }, "option 'key' is missing, wants a string that is not empty"],
     ['an empty key', { limit: 'api', key: '' }, "option 'key' is '', wants a string"],
     ['no limit', { limit: 7, key: KEY }, "option 'limit' is 7, wants the name of a limit, or its definition"],
-    ['a wrong limit', { limit: { algo: 'gcr' }, key: KEY }, "option 'algo' is 'gcr', wants one of"],
+    [
+      'a wrong limit',
+      { limit: { algo: 'gcr' }, key: KEY },
+      "option 'algo' is 'gcr' (did you mean 'gcra'?), wants one of",
+    ],
     ['a wrong cost', { limit: 'api', key: KEY, cost: -1 }, "option 'cost' is -1, wants a whole number >= 0"],
     [
       'an unknown option',

@@ -1,5 +1,5 @@
 import { listOf, show } from '../wording.js';
-import { optionMessages } from './options.js';
+import { meant, optionMessages } from './options.js';
 
 const quoted = (word: string) => `'${word}'`;
 
@@ -20,20 +20,20 @@ export const messages = {
   missingOption: (location: string, option: string, wants: string) =>
     `${location}: ${optionMessages.missing(option, wants)}`,
   unknownAlgorithm: (location: string, got: unknown, known: readonly string[]) =>
-    `${location}: option 'algo' is ${show(got)}, wants one of ${known.join(', ')}`,
+    `${location}: option 'algo' is ${got === undefined ? 'missing' : show(got)}${meant(got, known)}, wants one of ${known.join(', ')}`,
   tooFine: (location: string, rate: number, interval: number, units: number) =>
     `${location}: options 'rate', 'interval' and 'burst' (or 'queue') are ${rate}, ${interval / 1000} ms and ${units}, which cannot be ` +
     `counted exactly in whole numbers below 2^53; wants a rounder or smaller 'rate', a shorter 'interval' or less 'burst'`,
   notALimit: (location: string, got: unknown) =>
     `${location}: got ${show(got)}, wants a limit such as { algo: 'gcra', rate: 10, interval: '1s' }`,
   unknownName: (location: string, name: string, known: readonly string[]) =>
-    `${location}: got the name ${show(name)}, wants a defined limit: ` +
+    `${location}: got the name ${show(name)}${meant(name, known)}, wants a defined limit: ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : "none is defined; add it to 'define'"),
   twice: (location: string, name: string) =>
     `${location}: two limits are named '${name}', wants a different 'name' for each limit of one place`,
   noName: (location: string, option: string) =>
-    `${location}: option '${option}' is of no use here, wants it of a limit of 'define', forFeature or a policy: only those are found by ` +
-    'name by code that reads or adds units',
+    `${location}: option '${option}' is of no use here, wants it on a limit of 'define', forFeature or a policy: code that reads or adds ` +
+    'units finds only those, by their names',
   noNamespace: (location: string) =>
     `${location}: its counters have no name that stays the same across builds, wants ` +
     "@RateLimit.namespace('<a name of its own>')",

@@ -1,6 +1,12 @@
 import { nearest } from '../../util/nearest.js';
 import { listOf, show } from '../wording.js';
 
+/** Behind a name that is unknown: the one that was meant, if one is near. */
+export function meant(got: unknown, known: readonly string[]): string {
+  const near = typeof got === 'string' ? nearest(got, known) : undefined;
+  return near === undefined ? '' : ` (did you mean '${near}'?)`;
+}
+
 /** What is wrong with an option. The place of the option stands before it. */
 export const optionMessages = {
   /** One of these with its place. */
@@ -8,10 +14,8 @@ export const optionMessages = {
   wrong: (option: string, got: unknown, wants: string) => `option '${option}' is ${show(got)}, wants ${wants}`,
   missing: (option: string, wants: string) => `option '${option}' is missing, wants ${wants}`,
   /** Behind what is unknown: the name that was meant, if one is near, and all that there are. */
-  unknown: (name: string, known: readonly string[]) => {
-    const meant = nearest(name, known);
-    return `is unknown${meant === undefined ? '' : ` (did you mean '${meant}'?)`}, wants only ${known.join(', ')}`;
-  },
+  unknown: (name: string, known: readonly string[]) =>
+    `is unknown${meant(name, known)}, wants only ${known.join(', ')}`,
   notFor: (option: string, algo: string, able: readonly string[], because?: string) =>
     `option '${option}' is not for '${algo}'${because === undefined ? '' : `, since ${because}`}; wants it with ${listOf(able, 'or')}`,
   foreign: (option: string, algo: string, own: readonly string[], able: readonly string[]) =>
