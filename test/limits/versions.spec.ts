@@ -65,7 +65,7 @@ describe('a limit with a variant of its algorithm', () => {
     expect(limit.id).toBe(limitWith().id);
   });
 
-  it('has it in its parts, without features that do not decide', () => {
+  it('has it in its parts, without features that have no terms for a part', () => {
     expect(limit.partOf(0.5)).toMatchObject({ quota: 5, features: [variant], algorithm: variant.variant });
     expect(limitWith(plain).partOf(0.5).features).toBeUndefined();
   });
