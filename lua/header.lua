@@ -110,7 +110,7 @@
 --                           are those of driver/holds.lua
 --   held_for(limit, state, holds)   microseconds for which what is stored has to be kept because of what is held, 0 if it need not
 --                           be; and those for which what is held has to be kept, where that changes
---   units_for(limit, state) the quota that its units are for, where it is stored with that; `open` is told it again
+--   units_for(limit, state) the quota that its units are for, where it is stored with that; `open` gets it again
 --   varies                  true if what fits at once differs from window to window, by more than the quota; it has
 --                           capacity(limit, state), the most units that fit at once now; credits(limit, state), those that are left; and
 --                           credit(limit, state, units), which adds some. Its fits and retry_after are asked of any cost

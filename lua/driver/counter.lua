@@ -22,7 +22,7 @@ local function new_state(limit, number)
   }
 end
 
--- Writes a counter if it was changed: at once, or, where it stays open, when it is closed. It is fresh after so many microseconds.
+-- Writes a counter if it was changed: at once, or, where it stays open, when it is closed. `reset_after` is in microseconds.
 local function save(limit, state, reset_after, changed)
   if state.stays_open then
     state.reset_after, state.changed = reset_after, state.changed or changed

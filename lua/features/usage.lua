@@ -10,9 +10,9 @@
 
 -- No day is longer: seconds.
 local LONGEST_DAY = 26 * 3600
--- So many days are read at once where units are looked for that were charged nobody says when.
+-- How many days a refund reads at once if the time of its charge is not known.
 local PAGE = 8
--- So many values are passed to a command at once.
+-- How many values a command takes at once.
 local MOST_AT_ONCE = 1000
 
 local function as_text(number) return string.format('%.0f', number) end
@@ -47,7 +47,7 @@ local function keep(key, micros)
   if tonumber(text) > redis.call('PTTL', key) then redis.call('PEXPIRE', key, text) end
 end
 
--- Whether a key that has no record yet is one too many: an empty member of the index tells then that keys were left out.
+-- Whether a key that has no record yet is one too many. Then an empty member of the index says that keys were left out.
 local function is_too_many(terms, index, member, today)
   if terms.most_keys == 0 then return false end
   ask('ZREMRANGEBYSCORE', index, '-inf', as_text(floor((now - terms.keep) / 1000000) - LONGEST_DAY))

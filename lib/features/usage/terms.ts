@@ -80,7 +80,7 @@ export function usageTerms(options: {
 }): UsageTerms | undefined {
   const { usage } = options;
   if (usage === undefined) return undefined;
-  // One that is wrong is told of as the limit's own.
+  // The algorithm reports a wrong one, as the limit's own.
   const own = isTimezone(options.timezone) ? options.timezone : 'UTC';
   const { keep: kept, timezone: zone = own, maxKeys } = typeof usage === 'object' ? usage : { keep: usage };
   return {

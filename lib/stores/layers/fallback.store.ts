@@ -60,7 +60,7 @@ export class FallbackStore extends StoreLayer {
     return this.circuits.probe();
   }
 
-  /** Never rejects: an app starts without its store, and is told so. */
+  /** Never rejects: an app starts without its store, and the log says so. */
   override async open(): Promise<void> {
     try {
       await super.open();

@@ -22,7 +22,7 @@ export abstract class StoreLayer extends DirectStore implements Store {
     return this.inner instanceof StoreLayer ? this.inner.isBroken : undefined;
   }
 
-  /** The same store, but that nobody is told of what it is asked. */
+  /** The same store, but it reports nothing of what it does. */
   get unobserved(): Store {
     return this;
   }

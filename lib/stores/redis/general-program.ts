@@ -45,7 +45,7 @@ const OPERATIONS = -1;
 const LESSONS_AND_CLAIMS = -2;
 const NO_TICKET = -1;
 const NO_TIME = -1;
-/** Each operation on one counter has so many numbers or more. */
+/** The fewest numbers of an operation on one counter. */
 const LEAST_NUMBERS = 3;
 
 /** Checks that follow each other, of the same limits and costs. Each one's keys follow each other, a step after the last one's. */

@@ -34,7 +34,7 @@ export abstract class Job {
     return true;
   }
 
-  /** Whether whoever asked was answered, or told that it failed. */
+  /** Whether the caller has an answer or an error. */
   get isOver(): boolean {
     return this.isSettled;
   }
