@@ -198,6 +198,11 @@ export class CompiledLimit extends LimitTerms {
     return this.inNamespace(namespace);
   }
 
+  /** @deprecated Say `withoutRedis()`. */
+  withoutPrefetch(): CompiledLimit {
+    return this.withoutRedis();
+  }
+
   /** @deprecated Say `partOf(part)`. */
   share(part: number): CompiledLimit {
     return this.partOf(part);
