@@ -39,9 +39,14 @@ export function checkOptions(location: string, given: object, rows: OptionRows):
   checkGiven(location, given, rows);
 }
 
+/** The given options of some rows, without what other code wrote to `Object.prototype`. */
+function ownOptions(given: object, rows: OptionRows): Readonly<Record<string, unknown>> {
+  return givenOptions(given as Record<string, unknown>, Object.keys(rows));
+}
+
 /** Refuses options that are missing, and wrong values. */
 export function checkGiven(location: string, given: object, rows: OptionRows): void {
-  const values = givenOptions<Record<string, unknown>>(given as Record<string, unknown>, Object.keys(rows));
+  const values = ownOptions(given, rows);
   for (const [option, { kind, required }] of Object.entries(rows)) {
     if (values[option] !== undefined || required === true) checkValue(location, option, values[option], kind);
   }
@@ -49,7 +54,7 @@ export function checkGiven(location: string, given: object, rows: OptionRows): v
 
 /** Refuses options that exclude each other, and those that need others. A default counts as if it was given. */
 export function checkTogether(location: string, given: object, rows: OptionRows): void {
-  const options = given as Readonly<Record<string, unknown>>;
+  const options = ownOptions(given, rows);
   const valueOf = (option: string) => (options[option] === undefined ? rows[option]?.default : options[option]);
   for (const [option, { excludes = [], needs = {} }] of Object.entries(rows)) {
     for (const each of valueOf(option) === undefined ? [] : excludes) {
@@ -83,8 +88,9 @@ export function readOptions<const Rows extends OptionRows>(
   rows: Rows,
 ): ReadOptions<Rows> {
   checkTogether(location, given, rows);
-  const options = given as Readonly<Record<string, unknown>>;
-  const read: Record<string, unknown> = {};
+  const options = ownOptions(given, rows);
+  // Without a prototype, to which other code may have written.
+  const read = Object.create(null) as Record<string, unknown>;
   for (const [option, { kind, required, default: usual }] of Object.entries(rows as OptionRows)) {
     const value = options[option] === undefined ? usual : options[option];
     if (value === undefined && required !== true) continue;

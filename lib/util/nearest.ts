@@ -1,11 +1,12 @@
-/** The word in a list that was probably meant; `undefined` if none is similar. */
+/** The word in a list that was probably meant; `undefined` if none is similar. With more than one wrong letter, the first has to be right. */
 export function nearest(word: string, list: readonly string[]): string | undefined {
   let least = Math.round(word.length * 0.4) + 1;
   let found: string | undefined;
   for (const each of list) {
     const edits =
       Math.abs(each.length - word.length) < least ? editsBetween(word.toLowerCase(), each.toLowerCase()) : least;
-    if (edits >= least) continue;
+    const isFar = edits > 1 && each[0]?.toLowerCase() !== word[0]?.toLowerCase();
+    if (edits >= least || isFar) continue;
     least = edits;
     found = each;
   }

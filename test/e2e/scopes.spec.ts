@@ -464,7 +464,7 @@ it('counts each route by itself in a class without a namespace, beside other met
   const limits = [limit('each', 5, { perRoute: true })];
   // Two gateways of one message and method are nothing to tell apart by.
   await expect(startUp({ limits }, [mixin(HelpedController)], { providers })).rejects.toThrow(
-    '@RateLimit on a.say: nothing',
+    '@RateLimit on a.say: its counters have no name that stays the same across builds',
   );
   await expect(startUp({ limits }, [mixin(HelpedController)], { providers: [SayGateway] })).resolves.toBe(undefined);
 });
@@ -578,7 +578,7 @@ describe('other handlers', () => {
         }
         return [mixin(BotUpdate)];
       },
-      'nothing that stays the same over builds',
+      'no name that stays the same across builds',
     ],
     [
       'one scope for two',

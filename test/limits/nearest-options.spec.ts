@@ -8,6 +8,8 @@ describe('the name that was meant', () => {
     ['reat', 'rate'],
     ['intervall', 'interval'],
     ['blockfor', 'blockFor'],
+    ['gate', 'rate'],
+    ['name', undefined],
     ['near', undefined],
     ['x', undefined],
     ['', undefined],

@@ -102,12 +102,12 @@ describe('a limit that replicas confirm', () => {
 
   it('says what too few confirm, while all others go on', async () => {
     const logged = jest.spyOn(moduleLogger, 'error').mockImplementation(() => undefined);
-    const { module, limiters, paid, plain, two } = await begin(master.url, 1000);
+    const { module, limiters, paid, plain, two } = await begin(master.url, 2000);
     try {
       replica.pause();
       for (let time = 0; time < 7; time++) {
         await expect(paid.consume('b')).rejects.toThrow(
-          'Redis has changed the counter, but only 0 of 1 replicas confirmed that within 500 ms: a failover may lose it',
+          'Redis has changed the counter, but only 0 of 1 replicas confirmed that within 1000 ms: a failover may lose it',
         );
         expect(await plain.consume(`b${time}`)).toMatchObject({ allowed: true, source: 'redis' });
       }
