@@ -186,12 +186,15 @@ export function dataOptions(rows: OptionRows): OptionRows {
 /**
  * Checks what a limit says: that its algorithm has each option, the values of the common ones, and that they go together. The values of
  * the algorithm's own are its to check. Throws `RateLimitConfigError`.
+ * @param isPatch whether a limit in code may have the common options that it lacks
  */
-export function checkLimit(definition: { readonly algo?: unknown }, location: string): void {
+export function checkLimit(definition: { readonly algo?: unknown }, location: string, isPatch = false): void {
   const algorithm = algorithms.get(definition.algo);
   if (algorithm !== undefined) refuseForeign(definition, algorithm, location);
   checkGiven(location, definition, commonRows);
-  if (algorithm !== undefined) checkTogether(location, definition, optionsOf(algorithm));
+  if (algorithm !== undefined) {
+    checkTogether(location, definition, optionsOf(algorithm), isPatch ? isCommon : undefined);
+  }
 }
 
 /** Refuses options that nobody knows, or that are other algorithms' alone. */

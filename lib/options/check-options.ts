@@ -52,8 +52,16 @@ export function checkGiven(location: string, given: object, rows: OptionRows): v
   }
 }
 
-/** Refuses options that exclude each other, and those that need others. A default counts as if it was given. */
-export function checkTogether(location: string, given: object, rows: OptionRows): void {
+/**
+ * Refuses options that exclude each other, and those that need others. A default counts as if it was given.
+ * @param mayBeElsewhere whether a needed option may be given elsewhere; by default all options are given
+ */
+export function checkTogether(
+  location: string,
+  given: object,
+  rows: OptionRows,
+  mayBeElsewhere?: (option: string) => boolean,
+): void {
   const options = ownOptions(given, rows);
   const valueOf = (option: string) => (options[option] === undefined ? rows[option]?.default : options[option]);
   for (const [option, { excludes = [], needs = {} }] of Object.entries(rows)) {
@@ -65,7 +73,7 @@ export function checkTogether(location: string, given: object, rows: OptionRows)
       );
     }
     for (const [needed, what] of options[option] === undefined ? [] : Object.entries(needs)) {
-      if (valueOf(needed) !== undefined) continue;
+      if (valueOf(needed) !== undefined || mayBeElsewhere?.(needed) === true) continue;
       throw new RateLimitConfigError(optionMessages.at(location, optionMessages.needs(option, needed, what)));
     }
   }

@@ -127,7 +127,7 @@ export function tryAlone(definition: ExactLimit, name: string, { at, entries }: 
   const option = secondVersion?.option;
   const limit = attempt(at, problems, (location) => {
     const own: ExactLimit = { ...definition, ...(option !== undefined && { [option]: undefined }) };
-    checkLimit(own, location);
+    checkLimit(own, location, true);
     const compiled = new CompiledLimit(algorithmOptions(definition), {
       location,
       name,
@@ -138,7 +138,7 @@ export function tryAlone(definition: ExactLimit, name: string, { at, entries }: 
   });
   if (limit === undefined) return;
   const compileSecond = (location: string) => {
-    checkLimit(definition, location);
+    checkLimit(definition, location, true);
     const whole = secondVersionOf(definition, location);
     return whole && new CompiledLimit(whole, { location: `${location}.${option}`, name });
   };

@@ -30,6 +30,13 @@ function policyOf(reading: PolicyReading): Policy {
 }
 
 describe('a policy in YAML', () => {
+  it('may give a ceiling to a limit that is within another one in code', async () => {
+    const { limits } = policyOf(
+      await readFile('limits: { team: { algo: sliding-log, rate: 10, interval: 1m, ceiling: 20 } }'),
+    );
+    expect(limits.get('team')!.options).toMatchObject({ ceiling: 20 });
+  });
+
   it('takes a usage that is a duration or an object, and tells what is wrong with one', async () => {
     const text = `
 limits:
