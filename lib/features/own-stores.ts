@@ -8,6 +8,7 @@ import { pagesOf, unitsOf } from './usage/stores.js';
 
 /** Counters in process, with all that apps may ask of a store: a store of an app that wraps this one hands its calls on. */
 export class MemoryStore extends CountsInMemory {
+  /** @internal */
   override read<T>(limit: CompiledLimit, reading: FeatureReading<T>): T {
     return readsOtherwise(this, MemoryStore.prototype, reading) ? reading.elsewhere(this) : super.read(limit, reading);
   }
@@ -35,6 +36,7 @@ export class MemoryStore extends CountsInMemory {
 
 /** Counters on Redis, with all that apps may ask of a store: a store of an app that wraps this one hands its calls on. */
 export class RedisStore extends CountsOnRedis {
+  /** @internal */
   override read<T>(limit: CompiledLimit, reading: FeatureReading<T>): T {
     return readsOtherwise(this, RedisStore.prototype, reading) ? reading.elsewhere(this) : super.read(limit, reading);
   }
