@@ -90,10 +90,10 @@ export class RuleCompiler {
       nameEnd: this.nameEnd(key, count),
       ...blockTerms(common, location),
       reserveFor: reserveFor && { ...reserveFor },
-      features: featureTerms({ ...options, ...common }, location),
+      features: featureTerms(merged(options, common), location),
       replicas: common.replicas ?? 0,
       parent: common.within,
-      candidate: secondVersionOf({ ...definition, ...common }, location),
+      candidate: secondVersionOf(merged(definition, common), location),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
       instance: common.scope === 'instance',
@@ -139,6 +139,11 @@ export class RuleCompiler {
     const counted = typeof count === 'function' ? 'custom' : count;
     return (given === usualKey ? '' : `:${name}`) + (count === usualCount ? '' : `:${counted}`);
   }
+}
+
+/** Both options in one object, without a prototype, to which other code may have written. */
+function merged<A extends object, B extends object>(options: A, more: B): A & B {
+  return Object.assign(Object.create(null) as object, options, more);
 }
 
 /** Records are read, and credits added, through the name of a limit, which must be the same everywhere. */

@@ -62,6 +62,17 @@ const hostile: [option: string, value: unknown][] = [
   ['maxBytes', 1],
   ['refusalCache', false],
   ['redis', 'redis://hacked'],
+  ['prefetch', { units: 1000, ttl: '1s' }],
+  ['share', { by: 'global' }],
+  ['usage', 'hacked'],
+  ['within', 'nowhere'],
+  ['ceiling', 1_000_000],
+  ['lends', 'hacked'],
+  ['reserveFor', { critical: 0.9 }],
+  ['replicas', 3],
+  ['hold', 'hacked'],
+  ['credits', true],
+  ['rollover', 1],
 ];
 
 const limits: Record<string, LimitDefinition> = {
