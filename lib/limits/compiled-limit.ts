@@ -51,17 +51,18 @@ export class CompiledLimit extends LimitTerms {
    * Reads the options. Throws `RateLimitConfigError`.
    *
    * @param options those of the algorithm
-   * @param settings all others
+   * @param given all others
    * @param metBy what the requests say of themselves that meet it
    * @param part the limit with all of its quota, and the units that are kept from these requests
    */
   constructor(
     options: AlgorithmOptions,
-    settings: LimitSettings,
+    given: LimitSettings,
     metBy: MetBy = BY_ANYBODY,
     part?: { readonly whole: CompiledLimit; readonly kept: number },
   ) {
-    super(options, settings, part);
+    super(options, given, part);
+    const { settings } = this;
     if (this.asksForAnchor) this.anchored = new RecentMap();
     if (versionsOf(this) !== undefined) this.versions = new RecentMap();
     this.unmet = this.whole = part?.whole ?? this;

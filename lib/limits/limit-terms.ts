@@ -83,6 +83,8 @@ export abstract class LimitTerms {
   readonly takesCredits: boolean;
   /** Its `id` without the generation. */
   readonly lineage: string;
+  /** All other options, without a prototype, to which other code may have written. */
+  protected readonly settings: LimitSettings;
 
   /**
    * @param part the limit with its full quota, and the units that are kept from requests that meet this version
@@ -90,10 +92,13 @@ export abstract class LimitTerms {
   constructor(
     /** The options of its algorithm as written. */
     readonly options: AlgorithmOptions,
-    protected readonly settings: LimitSettings,
+    given: LimitSettings,
     part?: { readonly whole: LimitTerms; readonly kept: number },
   ) {
-    const { location, namespace = '', name, shadow = false, generation = 0, ...rest } = settings;
+    // Without a prototype, to which other code may have written.
+    const settings = Object.assign(Object.create(null) as object, given);
+    this.settings = settings;
+    const { location, namespace = '', name, shadow = false, generation = 0 } = settings;
     const algorithm = algorithms.for(options);
     if (algorithm === undefined) {
       throw new RateLimitConfigError(messages.unknownAlgorithm(location, options.algo, algorithms.names));
@@ -107,7 +112,7 @@ export abstract class LimitTerms {
     this.namespace = namespace;
     const place = this.namespace.replaceAll(SEPARATORS, encodeURIComponent);
     this.recordId = `${place}:${this.name}`;
-    this.features = featuresOf(this, rest.features, location);
+    this.features = featuresOf(this, settings.features, location);
     this.parameters = this.declared;
     let countsOtherwise = false;
     this.together = undefined;
@@ -127,28 +132,28 @@ export abstract class LimitTerms {
     this.hold = this.declared.hold;
     for (const { keepsFor = 0 } of this.features ?? []) this.hold = knownFor(this.hold, keepsFor);
     this.adapts = algorithm.adapting !== undefined;
-    this.off = rest.off ?? false;
+    this.off = settings.off ?? false;
     // A limit that is not asked refuses nothing.
     this.shadow = shadow || this.off;
-    this.nearFrom = unitsOf(rest.nearLimit ?? NEAR_LIMIT, this.quota);
-    this.onStoreError = rest.onStoreError ?? 'local';
-    this.escalation = rest.escalation;
-    this.blockFor = rest.escalation?.steps[0] ?? rest.blockFor ?? 0;
+    this.nearFrom = unitsOf(settings.nearLimit ?? NEAR_LIMIT, this.quota);
+    this.onStoreError = settings.onStoreError ?? 'local';
+    this.escalation = settings.escalation;
+    this.blockFor = settings.escalation?.steps[0] ?? settings.blockFor ?? 0;
     this.varies = algorithm.varying !== undefined;
     this.takesCredits = (options as PlanOptions).credits === true;
     // What was used under another quota remains used in a variant, and so do the units of a plan.
-    this.carry = countsOtherwise || this.varies ? undefined : rest.carry;
+    this.carry = countsOtherwise || this.varies ? undefined : settings.carry;
     this.remembersRefusals =
-      rest.remembersRefusals === true &&
+      settings.remembersRefusals === true &&
       !issuesTickets(algorithm) &&
       !(this.features ?? []).some(({ forgetsRefusals }) => forgetsRefusals === true);
-    this.instance = rest.instance ?? false;
-    this.replicas = rest.replicas ?? 0;
+    this.instance = settings.instance ?? false;
+    this.replicas = settings.replicas ?? 0;
     if (this.adapts && !this.instance) {
       throw new RateLimitConfigError(messages.notShared(location, algorithm.name, 'cluster'));
     }
-    this.isCandidate = rest.isCandidate ?? false;
-    this.parent = rest.parent;
+    this.isCandidate = settings.isCandidate ?? false;
+    this.parent = settings.parent;
     const code = this.isCandidate ? algorithm.code + CANDIDATE : algorithm.code;
     this.lineage = `${this.recordId}:${code}`;
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
