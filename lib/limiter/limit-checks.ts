@@ -2,7 +2,7 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { assertCost, assertKey } from '../limits/arguments.js';
-import { type ConsumeOptions, readAsked } from '../limits/consume-options.js';
+import { CONSUME_OPTIONS, type ConsumeOptions, readAsked, refuseUnknownMembers } from '../limits/consume-options.js';
 import { assertPriority } from '../limits/priority.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { counterId } from '../limits/counter-id.js';
@@ -32,6 +32,8 @@ export interface LimitCheck extends ConsumeOptions {
   /** The key of the counter, such as `user:42`: any string that is not empty. */
   key: string;
 }
+
+const MEMBERS: readonly (keyof LimitCheck)[] = ['limit', 'key', ...CONSUME_OPTIONS];
 
 /** Reads what a check or a reservation asks of each limit. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
 export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry, call: Call = 'check'): CheckEntry[] {
@@ -72,6 +74,7 @@ function ruleOf(check: LimitCheck, registry: LimitRegistry, call: Call): Rule {
 
 /** What a check asks of the limit itself. */
 function entryOf(check: LimitCheck, rule: Rule): CheckEntry {
+  refuseUnknownMembers(check, MEMBERS);
   const { key, cost, priority, within } = check;
   const units = cost === undefined ? rule.fixedCost : cost;
   assertKey(key);

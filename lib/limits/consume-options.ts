@@ -60,7 +60,7 @@ export interface CorrectionOptions extends OfTenant, WithinOptions {
   strict?: boolean;
 }
 
-/** The options of every call that asks for units. */
+/** The options of every call that takes units. */
 export const CONSUME_OPTIONS = [
   'cost',
   'priority',
@@ -101,9 +101,16 @@ function readMembers<T extends object>(given: unknown, known: readonly string[],
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw new RateLimitArgumentError(wrong(given));
   }
-  const other = Object.keys(given).find((option) => !known.includes(option));
-  if (other !== undefined) throw new RateLimitArgumentError(priorityMessages.unknownMember(other, known));
+  refuseUnknownMembers(given, known);
   return given as Partial<T>;
+}
+
+/** Refuses a member that is not read. Throws `RateLimitArgumentError`. */
+export function refuseUnknownMembers(given: object, known: readonly string[], others = NO_OTHERS): void {
+  for (const member in given) {
+    if (known.includes(member) || others.includes(member) || !Object.hasOwn(given, member)) continue;
+    throw new RateLimitArgumentError(priorityMessages.unknownMember(member, [...known, ...others]));
+  }
 }
 
 const NO_OTHERS: readonly string[] = [];
@@ -135,21 +142,14 @@ export function askedOf(
   others: readonly string[] = NO_OTHERS,
 ): Asked {
   if (typeof given === 'object' && given !== null && !Array.isArray(given)) {
-    return readOptions(given, byDefault, others);
+    refuseUnknownMembers(given, CONSUME_OPTIONS, others);
+    return readAsked(given, byDefault);
   }
   const cost: unknown = given === undefined ? byDefault.fixedCost : given;
   assertCost(cost);
   const hasCost = given !== undefined;
   const { fixedPriority: priority } = byDefault;
   return { cost, priority, share: undefined, anchor: undefined, within: undefined, hasCost, hasPriority: false };
-}
-
-function readOptions(given: ConsumeOptions, byDefault: AskedByDefault, others: readonly string[]): Asked {
-  for (const option of Object.keys(given)) {
-    if ((CONSUME_OPTIONS as readonly string[]).includes(option) || others.includes(option)) continue;
-    throw new RateLimitArgumentError(priorityMessages.unknownMember(option, [...CONSUME_OPTIONS, ...others]));
-  }
-  return readAsked(given, byDefault);
 }
 
 /** Reads what a call asks for of its options, whatever else is among them. */

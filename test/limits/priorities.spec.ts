@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
   type ConsumeOptions,
+  type LimitCheck,
   type LimitDefinition,
   LimiterService,
   RateLimitArgumentError,
@@ -146,6 +147,19 @@ describe('priorities of calls', () => {
       "got the option 'timeout', wants only cost, priority, share, anchor, within and maxWait",
     );
     await expect(service.check([{ limit: kept, key: 'a', priority: 'low' as never }])).rejects.toThrow('priority is');
+  });
+
+  it('refuses unknown members of an entry of a check or a reservation, and names the one that was meant', async () => {
+    const refusal = new RateLimitArgumentError(
+      "got the option 'prority' (did you mean 'priority'?), wants only limit, key, cost, priority, share, anchor and within",
+    );
+    const misspelt = [
+      { limit: kept, key: 'a' },
+      { limit: kept, key: 'b', prority: 'critical' },
+    ] as LimitCheck[];
+    await expect(service.check(misspelt)).rejects.toThrow(refusal);
+    await expect(service.reserve(misspelt)).rejects.toThrow(refusal);
+    expect(await service.for(kept).peek('a')).toMatchObject({ remaining: 8 });
   });
 
   it.each<[Record<string, unknown>, string]>([

@@ -73,6 +73,10 @@ const hostile: [option: string, value: unknown][] = [
   ['hold', 'hacked'],
   ['credits', true],
   ['rollover', 1],
+  ['candidate', { rate: 1 }],
+  ['candidate', 'hacked'],
+  ['warmUp', { for: '1h', from: 0.9 }],
+  ['anchor', 'hacked'],
 ];
 
 const limits: Record<string, LimitDefinition> = {
@@ -232,10 +236,11 @@ describe('an option named __proto__', () => {
     await app.close();
   });
 
-  it('of a check changes nothing', async () => {
+  it('of a check is refused', async () => {
     const app = await RatesApp.start();
     const check = withProto('{"limit": "login", "key": "user:1", "cost": 3}');
-    expect(await app.service.check([check])).toMatchObject({ allowed: true, decisions: [{ remaining: 7 }] });
+    await expect(app.service.check([check])).rejects.toThrow("got the option '__proto__'");
+    expect(await app.service.for('login').peek('user:1')).toMatchObject({ remaining: 10 });
     await expect(app.service.check(withProto('{"length": 1}'))).rejects.toThrow(RateLimitArgumentError);
     await app.close();
   });

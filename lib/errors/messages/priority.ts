@@ -1,4 +1,5 @@
 import { listOf, show } from '../wording.js';
+import { meant } from './options.js';
 
 const words = (list: readonly string[]) =>
   listOf(
@@ -10,5 +11,5 @@ const words = (list: readonly string[]) =>
 export const priorityMessages = {
   wrongPriority: (got: unknown, known: readonly string[]) => `priority is ${show(got)}, wants ${words(known)}`,
   unknownMember: (got: string, known: readonly string[]) =>
-    `got the option '${got}', wants only ${listOf(known, 'and')}`,
+    `got the option '${got}'${meant(got, known)}, wants only ${listOf(known, 'and')}`,
 } as const;
