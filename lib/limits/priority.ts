@@ -14,6 +14,12 @@ export function isPriority(value: unknown): value is Priority {
   return PRIORITIES.includes(value as Priority);
 }
 
+/** The least important of several, of which `undefined` is the default. */
+export function leastImportant(priorities: readonly (Priority | undefined)[]): Priority | undefined {
+  const rank = (priority: Priority = DEFAULT_PRIORITY) => PRIORITIES.indexOf(priority);
+  return priorities.reduce((least, each) => (rank(each) > rank(least) ? each : least));
+}
+
 /** Refuses what is no priority. */
 export function assertPriority(value: unknown): asserts value is Priority {
   if (!isPriority(value)) throw new RateLimitArgumentError(priorityMessages.wrongPriority(value, PRIORITIES));

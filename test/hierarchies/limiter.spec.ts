@@ -26,6 +26,8 @@ const define = defineLimits({
   crew: { algo: 'fixed-window', rate: 9, interval: '1h' },
   fast: { algo: 'fixed-window', rate: 1, interval: '40s', within: 'slow' },
   slow: { algo: 'fixed-window', rate: 1, interval: '1m' },
+  call: { algo: 'fixed-window', rate: 90, interval: '1m', within: 'account' },
+  account: { algo: 'fixed-window', rate: 100, interval: '1m', cost: 10, reserveFor: { critical: 0.1 } },
 });
 
 const within = { team: 't1', org: 'o1' };
@@ -158,6 +160,40 @@ describe.each(Object.entries(storeKinds))('limits within others, from code, on %
         { limit: 'user', key: 'u2', within },
       ]),
     ).rejects.toThrow(RateLimitArgumentError);
+  });
+
+  it('are charged the same by a check whatever its order, with costs of their own and of the calls', async () => {
+    const { limiter, used } = await start();
+    const own = { limit: 'call', key: 'c1', within: { account: 'a1' } };
+    const other = { limit: 'call', key: 'c2', within: { account: 'a1' } };
+    const set = { limit: 'call', key: 'c3', cost: 5, within: { account: 'a1' } };
+    const orders = [
+      [own, other, set],
+      [set, own, other],
+      [other, set, own],
+    ];
+    for (const checks of orders) {
+      await limiter.check(checks);
+      // Its own cost for the calls that set none, and what the other one sets.
+      expect(await used('account', 'a1')).toBe(15);
+      await limiter.for('account').reset('a1');
+    }
+  });
+
+  it('are met by a check with the least important priority that its calls give, whatever its order', async () => {
+    const { limiter, used } = await start();
+    const checks = [
+      { limit: 'call', key: 'c1', cost: 5, priority: 'critical', within: { account: 'a1' } },
+      { limit: 'call', key: 'c2', cost: 5, within: { account: 'a1' } },
+      { limit: 'call', key: 'c3', cost: 5, priority: 'sheddable', within: { account: 'a1' } },
+    ] as const;
+    await limiter.for('account').consume('a1', { cost: 82, priority: 'critical' });
+    for (const order of [checks, checks.toReversed()]) {
+      expect(await limiter.check(order)).toMatchObject({ allowed: false, tightest: { limit: 'account' } });
+    }
+    expect(await used('account', 'a1')).toBe(82);
+    const important = checks.map((check) => ({ ...check, priority: 'critical' as const }));
+    expect(await limiter.check(important)).toMatchObject({ allowed: true });
   });
 
   it('hold units of all levels by one lease', async () => {

@@ -4,6 +4,7 @@ import { assertKey } from '../../limits/arguments.js';
 import type { Asked, WithinOptions } from '../../limits/consume-options.js';
 import type { CheckEntry } from '../../limits/counter.js';
 import { counterId } from '../../limits/counter-id.js';
+import { leastImportant } from '../../limits/priority.js';
 import type { Call, Rule } from '../rule.js';
 
 /**
@@ -51,7 +52,7 @@ export function levelsOf(rule: Rule, key: unknown, call: LevelCall): readonly Le
 export function callEntries(rule: Rule, key: string, asked: Asked, looks = false): [CheckEntry, ...CheckEntry[]] {
   const [own, ...above] = levelsOf(rule, key, asked);
   const entry = callEntry(rule, own!.identity, asked.cost, asked, looks);
-  return [entry, ...above.map((level) => entryAbove(level, level.cost, asked))];
+  return [entry, ...above.map((level) => entryAbove(level, level.cost, [asked]))];
 }
 
 /**
@@ -74,7 +75,8 @@ export function keysOfShown(
 
 /** What a check of several limits asks of one counter. */
 interface Node extends Level {
-  readonly asked: Asked;
+  /** Of the calls that ask it: its own, if the check lists its limit, or those within it. */
+  readonly calls: Asked[];
   /** Whether the check lists its limit. */
   readonly isListed: boolean;
   /** The counters that are directly within it. */
@@ -90,19 +92,20 @@ export interface LevelsCheck {
 /**
  * What a check asks of the levels of several limits: those it lists first, in their order, then all limits they are within. Each
  * counter is asked once: for the sum of what is asked of the counters directly within it, or for what the check asks of it
- * directly, if that is more.
+ * directly, if that is more. A level's own cost replaces what the calls within it cost that set none.
  */
 export function mergedEntries(checks: readonly LevelsCheck[]): CheckEntry[] {
   const nodes = new Map<string, Node>();
   const put = (level: Level, asked: Asked, isListed: boolean): Node => {
     const id = counterId(level.rule.limitFor(level.identity), level.identity);
-    const node = nodes.get(id) ?? { ...level, asked, isListed, within: new Set<Node>() };
+    const node = nodes.get(id) ?? { ...level, calls: [], isListed, within: new Set<Node>() };
     nodes.set(id, node);
+    if (node.isListed === isListed) node.calls.push(asked);
     return node;
   };
-  for (const { levels, asked } of checks) put(levels[0]!, asked, true);
-  for (const { levels, asked } of checks) {
-    let child = put(levels[0]!, asked, true);
+  const listed = checks.map(({ levels, asked }) => put(levels[0]!, asked, true));
+  for (const [index, { levels, asked }] of checks.entries()) {
+    let child = listed[index]!;
     for (const level of levels.slice(1)) {
       const parent = put(level, asked, false);
       parent.within.add(child);
@@ -111,15 +114,26 @@ export function mergedEntries(checks: readonly LevelsCheck[]): CheckEntry[] {
   }
   return [...nodes.values()].map((node) =>
     node.isListed
-      ? callEntry(node.rule, node.identity, costOf(node), node.asked)
-      : entryAbove(node, costOf(node), node.asked),
+      ? callEntry(node.rule, node.identity, costOf(node).total, node.calls[0]!)
+      : entryAbove(node, costOf(node).total, node.calls),
   );
 }
 
-function costOf({ isListed, cost, within, rule, asked }: Node): number {
+/** What a counter is asked for, and how much of that calls have set: it counts in place of a level's own cost. */
+function costOf({ isListed, cost, within, rule, calls }: Node): { readonly total: number; readonly set: number } {
   let below = 0;
-  for (const each of within) below += costOf(each);
-  return isListed && cost > 0 ? Math.max(cost, below) : costAbove(rule, below, asked.hasCost);
+  let set = 0;
+  for (const each of within) {
+    const asked = costOf(each);
+    below += asked.total;
+    set += asked.set;
+  }
+  if (isListed && cost > 0) {
+    const total = Math.max(cost, below);
+    return { total, set: calls[0]!.hasCost ? total : Math.min(set, total) };
+  }
+  const others = calls.every(({ hasCost }) => hasCost) ? below - set : costAbove(rule, below - set, false);
+  return { total: set + others, set };
 }
 
 /** What a call costs a level: the level's own cost, unless the call sets one; else what is charged within it. */
@@ -127,9 +141,9 @@ function costAbove(rule: Rule, within: number, hasCost: boolean): number {
   return rule.hasCost && !hasCost ? rule.fixedCost : within;
 }
 
-/** What a call asks of a limit above its own, which has its own priority unless the call sets one. */
-function entryAbove({ rule, identity }: Level, cost: number, { priority: asked, hasPriority }: Asked): CheckEntry {
-  const priority = hasPriority ? asked : rule.fixedPriority;
+/** What calls ask of a limit above their own, which has its own priority for those that set none. */
+function entryAbove({ rule, identity }: Level, cost: number, calls: readonly Asked[]): CheckEntry {
+  const priority = leastImportant(calls.map((call) => (call.hasPriority ? call.priority : rule.fixedPriority)));
   return { limit: rule.limitFor(identity).meet({ priority }), identity, cost, priority };
 }
 
