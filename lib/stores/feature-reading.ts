@@ -37,12 +37,15 @@ export interface FeatureReading<T> {
   elsewhere(store: object): T;
 }
 
+/** The method by which features read a store: a symbol, since stores of apps may have any other method. */
+export const READ = Symbol('read');
+
 /** A store, as far as features read it. */
 export interface ReadableStore {
-  read?<T>(limit: CompiledLimit, reading: FeatureReading<T>): T;
+  [READ]?<T>(limit: CompiledLimit, reading: FeatureReading<T>): T;
 }
 
 /** Makes a store read what a feature keeps about a limit. */
 export function read<T>(store: ReadableStore, limit: CompiledLimit, reading: FeatureReading<T>): T {
-  return store.read === undefined ? reading.elsewhere(store) : store.read(limit, reading);
+  return store[READ] === undefined ? reading.elsewhere(store) : store[READ](limit, reading);
 }

@@ -1,7 +1,7 @@
 import type { LeaseEnd, WindowCount } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
-import type { FeatureReading } from './feature-reading.js';
+import type { FeatureReading, READ } from './feature-reading.js';
 import type { Lesson, LearntRate } from './lesson.js';
 import type { Decision } from '../limits/decision.js';
 
@@ -166,7 +166,7 @@ export interface Store {
    * @internal
    * @default it is asked by methods that the feature names
    */
-  read?<T>(limit: CompiledLimit, reading: FeatureReading<T>): T;
+  [READ]?<T>(limit: CompiledLimit, reading: FeatureReading<T>): T;
   /**
    * Learns what an upstream reported about the limit that a counter follows. It only ever tightens the counter: it has no more
    * left than the upstream, minus the units that all instances have in flight, and its block never gets shorter. Returns the rate

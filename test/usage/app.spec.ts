@@ -154,7 +154,8 @@ describe('the usage of a limit', () => {
 
   it('is read from a store of the app that hands its calls on to one of ours', async () => {
     const inner = createTestingStore({ clock });
-    const wrapping: Store = {
+    const wrapping: Store & { read(): string } = {
+      read: () => 'another method of the app',
       check: (checks) => inner.check(checks),
       reserve: (entry) => inner.reserve(entry),
       refund: (refunds) => inner.refund(refunds),
@@ -180,6 +181,8 @@ describe('the usage of a limit', () => {
   it('is read by the methods of a class that extends one of our stores', async () => {
     const read: string[] = [];
     class Own extends MemoryStore {
+      read = () => 'another method of the app';
+
       override usage(...asked: Parameters<MemoryStore['usage']>) {
         read.push('usage');
         return super.usage(...asked);

@@ -16,20 +16,31 @@ declare module '../../stores/store.js' {
      * units, the oldest first.
      * @default nothing is recorded
      */
-    usage?(counter: Counter, range: TimeRange): Promise<NamedUnits[]>;
+    usage?: StoredUsage['usage'];
     /**
      * The same for all keys of such a limit with any units, in pages of about `batch` keys. No key comes twice. `limitFor` returns
      * the limit of a key that has another rate.
      * @default nothing is recorded
      */
-    usageOf?(
-      limit: CompiledLimit,
-      range: TimeRange,
-      batch: number,
-      limitFor?: (identity: string) => CompiledLimit,
-    ): AsyncIterable<KeyDays[]>;
+    usageOf?: StoredUsage['usageOf'];
   }
 }
+
+/** What stores of ours have for limits with `usage`. */
+export interface StoredUsage {
+  /** The units that a counter of a limit with `usage` was charged, by the days that overlap the range and are kept. */
+  usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]>;
+  /** The same for all keys of such a limit with any units, in pages of about `batch` keys. */
+  usageOf(
+    limit: CompiledLimit,
+    range: TimeRange,
+    batch: number,
+    limitFor?: (identity: string) => CompiledLimit,
+  ): AsyncIterable<KeyDays[]>;
+}
+
+// oxlint-disable-next-line typescript/no-explicit-any -- TypeScript wants it of a class that is mixed in.
+export type WithUsage<Base> = Base & (new (...args: any[]) => StoredUsage);
 
 /** The units of a counter by the days of a range. */
 export async function unitsOf(store: ReadableStore, counter: Counter, range: TimeRange): Promise<NamedUnits[]> {

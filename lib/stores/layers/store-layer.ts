@@ -2,7 +2,7 @@ import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
 import { decide, DirectStore, operate } from '../decide.js';
-import { type FeatureReading, read } from '../feature-reading.js';
+import { type FeatureReading, read, READ } from '../feature-reading.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
 import type { Charge, Check, CheckAnswer, Credit, HeldLease, Refund, Store } from '../store.js';
@@ -82,7 +82,7 @@ export abstract class StoreLayer extends DirectStore implements Store {
     return this.operate({ name: 'history', counters: [counter] });
   }
 
-  read<T>(limit: CompiledLimit, reading: FeatureReading<T>): T {
+  [READ]<T>(limit: CompiledLimit, reading: FeatureReading<T>): T {
     const { counter } = reading;
     if (counter === undefined) return read(this.storeOf(limit), limit, reading);
     return this.operate({ name: 'read', counters: [counter], reading }) as T;

@@ -7,7 +7,7 @@ import { type Counter, startsOf } from '../../limits/counter.js';
 import { counterId, lineageId } from '../../limits/counter-id.js';
 import { ProcessMeter } from '../../util/process-meter.js';
 import { DirectStore, tell } from '../decide.js';
-import type { FeatureReading } from '../feature-reading.js';
+import { type FeatureReading, READ } from '../feature-reading.js';
 import { isHold } from '../store-decision.js';
 import {
   type Charge,
@@ -231,7 +231,8 @@ export class MemoryStore extends DirectStore implements Store {
     return Promise.resolve(algorithm.history(parameters, state));
   }
 
-  read<T>(_limit: CompiledLimit, reading: FeatureReading<T>): T {
+  /** @internal */
+  [READ]<T>(_limit: CompiledLimit, reading: FeatureReading<T>): T {
     return reading.inMemory({
       kept: (keep) => this.features.of(keep),
       now: this.clock,

@@ -8,7 +8,7 @@ import { connect, isCluster, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { endSentinels } from '../../redis/sentinels.js';
 import { answerWith, DirectStore, tell } from '../decide.js';
-import type { FeatureReading } from '../feature-reading.js';
+import { type FeatureReading, READ } from '../feature-reading.js';
 import type { Charge, Check, CheckAnswer, Credit, HeldLease, Refund, ReserveEntry, Store } from '../store.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import { Batcher } from './batcher.js';
@@ -247,7 +247,8 @@ export class RedisStore extends DirectStore implements Store {
     );
   }
 
-  read<T>(_limit: CompiledLimit, reading: FeatureReading<T>): T {
+  /** @internal */
+  [READ]<T>(_limit: CompiledLimit, reading: FeatureReading<T>): T {
     const { client, prefix, calls } = this;
     return reading.onRedis({
       client,
