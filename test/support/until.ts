@@ -9,11 +9,18 @@ export async function until(
   if (!(await polled(happened, timeoutMs, everyMs))) throw new Error(`it did not happen: ${happened.toString()}`);
 }
 
-/** Whether something is so in time. Its polls are counted: on a busy machine each takes longer. */
+/** From this poll on there is time between two: what takes that long, a failover or a start, keeps processors busy enough itself. */
+const PATIENT_AFTER_POLLS = 100;
+const PATIENT_MS = 50;
+
+/** Whether something is so in time. The pauses between its polls are counted: on a busy machine each poll takes longer. */
 export async function polled(test: () => unknown, timeoutMs: number, everyMs: number): Promise<boolean> {
-  for (let left = timeoutMs / everyMs; !(await test()); left--) {
-    if (left <= 0) return false;
-    await sleep(everyMs);
+  let pausedMs = 0;
+  for (let polls = 1; !(await test()); polls++) {
+    if (pausedMs > timeoutMs) return false;
+    const pauseMs = polls < PATIENT_AFTER_POLLS ? everyMs : Math.max(everyMs, PATIENT_MS);
+    await sleep(pauseMs);
+    pausedMs += pauseMs;
   }
   return true;
 }
