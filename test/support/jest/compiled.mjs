@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { SWC_OPTIONS } from './swc-options.mjs';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const FOLDER = `${ROOT}node_modules/.cache/compiled-specs/`;
 const { version } = JSON.parse(readFileSync(`${ROOT}node_modules/@swc/core/package.json`, 'utf8'));
-/** What the result depends on besides the text of a file and where it is. */
+/** What the result depends on besides the text of a file. Copies of the repository that share its packages share what is kept, too. */
 const SETTINGS = JSON.stringify([version, SWC_OPTIONS]);
 const HASH_LENGTH = 40;
 
@@ -15,13 +16,18 @@ export async function compiled(url) {
   const filename = fileURLToPath(url);
   // All that is read is small, and whoever imports it waits: each promise of a read would cost more than the read.
   const text = readFileSync(filename, 'utf8');
-  const hash = createHash('sha1').update(SETTINGS).update(filename).update(text).digest('hex');
+  const hash = createHash('sha1').update(SETTINGS).update(text).digest('hex');
   const kept = FOLDER + filename.slice(ROOT.length).replaceAll(/[\\/]/g, '+');
   const before = read(kept);
   if (before.startsWith(hash)) return before.slice(HASH_LENGTH);
   // Only now: it takes a while to load.
   const { transform } = await import('@swc/core');
-  const { code } = await transform(text, { ...SWC_OPTIONS, filename, sourceMaps: 'inline' });
+  const { code } = await transform(text, {
+    ...SWC_OPTIONS,
+    filename,
+    sourceFileName: basename(filename),
+    sourceMaps: 'inline',
+  });
   keep(kept, hash + code);
   return code;
 }
