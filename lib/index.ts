@@ -30,7 +30,7 @@ export { eur, gbp, money, usd } from './limits/money.js';
 export type { SlidingLogOptions } from './algorithms/sliding-log.js';
 export type { SlidingWindowOptions } from './algorithms/sliding-window.js';
 export type { TokenBucketOptions } from './algorithms/token-bucket.js';
-export type { WarmUpOptions } from './algorithms/warm-up.js';
+export type { WarmingBucketOptions, WarmingLimitOptions, WarmUpOptions } from './algorithms/warm-up/options.js';
 export { getLimiterToken } from './config/limiter-tokens.js';
 export { InjectLimiter } from './nest/decorators/inject-limiter.decorator.js';
 export { RateLimitDecision } from './nest/decorators/rate-limit-decision.decorator.js';

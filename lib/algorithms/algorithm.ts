@@ -72,7 +72,7 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   /** The name of its fragment in `lua/algorithms/`, if it differs. */
   readonly script?: string;
   /** Algorithms that replace it if an option is given, by the name of the option. They have states of their own. */
-  readonly variants?: Readonly<Record<string, unknown>>;
+  readonly variants?: Readonly<Record<string, Algorithm>>;
   /**
    * The algorithm that replaces it if a function of the request sets where windows begin, but was not called. It has the same
    * state.
@@ -153,6 +153,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly holds?: HoldsCapability<P, S>;
   /** Its counts do not depend on the rate: one counter shows what is left under a smaller rate and under a larger one. */
   readonly borrowing?: true;
+  /** Some units may weigh more than others, as it counts the weight that is owed (`ArrivalState`): its code with such units. */
+  readonly warming?: { readonly code: string };
   /** It learns how much fits. */
   readonly adapting?: AdaptingCapability<P, S>;
   /** The windows or slices that can still be read, the newest first. */

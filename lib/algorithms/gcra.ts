@@ -12,14 +12,13 @@ import {
 import { burstOptions } from './rate-options.js';
 import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
-import { warmUpOption, type WarmUpOptions } from './warm-up.js';
-import { warming } from './warming.js';
+import type { WarmingLimitOptions } from './warm-up/options.js';
 
 /**
  * The generic cell rate algorithm (ITU-T I.371): an even `rate`, with room for a `burst`. With T = interval / rate, a request of
  * cost c moves the theoretical arrival time: tat' = max(tat, t) + c x T, and is allowed if tat' - burst x T <= t.
  */
-export interface GcraOptions {
+export interface GcraOptions extends WarmingLimitOptions {
   /** The algorithm. */
   algo: 'gcra';
   /** Units allowed per interval in the long run: a whole number >= 1. */
@@ -31,23 +30,15 @@ export interface GcraOptions {
    * @default rate
    */
   burst?: number;
-  /**
-   * Warms up: a cold limit allows a share of its rate, rises to the full rate while it is used, and cools while it is not. Adding
-   * or removing the option starts new counters. Not with `prefetch`.
-   * @default no warm-up
-   */
-  warmUp?: WarmUpOptions;
 }
 
-const options = { ...burstOptions, warmUp: warmUpOption } as const;
-
-const steady = {
+export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
   name: 'gcra',
   code: 'gd',
-  options,
+  options: burstOptions,
 
   compile(given: GcraOptions, location: string) {
-    const { rate, interval, burst: quota = rate } = readOptions(location, given, options);
+    const { rate, interval, burst: quota = rate } = readOptions(location, given, burstOptions);
     const scale = scaleOf(rate, interval, quota, location);
     return { quota, scale, capacity: quota * scale.unit };
   },
@@ -58,6 +49,7 @@ const steady = {
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval],
 
   ...counting,
+  warming: { code: 'gw' },
   open(parameters, stored, now) {
     const state = { now, migrated: false, scale: parameters.scale, debt: 0, time: now };
     openArrival(parameters, stored, now, state);
@@ -71,9 +63,4 @@ const steady = {
       // Units used of a larger burst have to drain first.
       ticketAfter(scale, now, ticksFor(scale, unitsUntil(before.scale, ticket, now) + before.quota - quota)),
   },
-} satisfies Algorithm<GcraOptions, ArrivalParameters, ArrivalState>;
-
-export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {
-  ...steady,
-  variants: { warmUp: warming<GcraOptions, ArrivalState>(steady, 'gw') },
 };

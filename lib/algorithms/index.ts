@@ -10,6 +10,8 @@ import { AlgorithmRegistry } from './registry.js';
 import { slidingLog } from './sliding-log.js';
 import { slidingWindow } from './sliding-window.js';
 import { tokenBucket } from './token-bucket.js';
+import type { Variant } from './variant.js';
+import { warmUp } from './warm-up/warm-up.js';
 
 /** Every algorithm. To add one, add a line here. */
 const list = [
@@ -24,6 +26,9 @@ const list = [
   concurrency,
   adaptive,
 ] as const;
+
+/** What counts in place of algorithms where an option is given. */
+const variants: readonly Variant[] = [warmUp];
 
 /** The options of each algorithm. */
 type OwnOptions = Parameters<(typeof list)[number]['compile']>[0];
@@ -48,4 +53,4 @@ export type AlgorithmOptions = Alone<OwnOptions>;
 export type SharedAlgorithmOptions = Exclude<AlgorithmOptions, { algo: 'adaptive' }>;
 
 /** Every algorithm by name. */
-export const algorithms = new AlgorithmRegistry(list as readonly unknown[] as readonly Algorithm[]);
+export const algorithms = new AlgorithmRegistry(list as readonly unknown[] as readonly Algorithm[], variants);

@@ -1,5 +1,6 @@
 import type { OptionRow, OptionRows } from '../options/option-row.js';
 import type { Algorithm } from './algorithm.js';
+import type { Variant } from './variant.js';
 
 type Options = Readonly<Record<string, unknown>>;
 
@@ -14,6 +15,7 @@ export type Capability =
   | 'history'
   | 'sharing'
   | 'borrowing'
+  | 'warming'
   | 'varying';
 
 /** The optional parts of an algorithm. */
@@ -49,6 +51,7 @@ const ABSENT: OptionalParts = {
   varying: undefined,
   prefetch: undefined,
   borrowing: undefined,
+  warming: undefined,
   adapting: undefined,
   history: undefined,
 };
@@ -57,7 +60,11 @@ const ABSENT: OptionalParts = {
 export class AlgorithmRegistry {
   private readonly byName = new Map<unknown, Algorithm>();
 
-  constructor(algorithms: readonly Algorithm[]) {
+  /** @param variants what counts in place of these, and of those that are added, where an option is given */
+  constructor(
+    algorithms: readonly Algorithm[],
+    private readonly variants: readonly Variant[] = [],
+  ) {
     for (const algorithm of algorithms) this.add(algorithm);
   }
 
@@ -76,13 +83,7 @@ export class AlgorithmRegistry {
     const algorithm = this.get(options.algo);
     if (algorithm?.variants === undefined) return algorithm;
     const given = Object.entries(algorithm.variants).find(([option]) => (options as Options)[option] !== undefined);
-    return given === undefined ? algorithm : (given[1] as Algorithm);
-  }
-
-  /** The option that makes this algorithm replace the limit's own; `undefined` if it is that algorithm itself. */
-  optionOf(algorithm: Algorithm): string | undefined {
-    const { variants = {} } = this.get(algorithm.name)!;
-    return Object.keys(variants).find((option) => variants[option] === algorithm);
+    return given === undefined ? algorithm : given[1];
   }
 
   /** The names of those that have one of these capabilities. */
@@ -109,12 +110,16 @@ export class AlgorithmRegistry {
 
   /** Adds an algorithm. */
   add(algorithm: Algorithm): void {
-    const variants = algorithm.variants && Object.entries(algorithm.variants);
-    const whole = variants?.map(([option, variant]) => [option, wholeOf(variant as Algorithm)] as const);
-    this.byName.set(algorithm.name, {
-      ...wholeOf(algorithm),
-      variants: whole && Object.fromEntries(whole),
-    } as Algorithm);
+    const variants = { ...algorithm.variants };
+    let { options } = algorithm;
+    for (const variant of this.variants) {
+      const counted = variant.of(algorithm);
+      if (counted === undefined) continue;
+      options = { ...options, ...variant.options };
+      for (const option of Object.keys(variant.options)) variants[option] = counted;
+    }
+    for (const [option, counted] of Object.entries(variants)) variants[option] = wholeOf({ ...counted, options });
+    this.byName.set(algorithm.name, { ...wholeOf(algorithm), options, variants });
   }
 
   private get all(): Algorithm[] {

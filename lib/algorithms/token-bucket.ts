@@ -13,8 +13,7 @@ import {
 import { burstOptions } from './rate-options.js';
 import { ticketAfter, scaleOf, ticksFor, timeFor, unitsUntil } from './scale.js';
 import { shareOfBurst } from './share.js';
-import { warmUpOption, type WarmUpOptions } from './warm-up.js';
-import { warming } from './warming.js';
+import type { WarmingBucketOptions } from './warm-up/options.js';
 
 /**
  * A token bucket (RFC 2697 names its parts): it holds up to `burst` tokens, a request of cost c takes c of them, and `rate`
@@ -32,28 +31,13 @@ export type TokenBucketOptions = {
    * @default rate
    */
   burst?: number;
-} & (
-  | {
-      /**
-       * How tokens are added: `'greedy'`, evenly, or `'intervally'`, all `rate` at once at the end of each whole interval,
-       * counted from the request that found the bucket full.
-       * @default 'greedy'
-       */
-      refill?: 'greedy' | 'intervally';
-      /** Not together with refill `'intervally'`. */
-      warmUp?: undefined;
-    }
-  | {
-      /** Only evenly, if it warms up. */
-      refill?: 'greedy';
-      /**
-       * Warms up: a cold limit allows a share of its rate, rises to the full rate while it is used, and cools while it is not.
-       * Adding or removing the option starts new counters. Not with `prefetch` or refill `'intervally'`.
-       * @default no warm-up
-       */
-      warmUp?: WarmUpOptions;
-    }
-);
+  /**
+   * How tokens are added: `'greedy'`, evenly, or `'intervally'`, all `rate` at once at the end of each whole interval,
+   * counted from the request that found the bucket full.
+   * @default 'greedy'
+   */
+  refill?: 'greedy' | 'intervally';
+} & WarmingBucketOptions;
 
 export interface TokenBucketState extends ArrivalState {
   /** The size of the bucket that lacks the debt, in single precision as the script stores it. */
@@ -67,11 +51,10 @@ const options = {
     text: "How tokens flow in: 'greedy', evenly, or 'intervally', all at once.",
     default: 'greedy',
   },
-  warmUp: warmUpOption,
 } as const;
 
 /** The tokens that a bucket lacks are its debt: it is full when there is none. */
-const steady = {
+export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, TokenBucketState> = {
   name: 'token-bucket',
   code: 'td',
   options,
@@ -88,6 +71,7 @@ const steady = {
   scriptParameters: ({ scale }) => [scale.unit, scale.speed, scale.tick, scale.interval, scale.step],
 
   ...counting,
+  warming: { code: 'tw' },
   open(parameters, stored, now) {
     const { scale, quota } = parameters;
     const state = { now, migrated: false, scale, debt: 0, time: now, burst: quota };
@@ -111,11 +95,6 @@ const steady = {
       return ticketAfter(scale, now, Math.ceil(ticks / scale.step) * scale.step);
     },
   },
-} satisfies Algorithm<TokenBucketOptions, ArrivalParameters, TokenBucketState>;
-
-export const tokenBucket: Algorithm<TokenBucketOptions, ArrivalParameters, TokenBucketState> = {
-  ...steady,
-  variants: { warmUp: warming<TokenBucketOptions, TokenBucketState>(steady, 'tw') },
 };
 
 function reopen(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, RateLimitConfigError } from '../../lib/index.js';
-import type { WarmingParameters } from '../../lib/algorithms/warming.js';
+import type { WarmingParameters } from '../../lib/algorithms/warm-up/warm-up.js';
 import { checkLimit } from '../../lib/config/limit-options.js';
 import { compile } from '../support/stores.js';
 

@@ -20,12 +20,12 @@ const options: Record<string, AlgorithmOptions> = {
   'leaky-bucket': { algo: 'leaky-bucket', rate: 14, interval: '10s' },
   gcra: { algo: 'gcra', rate: 14, interval: '10s' },
   concurrency: { algo: 'concurrency', limit: 7, ttl: '10s' },
-  'warming-token-bucket': { algo: 'token-bucket', rate: 14, interval: '10s', warmUp: { for: '3m', from: 0.3 } },
-  'warming-gcra': { algo: 'gcra', rate: 14, interval: '10s', warmUp: { for: '3m', from: 0.3 } },
+  'warm-up+token-bucket': { algo: 'token-bucket', rate: 14, interval: '10s', warmUp: { for: '3m', from: 0.3 } },
+  'warm-up+gcra': { algo: 'gcra', rate: 14, interval: '10s', warmUp: { for: '3m', from: 0.3 } },
 };
 /** Options of each feature that has a fragment. */
 const featured = { usage: '30d', share: { by: 'global' } };
-/** The fragments of algorithms, and of what counts in their place where an option is given, or a function is not asked. */
+/** The fragments of algorithms, and of what counts in their place where an option is given, or a function is not asked; before a plus, a variant's. */
 const scripts = Object.keys(options);
 
 /** Those that count in one process alone have no twin. */
@@ -63,7 +63,14 @@ function listed(source: string, title: 'Uses' | 'Leaves'): string[] {
   return names.match(/\w+/g) ?? [];
 }
 
-const scriptOf = ({ algorithm }: CompiledLimit) => algorithm.script ?? algorithm.name;
+const scriptOf = ({ algorithm }: CompiledLimit) =>
+  (algorithm.scriptPrefix ?? '') + (algorithm.script ?? algorithm.name);
+
+/** The files of a script: the algorithm's, and the variant's. */
+function filesOfScript(script: string): string[] {
+  const [name, variant] = script.split('+').toReversed();
+  return [`algorithms/${name!}`, ...(variant === undefined ? [] : [`features/${variant}`])];
+}
 
 /** The names of an algorithm's parameters, as its fragment lists them. */
 function parametersOf(source: string): string[] {
@@ -77,7 +84,8 @@ describe('fragments of the script', () => {
   it('are all composed', () => {
     const files = readdirSync('lua', { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.lua'));
     expect(files.map((file) => file.replace('.lua', '')).toSorted()).toEqual([...fragments, 'overrides'].toSorted());
-    expect(algorithmFiles).toEqual(scripts.map((name) => `algorithms/${name}`).toSorted());
+    const used = new Set(scripts.flatMap(filesOfScript));
+    expect(algorithmFiles).toEqual([...used].filter((file) => !featureFiles.includes(file)).toSorted());
     expect(scripts).toEqual(expect.arrayContaining(names));
     for (const name of scripts) expect(scriptOf(compile(options[name]!))).toBe(name);
   });
@@ -121,8 +129,9 @@ describe('fragments of the script', () => {
 });
 
 describe.each(scripts)('the fragment of %s', (name) => {
-  const source = read(`algorithms/${name}`);
-  const names = parametersOf(source);
+  const sources = filesOfScript(name).map(read);
+  const source = sources.join('\n');
+  const names = sources.flatMap(parametersOf);
   const now = Date.parse('2026-09-21T10:00:00Z') * 1000;
   const { algorithm, parameters } = compile(options[name]!);
   const values = algorithm.scriptParameters(parameters, now);
@@ -141,7 +150,7 @@ describe.each(scripts)('the fragment of %s', (name) => {
 
   it('reads no parameter by its position, and none that it does not name', () => {
     const core = order.shared.filter((file) =>
-      listed(read(file), 'Leaves').some((each) => listed(source, 'Uses').includes(each)),
+      listed(read(file), 'Leaves').some((each) => sources.some((own) => listed(own, 'Uses').includes(each))),
     );
     for (const text of [source, ...core.map(read)]) expect(text).not.toMatch(/\b(?:p|limit|parameters)\[/);
     const used = new Set([...source.matchAll(/\blimit\.(\w+)/g)].map(([, each]) => each!));
@@ -152,7 +161,9 @@ describe.each(scripts)('the fragment of %s', (name) => {
 });
 
 /** Those of which limits bring values. What decides on a check together is told of the check instead. */
-const filesWithParameters = featureFiles.filter((file) => /\bparameters = /.test(read(file)));
+const filesWithParameters = featureFiles.filter(
+  (file) => /\bparameters = /.test(read(file)) && !scripts.flatMap(filesOfScript).includes(file),
+);
 
 describe.each(filesWithParameters)('the fragment %s', (file) => {
   const name = file.replace('features/', '');

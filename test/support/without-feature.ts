@@ -13,8 +13,14 @@ const COPIED = [
   'tsconfig.build.json',
   'tsconfig.json',
 ];
-/** The only files outside a feature's folder that may name it: the list, the classes with the methods of all, and the public surface. */
+/** Where each feature has a folder, and each variant of algorithms. */
+const FOLDERS = ['lib/features', 'lib/algorithms'];
+/** The only files outside a feature's folder that may name it: the lists, the classes with the methods of all, and the public surface. */
 const NAMING = [
+  'lib/algorithms/index.ts',
+  // The types of options.
+  'lib/algorithms/gcra.ts',
+  'lib/algorithms/token-bucket.ts',
   'lib/features/index.ts',
   'lib/features/options.ts',
   'lib/features/own-stores.ts',
@@ -22,10 +28,13 @@ const NAMING = [
   'lib/index.ts',
 ];
 
-/** The names of all features: those of their folders. */
-export async function featureNames(): Promise<string[]> {
-  const entries = await readdir(join(PACKAGE_FOLDER, 'lib/features'), { withFileTypes: true });
-  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+/** The folders of all features, and of variants of algorithms. */
+export async function featureFolders(): Promise<string[]> {
+  const found = FOLDERS.map(async (folder) => {
+    const entries = await readdir(join(PACKAGE_FOLDER, folder), { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => `${folder}/${name}`);
+  });
+  return (await Promise.all(found)).flat();
 }
 
 /** Copies what the library is made of, and its specs, into a folder. */
@@ -36,18 +45,18 @@ export async function copyPackage(folder: string): Promise<void> {
 
 /** Puts all features into a copy again. */
 export async function putBack(folder: string): Promise<void> {
-  for (const name of ['lib/features', 'lua/features', ...NAMING]) {
+  for (const name of [...FOLDERS, 'lua/features', ...NAMING]) {
     await cp(join(PACKAGE_FOLDER, name), join(folder, name), { recursive: true });
   }
 }
 
-/** Leaves a feature out of a copy: its folder, its fragment, and what the files that may name it have of it. */
+/** Leaves a feature, given by its folder, out of a copy: that folder, its fragment, and what the files that may name it have of it. */
 export async function leaveOut(feature: string, folder: string): Promise<void> {
-  await rm(join(folder, 'lib/features', feature), { recursive: true });
-  await rm(join(folder, 'lua/features', `${feature}.lua`), { force: true });
+  await rm(join(folder, feature), { recursive: true });
+  await rm(join(folder, 'lua/features', `${basename(feature)}.lua`), { force: true });
   for (const file of NAMING) {
     const path = join(folder, file);
-    await writeFile(path, withoutImportsOf(join('lib/features', feature), file, await readFile(path, 'utf8')));
+    await writeFile(path, withoutImportsOf(feature, file, await readFile(path, 'utf8')));
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Every message of the package, by topic, except those of features, which stand in the folder of each. Code imports the file
+ * Every message of the package, by topic, except those of features and of variants of algorithms, which stand in the folder of each. Code imports the file
  * of its topic: to load all of them here would cost each app the messages of entry points that it does not use.
  */
 export { askMessages } from './ask.js'; // limits that calls to others' APIs and jobs name in their options
@@ -17,5 +17,4 @@ export { policyMessages } from './policy.js'; // policies: what is wrong in one,
 export { priorityMessages } from './priority.js'; // `priority` and `reserveFor`
 export { replicaMessages } from './replica.js'; // `replicas`
 export { waitMessages } from './wait.js'; // calls that wait for units
-export { warmUpMessages } from './warm-up.js'; // `warmUp`
 export { withinMessages } from './within.js'; // `within`

@@ -1,23 +1,8 @@
-import { RateLimitConfigError } from '../errors/errors.js';
-import { warmUpMessages } from '../errors/messages/warm-up.js';
-import { readOptions } from '../options/check-options.js';
-import { number, object, time } from '../options/kinds.js';
-import type { OptionRow, OptionRows } from '../options/option-row.js';
-import type { Duration } from '../options/values.js';
-import { gcd, type Scale } from './scale.js';
-
-/** How a limit warms up. */
-export interface WarmUpOptions {
-  /**
-   * How long a cold limit takes to warm up while it is fully used, and a warm one to cool while it is idle: milliseconds or a
-   * duration such as `'5m'`, at most 1 year.
-   */
-  for: Duration;
-  /**
-   * The share of its rate that a cold limit allows: at least 0.001, less than 1. Rounded to a fraction of thousandths or simpler.
-   */
-  from: number;
-}
+import { RateLimitConfigError } from '../../errors/errors.js';
+import { readOptions } from '../../options/check-options.js';
+import { gcd, type Scale } from '../scale.js';
+import { warmUpMessages } from './messages.js';
+import { rampOptions, type WarmUpOptions } from './options.js';
 
 /**
  * A ramp in whole numbers: the warming-up limiter of Guava (`SmoothWarmingUp`). With k = 1 / from, a unit of a cold limit takes k times
@@ -34,30 +19,14 @@ export interface Ramp {
   readonly extra: number;
 }
 
-const LEAST = 0.001;
 const LARGEST_DENOMINATOR = 1000;
 /** The most that may be counted. Twice as much can be owed, and more while units are reserved. */
 const MAX = Number.MAX_SAFE_INTEGER / 4;
 
-const options = {
-  for: { kind: time, text: 'How long it takes to warm up, and to cool.', required: true },
-  from: {
-    kind: number(`a number >= ${LEAST} and < 1`, { minimum: LEAST, exclusiveMaximum: 1 }),
-    text: 'The share of its rate that a cold limit allows.',
-    required: true,
-  },
-} as const satisfies OptionRows;
-
-export const warmUpOption = {
-  kind: object("{ for, from } such as { for: '5m', from: 0.3 }", options),
-  text: 'Lets a cold limit allow a share of its rate, which rises to all of it while it is used.',
-  excludes: [{ option: 'refill', value: 'intervally' }],
-} as const satisfies OptionRow;
-
 /** Reads a limit's `warmUp`. */
 export function rampOf(given: WarmUpOptions, { unit, speed, tick }: Scale, quota: number, location: string): Ramp {
   const within = `${location}.warmUp`;
-  const { for: length, from } = readOptions(within, given, options);
+  const { for: length, from } = readOptions(within, given, rampOptions);
   const ticks = Math.ceil(length / tick);
   const [part, whole] = fractionOf(from);
   // k = whole / part. From cold to warm 2 x for / (T + k x T) units pass; to the end, for / (2 x T) more.

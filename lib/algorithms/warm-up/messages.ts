@@ -1,4 +1,4 @@
-import { show } from '../wording.js';
+import { show } from '../../errors/wording.js';
 
 /** The messages of limits that warm up. */
 export const warmUpMessages = {

@@ -1,7 +1,10 @@
-import type { Algorithm } from './algorithm.js';
-import { arrivalDebtClearedAt, type ArrivalParameters, arrivalResetAfter, type ArrivalState } from './arrival-time.js';
-import { inProportion, MAX_OWED } from './scale.js';
-import { extraWeight, type Ramp, rampOf, type WarmUpOptions } from './warm-up.js';
+import { readOptions } from '../../options/check-options.js';
+import type { Algorithm } from '../algorithm.js';
+import { arrivalDebtClearedAt, type ArrivalParameters, arrivalResetAfter, type ArrivalState } from '../arrival-time.js';
+import { inProportion, MAX_OWED } from '../scale.js';
+import type { Variant } from '../variant.js';
+import { type WarmingLimitOptions, warmUpOptions } from './options.js';
+import { extraWeight, type Ramp, rampOf } from './ramp.js';
 
 export interface WarmingParameters extends ArrivalParameters {
   readonly ramp: Ramp;
@@ -17,14 +20,11 @@ export interface WarmingState extends ArrivalState {
   busySince: number;
 }
 
-/** The options of an algorithm that can warm up. */
-interface Warmable {
-  warmUp?: WarmUpOptions | undefined;
-}
-
-type Cool<O, S extends ArrivalState> = Algorithm<O, ArrivalParameters, S> & {
-  reopen: (parameters: ArrivalParameters, stored: S | undefined, now: number, spare: S) => void;
-};
+/** An algorithm of arrival times, whose states can be written over. */
+type Arriving<P = ArrivalParameters, S = ArrivalState> = Required<
+  Pick<Algorithm<WarmingLimitOptions, P & ArrivalParameters, S & ArrivalState>, 'reopen' | 'reservation'>
+> &
+  Algorithm<WarmingLimitOptions, P & ArrivalParameters, S & ArrivalState>;
 
 /**
  * An algorithm of arrival times that warms up. What is owed decides as ever. But a unit of a cold limit weighs more, so that more is
@@ -32,21 +32,24 @@ type Cool<O, S extends ArrivalState> = Algorithm<O, ArrivalParameters, S> & {
  * weighs less than one of a warm limit, no more than rate x t + burst are allowed in any stretch of time t; and of a cold limit, no
  * more units before the last request than weigh what flows in t and the burst.
  */
-export function warming<O extends Warmable, S extends ArrivalState>(
-  base: Cool<O, S>,
-  code: string,
-): Algorithm<O, WarmingParameters, S & WarmingState> {
-  type State = S & WarmingState;
-  const reopen = (parameters: WarmingParameters, stored: State | undefined, now: number, state: State): void => {
+export const warmUp: Variant = {
+  options: warmUpOptions,
+  of: (algorithm) => algorithm.warming && (warming(algorithm as unknown as Arriving, algorithm.warming.code) as never),
+};
+
+function warming(base: Arriving, code: string): Algorithm<WarmingLimitOptions, WarmingParameters, WarmingState> {
+  const reopen: Arriving<WarmingParameters, WarmingState>['reopen'] = (parameters, stored, now, state) => {
     base.reopen(parameters, stored, now, state);
     cool(parameters, stored, now, state);
   };
-  const { prefetch: _, ...rest } = base;
+  const rows = { ...base.options, ...warmUpOptions };
+  const { prefetch: _, ...rest } = base as unknown as Arriving<WarmingParameters, WarmingState>;
   return {
-    ...(rest as unknown as Algorithm<O, WarmingParameters, State>),
+    ...rest,
     code,
-    script: `warming-${base.name}`,
+    scriptPrefix: 'warm-up+',
     compile(options, location) {
+      readOptions(location, options, rows);
       const parameters = base.compile(options, location);
       return { ...parameters, ramp: rampOf(options.warmUp!, parameters.scale, parameters.quota, location) };
     },
@@ -55,7 +58,7 @@ export function warming<O extends Warmable, S extends ArrivalState>(
       return [...base.scriptParameters(parameters, now), rest, use, warm, cold, extra];
     },
     open(parameters, stored, now) {
-      const state = base.open(parameters, stored, now) as State;
+      const state = base.open(parameters, stored, now) as WarmingState;
       cool(parameters, stored, now, state);
       return state;
     },
@@ -63,7 +66,7 @@ export function warming<O extends Warmable, S extends ArrivalState>(
     take: takeWarming,
     give: giveWarming,
     keepFor: keepWarming,
-    reservation: { ...base.reservation!, canOwe: canOweWarming },
+    reservation: { ...base.reservation, canOwe: canOweWarming },
   };
 }
 

@@ -1,17 +1,17 @@
--- The core of limits that warm up: an arrival time whose units weigh more while the limit is cold. What is owed decides as ever.
--- Parameters: those of arrival-time.lua; then rest, use, warm, cold, extra. Coldness goes from 0 to `cold`, grows by `rest` a tick in
+-- A variant of gcra and token-bucket for limits that warm up: an arrival time whose units weigh more while the limit is cold. What is
+-- owed decides as ever. Parameters: those of the algorithm; then rest, use, warm, cold, extra. Coldness goes from 0 to `cold`, grows by `rest` a tick in
 -- which nothing is owed, and a unit takes `use` of it. All units that bring it from `cold` to `warm` weigh `extra` more than those of
 -- a warm limit, the coldest the most, in a line.
--- Stored: what arrival-time.lua stores, then four doubles: coldness, `cold`, `rest`, and since when something is owed, in
+-- Stored: what the algorithm stores, then four doubles: coldness, `cold`, `rest`, and since when something is owed, in
 -- microseconds. The coldness has not grown since. It is below 0 for units that found none, so that they find none either when they
 -- are given back.
 --
 -- Uses: in_proportion
--- Leaves: warm_up
 
--- `size` is the length of what the arrival time stores.
-local function warm_up(arrival, size)
-  local open_arrival, encode_arrival = arrival.open, arrival.encode
+local feature = { parameters = { 'rest', 'use', 'warm', 'cold', 'extra' } }
+
+function feature.variant(arrival)
+  local open_arrival, encode_arrival, size = arrival.open, arrival.encode, arrival.encoded_size
 
   -- How much more the units that use up this coldness weigh than units of a warm limit.
   local function extra_weight(limit, coldness)
@@ -81,7 +81,9 @@ local function warm_up(arrival, size)
     return encode_arrival(limit, state) .. pack('<dddd', state.coldness, limit.cold, limit.rest, state.busy_since)
   end
 
+  for _, name in ipairs(feature.parameters) do table.insert(arrival.parameters, name) end
   arrival.encoded_size = size + 32
-  arrival.reuses_state = true
   return arrival
 end
+
+return feature
