@@ -3,17 +3,13 @@ import type { CheckEntry } from '../limits/counter.js';
 import type { ListVerdicts } from '../stores/layers/list.store.js';
 import type { Refund } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
-import { RefusedCall } from './refused-call.js';
-import { goesOn } from './turn.js';
-import { allDone, type TurnAnswer } from './turn-answer.js';
+import { Rounds, type StartedCall } from './rounds.js';
+import type { TurnAnswer } from './turn-answer.js';
 import type { GiveBack, SourceListener, UnitSource } from './unit-source.js';
 import type { CallHolder, WaitingCall } from './waiting-call.js';
 import type { WaitingCount } from './waiting-count.js';
-import { MAX_BATCH, WaitingLine } from './waiting-line.js';
+import { WaitingLine } from './waiting-line.js';
 
-/** The first and the longest time between polls for units that may be freed at any time, also by another process; it doubles. */
-const FIRST_POLL_MS = 25;
-const LAST_POLL_MS = 1000;
 /** A store in process answers in the same turn of the event loop: this many calls are made in one. */
 const CALLS_A_TURN = 20;
 
@@ -32,23 +28,15 @@ export type SourceOf = (queue: SourceListener, entries: () => readonly CheckEntr
 export class TurnQueue implements SourceListener, CallHolder {
   private readonly line = new WaitingLine();
   private readonly source: UnitSource;
+  private readonly rounds: Rounds;
   private running = false;
-  /** Whether units may have become free since the last round. */
-  private retryNow = false;
   /** Ends the sleep until the next round. */
   private endSleep: (() => void) | undefined;
   private inFlight: Promise<void> | undefined;
-  /** The first call that was refused in the last round. */
-  private refused: RefusedCall | undefined;
-  /** A retry before this time would be refused again. */
-  private retryAt = 0;
-  private pollMs = FIRST_POLL_MS;
-  /** How many units of each limit the next calls are likely to get. */
-  private likely: readonly number[] = [];
   /** Whether to ask for nothing, since units are being taken off the end of the store's queue. */
   private isSuspended = false;
   /** The call that started the queue, and the answer that it got or waits for. */
-  private started: { readonly call: WaitingCall; readonly answer: TurnAnswer } | undefined;
+  private started: StartedCall | undefined;
 
   constructor(
     readonly key: string,
@@ -60,6 +48,7 @@ export class TurnQueue implements SourceListener, CallHolder {
     private readonly context: TurnQueueContext,
   ) {
     this.source = source(this, entries);
+    this.rounds = new Rounds(this.line, this.source);
   }
 
   /** Adds a call that has asked before there was a queue. */
@@ -79,7 +68,7 @@ export class TurnQueue implements SourceListener, CallHolder {
     this.add(call);
     // An earlier refusal may be outdated: it causes a retry, and rejects nobody.
     const isAsleep = this.endSleep !== undefined;
-    if (this.inFlight === undefined && (isAsleep || !this.retryNow) && this.concerns(call)) this.wake();
+    if (this.inFlight === undefined && (isAsleep || !this.rounds.retryNow) && this.concerns(call)) this.wake();
     if (!this.running) void this.run();
   }
 
@@ -91,7 +80,7 @@ export class TurnQueue implements SourceListener, CallHolder {
   onLeft(call: WaitingCall): void {
     this.line.delete(call);
     // Those behind it may fit now, or go on before its time.
-    if (this.refused?.call === call || call.notBefore > 0) this.wake();
+    if (this.rounds.refused?.call === call || call.notBefore > 0) this.wake();
   }
 
   /** The number of its calls that wait. */
@@ -101,7 +90,8 @@ export class TurnQueue implements SourceListener, CallHolder {
 
   /** Whether a call that comes now is the first one, or is likely to time out. */
   private concerns(call: WaitingCall): boolean {
-    const { line, refused, source } = this;
+    const { line, source } = this;
+    const { refused } = this.rounds;
     if (refused === undefined) {
       if (source.room === undefined) return line.first === call;
       return call.deadline < Infinity && source.room === 0 && line.mayTimeOut(source.aheadMs);
@@ -111,11 +101,11 @@ export class TurnQueue implements SourceListener, CallHolder {
 
   /** Asks again now, or after the round in flight, if units of a counter may be what it waits for: they may have been freed. */
   wakeFor(counter: string): void {
-    if (this.refused?.waitsFor(counter) !== false) this.wake();
+    if (this.rounds.refused?.waitsFor(counter) !== false) this.wake();
   }
 
   private wake(): void {
-    this.retryNow = true;
+    this.rounds.retryNow = true;
     this.endSleep?.();
   }
 
@@ -192,13 +182,13 @@ export class TurnQueue implements SourceListener, CallHolder {
       const { started } = this;
       if (started !== undefined) {
         this.started = undefined;
-        await (this.inFlight = this.askNext(started));
+        await (this.inFlight = this.rounds.next(started));
         this.inFlight = undefined;
       }
       // Asks for all calls of one turn of the event loop together.
       await Promise.resolve();
       if (this.line.size === 0) break;
-      const ms = this.idleMs();
+      const ms = this.isSuspended ? Infinity : this.rounds.idleMs();
       if (ms > 0) {
         const { count } = this.context;
         this.line.rejectBehind(count.most - this.source.size, (call) => count.refusal(call.name));
@@ -207,108 +197,25 @@ export class TurnQueue implements SourceListener, CallHolder {
       }
       // Thousands of waiting calls yield to the event loop now and then.
       if (++rounds % CALLS_A_TURN === 0) await turn();
-      await (this.inFlight = this.askNext());
+      await (this.inFlight = this.rounds.next());
       this.inFlight = undefined;
     }
     this.running = false;
     this.endIfEmpty();
   }
 
-  /** How long asking would be useless, in milliseconds: `Infinity` until it is woken. */
-  private idleMs(): number {
-    if (this.isSuspended) return Infinity;
-    const { retryNow, refused } = this;
-    if (!retryNow && refused === undefined && this.source.room === 0) return Infinity;
-    const retryAt = retryNow || refused === undefined ? 0 : this.retryAt;
-    return Math.max(retryAt, this.line.first!.notBefore) - performance.now();
-  }
-
   onReleased(): void {
-    if (this.endSleep !== undefined && this.refused === undefined && this.source.room !== 0) this.endSleep();
+    if (this.endSleep !== undefined && this.rounds.refused === undefined && this.source.room !== 0) this.endSleep();
     this.endIfEmpty();
   }
 
   /** Whether the first call waits because of a limit that is no longer in force, or for an answer. */
   private get isRefusedByOther(): boolean {
-    return this.line.size > 0 && this.refused?.isOutdated !== false;
+    return this.line.size > 0 && this.rounds.refused?.isOutdated !== false;
   }
 
   private endIfEmpty(): void {
     if (!this.running && this.line.size === 0 && this.source.isEmpty) this.context.onEmpty(this);
-  }
-
-  /** Asks for the first calls; after a refusal, for later ones that ask for less and cannot wait, unless the order is kept. */
-  private async askNext(started?: TurnQueue['started']): Promise<void> {
-    const { line, source } = this;
-    this.retryNow = false;
-    this.refused = undefined;
-    const { nextNumber } = line;
-    const room = source.room;
-    const units = room === undefined ? this.likely : [Math.max(this.likely[0] ?? 0, room)];
-    const refused = await (started === undefined
-      ? this.ask(line.batch(units, source.keepsOrder))
-      : this.answered([started.call], [started.answer]));
-    if (refused === undefined) {
-      // The store reports how long the queue is, if that is too long for some calls.
-      if (source.room === 0 && line.mayTimeOut(source.aheadMs)) this.retryNow = true;
-      return;
-    }
-    this.likely = [];
-    const { call: first, isEarly, longest } = refused;
-    if (!isEarly && !first.isSettled) this.waitBehind(refused);
-    const impatient: WaitingCall[] = [];
-    for (const { call, number, waitMs } of line.timedOutBy(refused, room !== undefined)) {
-      // The refusal may be older than a call that has come meanwhile.
-      if (number >= nextNumber) this.retryNow = true;
-      else if (isEarly || call.asksAtLeast(first) || (source.keepsOrder && call.leftMs === 0)) {
-        const retryAfterMs = Math.max(longest.decision.retryAfterMs, Math.ceil(waitMs));
-        call.refuse({ ...longest, decision: { ...longest.decision, retryAfterMs } }, waitMs);
-      } else if (!source.keepsOrder) impatient.push(call);
-    }
-    for (let index = 0; index < impatient.length; index += MAX_BATCH) {
-      await this.ask(impatient.slice(index, index + MAX_BATCH));
-    }
-  }
-
-  private waitBehind(refused: RefusedCall): void {
-    this.refused = refused;
-    this.retryAt = refused.retryAt(this.pollMs);
-    if (refused.refusals.some((each) => refused.call.isPolled(each))) {
-      this.pollMs = Math.min(this.pollMs * 2, LAST_POLL_MS);
-    }
-  }
-
-  /** Asks for the units of several calls in one round. Returns the first refusal that matters to others. */
-  private ask(calls: readonly WaitingCall[]): Promise<RefusedCall | undefined> {
-    return this.answered(calls, this.source.ask(calls));
-  }
-
-  private async answered(
-    calls: readonly WaitingCall[],
-    answers: readonly TurnAnswer[],
-  ): Promise<RefusedCall | undefined> {
-    const { source } = this;
-    await allDone(answers);
-    let first: RefusedCall | undefined;
-    for (const [index, answer] of answers.entries()) {
-      const call = calls[index]!;
-      if (answer.hasFailed) {
-        call.reject(answer.error);
-        continue;
-      }
-      if (goesOn(answer)) {
-        this.line.delete(call);
-        this.likely = source.take(call, answer);
-        this.pollMs = FIRST_POLL_MS;
-        continue;
-      }
-      const refused = new RefusedCall(call, answer);
-      call.refuse(refused.longest, refused.leastWaitMs);
-      // The refusal shows how long a queue is that has taken units ahead.
-      const isOfLine = source.room !== undefined && refused.longest.decision.retryAfterMs < Infinity;
-      if (!call.isSettled || isOfLine) first ??= refused;
-    }
-    return first;
   }
 
   private async sleep(ms: number): Promise<void> {

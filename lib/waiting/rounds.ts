@@ -1,0 +1,117 @@
+import { RefusedCall } from './refused-call.js';
+import { goesOn } from './turn.js';
+import { allDone, type TurnAnswer } from './turn-answer.js';
+import type { UnitSource } from './unit-source.js';
+import type { WaitingCall } from './waiting-call.js';
+import { MAX_BATCH, type WaitingLine } from './waiting-line.js';
+
+/** The first and the longest time between polls for units that may be freed at any time, also by another process; it doubles. */
+const FIRST_POLL_MS = 25;
+const LAST_POLL_MS = 1000;
+
+/** A call that has asked before its queue did. */
+export interface StartedCall {
+  readonly call: WaitingCall;
+  /** The answer that it got or waits for. */
+  readonly answer: TurnAnswer;
+}
+
+/** The rounds in which a queue asks for the units of its calls, and what the last one showed. */
+export class Rounds {
+  /** Whether units may have become free since the last round. */
+  retryNow = false;
+  /** The first call that was refused in the last round. */
+  refused: RefusedCall | undefined;
+  /** A retry before this time would be refused again. */
+  private retryAt = 0;
+  private pollMs = FIRST_POLL_MS;
+  /** How many units of each limit the next calls are likely to get. */
+  private likely: readonly number[] = [];
+
+  constructor(
+    private readonly line: WaitingLine,
+    private readonly source: UnitSource,
+  ) {}
+
+  /** How long asking would be useless, in milliseconds: `Infinity` until something changes. */
+  idleMs(): number {
+    const { line, source, retryNow, refused } = this;
+    if (!retryNow && refused === undefined && source.room === 0) return Infinity;
+    const retryAt = retryNow || refused === undefined ? 0 : this.retryAt;
+    return Math.max(retryAt, line.first!.notBefore) - performance.now();
+  }
+
+  /** Asks for the first calls; after a refusal, for later ones that ask for less and cannot wait, unless the order is kept. */
+  async next(started?: StartedCall): Promise<void> {
+    const { line, source } = this;
+    this.retryNow = false;
+    this.refused = undefined;
+    const { nextNumber } = line;
+    const room = source.room;
+    const units = room === undefined ? this.likely : [Math.max(this.likely[0] ?? 0, room)];
+    const refused = await (started === undefined
+      ? this.ask(line.batch(units, source.keepsOrder))
+      : this.answered([started.call], [started.answer]));
+    if (refused === undefined) {
+      // The store reports how long the queue is, if that is too long for some calls.
+      if (source.room === 0 && line.mayTimeOut(source.aheadMs)) this.retryNow = true;
+      return;
+    }
+    this.likely = [];
+    const { call: first, isEarly, longest } = refused;
+    if (!isEarly && !first.isSettled) this.waitBehind(refused);
+    const impatient: WaitingCall[] = [];
+    for (const { call, number, waitMs } of line.timedOutBy(refused, room !== undefined)) {
+      // The refusal may be older than a call that has come meanwhile.
+      if (number >= nextNumber) this.retryNow = true;
+      else if (isEarly || call.asksAtLeast(first) || (source.keepsOrder && call.leftMs === 0)) {
+        const retryAfterMs = Math.max(longest.decision.retryAfterMs, Math.ceil(waitMs));
+        call.refuse({ ...longest, decision: { ...longest.decision, retryAfterMs } }, waitMs);
+      } else if (!source.keepsOrder) impatient.push(call);
+    }
+    for (let index = 0; index < impatient.length; index += MAX_BATCH) {
+      await this.ask(impatient.slice(index, index + MAX_BATCH));
+    }
+  }
+
+  private waitBehind(refused: RefusedCall): void {
+    this.refused = refused;
+    this.retryAt = refused.retryAt(this.pollMs);
+    if (refused.refusals.some((each) => refused.call.isPolled(each))) {
+      this.pollMs = Math.min(this.pollMs * 2, LAST_POLL_MS);
+    }
+  }
+
+  /** Asks for the units of several calls in one round. Returns the first refusal that matters to others. */
+  private ask(calls: readonly WaitingCall[]): Promise<RefusedCall | undefined> {
+    return this.answered(calls, this.source.ask(calls));
+  }
+
+  private async answered(
+    calls: readonly WaitingCall[],
+    answers: readonly TurnAnswer[],
+  ): Promise<RefusedCall | undefined> {
+    const { source } = this;
+    await allDone(answers);
+    let first: RefusedCall | undefined;
+    for (const [index, answer] of answers.entries()) {
+      const call = calls[index]!;
+      if (answer.hasFailed) {
+        call.reject(answer.error);
+        continue;
+      }
+      if (goesOn(answer)) {
+        this.line.delete(call);
+        this.likely = source.take(call, answer);
+        this.pollMs = FIRST_POLL_MS;
+        continue;
+      }
+      const refused = new RefusedCall(call, answer);
+      call.refuse(refused.longest, refused.leastWaitMs);
+      // The refusal shows how long a queue is that has taken units ahead.
+      const isOfLine = source.room !== undefined && refused.longest.decision.retryAfterMs < Infinity;
+      if (!call.isSettled || isOfLine) first ??= refused;
+    }
+    return first;
+  }
+}
