@@ -4,13 +4,13 @@ import { type FeatureReading, READ, type ReadableStore } from '../stores/feature
 import { MemoryStore as CountsInMemory } from '../stores/memory/memory.store.js';
 import { RedisStore as CountsOnRedis } from '../stores/redis/redis.store.js';
 import type { TimeRange } from './usage/range.js';
-import { pagesOf, unitsOf, type WithUsage } from './usage/stores.js';
+import { pagesOf, unitsOf, type WithStoredUsage } from './usage/stores.js';
 
 // oxlint-disable-next-line typescript/no-explicit-any -- TypeScript wants it of a class that is extended.
 type StoreClass = new (...args: any[]) => ReadableStore;
 
 /** A store of ours with the methods that features declare on `Store`, for stores of apps that extend it or wrap it. */
-function withMethods<Base extends StoreClass>(Counts: Base): WithUsage<Base> {
+function withMethods<Base extends StoreClass>(Counts: Base): WithStoredUsage<Base> {
   return class Own extends Counts {
     /** Asks the method of a feature if a class of the app overrides it. */
     override [READ]<T>(limit: CompiledLimit, reading: FeatureReading<T>): T {

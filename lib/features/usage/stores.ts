@@ -40,7 +40,7 @@ export interface StoredUsage {
 }
 
 // oxlint-disable-next-line typescript/no-explicit-any -- TypeScript wants it of a class that is mixed in.
-export type WithUsage<Base> = Base & (new (...args: any[]) => StoredUsage);
+export type WithStoredUsage<Base> = Base & (new (...args: any[]) => StoredUsage);
 
 /** The units of a counter by the days of a range. */
 export async function unitsOf(store: ReadableStore, counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
