@@ -185,7 +185,7 @@ export type { ConsumeOptions, CorrectionOptions, OfTenant, WithinOptions } from 
 export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { Priority } from './limits/priority.js';
-export type { ReservedShares } from './limits/reserve-terms.js';
+export type { ReservedShares, ReservingLimitOptions } from './features/priorities/options.js';
 export type { BorrowingOptions, LendingLimitOptions } from './features/borrowing/terms.js';
 export type { CandidateLimitOptions, CandidateOptions, CandidatePatch } from './features/candidates/options.js';
 export type { SharedLimitOptions, ShareOptions } from './features/shares/options.js';

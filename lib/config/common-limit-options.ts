@@ -5,7 +5,6 @@ import type { RefusalBody, RefusalMessage } from '../http/refusal-answer.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 import type { OnStoreError } from '../limits/limit-settings.js';
 import type { Priority } from '../limits/priority.js';
-import type { ReservedShares } from '../limits/reserve-terms.js';
 
 /** What happens to a request that has no key for a limit. */
 export type OnMissingKey = 'ip' | 'skip' | 'refuse';
@@ -63,14 +62,6 @@ export interface CommonLimitOptions extends CommonFeatureOptions {
    * @default 'default'
    */
   priority?: Priority | ((context: ExecutionContext) => Priority | Promise<Priority>);
-  /**
-   * Keeps shares of the quota for important requests: with `{ critical: 0.2 }` only requests of priority `'critical'` may take
-   * the last fifth, with `{ default: 0.1 }` requests of priority `'sheddable'` may not take the last tenth. Each share is more
-   * than 0, and their sum is less than 1. In units they are rounded up, but leave one unit to everybody. A decision's `quota`,
-   * `remaining` and `retryAfterMs` are those of the request's priority. Not with `prefetch` or `blockFor`.
-   * @default no shares are kept
-   */
-  reserveFor?: ReservedShares;
   /**
    * The name of the limit of `define` or `forFeature` that this one is within: a user within its team, a team within its
    * organization. A request is charged to this limit, to that one and to all that it is within in turn, all or none, each by its

@@ -1,8 +1,7 @@
 import { BLOCK_WANTS, isStepwise, MAX_STEPS } from '../limits/block-terms.js';
 import { limitName } from '../limits/limit-name.js';
-import { isReservable, RESERVABLE } from '../limits/reserve-terms.js';
-import { number, object, time, times, whole } from '../options/kinds.js';
-import type { Able, OptionRow, OptionRows } from '../options/option-row.js';
+import { time, times, whole } from '../options/kinds.js';
+import type { Able, OptionRows } from '../options/option-row.js';
 
 const notAdapting = ({ adapting }: Able) => adapting === undefined;
 
@@ -24,27 +23,6 @@ const blockOptions = {
     live: 'policy',
     onCommandLine: true,
     for: notAdapting,
-  },
-} as const satisfies OptionRows;
-
-/** A part of a whole, and not all of it. */
-const part = number('a number > 0 and < 1', { exclusiveMinimum: 0, exclusiveMaximum: 1 });
-
-const priorityOptions = {
-  reserveFor: {
-    kind: object(
-      "an object of shares by priority, 'critical' or 'default', each more than 0 and together less than 1, such as { critical: 0.2 }",
-      {
-        critical: { kind: part, text: "The share that only requests of priority 'critical' may take." },
-        default: { kind: part, text: "The share that requests of priority 'sheddable' may not take." },
-      } satisfies Record<(typeof RESERVABLE)[number], OptionRow>,
-      { isRight: isReservable },
-    ),
-    text: 'Shares of the quota that only requests of a priority, or a more important one, may take.',
-    usual: 'none',
-    for: notAdapting,
-    // Units that were taken in advance are anybody's; and a block refuses everybody.
-    excludes: ['prefetch', 'blockFor'],
   },
 } as const satisfies OptionRows;
 
@@ -73,7 +51,6 @@ const replicaOptions = {
 
 /** The options of features that have no folder yet. */
 export const featureOptions = {
-  ...priorityOptions,
   ...hierarchyOptions,
   ...blockOptions,
   ...replicaOptions,

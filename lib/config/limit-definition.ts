@@ -33,7 +33,7 @@ type Anchoring<Options> = Options extends { anchor: AnchorOption }
  */
 export interface AdaptiveLimitOptions extends Omit<
   CommonLimitOptions,
-  'scope' | 'count' | 'blockFor' | 'forgetAfter' | keyof CommonFeatureOptions | 'reserveFor' | 'within' | 'replicas'
+  'scope' | 'count' | 'blockFor' | 'forgetAfter' | keyof CommonFeatureOptions | 'within' | 'replicas'
 > {
   /** Each instance of the app learns on its own. */
   scope: 'instance';
@@ -71,7 +71,7 @@ export type ExactLimit = WithoutOthers<LimitDefinition>;
 /** The options that all limits of an app have unless they set their own. */
 export type LimitDefaults = Omit<
   CommonLimitOptions,
-  keyof CommonFeatureOptions | 'name' | 'reserveFor' | 'within' | 'perRoute' | 'phase'
+  keyof CommonFeatureOptions | 'name' | 'within' | 'perRoute' | 'phase'
 >;
 
 /** What a limit function returns: the name of a defined limit, a limit, several of these, or `null` for no limit. */

@@ -11,18 +11,21 @@ import type { Feature } from './feature.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
 import { prefetch } from './prefetch/prefetch.js';
 import type { PrefetchLimitOptions } from './prefetch/terms.js';
+import type { ReservingLimitOptions } from './priorities/options.js';
+import { priorities } from './priorities/priorities.js';
 import type { SharedLimitOptions, WithShares } from './shares/options.js';
 import { shares } from './shares/shares.js';
 import { type RecordedLimitOptions, usage, type WithUsage } from './usage/usage.js';
 
 /** What limits may have beyond their algorithms. A feature that works together with another one comes after it. */
-export const features: readonly Feature[] = [borrowing, prefetch, usage, shares, candidates];
+export const features: readonly Feature[] = [priorities, borrowing, prefetch, usage, shares, candidates];
 
 /** The options of an algorithm with those of features that it may have. */
 export type WithFeatures<Options> = WithBorrowing<WithShares<WithUsage<Options>>>;
 
 /** Options of features that limits of all algorithms share. */
-export interface CommonFeatureOptions extends PrefetchLimitOptions, LendingLimitOptions, CandidateLimitOptions {}
+export interface CommonFeatureOptions
+  extends ReservingLimitOptions, PrefetchLimitOptions, LendingLimitOptions, CandidateLimitOptions {}
 
 /** What policies and overrides say of features, besides options of limits. */
 export interface FeaturePatch extends CandidatePatch {}

@@ -5,13 +5,21 @@ import { candidateVersion } from './candidates/second-version.js';
 import type { FeatureOptions } from './index.js';
 import { borrowingOptions } from './borrowing/terms.js';
 import { checkPrefetch, prefetchOptions } from './prefetch/terms.js';
+import { reserveOptions } from './priorities/options.js';
 import type { SecondVersion } from './second-version.js';
 import { shareOptions } from './shares/options.js';
 import { checkShare } from './shares/tenant-weights.js';
 import { usageOptions } from './usage/terms.js';
 
 /** The options of each feature. They are separate from the features, since the command line program needs no more. */
-const list: readonly OptionRows[] = [borrowingOptions, prefetchOptions, usageOptions, shareOptions, candidateOptions];
+const list: readonly OptionRows[] = [
+  reserveOptions,
+  borrowingOptions,
+  prefetchOptions,
+  usageOptions,
+  shareOptions,
+  candidateOptions,
+];
 
 /** The rows of all of them. */
 export const featureRows = Object.assign({}, ...list) as Record<keyof FeatureOptions, OptionRow>;

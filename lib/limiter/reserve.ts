@@ -54,8 +54,9 @@ async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, max
   const { limit } = entry;
   const { algorithm } = limit;
   if (algorithm.holds !== undefined) throw new RateLimitArgumentError(holdMessages.noHold(name, algorithm.name));
-  const versions = versionsOf(limit);
-  if (versions !== undefined) throw new RateLimitArgumentError(versions.notReservable());
+  for (const versions of versionsOf(limit)) {
+    if (versions.notReservable !== undefined) throw new RateLimitArgumentError(versions.notReservable());
+  }
   if (algorithm.reservation === undefined && algorithm.queue === undefined) {
     throw new RateLimitArgumentError(
       messages.notReservable(name, algorithm.name, algorithms.withAny('reservation', 'queue', 'holds')),

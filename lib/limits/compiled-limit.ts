@@ -1,12 +1,10 @@
 import { asksForAnchor, givenAnchor } from '../algorithms/anchor.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import { RecentMap } from '../util/recent-map.js';
-import { type MetBy, versionsOf } from './limit-feature.js';
-import { unitsOf } from './limit-parameters.js';
+import { type MetBy, type Version, type Versions, versionsOf } from './limit-feature.js';
 import type { LimitSettings } from './limit-settings.js';
 import { LimitTerms } from './limit-terms.js';
-import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from './priority.js';
-import { type ReservedShares, shareKeptFrom } from './reserve-terms.js';
+import type { Priority } from './priority.js';
 
 export {
   type CarryOver,
@@ -21,6 +19,12 @@ export type { MetBy } from './limit-feature.js';
 
 const BY_ANYBODY: MetBy = {};
 
+/** Versions of a limit, and those of them that requests have met. */
+interface KnownVersions {
+  readonly versions: Versions;
+  readonly met: RecentMap<CompiledLimit>;
+}
+
 /**
  * A limit whose options have been read: what stores work with. Requests that say different things of themselves may `meet` different
  * versions of it. `whole` says where each is counted, and `quota` how much it may have.
@@ -32,8 +36,6 @@ export class CompiledLimit extends LimitTerms {
   readonly metBy: MetBy;
   /** The line in which calls of those who meet it wait, if they have one of their own. */
   readonly line: string | undefined;
-  /** The priority of the requests that meet it, if a part of the quota is kept from them. */
-  readonly priority: Priority | undefined;
   /** The limit with all of its quota, if a part of it is kept from the requests that meet this one; else itself. */
   readonly whole: CompiledLimit;
   /** The limit of which this one is a version for some requests; else itself. */
@@ -41,11 +43,9 @@ export class CompiledLimit extends LimitTerms {
   /** Whether all requests meet it alike. */
   private readonly isAlike: boolean;
   /** The versions that requests meet by its features, if they do so in different ones. */
-  private readonly versions: RecentMap<CompiledLimit> | undefined;
+  private readonly versions: readonly KnownVersions[] | undefined;
   /** The versions that requests of each anchor meet, if a function says by the request where its windows begin. */
   private readonly anchored: RecentMap<CompiledLimit> | undefined;
-  /** The versions that requests of each priority meet, if it keeps something from any. */
-  private readonly byPriority: ReadonlyMap<Priority, CompiledLimit> | undefined;
 
   /**
    * Reads the options. Throws `RateLimitConfigError`.
@@ -53,38 +53,27 @@ export class CompiledLimit extends LimitTerms {
    * @param options those of the algorithm
    * @param given all others
    * @param metBy what the requests say of themselves that meet it
-   * @param part the limit with all of its quota, and the units that are kept from these requests
    */
-  constructor(
-    options: AlgorithmOptions,
-    given: LimitSettings,
-    metBy: MetBy = BY_ANYBODY,
-    part?: { readonly whole: CompiledLimit; readonly kept: number },
-  ) {
-    super(options, given, part);
-    const { settings } = this;
+  constructor(options: AlgorithmOptions, given: LimitSettings, metBy: MetBy = BY_ANYBODY) {
+    super(options, given);
+    const { candidate } = this.settings;
     if (this.asksForAnchor) this.anchored = new RecentMap();
-    if (versionsOf(this) !== undefined) this.versions = new RecentMap();
-    this.unmet = this.whole = part?.whole ?? this;
-    // The most important requests meet all of it.
-    this.metBy =
-      part !== undefined || settings.reserveFor === undefined ? metBy : { ...metBy, priority: PRIORITIES[0] };
-    this.priority = part && metBy.priority;
-    if (part === undefined) {
-      this.candidate = settings.candidate && candidateOf(settings.candidate, { ...settings, name: this.name });
-      if (settings.reserveFor !== undefined) this.byPriority = this.parts(settings.reserveFor);
-    } else this.candidate = part.whole.candidate?.meet(metBy);
-    this.isAlike = (part ?? this.versions ?? this.anchored ?? this.byPriority) === undefined;
+    const all = versionsOf(this);
+    if (all.length > 0) this.versions = all.map((versions) => ({ versions, met: new RecentMap() }));
+    this.unmet = this.whole = this;
+    this.metBy = all.reduce((by, { ofAll }) => (ofAll === undefined ? by : { ...by, ...ofAll }), metBy);
+    this.candidate = candidate && this.candidateOf(candidate);
+    this.isAlike = (this.versions ?? this.anchored) === undefined;
   }
 
-  /** Whether it keeps a part of its quota from requests of some priority. */
+  /** Whether the priority of requests matters to it. */
   get keepsUnits(): boolean {
-    return this.whole.byPriority !== undefined;
+    return this.versions?.some(({ versions }) => versions.byPriority === true) === true;
   }
 
   /** Whether its units are shared among tenants. */
   get hasTenants(): boolean {
-    return this.versions !== undefined;
+    return this.versions?.some(({ versions }) => versions.notReservable !== undefined) === true;
   }
 
   /**
@@ -96,10 +85,13 @@ export class CompiledLimit extends LimitTerms {
   }
 
   private versionFor(by: MetBy): CompiledLimit {
-    const { whole } = this;
-    const { priority = DEFAULT_PRIORITY, anchor } = by;
-    if (anchor !== undefined && whole.anchored !== undefined) return whole.anchoredAt(anchor).meet({ priority });
-    return this.versionByFeature(by) ?? whole.byPriority?.get(priority) ?? this;
+    const { unmet } = this;
+    if (by['anchor'] !== undefined && unmet.anchored !== undefined) return unmet.anchoredAt(by['anchor']).meet(by);
+    for (const { versions, met } of unmet.versions ?? []) {
+      const id = versions.idOf(by);
+      if (id !== undefined) return met.get(id) ?? unmet.made(versions, met, id, by);
+    }
+    return this;
   }
 
   private anchoredAt(given: unknown): CompiledLimit {
@@ -112,31 +104,25 @@ export class CompiledLimit extends LimitTerms {
     })!;
   }
 
-  private versionByFeature(by: MetBy): CompiledLimit | undefined {
-    if (this.versions === undefined) return undefined;
-    for (const { versions } of this.features!) {
-      const id = versions?.idOf(by);
-      if (id === undefined) continue;
-      return this.versions.of(id, () => {
-        const { unmet } = this;
-        const own = Object.create(unmet) as CompiledLimit;
-        return Object.assign(own, versions!.make(unmet.parameters, by), { whole: own });
-      });
-    }
-    return undefined;
+  private made(versions: Versions, met: RecentMap<CompiledLimit>, id: string, by: MetBy): CompiledLimit {
+    return met.of(id, () => {
+      const version = versions.make(this.parameters, by);
+      return version === undefined ? this : this.versionOf(version);
+    })!;
   }
 
-  private parts(reserved: ReservedShares): ReadonlyMap<Priority, CompiledLimit> {
-    const { options, settings, quota } = this;
-    const parts = new Map<Priority, CompiledLimit>();
-    for (const priority of PRIORITIES) {
-      // Others are left one unit at least.
-      const kept = Math.min(quota - 1, unitsOf(shareKeptFrom(priority, reserved), quota));
-      const own = { ...settings, name: this.name };
-      const metBy = { ...this.metBy, priority };
-      parts.set(priority, kept === 0 ? this : new CompiledLimit(options, own, metBy, { whole: this, kept }));
-    }
-    return parts;
+  private versionOf({ parameters, metBy, line, isPart = false }: Version): CompiledLimit {
+    const own = {
+      ...(this as object),
+      parameters,
+      nearFrom: this.nearFromOf(parameters.quota),
+      metBy: { ...this.metBy, ...metBy },
+      line,
+      candidate: this.candidate?.meet(metBy),
+    };
+    // All versions of all limits have one shape, which is faster to read.
+    const version = Object.setPrototypeOf(own, CompiledLimit.prototype) as CompiledLimit;
+    return isPart ? version : Object.assign(version, { whole: version });
   }
 
   /**
@@ -174,6 +160,21 @@ export class CompiledLimit extends LimitTerms {
     return new CompiledLimit(options, { ...this.settings, name: this.name });
   }
 
+  /** The second version of it: like the first in all but its algorithm's options, and in shadow mode. */
+  private candidateOf(options: AlgorithmOptions): CompiledLimit {
+    const { candidate: _, carry: _none, features, onStoreError, ...rest } = this.settings;
+    return new CompiledLimit(options, {
+      ...rest,
+      name: this.name,
+      location: `${rest.location}.candidate`,
+      shadow: true,
+      isCandidate: true,
+      features: features?.filter((__, index) => this.features![index]!.versions !== undefined),
+      // A function of the user's is asked of the limit alone.
+      ...(typeof onStoreError === 'string' && { onStoreError }),
+    });
+  }
+
   /** @deprecated Say `meet({ priority })`. */
   forPriority(priority?: Priority): CompiledLimit {
     return this.meet({ priority });
@@ -181,7 +182,7 @@ export class CompiledLimit extends LimitTerms {
 
   /** @deprecated Say `meet({ tenant })`. */
   forTenant(tenant: object | undefined): CompiledLimit {
-    return this.meet({ ...this.metBy, tenant } as MetBy);
+    return this.meet({ ...this.metBy, tenant });
   }
 
   /** @deprecated Say `meet({ anchor })`. */
@@ -214,6 +215,11 @@ export class CompiledLimit extends LimitTerms {
     return (this.metBy as Partial<Record<'tenant', Record<'id', string> & Record<'weight', number>>>).tenant;
   }
 
+  /** @deprecated Say `metBy.priority`. */
+  get priority(): Priority | undefined {
+    return this.whole === this ? undefined : (this.metBy['priority'] as Priority);
+  }
+
   /** @deprecated Say `hasTenants`. */
   get isShared(): boolean {
     return this.hasTenants;
@@ -221,21 +227,8 @@ export class CompiledLimit extends LimitTerms {
 
   /** @deprecated Say `unmet`. */
   get ofAllTenants(): CompiledLimit {
-    return this.versions === undefined ? this : this.unmet;
+    return this.hasTenants ? this.unmet : this;
   }
-}
-
-/** The second version of a limit: like the first in all but its algorithm's options, and in shadow mode. */
-function candidateOf(options: AlgorithmOptions, settings: LimitSettings): CompiledLimit {
-  const { candidate: _, carry: _none, features: _nor, onStoreError, ...rest } = settings;
-  return new CompiledLimit(options, {
-    ...rest,
-    location: `${rest.location}.candidate`,
-    shadow: true,
-    isCandidate: true,
-    // A function of the user's is asked of the limit alone.
-    ...(typeof onStoreError === 'string' && { onStoreError }),
-  });
 }
 
 /** Options with a fixed anchor, if a function gave it. */

@@ -1,13 +1,9 @@
 import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
-import type { Priority } from './priority.js';
 
-/** What a request says of itself by which it meets a limit. Features whose limits have versions for requests add what they read. */
+/** What a request says of itself by which it meets a limit: its `priority`, and what features read whose limits have versions. */
 export interface MetBy {
-  /** @default 'default' */
-  readonly priority?: Priority | undefined;
-  /** Where the windows begin, if the limit leaves that to the request: any `Anchor`, or `null` for where the calendar's do. */
-  readonly anchor?: unknown;
+  readonly [said: string]: unknown;
 }
 
 /** What requests meet which say something of themselves: it is counted on the counter of the limit, by other parameters. */
@@ -17,18 +13,24 @@ export interface Version {
   readonly metBy: MetBy;
   /** Tells those who meet it from others: their calls wait in a line of their own. */
   readonly line: string;
+  /** They may take a part of the quota: stores read and write the counter by the limit with all of it. */
+  readonly isPart?: boolean;
 }
 
 /** How requests meet a limit in different versions. */
 export interface Versions {
   /** Tells apart the version that requests meet which say this; `undefined` if they say nothing that matters to it. */
   idOf(by: MetBy): string | undefined;
-  /** That version, of a limit that has these parameters for all requests together. */
-  make(parameters: Parameters, by: MetBy): Version;
+  /** That version, of a limit that has these parameters for all requests together; `undefined` if it is the limit itself. */
+  make(parameters: Parameters, by: MetBy): Version | undefined;
+  /** What those say who meet the limit itself. */
+  readonly ofAll?: MetBy;
+  /** The priority of requests matters. */
+  readonly byPriority?: true;
   /** Why the limit cannot be in a list: nothing says there of requests what it has to know. */
-  notListed(location: string): string;
+  notListed?(location: string): string;
   /** Why its units cannot be reserved. */
-  notReservable(): string;
+  notReservable?(): string;
 }
 
 /** A change of what a counter was charged before: units that came back, or that were really used. */
@@ -159,13 +161,9 @@ export interface FeatureTerms {
   readonly terms: object;
 }
 
-/** How requests meet a limit in different versions by one of its features; nothing if they do not. */
-export function versionsOf({
-  features,
-}: {
-  readonly features: readonly LimitFeature[] | undefined;
-}): Versions | undefined {
-  return features?.find(({ versions }) => versions !== undefined)?.versions;
+/** How requests meet a limit in different versions, by each of its features in which they do. */
+export function versionsOf({ features }: { readonly features: readonly LimitFeature[] | undefined }): Versions[] {
+  return features?.flatMap(({ versions }) => versions ?? []) ?? [];
 }
 
 /** What a limit has of all features; nothing if it has none, as most. */

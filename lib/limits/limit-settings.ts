@@ -1,7 +1,6 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { RateLimitStoreError } from '../errors/errors.js';
 import type { FeatureTerms } from './limit-feature.js';
-import type { ReservedShares } from './reserve-terms.js';
 
 /** What happens to a limit while its store fails: it counts in process, lets requests pass, or answers 503. */
 export type StoreErrorPolicy = 'local' | 'allow' | 'deny';
@@ -68,12 +67,10 @@ export interface LimitSettings {
   readonly remembersRefusals?: boolean;
   /** Whether each instance of the app counts on its own. */
   readonly instance?: boolean;
-  /** The terms of its features. A candidate has none, a part of the limit those whose variant of the algorithm counts. */
+  /** The terms of its features. A candidate has those by which requests meet versions, a part of the limit those that decide. */
   readonly features?: readonly FeatureTerms[] | undefined;
   /** The number of Redis replicas that must confirm charges; by default none. */
   readonly replicas?: number;
-  /** The shares of its quota that are kept for important requests. */
-  readonly reserveFor?: ReservedShares | undefined;
   /** How often its counters were started anew; each generation has keys of its own. */
   readonly generation?: number;
   /** All options of the algorithm of its candidate. */

@@ -6,7 +6,7 @@ import type { PlanOptions } from '../algorithms/plan-terms.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { type DecidesTogether, featuresOf, type LimitFeature } from './limit-feature.js';
-import { knownFor, unitsOf, withQuota } from './limit-parameters.js';
+import { knownFor, unitsOf } from './limit-parameters.js';
 import { refuseForeignOptions } from './limit-refusals.js';
 import {
   type CarryOver,
@@ -86,14 +86,10 @@ export abstract class LimitTerms {
   /** All other options, without a prototype, to which other code may have written. */
   protected readonly settings: LimitSettings;
 
-  /**
-   * @param part the limit with its full quota, and the units that are kept from requests that meet this version
-   */
   constructor(
     /** The options of its algorithm as written. */
     readonly options: AlgorithmOptions,
     given: LimitSettings,
-    part?: { readonly whole: LimitTerms; readonly kept: number },
   ) {
     // Without a prototype, to which other code may have written.
     const settings = Object.assign(Object.create(null) as object, given);
@@ -125,17 +121,13 @@ export abstract class LimitTerms {
       this.algorithm = feature.variant;
       countsOtherwise = true;
     }
-    if (part !== undefined) {
-      const { kept } = part;
-      this.parameters = { ...withQuota(algorithm, this.parameters, part.whole.quota - kept), kept };
-    }
     this.hold = this.declared.hold;
     for (const { keepsFor = 0 } of this.features ?? []) this.hold = knownFor(this.hold, keepsFor);
     this.adapts = algorithm.adapting !== undefined;
     this.off = settings.off ?? false;
     // A limit that is not asked refuses nothing.
     this.shadow = shadow || this.off;
-    this.nearFrom = unitsOf(settings.nearLimit ?? NEAR_LIMIT, this.quota);
+    this.nearFrom = this.nearFromOf(this.quota);
     this.onStoreError = settings.onStoreError ?? 'local';
     this.escalation = settings.escalation;
     this.blockFor = settings.escalation?.steps[0] ?? settings.blockFor ?? 0;
@@ -178,6 +170,11 @@ export abstract class LimitTerms {
   /** The most units that can be allowed at once. */
   get quota(): number {
     return this.parameters.quota;
+  }
+
+  /** From how many used units of a quota it is near. */
+  protected nearFromOf(quota: number): number {
+    return unitsOf(this.settings.nearLimit ?? NEAR_LIMIT, quota);
   }
 
   /** The length of the limit's window at `nowMs`, in milliseconds. */

@@ -19,8 +19,9 @@ export function listedLimits<L = string | LimitDefinition>(given: unknown, locat
  */
 export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
   for (const { limit } of rules) {
-    const versions = versionsOf(limit);
-    if (versions !== undefined) throw new RateLimitConfigError(versions.notListed(location));
+    for (const versions of versionsOf(limit)) {
+      if (versions.notListed !== undefined) throw new RateLimitConfigError(versions.notListed(location));
+    }
   }
   const nested = rules.find(({ limit }) => limit.parent !== undefined);
   if (nested !== undefined) throw new RateLimitConfigError(withinMessages.notHere(location, nested.name));

@@ -83,13 +83,11 @@ export class RuleCompiler {
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, trait, location, everywhere);
     const options = algorithmOptions(definition);
     if (namespace !== '') refuseWhatCodeMustFind({ ...common, ...options }, location);
-    const { reserveFor } = common;
     const settings: Omit<LimitSettings, 'location'> = {
       namespace,
       name,
       nameEnd: this.nameEnd(key, count),
       ...blockTerms(common, location),
-      reserveFor: reserveFor && { ...reserveFor },
       features: featureTerms(merged(options, common), location),
       replicas: common.replicas ?? 0,
       parent: common.within,
@@ -121,7 +119,7 @@ export class RuleCompiler {
       hasCost: cost !== undefined,
       childless: childlessOption(common),
       // If it does not matter, it is not computed.
-      priority: reserveFor !== undefined || adapts ? priority : undefined,
+      priority: limit.keepsUnits || adapts ? priority : undefined,
       trait,
       anchor: asksForAnchor(options) ? options.anchor : undefined,
       count,

@@ -8,6 +8,11 @@ export class RecentMap<V> {
   private recent = new Map<string, V>();
   private before = new Map<string, V>();
 
+  /** The value of a key that was asked for lately. */
+  get(key: string): V | undefined {
+    return this.recent.get(key);
+  }
+
   /** Returns the value of a key, and computes it if it is not remembered. `undefined` is not remembered. */
   of(key: string, make: (key: string) => V | undefined): V | undefined {
     return this.recent.get(key) ?? this.remember(key, make);

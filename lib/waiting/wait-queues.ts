@@ -218,7 +218,7 @@ function keyOf(asked: readonly CheckEntry[], mayReserve: boolean): string {
  * version of their own wait behind others.
  */
 function lineId({ limit, identity, priority = DEFAULT_PRIORITY }: CheckEntry): string {
-  const own = limit.line ?? (limit.adapts ? priority : limit.priority);
+  const own = limit.line ?? (limit.adapts ? priority : undefined);
   return lineageId(limit, identity) + (own === undefined ? '' : `\t${own}`);
 }
 

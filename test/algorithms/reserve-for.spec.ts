@@ -4,11 +4,13 @@ import type { Redis } from 'ioredis';
 import {
   type AlgorithmOptions,
   CompiledLimit,
+  type LimitSettings,
   type Priority,
   type ReservedShares,
   type Store,
   type StoreDecision,
 } from '../../lib/index.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';
 import { algorithmNames, clockStep, concurrencyOptions, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, expectMatch, propertyRuns } from '../support/property-runs.js';
@@ -47,8 +49,12 @@ const carry = fc.option(
   { freq: 3, nil: undefined },
 );
 
-function compile(options: AlgorithmOptions, more: object): CompiledLimit {
-  return new CompiledLimit(options, { location: 'test', name: `${options.algo} one`, ...more });
+function compile(
+  options: AlgorithmOptions,
+  { reserveFor, ...more }: { reserveFor?: ReservedShares; carry?: LimitSettings['carry'] },
+) {
+  const features = featureTerms({ reserveFor }, 'test');
+  return new CompiledLimit(options, { location: 'test', name: `${options.algo} one`, features, ...more });
 }
 
 const kinds = Object.keys(storeKinds);

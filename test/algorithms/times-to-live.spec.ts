@@ -49,7 +49,7 @@ const settings = fc.record({
   blocks: anyBlocks,
   carry: fc.constantFrom(undefined, undefined, 'proportional' as const, 'additive' as const),
   reserveFor: fc.constantFrom(undefined, undefined, { critical: 0.3 }),
-  features: fc.constantFrom(undefined, undefined, featureTerms({ usage: { keep: '30d' } }, 'test')),
+  usage: fc.constantFrom(undefined, undefined, { keep: '30d' }),
 });
 
 function definitionsOf(options: fc.Arbitrary<unknown>): Definitions {
@@ -63,7 +63,7 @@ function definitionsOf(options: fc.Arbitrary<unknown>): Definitions {
         ...('hold' in options || 'rollover' in options || options.algo === 'budget'
           ? {}
           : blocksOf(options, terms.blocks)),
-        ...(options.algo !== 'concurrency' && { reserveFor: terms.reserveFor, features: terms.features }),
+        ...(options.algo !== 'concurrency' && { features: featureTerms(terms, 'test') }),
         carry: terms.carry && before && { mode: terms.carry, quotaBefore: before.quota },
       });
     const before = each(one, first);

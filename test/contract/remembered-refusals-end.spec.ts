@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type AlgorithmOptions, CompiledLimit, type LimitSettings } from '../../lib/index.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';
 import type { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
 import type { LocalChannel } from '../support/local-channel.js';
@@ -124,7 +125,7 @@ describe('a refusal that is remembered', () => {
   });
 
   it('is one for each priority', async () => {
-    const kept = limitOf('kept', { reserveFor: { critical: 0.2, default: 0.2 } });
+    const kept = limitOf('kept', { features: featureTerms({ reserveFor: { critical: 0.2, default: 0.2 } }, 'test') });
     const versions = PRIORITIES.map((priority) => kept.meet({ priority }));
     await shared.check([{ entries: entriesOf([kept], 10) }]);
     for (const asked of [true, false, false]) {

@@ -10,6 +10,7 @@ import {
   type ReservedShares,
   type StoreDecision,
 } from '../../lib/index.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';
 import { clockStep, costOf, costShareOrNothing } from '../support/arbitraries.js';
@@ -85,10 +86,12 @@ describe('the stores hold alike, field by field, on any history', () => {
     const { rate, limit: most, hold, onLapse } = other as unknown as Record<string, unknown>;
     const changed = { ...options, ...('limit' in options ? { limit: most } : { rate }), hold, onLapse };
     const second = isShared ? changed : other;
-    const limits = [options, second as AlgorithmOptions].map(
-      (each, index) =>
-        new CompiledLimit(each, { location: 'test', name: index === 0 || isShared ? 'one' : 'two', ...more }),
-    );
+    const { carry } = more;
+    const features = featureTerms(more, 'test');
+    const limits = [options, second as AlgorithmOptions].map((each, index) => {
+      const name = index === 0 || isShared ? 'one' : 'two';
+      return new CompiledLimit(each, { location: 'test', name, features, ...(carry && { carry }) });
+    });
     const held: { here: Refund; there: Refund }[] = [];
     const counted = () =>
       [memory, remote].map((store) =>

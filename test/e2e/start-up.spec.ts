@@ -134,7 +134,7 @@ describe('start-up errors', () => {
     "a duration of more than 0 and at most 1 year, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
   const common =
     'name, key, cost, priority, skip, count, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body, ' +
-    'reserveFor, within, blockFor, forgetAfter, replicas, ceiling, lends, prefetch, usage, candidate';
+    'within, blockFor, forgetAfter, replicas, reserveFor, ceiling, lends, prefetch, usage, candidate';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, CompiledLimit, type MetBy } from '../../lib/index.js';
 import { algorithms } from '../../lib/algorithms/index.js';
+import { featureTerms } from '../../lib/features/index.js';
 import type { FeatureTerms, LimitFeature } from '../../lib/limits/limit-feature.js';
 
 const options: AlgorithmOptions = { algo: 'gcra', rate: 10, interval: '1s' };
@@ -15,7 +16,7 @@ const plans: LimitFeature = {
     idOf: planOf,
     make: (parameters, by) => ({
       parameters: { ...parameters, quota: planOf(by) === 'free' ? 2 : 20 },
-      metBy: { plan: planOf(by) } as MetBy,
+      metBy: { plan: planOf(by) },
       line: planOf(by)!,
     }),
     notListed: (location) => `${location}: no plan`,
@@ -34,14 +35,20 @@ function limitWith(...features: readonly LimitFeature[]): CompiledLimit {
   return new CompiledLimit(options, { location: 'test', name: 'api', features: terms });
 }
 
+/** A limit that keeps three tenths of its quota. */
+function reserving(given: AlgorithmOptions): CompiledLimit {
+  const features = featureTerms({ ...given, reserveFor: { critical: 0.3 } }, 'test');
+  return new CompiledLimit(given, { location: 'test', name: 'api', features });
+}
+
 describe('a limit that requests meet in versions by a feature', () => {
   const limit = limitWith(plain, plans);
-  const free = limit.meet({ plan: 'free' } as MetBy);
+  const free = limit.meet({ plan: 'free' });
 
   it('has one for those who say the same', () => {
     expect(free).not.toBe(limit);
-    expect(limit.meet({ plan: 'free', priority: 'critical' } as MetBy)).toBe(free);
-    expect(limit.meet({ plan: 'paid' } as MetBy).quota).toBe(20);
+    expect(limit.meet({ plan: 'free', priority: 'critical' })).toBe(free);
+    expect(limit.meet({ plan: 'paid' }).quota).toBe(20);
     expect(limit.meet({ priority: 'critical' })).toBe(limit);
   });
 
@@ -52,8 +59,46 @@ describe('a limit that requests meet in versions by a feature', () => {
   });
 
   it('is met in another version from a version', () => {
-    expect(free.meet({ plan: 'paid' } as MetBy)).toBe(limit.meet({ plan: 'paid' } as MetBy));
+    expect(free.meet({ plan: 'paid' })).toBe(limit.meet({ plan: 'paid' }));
     expect(free.meet({})).toBe(free);
+  });
+});
+
+describe('a version that may take a part of the quota', () => {
+  const halves: LimitFeature = {
+    name: 'halves',
+    versions: {
+      ofAll: { isPaid: true },
+      byPriority: true,
+      idOf: (by) => String(by['isPaid'] === true),
+      make: (parameters, { isPaid }) =>
+        isPaid === true
+          ? undefined
+          : { parameters: { ...parameters, quota: 5, kept: 5 }, metBy: { isPaid }, line: 'free', isPart: true },
+    },
+  };
+  const limit = limitWith(plain, halves);
+  const half = limit.meet({});
+
+  it('is read and written by the limit with all of it, which others meet', () => {
+    expect(half).toMatchObject({ quota: 5, nearFrom: 4, whole: limit, unmet: limit, line: 'free' });
+    expect([limit.meet({ isPaid: true }), half.meet({ isPaid: true })]).toEqual([limit, limit]);
+    expect([limit.meet(limit.metBy), limit.meet(half.metBy)]).toEqual([limit, half]);
+  });
+
+  it('may depend on the priority of requests', () => {
+    expect([limit, half, limitWith(plans)].map(({ keepsUnits }) => keepsUnits)).toEqual([true, true, false]);
+  });
+
+  it('is there of its candidate, too', () => {
+    const candidate: AlgorithmOptions = { ...options, rate: 20 };
+    const features = [
+      { of: () => plain, terms: {} },
+      { of: () => halves, terms: {} },
+    ];
+    const watched = new CompiledLimit(options, { location: 'test', name: 'api', features, candidate });
+    expect(watched.candidate).toMatchObject({ quota: 20, features: [halves] });
+    expect(watched.meet({}).candidate).toBe(watched.candidate!.meet({}));
   });
 });
 
@@ -73,9 +118,8 @@ describe('a limit with a variant of its algorithm', () => {
 
 describe('what code may still say of the version that requests meet', () => {
   const month = { algo: 'calendar-window', rate: 10, period: 'month' } as const;
-  const reserving = { location: 'test', name: 'api', reserveFor: { critical: 0.3 } };
-  const limit = new CompiledLimit(options, reserving);
-  const anchored = new CompiledLimit({ ...month, anchor: () => 0 }, reserving);
+  const limit = reserving(options);
+  const anchored = reserving({ ...month, anchor: () => 0 });
 
   it('is the same version by another name', () => {
     const sheddable = limit.meet({ priority: 'sheddable' });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, type Store } from '../../lib/index.js';
+import { featureTerms } from '../../lib/features/index.js';
 import { AnchoredCalendar } from '../../lib/algorithms/anchored-calendar.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
@@ -16,11 +17,11 @@ beforeAll(async () => {
 });
 afterAll(() => redis.quit());
 
-const byRequest = (others: object = {}, settings: object = {}) =>
-  new CompiledLimit(
-    { algo: 'calendar-window', rate: 3, period: 'month', anchor: () => null, ...others },
-    { location: 'test', name: 'plan', ...settings },
-  );
+function byRequest(others: object = {}, settings: object = {}): CompiledLimit {
+  const options = { algo: 'calendar-window', rate: 3, period: 'month', anchor: () => null, ...others } as const;
+  const features = featureTerms({ ...options, ...settings }, 'test');
+  return new CompiledLimit(options, { location: 'test', name: 'plan', features, ...settings });
+}
 
 it('are told once, where an instance of an older release lists one again', async () => {
   const clock = new ManualClock();

@@ -18,11 +18,11 @@ beforeAll(async () => {
 });
 afterAll(() => redis.quit());
 
-const plan = (others: object = {}, settings: object = {}) =>
-  new CompiledLimit(
-    { algo: 'calendar-window', rate: 10, period: 'day', rollover: 0.5, ...others },
-    { location: 'test', name: 'plan', ...settings },
-  );
+function plan(others: object = {}, settings: object = {}): CompiledLimit {
+  const options = { algo: 'calendar-window', rate: 10, period: 'day', rollover: 0.5, ...others } as const;
+  const features = featureTerms({ ...options, ...settings }, 'test');
+  return new CompiledLimit(options, { location: 'test', name: 'plan', features, ...settings });
+}
 
 const credits = (others: object = {}, settings: object = {}) =>
   plan({ rollover: undefined, credits: true, ...others }, settings);

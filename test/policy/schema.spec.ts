@@ -49,6 +49,7 @@ describe('the JSON Schema of policies', () => {
       'features/borrowing/terms',
       'features/candidates/options',
       'features/prefetch/terms',
+      'features/priorities/options',
       'features/shares/options',
       'features/usage/usage',
     ];
@@ -64,6 +65,7 @@ describe('the JSON Schema of policies', () => {
           'SharedLimitOptions',
           'CandidateLimitOptions',
           'PrefetchLimitOptions',
+          'ReservingLimitOptions',
           'RecordedLimitOptions',
           'BorrowingOptions',
           'LendingLimitOptions',

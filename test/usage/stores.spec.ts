@@ -14,7 +14,7 @@ function recorded(options: AlgorithmOptions, usage: unknown = '400d', more: obje
   return new CompiledLimit(options, {
     location: 'test',
     name: 'api',
-    features: featureTerms({ usage, ...options }, 'test'),
+    features: featureTerms({ usage, ...options, ...more }, 'test'),
     ...more,
   });
 }

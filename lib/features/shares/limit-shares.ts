@@ -5,11 +5,9 @@ import { sharedBy, type ShareParameters, type Tenant } from './fair-share.js';
 import { shareMessages } from './messages.js';
 import { SHARE_SLICES } from './tenant-record.js';
 
-declare module '../../limits/limit-feature.js' {
-  interface MetBy {
-    /** Who asks, if the units are shared among tenants. */
-    readonly tenant?: Tenant | undefined;
-  }
+/** What requests say of themselves that share a limit. */
+export interface ByTenant {
+  readonly tenant?: Tenant | undefined;
 }
 
 /** How units are shared among tenants. */
@@ -34,8 +32,8 @@ export class LimitShares implements LimitFeature {
     this.algorithm = algorithm;
     this.variant = sharedBy(algorithm);
     this.versions = {
-      idOf: ({ tenant }) => tenant && `${tenant.weight} ${tenant.id}`,
-      make: (parameters, { tenant }) => ({
+      idOf: ({ tenant }: ByTenant) => tenant && `${tenant.weight} ${tenant.id}`,
+      make: (parameters, { tenant }: ByTenant) => ({
         parameters: { ...parameters, tenant } as Parameters,
         metBy: { tenant },
         line: tenant!.id,

@@ -1,6 +1,6 @@
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import type { Feature } from '../feature.js';
-import { LimitShares, type ShareTerms } from './limit-shares.js';
+import { type ByTenant, LimitShares, type ShareTerms } from './limit-shares.js';
 import { shareMessages } from './messages.js';
 import type { SharedLimitOptions } from './options.js';
 import { tenantsOf } from './tenant-weights.js';
@@ -23,7 +23,7 @@ export const shares: Feature<ShareTerms> = {
         if (name === undefined) throw new RateLimitArgumentError(shareMessages.noTenant(limit));
         return { tenant: tenants.tenant(name, limit) };
       },
-      shown: ({ tenant }) => tenant && { tenant: tenant.id, weight: tenant.weight },
+      shown: ({ tenant }: ByTenant) => tenant && { tenant: tenant.id, weight: tenant.weight },
     };
   },
   // Nothing says whose units those of a limit within it are.

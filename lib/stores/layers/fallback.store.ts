@@ -167,12 +167,12 @@ export class FallbackStore extends StoreLayer {
   }
 
   /**
-   * The same counter, of the part of its limit that this instance allows while it counts for itself. It has no features there: what
-   * they keep would not be found later.
+   * The same counter, of the part of its limit that this instance allows while it counts for itself. It has no features there that
+   * only keep something: that would not be found later.
    */
   private partOf<C extends Counter>(counter: C): C {
     const { unmet, metBy, features } = counter.limit;
-    if (this.localShare === 1 && features === undefined) return counter;
+    if (this.localShare === 1 && !features?.some((feature) => feature.ofPart === undefined)) return counter;
     let limit = this.parts.get(unmet);
     if (limit === undefined) this.parts.set(unmet, (limit = unmet.partOf(this.localShare)));
     return { ...counter, limit: limit.meet(metBy) };

@@ -196,12 +196,13 @@ function isAllowed({ allowed }: StoreDecision): boolean {
   return allowed;
 }
 
-/** Identifies a check, including its priorities; the length of each counter's id shows where it ends. */
+/** Identifies a check, including the versions of its limits; the length of each id shows where it ends. */
 function keyOf({ entries }: Check): string {
   return entries
     .map(({ limit, identity, cost }) => {
       const id = counterId(limit, identity);
-      return `${cost}${limit.priority ?? ''} ${id.length} ${id}`;
+      const version = limit.line === undefined ? '' : ` ${limit.line.length} ${limit.line}`;
+      return `${cost}${version} ${id.length} ${id}`;
     })
     .join('\n');
 }

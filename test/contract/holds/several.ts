@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { featureTerms } from '../../../lib/features/index.js';
 import { CompiledLimit, type Refund } from '../../../lib/index.js';
 import { ask, compile } from '../../support/stores.js';
 import { DAY, type HoldsStage, identity, MINUTE, type OnLapse, SECOND, START, ten } from './stage.js';
@@ -12,7 +13,8 @@ export function holdsOfSeveral(stage: HoldsStage): void {
 
   it('settles all that was used, whatever is kept for others', async () => {
     for (const algo of Object.keys(ten)) {
-      const limit = new CompiledLimit(ten[algo]!('charge'), { location: 'test', reserveFor: { critical: 0.8 } });
+      const features = featureTerms({ reserveFor: { critical: 0.8 } }, 'test');
+      const limit = new CompiledLimit(ten[algo]!('charge'), { location: 'test', features });
       const held = await reserve(limit.meet({ priority: 'default' }), 1);
       expect((await reserve(limit.meet({ priority: 'critical' }), 6)).allowed).toBe(true);
       await settle(held, 4);
