@@ -121,8 +121,8 @@
 --   charged(terms, beside, units)   a counter is saved that was charged; `beside` are the values that it has for the feature
 --   corrected(terms, beside, difference, charged_at)   the same of a change of what was charged at a time; -1 if that is not known
 -- or, where it decides,
---   variant(algorithm)      what counts in place of the algorithm, and has these parameters behind those of the algorithm; also of what
---                           is no feature but replaces algorithms where an option is given
+--   variant(algorithm)      what counts in place of the algorithm. A limit brings these parameters behind those of the algorithm. A
+--                           variant need not be a feature's: it may replace algorithms where one of their options is given
 --   fit_together(numbers, wait_for, count, limits, costs, states, fitting)   decides again which of the first `count` entries of a
 --                           check fit. Returns whether all do, except those in shadow mode, and the units that each may not use
 -- What plain.lua uses of an algorithm that fragments.json lists as plain are functions that the fragment or its core declares by

@@ -147,6 +147,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly leases?: LeasesCapability<P, S>;
   /** Its units can be taken for several future requests, and used a little later. */
   readonly prefetch?: PrefetchCapability<P>;
+  /** Units may move into later windows of it (`CalendarWindowState`), or be prepaid: its code with such units. */
+  readonly planning?: { readonly code: string };
   /** More may fit in some windows than in others. */
   readonly varying?: VaryingCapability<P, S>;
   /** Its units can be held until they are settled, for limits with a `hold`. */

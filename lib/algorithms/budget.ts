@@ -5,8 +5,7 @@ import type { Duration } from '../options/values.js';
 import { type CalendarOptions, calendarOf, calendarOptions, calendarWindow, followingOf } from './calendar-window.js';
 import type { CalendarWindowParameters, CalendarWindowState } from './calendar-window-state.js';
 import { type HoldOptions, holdTerms } from './hold-terms.js';
-import type { PlanOptions } from './plan-terms.js';
-import { planned } from './plan-window.js';
+import type { PlanOptions } from './plan/options.js';
 import { shareOfUnits } from './share.js';
 
 /**
@@ -29,7 +28,7 @@ export type BudgetOptions = {
   PlanOptions;
 
 // Units prefetched for future requests would not be what they cost; and money is not lent.
-const { prefetch: _, borrowing: _borrowing, following: _following, variants: _variants, ...counted } = calendarWindow;
+const { prefetch: _, borrowing: _borrowing, following: _following, ...counted } = calendarWindow;
 
 const options = {
   limit: { kind: whole(), text: 'Units that may be spent a period.', required: true },
@@ -41,6 +40,7 @@ const own: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowStat
   ...counted,
   name: 'budget',
   code: 'bu',
+  planning: { code: 'bp' },
   options,
 
   compile(given, location) {
@@ -52,6 +52,4 @@ const own: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowStat
   share: (options, part) => ({ ...options, limit: shareOfUnits(options.limit, part) }),
 };
 
-const plan = planned<BudgetOptions>(own, 'bp');
-
-export const budget = { ...own, following: followingOf(own), variants: { rollover: plan, credits: plan } };
+export const budget = { ...own, following: followingOf(own) };

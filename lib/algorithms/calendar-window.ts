@@ -11,8 +11,7 @@ import { ANCHORED_PERIODS, AnchoredCalendar, type AnchoredPeriod } from './ancho
 import { Calendar, type CalendarWindow, type Period, PERIODS, timezone } from './calendar.js';
 import { holdOptions, type HoldOptions, holdTerms } from './hold-terms.js';
 import type { CalendarWindowParameters, CalendarWindowState, FinishedWindow } from './calendar-window-state.js';
-import { planOptions, type PlanOptions } from './plan-terms.js';
-import { planned } from './plan-window.js';
+import type { PlanOptions } from './plan/options.js';
 import { rateOptions } from './rate-options.js';
 import { shareOfUnits } from './share.js';
 import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
@@ -86,7 +85,6 @@ export const calendarOptions = {
   period: { kind: words(PERIODS), text: 'The window of the calendar.', required: true },
   timezone: { kind: timezone, text: "An IANA time zone, such as 'Europe/Berlin'.", default: 'UTC' },
   anchor: anchorOption,
-  ...planOptions,
   retain: { kind: time, text: "How long a finished window can still be read, such as '7d'.", usual: 'not at all' },
   ...holdOptions,
 } as const satisfies OptionRows;
@@ -130,6 +128,7 @@ const counted: Algorithm<CalendarWindowOptions, CalendarWindowParameters, Calend
   save: (_, state) => state,
   bytes: ({ finished }) => 100 + 100 * finished.length,
   prefetch: prefetchOfWindow,
+  planning: { code: 'cp' },
   holds: {
     ...holdsOfWindow,
     correct(_, state, chargedAt, difference) {
@@ -148,12 +147,9 @@ const counted: Algorithm<CalendarWindowOptions, CalendarWindowParameters, Calend
       .toReversed(),
 };
 
-const plan = planned<CalendarWindowOptions>(counted, 'cp');
-
 export const calendarWindow = {
   ...counted,
   following: followingOf(counted),
-  variants: { rollover: plan, credits: plan },
 };
 
 /**

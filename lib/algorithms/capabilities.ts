@@ -105,6 +105,8 @@ export interface PrefetchCapability<P> {
 export interface VaryingCapability<P, S> {
   /** The most units that fit at once in the current window. */
   quota(parameters: P, state: S): number;
+  /** Whether credits can be added. */
+  takesCredits(parameters: P): boolean;
   /** The credits left; `undefined` for limits without credits. */
   credits(parameters: P, state: S): number | undefined;
   /** The credits in the form in which they are stored: by the rate under which the counter was last charged. */

@@ -7,6 +7,7 @@ import { fixedWindow } from './fixed-window.js';
 import { gcra } from './gcra.js';
 import { leakyBucket } from './leaky-bucket.js';
 import { AlgorithmRegistry } from './registry.js';
+import { plan } from './plan/plan.js';
 import { slidingLog } from './sliding-log.js';
 import { slidingWindow } from './sliding-window.js';
 import { tokenBucket } from './token-bucket.js';
@@ -28,7 +29,7 @@ const list = [
 ] as const;
 
 /** What counts in place of algorithms where an option is given. */
-const variants: readonly Variant[] = [warmUp];
+const variants: readonly Variant[] = [warmUp, plan];
 
 /** The options of each algorithm. */
 type OwnOptions = Parameters<(typeof list)[number]['compile']>[0];

@@ -16,6 +16,7 @@ export type Capability =
   | 'sharing'
   | 'borrowing'
   | 'warming'
+  | 'planning'
   | 'varying';
 
 /** The optional parts of an algorithm. */
@@ -48,6 +49,7 @@ const ABSENT: OptionalParts = {
   queue: undefined,
   leases: undefined,
   holds: undefined,
+  planning: undefined,
   varying: undefined,
   prefetch: undefined,
   borrowing: undefined,

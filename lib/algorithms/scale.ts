@@ -16,6 +16,9 @@ export interface Scale {
   readonly step: number;
 }
 
+/** The most units of a window that varies, and the most credits that are kept: their sum is exact. */
+export const MOST_UNITS = 2 ** 51;
+
 /** The most that can be owed: above it, weights are not whole numbers. */
 export const MAX_OWED = Number.MAX_SAFE_INTEGER;
 

@@ -1,7 +1,7 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { algorithms } from '../algorithms/index.js';
 import type { Duration } from '../options/values.js';
-import { MOST_UNITS } from '../algorithms/plan-terms.js';
+import { MOST_UNITS } from '../algorithms/scale.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { assertHistory, toMs } from '../limits/arguments.js';

@@ -1,5 +1,5 @@
 import { type Duration, milliseconds } from '../options/values.js';
-import { MOST_UNITS } from '../algorithms/plan-terms.js';
+import { MOST_UNITS } from '../algorithms/scale.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';

@@ -2,7 +2,6 @@ import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/al
 import { asksForAnchor } from '../algorithms/anchor.js';
 import type { HoldTerms } from '../algorithms/hold-terms.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
-import type { PlanOptions } from '../algorithms/plan-terms.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { type DecidesTogether, featuresOf, type LimitFeature } from './limit-feature.js';
@@ -132,7 +131,7 @@ export abstract class LimitTerms {
     this.escalation = settings.escalation;
     this.blockFor = settings.escalation?.steps[0] ?? settings.blockFor ?? 0;
     this.varies = algorithm.varying !== undefined;
-    this.takesCredits = (options as PlanOptions).credits === true;
+    this.takesCredits = algorithm.varying?.takesCredits(this.declared) ?? false;
     // What was used under another quota remains used in a variant, and so do the units of a plan.
     this.carry = countsOtherwise || this.varies ? undefined : settings.carry;
     this.remembersRefusals =

@@ -67,7 +67,11 @@ for number = 1, program[4] do
     -- A name before a plus sign is that of a feature, whose variant of the algorithm counts.
     local feature, base = string.match(name, '^(.*)%+(.*)')
     algorithm = make_algorithm(base or name)
-    if feature then algorithm = feature_of(feature).variant(algorithm) end
+    if feature then
+      local hooks = feature_of(feature)
+      algorithm = hooks.variant(algorithm)
+      for _, parameter in ipairs(hooks.parameters) do table.insert(algorithm.parameters, parameter) end
+    end
     algorithms[name] = algorithm
   end
   local limit = {

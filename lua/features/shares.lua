@@ -125,9 +125,6 @@ function feature.variant(algorithm)
   local total, shared = algorithm, {}
   for name, value in pairs(algorithm) do shared[name] = value end
   shared.reuses_state, shared.debt_cleared_at, shared.can_owe = nil, nil, nil
-  shared.parameters = {}
-  for i, name in ipairs(algorithm.parameters) do shared.parameters[i] = name end
-  for _, name in ipairs(feature.parameters) do shared.parameters[#shared.parameters + 1] = name end
 
   -- What was stored about a tenant before belongs to another epoch.
   local function begin_sums(limit, now, epoch)

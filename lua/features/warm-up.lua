@@ -81,7 +81,6 @@ function feature.variant(arrival)
     return encode_arrival(limit, state) .. pack('<dddd', state.coldness, limit.cold, limit.rest, state.busy_since)
   end
 
-  for _, name in ipairs(feature.parameters) do table.insert(arrival.parameters, name) end
   arrival.encoded_size = size + 32
   return arrival
 end

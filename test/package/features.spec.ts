@@ -28,7 +28,9 @@ describe('the library', () => {
   const node = (args: string) => run(process.execPath, args.split(' '), { cwd: copy, env: ownEnvironment() });
 
   it('compiles without any feature', async () => {
-    expect(features).toEqual(expect.arrayContaining(['lib/features/usage', 'lib/algorithms/warm-up']));
+    expect(features).toEqual(
+      expect.arrayContaining(['lib/features/usage', 'lib/algorithms/plan', 'lib/algorithms/warm-up']),
+    );
     await expect(node(TSC)).resolves.toMatchObject({ stdout: '' });
   });
 

@@ -19,6 +19,8 @@ const FOLDERS = ['lib/features', 'lib/algorithms'];
 const NAMING = [
   'lib/algorithms/index.ts',
   // The types of options.
+  'lib/algorithms/budget.ts',
+  'lib/algorithms/calendar-window.ts',
   'lib/algorithms/gcra.ts',
   'lib/algorithms/token-bucket.ts',
   'lib/features/index.ts',

@@ -12,7 +12,7 @@ export { keyMessages } from './key.js'; // keys that a limit never counts by
 export { listMessages } from './list.js'; // allow and deny lists
 export { optionMessages } from './options.js'; // options of limits: wrong values, unknown names, what does not go together
 export { outboundMessages } from './outbound.js'; // calls to others' APIs
-export { planMessages } from './plan.js'; // `anchor`, `rollover` and `credits`
+export { planMessages } from './plan.js'; // `anchor`, and prepaid units
 export { policyMessages } from './policy.js'; // policies: what is wrong in one, and what happens to its versions
 export { priorityMessages } from './priority.js'; // `priority` and `reserveFor`
 export { replicaMessages } from './replica.js'; // `replicas`

@@ -1,6 +1,6 @@
 import { show } from '../wording.js';
 
-/** The messages of windows that begin at an anchor, and of `rollover` and `credits`. */
+/** The messages of windows that begin at an anchor, and of prepaid units. */
 export const planMessages = {
   anchorWants: () =>
     "a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the epoch, or a function of the context that gives " +
@@ -9,8 +9,6 @@ export const planMessages = {
     "a fixed date: an ISO 8601 date such as '2026-01-31', or milliseconds since the epoch; of the years 1900 to 2199",
   anchorPeriod: (location: string, period: string, able: readonly string[]) =>
     `${location}: option 'anchor' is given with period '${period}', wants one of ${able.join(', ')}`,
-  tooManyUnits: (location: string, got: number, most: number) =>
-    `${location}: a limit with 'rollover' or 'credits' allows ${got} units, wants at most ${most}`,
   wrongCredits: (got: unknown) => `credits are ${show(got)}, wants a whole number >= 1 and <= ${2 ** 51}`,
   wrongCreditId: (got: unknown) => `the id of a credit is ${show(got)}, wants a string that is not empty`,
   wrongCreditOptions: (got: unknown) =>

@@ -1,8 +1,10 @@
-import type { Algorithm } from './algorithm.js';
-import type { CalendarWindow } from './calendar.js';
-import type { CalendarWindowParameters, CalendarWindowState } from './calendar-window-state.js';
-import { type PlanOptions, type PlanTerms, planTerms } from './plan-terms.js';
-import { inProportion } from './scale.js';
+import { readOptions } from '../../options/check-options.js';
+import type { Algorithm } from '../algorithm.js';
+import type { CalendarWindow } from '../calendar.js';
+import type { CalendarWindowParameters, CalendarWindowState } from '../calendar-window-state.js';
+import { inProportion } from '../scale.js';
+import type { Variant } from '../variant.js';
+import { type PlanOptions, planOptions, type PlanTerms, planTerms } from './options.js';
 
 export interface PlanParameters extends CalendarWindowParameters {
   readonly plan: PlanTerms;
@@ -43,7 +45,7 @@ interface Around {
   readonly after: number;
 }
 
-type Windows = Pick<Algorithm<never, PlanParameters, CalendarWindowState>, 'open'>;
+type Windowed = Algorithm<PlanOptions, CalendarWindowParameters, CalendarWindowState>;
 
 /** What a share is a part of. */
 const MILLION = 1_000_000;
@@ -93,7 +95,7 @@ function capacityOf({ quota }: PlanParameters, { moved, gross }: PlanState): num
   return quota + moved + gross;
 }
 
-function open(base: Windows, parameters: PlanParameters, stored: PlanState | undefined, now: number): PlanState {
+function open(base: Windowed, parameters: PlanParameters, stored: PlanState | undefined, now: number): PlanState {
   const { follows, plan } = parameters;
   const counted = stored !== undefined && stored.count > 0 ? stored : undefined;
   const window = base.open(parameters, counted ?? (stored && { ...stored, count: 0 }), now);
@@ -162,20 +164,25 @@ function endAfter(parameters: PlanParameters, { end, now }: PlanState, which: 'n
  *     moved        floor(rollover x (rate - max(0, count - moved))) of the window before, by its smallest rate
  *     spent        max(0, count - rate - moved), which is taken off the credits
  */
-export function planned<O extends PlanOptions>(
-  base: Algorithm<O, CalendarWindowParameters, CalendarWindowState>,
-  code: string,
-): Algorithm<O, PlanParameters, PlanState> {
-  const { prefetch: _, ...rest } = base;
+export const plan: Variant = {
+  options: planOptions,
+  of: (algorithm) =>
+    algorithm.planning && (planned(algorithm as unknown as Windowed, algorithm.planning.code) as never),
+};
+
+function planned(base: Windowed, code: string): Algorithm<PlanOptions, PlanParameters, PlanState> {
+  const { prefetch: _, following: _following, ...rest } = base;
+  const rows = { ...base.options, ...planOptions };
   const takeSettled = (parameters: PlanParameters, state: PlanState, cost: number): void => {
     base.take(parameters, state, cost);
     state.age = 0;
   };
   return {
-    ...({ ...rest, reopen: undefined } as unknown as Algorithm<O, PlanParameters, PlanState>),
+    ...({ ...rest, reopen: undefined } as unknown as Algorithm<PlanOptions, PlanParameters, PlanState>),
     code,
-    script: 'plan-window',
+    scriptPrefix: 'plan+',
     compile(options, location) {
+      readOptions(location, options, rows);
       const parameters = base.compile(options, location);
       return { ...parameters, plan: planTerms(options, parameters.quota, location) };
     },
@@ -228,6 +235,7 @@ export function planned<O extends PlanOptions>(
     },
     varying: {
       quota: capacityOf,
+      takesCredits: ({ plan }) => plan.credits,
       credits: (parameters, state) => (parameters.plan.credits ? creditsOf(parameters, state) : undefined),
       balance: (state) => state.gross - spentUnder(state.rate, state),
       bring(_, state, balance) {

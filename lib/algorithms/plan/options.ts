@@ -1,9 +1,7 @@
-import { RateLimitConfigError } from '../errors/errors.js';
-import { planMessages } from '../errors/messages/plan.js';
-import type { OptionKind, OptionRows } from '../options/option-row.js';
-
-/** The most units that a plan allows per window, and the most credits that it keeps: their sum is exact. */
-export const MOST_UNITS = 2 ** 51;
+import { RateLimitConfigError } from '../../errors/errors.js';
+import type { OptionKind, OptionRows } from '../../options/option-row.js';
+import { MOST_UNITS } from '../scale.js';
+import { planMessages } from './messages.js';
 
 /** What a share is a part of. */
 const MILLION = 1_000_000;
