@@ -22,7 +22,8 @@ const DEFINE = {
   window: { algo: 'fixed-window', rate: 2, interval: '200ms' },
   day: { algo: 'fixed-window', rate: 1, interval: '1d' },
   kept: { algo: 'gcra', rate: 5, interval: '1h', reserveFor: { critical: 0.4 } },
-  one: { algo: 'concurrency', limit: 1, ttl: '300ms' },
+  one: { algo: 'concurrency', limit: 1, ttl: '10m' },
+  renewed: { algo: 'concurrency', limit: 1, ttl: '300ms' },
 } as const satisfies RateLimitModuleOptions['define'];
 type Name = keyof typeof DEFINE;
 
@@ -228,14 +229,14 @@ describe.each(Object.entries(versions))('jobs of %s', (version, load) => {
 
   it('renew what they hold', async () => {
     const work = new EventEmitter();
-    jobs.work(limit('one', () => once(work, 'end')));
+    jobs.work(limit('renewed', () => once(work, 'end')));
     await jobs.add('a');
-    await until(async () => (await left('one')) === 0);
-    const first = await endOf('one');
-    await until(async () => (await endOf('one')) > first + 400);
+    await until(async () => (await left('renewed')) === 0);
+    const first = await endOf('renewed');
+    await until(async () => (await endOf('renewed')) > first + 400);
     work.emit('end');
     await completed(1);
-    await until(async () => (await left('one')) === 1);
+    await until(async () => (await left('renewed')) === 1);
   });
 
   it('release what they hold if they fail', async () => {
