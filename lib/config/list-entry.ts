@@ -1,6 +1,9 @@
 /** The list an entry is on: `'allow'` exempts from limits, `'deny'` refuses. */
 export type ListName = 'allow' | 'deny';
 
+/** Both lists. */
+export const LISTS: readonly ListName[] = ['allow', 'deny'];
+
 /**
  * Who is on a list: clients by address or network, such as `{ ip: '203.0.113.7' }`, `{ ip: '10.0.0.0/8' }` or
  * `{ ip: '2001:db8::/32' }`; one identity, `{ identity: 'tenant:acme' }`; or all identities that begin with a prefix,

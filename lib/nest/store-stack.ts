@@ -3,7 +3,8 @@ import { createClient, ignoreConnectionErrors, isClient, isCluster, type RedisCo
 import type { StoreReport } from '../stores/layers/circuits.js';
 import { FallbackStore } from '../stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../stores/layers/instance.store.js';
-import { ListStore, type ListVerdicts } from '../stores/layers/list.store.js';
+import { ListStore } from '../overrides/lists/list.store.js';
+import type { ListVerdicts } from '../overrides/lists/lists.js';
 import { layersOfFeatures, outerLayers } from '../features/index.js';
 import { OuterLayer } from '../stores/layers/outer-layer.js';
 import { RefusalCacheStore } from '../stores/layers/refusal-cache.store.js';

@@ -1,4 +1,4 @@
-import type { ListName } from '../config/list-entry.js';
+import { type ListName, LISTS } from '../config/list-entry.js';
 import { messages } from '../errors/messages/general.js';
 import { INHERIT_MODES, type InheritMode, type LimitMode, LIMIT_MODES, type RatePatch } from './override.js';
 
@@ -82,7 +82,7 @@ export function ended(record: OverrideRecord): OverrideRecord {
 /** A patch, a mode, or the name of a list. */
 function isValue(patch: unknown, mode: unknown, list: unknown): boolean {
   if (list !== undefined) {
-    return patch === undefined && mode === undefined && (list === null || list === 'allow' || list === 'deny');
+    return patch === undefined && mode === undefined && (list === null || LISTS.includes(list as ListName));
   }
   if (mode !== undefined) return patch === undefined && (mode === null || LIMIT_MODES.includes(mode as LimitMode));
   return typeof patch === 'object' && !Array.isArray(patch);

@@ -1,15 +1,38 @@
-import type { ListName } from '../config/list-entry.js';
+import { type ListName, LISTS } from '../config/list-entry.js';
 import type { PolicyListEntry } from '../config/policy.js';
 import { listMessages } from '../errors/messages/list.js';
 import { policyMessages } from '../errors/messages/policy.js';
 import { limitName } from '../limits/limit-name.js';
-import { CAUSE_WANTS, isCauseText } from '../overrides/change-options.js';
-import { isListForm, readForm } from '../overrides/lists/list-form.js';
+import type { JsonSchema } from '../options/option-row.js';
+import { CAUSE_PATTERN, CAUSE_WANTS, isCauseText } from '../overrides/change-options.js';
+import { FORMS, isListForm, readForm } from '../overrides/lists/list-form.js';
+import { LONGEST_KEY } from '../overrides/override-address.js';
 import { type Located, showPlace } from './located.js';
 import type { Problems } from './problems.js';
 
-const LISTS: readonly ListName[] = ['allow', 'deny'];
-const OPTIONS = ['ip', 'identity', 'pattern', 'limit', 'reason'];
+const key = (pattern: string) => ({ type: 'string', pattern, maxLength: LONGEST_KEY });
+const LIST = { type: ['array', 'null'], items: { $ref: '#/definitions/entry' } };
+const OPTIONS = {
+  ip: { description: "An address, or a network such as '10.0.0.0/8'.", type: 'string', minLength: 2 },
+  identity: { description: "A key, such as 'tenant:acme'.", ...key('^[^*]+$') },
+  pattern: { description: "The beginning of keys, such as 'tenant:*'.", ...key('^[^*]+[*]$') },
+  limit: { description: 'The name of a limit. Default: all limits.', ...limitName.schema },
+  reason: { description: 'Why it is there.', type: 'string', pattern: CAUSE_PATTERN.replace(/\$$/, '\\n?$') },
+};
+
+/** The JSON Schema of the lists of a policy, and of their entries. */
+export const listsSchema: JsonSchema = {
+  description: "Who is exempt from limits ('allow'), and who is refused ('deny').",
+  type: ['object', 'null'],
+  properties: Object.fromEntries(LISTS.map((list) => [list, LIST])),
+  additionalProperties: false,
+};
+export const listEntrySchema: JsonSchema = {
+  type: 'object',
+  properties: OPTIONS,
+  additionalProperties: false,
+  oneOf: FORMS.map((form) => ({ required: [form], properties: { [form]: true } })),
+};
 
 /** Reads the lists of a policy. */
 export function readLists(value: Located, problems: Problems): PolicyListEntry[] {
@@ -65,7 +88,7 @@ function readEntry(
       const text = typeof value.value === 'string' ? value.value.replace(/\n$/, '') : value.value;
       if (isCauseText(text)) reason = text;
       else wrong(CAUSE_WANTS);
-    } else problems.add(at, policyMessages.unknown(name, OPTIONS));
+    } else problems.add(at, policyMessages.unknown(name, Object.keys(OPTIONS)));
   }
   if (problems.list.length > before) return undefined;
   if (key === undefined || forms > 1) {

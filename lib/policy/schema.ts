@@ -10,26 +10,12 @@ import {
   requiredOf,
   usualOf,
 } from '../options/option-row.js';
-import { CAUSE_PATTERN } from '../overrides/change-options.js';
 import { LONGEST_KEY } from '../overrides/override-address.js';
 import { overrideOptions, policyOptions } from './policy-options.js';
+import { listEntrySchema, listsSchema } from './read-lists.js';
 
 const NAMES = limitName.schema;
 const KEYS = { type: 'string', pattern: '^([^*]+[*]?)$', maxLength: LONGEST_KEY };
-
-const LIST = { type: ['array', 'null'], items: { $ref: '#/definitions/entry' } };
-const LIST_ENTRY = {
-  type: 'object',
-  properties: {
-    ip: { description: "An address, or a network such as '10.0.0.0/8'.", type: 'string', minLength: 2 },
-    identity: { description: "A key, such as 'tenant:acme'.", ...KEYS, pattern: '^[^*]+$' },
-    pattern: { description: "The beginning of keys, such as 'tenant:*'.", ...KEYS, pattern: '^[^*]+[*]$' },
-    limit: { description: 'The name of a limit. Default: all limits.', ...NAMES },
-    reason: { description: 'Why it is there.', type: 'string', pattern: CAUSE_PATTERN.replace(/\$$/, '\\n?$') },
-  },
-  additionalProperties: false,
-  oneOf: ['ip', 'identity', 'pattern'].map((form) => ({ required: [form], properties: { [form]: true } })),
-};
 
 /** The JSON Schema of policies, for editors: `limits.schema.json` in the package. It allows whatever the reader accepts. */
 export function policySchema(): JsonSchema {
@@ -47,12 +33,7 @@ export function policySchema(): JsonSchema {
         propertyNames: KEYS,
         additionalProperties: { $ref: '#/definitions/override' },
       }),
-      lists: {
-        description: "Who is exempt from limits ('allow'), and who is refused ('deny').",
-        type: ['object', 'null'],
-        properties: { allow: LIST, deny: LIST },
-        additionalProperties: false,
-      },
+      lists: listsSchema,
     },
     additionalProperties: false,
     definitions: {
@@ -61,7 +42,7 @@ export function policySchema(): JsonSchema {
         minProperties: 1,
         allOf: algorithms.names.map((algo) => limitOf(algo)),
       },
-      entry: LIST_ENTRY,
+      entry: listEntrySchema,
       override: { ...objectOf(overrideOptions), minProperties: 1 },
     },
   };

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { CheckEntry } from '../limits/counter.js';
-import type { ListVerdicts } from '../stores/layers/list.store.js';
+import type { ListVerdicts } from '../overrides/lists/lists.js';
 import type { Refund } from '../stores/store.js';
 import { LongTimeout } from '../util/long-timeout.js';
 import { Rounds, type StartedCall } from './rounds.js';

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Check, CompiledLimit, MemoryStore } from '../../lib/index.js';
-import { ListStore, type ListVerdicts } from '../../lib/stores/layers/list.store.js';
+import { ListStore } from '../../lib/overrides/lists/list.store.js';
+import type { ListVerdicts } from '../../lib/overrides/lists/lists.js';
 
 const limitOf = (name: string, shadow = false) =>
   new CompiledLimit({ algo: 'gcra', rate: 5, interval: '1h' }, { location: 'test', name, shadow });

@@ -1,5 +1,6 @@
 import { Get, Injectable, Post, Req, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { LISTS } from '../../config/list-entry.js';
 import { LIMIT_MODES } from '../../overrides/override.js';
 import type { Changed } from '../api.js';
 import { actorOf, type Cause } from '../changes/cause.js';
@@ -95,7 +96,7 @@ export abstract class WriteController {
   @Post('api/lists')
   async list(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
     const { exchange, fields, cause } = this.read(request, response, 'list', 'identity', 'ip', 'limit', 'expiresIn');
-    const list = fields.oneOf('list', ['allow', 'deny']);
+    const list = fields.oneOf('list', LISTS);
     const listing = this.console.lists.listing(fields);
     const ends = endsOf(fields);
     fields.check();

@@ -3,9 +3,10 @@ import { isOverrideKey, prefixOf } from '../override-address.js';
 import { identityKey, networkKey } from './listed.js';
 import { readNetwork } from './network.js';
 
-const FORMS = ['ip', 'identity', 'pattern'] as const;
+/** How an entry can name someone. */
+export const FORMS = ['ip', 'identity', 'pattern'] as const;
 
-/** The ways in which an entry can name someone. */
+/** One of these. */
 export type ListForm = (typeof FORMS)[number];
 
 export function isListForm(name: unknown): name is ListForm {

@@ -1,5 +1,5 @@
 import { duration, oneOf, wholeNumber } from '../../options/check-options.js';
-import type { ConfiguredListEntry, ListName, ListsOptions } from '../../config/list-entry.js';
+import { type ConfiguredListEntry, type ListName, LISTS, type ListsOptions } from '../../config/list-entry.js';
 import { RateLimitConfigError } from '../../errors/errors.js';
 import { listMessages } from '../../errors/messages/list.js';
 import { messages } from '../../errors/messages/general.js';
@@ -9,8 +9,6 @@ import type { ListOptions, ListPageOptions, ListQuery } from './list.js';
 import { isListForm, readForm } from './list-form.js';
 import type { Listed } from './listed.js';
 import { readNetwork } from './network.js';
-
-const LISTS: readonly ListName[] = ['allow', 'deny'];
 
 /** An entry of the module's options. */
 export interface ConfiguredEntry {

@@ -4,7 +4,7 @@ import { listMessages } from '../../errors/messages/list.js';
 import { messages } from '../../errors/messages/general.js';
 import { firstAfter, KeyTable } from '../key-table.js';
 import { isOverrideKey, type OverrideKind } from '../override-address.js';
-import { isDamaged, isInForce, type OverrideRecord, type StoredRecord } from '../override-record.js';
+import { isDamaged, isInForce, type StoredRecord } from '../override-record.js';
 import type { OverrideHolder } from '../override-holder.js';
 import type { ClientAddress } from './client-address.js';
 import { identityOf, type Listed, listedBy, networkOf } from './listed.js';
@@ -61,7 +61,8 @@ export class ListScope implements OverrideHolder {
   /** Takes a record. Returns the time at which it expires. */
   put(_kind: OverrideKind, key: string, stored: StoredRecord | undefined, now: number): number | undefined {
     if (stored !== undefined && isDamaged(stored)) this.warn(key, stored.damage);
-    else if (stored !== undefined && !isListRecord(stored)) this.warn(key, messages.notARecord(JSON.stringify(stored)));
+    else if (stored !== undefined && stored.list === undefined)
+      this.warn(key, messages.notARecord(JSON.stringify(stored)));
     else if (stored !== undefined && isInForce(stored, now)) {
       this.place(key, listedBy(key, stored));
       return stored.expiresAt ?? undefined;
@@ -163,8 +164,4 @@ export class ListScope implements OverrideHolder {
 /** Of two entries of equal standing, the one that refuses. */
 export function stricter(one: Listed | undefined, other: Listed | undefined): Listed | undefined {
   return one === undefined || other?.list === 'deny' ? (other ?? one) : one;
-}
-
-function isListRecord({ list }: OverrideRecord): boolean {
-  return list === null || list === 'allow' || list === 'deny';
 }

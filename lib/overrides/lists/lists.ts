@@ -2,7 +2,6 @@ import type { ListName } from '../../config/list-entry.js';
 import type { PolicyListEntry } from '../../config/policy.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { ownIdentity } from '../../limits/hierarchy.js';
-import type { ListVerdicts } from '../../stores/layers/list.store.js';
 import { type ClientAddress, RecentAddresses } from './client-address.js';
 import type { ListedEntry } from './list.js';
 import type { ConfiguredEntry } from './list-options.js';
@@ -15,8 +14,11 @@ export const ALL_LIMITS = '';
 /** The namespace of the module's limits, and the prefix of namespaces of those with a counter for each route. */
 const OF_MODULE = /^@module(?: |$)/;
 
+/** What a check asks of lists. */
+export type ListVerdicts = Pick<Lists, 'isEmpty' | 'whenUsed' | 'verdict'>;
+
 /** All lists in force in this process. */
-export class Lists implements ListVerdicts {
+export class Lists {
   /** Whether all lists are empty. */
   isEmpty = true;
   /** Whether any entry is for addresses. */
@@ -82,11 +84,13 @@ export class Lists implements ListVerdicts {
     this.listeners.push(listener);
   }
 
+  /** Calls back once somebody is on a list; at once if somebody already is. */
   whenUsed(begin: () => void): void {
     if (this.isEmpty) this.whenNotEmpty.push(begin);
     else begin();
   }
 
+  /** Whether a limit refuses an identity or the client's address, or exempts them, or neither. */
   verdict(limit: CompiledLimit, counted: string, address: string | undefined): ListName | undefined {
     const client = this.client(address);
     const identity = ownIdentity({ limit, identity: counted });

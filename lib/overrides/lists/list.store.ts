@@ -1,20 +1,11 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { isRefusal } from '../../limits/check-result.js';
-import { decide, tell } from '../decide.js';
-import type { Operation, OperationAnswer, OperationCounter, OperationName } from '../operation.js';
-import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
-import { openDecision } from '../store-decision.js';
-import { StoreLayer } from './store-layer.js';
-
-/** The verdicts of lists. */
-export interface ListVerdicts {
-  /** Whether all lists are empty. */
-  readonly isEmpty: boolean;
-  /** Calls back once somebody is on a list; at once if somebody already is. */
-  whenUsed(begin: () => void): void;
-  /** Whether a limit refuses an identity or the client's address, or exempts them, or neither. */
-  verdict(limit: CompiledLimit, identity: string, address: string | undefined): 'allow' | 'deny' | undefined;
-}
+import { decide, tell } from '../../stores/decide.js';
+import { StoreLayer } from '../../stores/layers/store-layer.js';
+import type { Operation, OperationAnswer, OperationCounter, OperationName } from '../../stores/operation.js';
+import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
+import { openDecision } from '../../stores/store-decision.js';
+import type { ListVerdicts } from './lists.js';
 
 /** Answers for those who are on a list, and asks the inner store about all others. */
 export class ListStore extends StoreLayer {
