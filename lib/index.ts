@@ -103,7 +103,8 @@ export type {
 } from './explain/explanation.js';
 export type { LimitQuery, RouteQuery } from './explain/question.js';
 export { formatExplanation } from './explain/format.js';
-export type { AcquireOptions, CreditOptions, ReserveOptions } from './limiter/limiter-options.js';
+export type { CreditOptions } from './limiter/credits.js';
+export type { AcquireOptions, ReserveOptions } from './limiter/limiter-options.js';
 export type {
   DailyUsage,
   KeyUsage,

@@ -21,17 +21,6 @@ export interface ReserveOptions extends ConsumeOptions {
   maxWait?: Duration;
 }
 
-/** Identifies a credit. */
-export interface CreditOptions {
-  /**
-   * Of all credits of a key with the same id, only the first counts: for example the id of a payment, whose webhook may be sent
-   * again. An id is remembered for 35 days. A string that is not empty; `undefined` is refused, so that a payment whose id was
-   * misread does not count each time.
-   * @default each credit counts, if the options have no `id`
-   */
-  id?: string;
-}
-
 /** The options of `acquire` beyond those of every call that asks for units. */
 export const ACQUIRE_OPTIONS = ['timeout', 'signal'] as const satisfies readonly (keyof AcquireOptions)[];
 export const RESERVE_OPTIONS = ['maxWait'] as const satisfies readonly (keyof ReserveOptions)[];

@@ -1,8 +1,6 @@
 import { type Duration, milliseconds } from '../options/values.js';
-import { MOST_UNITS } from '../algorithms/scale.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { planMessages } from '../errors/messages/plan.js';
 
 /** Whether a value is a whole number of units; a cost of 0 takes nothing. */
 export function isCost(value: unknown): value is number {
@@ -22,11 +20,6 @@ export function assertKey(key: unknown): asserts key is string {
 /** Refuses an invalid number of units. */
 export function assertUnits(units: unknown): asserts units is number {
   if (!isWhole(units)) throw new RateLimitArgumentError(messages.wrongUnits(units));
-}
-
-/** Refuses an invalid number of prepaid units. */
-export function assertCredits(units: unknown): asserts units is number {
-  if (!isWhole(units) || units > MOST_UNITS) throw new RateLimitArgumentError(planMessages.wrongCredits(units));
 }
 
 /** Refuses an actual cost that is not a whole number of units; it may be 0. */

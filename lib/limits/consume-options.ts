@@ -1,7 +1,6 @@
 import type { Anchor } from '../algorithms/anchor.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { planMessages } from '../errors/messages/plan.js';
 import { priorityMessages } from '../errors/messages/priority.js';
 import { withinMessages } from '../errors/messages/within.js';
 import { assertCost } from './arguments.js';
@@ -84,19 +83,12 @@ export function readCorrection(given: unknown): OfTenant & { readonly within?: u
   return read;
 }
 
-/**
- * Reads the `id` of a credit. An `undefined` id is refused as well: the id of a payment may have been misread, and units without
- * an id count each time.
- */
-export function readCreditId(given: unknown): string | undefined {
-  const options = readMembers<{ id: unknown }>(given, ['id'], planMessages.wrongCreditOptions);
-  if (!('id' in options)) return undefined;
-  const { id } = options;
-  if (typeof id !== 'string' || id === '') throw new RateLimitArgumentError(planMessages.wrongCreditId(id));
-  return id;
-}
-
-function readMembers<T extends object>(given: unknown, known: readonly string[], wrong: (given: unknown) => string) {
+/** Reads an object of known members, if there is one. Throws `RateLimitArgumentError`, with a message for what is no object. */
+export function readMembers<T extends object>(
+  given: unknown,
+  known: readonly string[],
+  wrong: (given: unknown) => string,
+) {
   if (given === undefined) return {} as Partial<T>;
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw new RateLimitArgumentError(wrong(given));

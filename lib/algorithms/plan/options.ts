@@ -1,7 +1,7 @@
 import { RateLimitConfigError } from '../../errors/errors.js';
 import type { OptionKind, OptionRows } from '../../options/option-row.js';
 import { MOST_UNITS } from '../scale.js';
-import { planMessages } from './messages.js';
+import { planTermsMessages } from './messages.js';
 
 /** What a share is a part of. */
 const MILLION = 1_000_000;
@@ -57,6 +57,6 @@ export interface PlanTerms {
 
 /** The terms of a plan whose options were checked. Throws `RateLimitConfigError`. */
 export function planTerms({ rollover, credits }: PlanOptions, quota: number, location: string): PlanTerms {
-  if (quota > MOST_UNITS) throw new RateLimitConfigError(planMessages.tooManyUnits(location, quota, MOST_UNITS));
+  if (quota > MOST_UNITS) throw new RateLimitConfigError(planTermsMessages.tooManyUnits(location, quota, MOST_UNITS));
   return { rollover: Math.round((rollover ?? 0) * MILLION), credits: credits === true, mostCredits: MOST_UNITS };
 }
