@@ -14,7 +14,7 @@ export type { ConcurrencyOptions } from './algorithms/concurrency.js';
 export type { FixedWindowOptions } from './algorithms/fixed-window.js';
 export type { GcraOptions } from './algorithms/gcra.js';
 export type { PlanOptions } from './algorithms/plan/options.js';
-export type { HoldOptions, OnLapse } from './algorithms/hold-terms.js';
+export type { HoldOptions, OnLapse } from './algorithms/hold-options.js';
 export type { AlgorithmName, AlgorithmOptions } from './algorithms/index.js';
 export type { LeakyBucketOptions } from './algorithms/leaky-bucket.js';
 export {

@@ -26,9 +26,10 @@ const fragmentsOf = (folder) =>
     .toSorted()
     .map((file) => [file.replace('.lua', ''), read(`${folder}/${file}`)]);
 
-/** A function that makes the fragment of a name. */
-const makerOf = (what, fragments) => [
+/** A function that makes the fragment of a name, behind what all of them share. */
+const makerOf = (what, fragments, common = []) => [
   `local function make_${what}(name)`,
+  ...common,
   ...fragments.flatMap(([name, source]) => [`if name == '${name}' then`, source, 'end']),
   'end',
 ];
@@ -57,7 +58,7 @@ export function composeScript(moreAlgorithms = {}, moreFeatures = {}) {
     strip(writeOut(text('plain.lua'), helpers, plainAlgorithms())),
     ...others.map((name) => read(`${name}.lua`)),
     ...makerOf('algorithm', [...fragmentsOf('algorithms'), ...stripped(moreAlgorithms)]),
-    ...makerOf('feature', [...fragmentsOf('features'), ...stripped(moreFeatures)]),
+    ...makerOf('feature', [...fragmentsOf('features'), ...stripped(moreFeatures)], [read('features.lua')]),
     'local function run()',
     ...driver.map((name) => read(`driver/${name}.lua`)),
     'end',

@@ -29,7 +29,7 @@
 --                       operation, number of entries, entries; an entry is
 --                       the number of its limit, the number of its key, and what the operation needs
 --          operations: 0 consume, 1 peek and 8 consume what may be given back (cost), 4 reserve (cost, the longest wait in
---            microseconds), 16 consume and hold (cost), each of any number of entries; and of one entry with three numbers, 2 refund (units, ticket or
+--            microseconds), 16 consume and reserve at an estimate (cost), each of any number of entries; and of one entry with three numbers, 2 refund (units, ticket or
 --            -1, when they were charged or -1), 3 history (unused), 5 penalize (units), 6 block (microseconds, 0 to unblock),
 --            7 renew (units, ticket), 10 how long it is blocked (unused). 11 learn has nine: the number of the key of its note,
 --            units that are left, microseconds until the reset, microseconds since the call was sent, tag of the window, units
@@ -107,7 +107,7 @@
 --   most(limit)             the most that can be counted, beyond the quota, too; where that is less than 2^53 - 1
 --   correct(limit, state, charged_at, difference)   changes the count of the finished window of a time, if it is kept
 --   ended(limit, state, stored, now, holds)   notes what came back before the window ended that is stored, if that is over; the holds
---                           are those of driver/holds.lua
+--                           are features/holds.lua
 --   held_for(limit, state, holds)   microseconds for which what is stored has to be kept because of what is held, 0 if it need not
 --                           be; and those for which what is held has to be kept, where that changes
 --   units_for(limit, state) the quota that its units are for, where it is stored with that; `open` gets it again
@@ -120,6 +120,14 @@
 --   is_of_another_time(terms)       whether the limit is of another time; only where its parameters depend on the time
 --   charged(terms, beside, units)   a counter is saved that was charged; `beside` are the values that it has for the feature
 --   corrected(terms, beside, difference, charged_at)   the same of a change of what was charged at a time; -1 if that is not known
+-- or, where it keeps units that are reserved at an estimate, in the key that goes with the counter,
+--   stored(terms, limit, state, value)   a stored value is read: notes what came back before its window ended
+--   opened(terms, limit, state, note)    a counter is opened: gives back what has lapsed, and calls `note` with each change. The state has
+--                           `lapsed` then, and `more_lapsed` if there may be more
+--   saved(terms, limit, state, keep_for) a counter is saved; returns for how long it has to be kept
+--   until_fits(terms, limit, state, cost)   microseconds until enough has lapsed for a cost to fit
+--   reserved(terms, limit, state, units) keeps what was charged, and returns its ticket
+--   settled(terms, limit, state, note, units, ticket, charged_at, actual)   replaces it by what was really used, once; whether it was known
 -- or, where it decides,
 --   variant(algorithm)      what counts in place of the algorithm. A limit brings these parameters behind those of the algorithm. A
 --                           variant need not be a feature's: it may replace algorithms where one of their options is given

@@ -9,7 +9,6 @@ import type {
   VaryingCapability,
 } from './capabilities.js';
 import type { OptionRows } from '../options/option-row.js';
-import type { HoldTerms } from './hold-terms.js';
 
 export type { LeaseEnd, ProcessLoad } from './capabilities.js';
 
@@ -37,8 +36,6 @@ export interface Parameters {
   readonly quota: number;
   /** Units of the same counter that are kept for others, in addition to the quota. */
   readonly kept?: number;
-  /** How reserved units are held; `undefined` if they cannot be. */
-  readonly hold?: HoldTerms | undefined;
 }
 
 /** What the script is given: a number, or a text as JSON has it. */

@@ -4,7 +4,7 @@ import { whole } from '../options/kinds.js';
 import type { Duration } from '../options/values.js';
 import { type CalendarOptions, calendarOf, calendarOptions, calendarWindow, followingOf } from './calendar-window.js';
 import type { CalendarWindowParameters, CalendarWindowState } from './calendar-window-state.js';
-import { type HoldOptions, holdTerms } from './hold-terms.js';
+import type { HoldOptions } from './hold-options.js';
 import type { PlanOptions } from './plan/options.js';
 import { shareOfUnits } from './share.js';
 
@@ -45,8 +45,7 @@ const own: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowStat
 
   compile(given, location) {
     const read = readOptions(location, given, options);
-    const windows = calendarOf(read, given, location);
-    return { quota: read.limit, ...windows, hold: holdTerms(read, windows.calendar.name) };
+    return { quota: read.limit, ...calendarOf(read, given, location) };
   },
   defaultName: ({ algo, limit, period }) => `${algo}:${limit}/${period}`,
   share: (options, part) => ({ ...options, limit: shareOfUnits(options.limit, part) }),

@@ -9,7 +9,7 @@ import type { Duration } from '../options/values.js';
 import { anchorOption, type AnchorOption, asksForAnchor, fixedAnchor } from './anchor.js';
 import { ANCHORED_PERIODS, AnchoredCalendar, type AnchoredPeriod } from './anchored-calendar.js';
 import { Calendar, type CalendarWindow, type Period, PERIODS, timezone } from './calendar.js';
-import { holdOptions, type HoldOptions, holdTerms } from './hold-terms.js';
+import { holdOptions, type HoldOptions } from './hold-options.js';
 import type { CalendarWindowParameters, CalendarWindowState, FinishedWindow } from './calendar-window-state.js';
 import type { PlanOptions } from './plan/options.js';
 import { rateOptions } from './rate-options.js';
@@ -103,8 +103,7 @@ const counted: Algorithm<CalendarWindowOptions, CalendarWindowParameters, Calend
 
   compile(given, location) {
     const read = readOptions(location, given, options);
-    const windows = calendarOf(read, given, location);
-    return { quota: read.rate, ...windows, hold: holdTerms(read, windows.calendar.name) };
+    return { quota: read.rate, ...calendarOf(read, given, location) };
   },
   defaultName: ({ algo, rate, period }) => `${algo}:${rate}/${period}`,
   share: (options, part) => ({ ...options, rate: shareOfUnits(options.rate, part) }),
@@ -131,6 +130,7 @@ const counted: Algorithm<CalendarWindowOptions, CalendarWindowParameters, Calend
   planning: { code: 'cp' },
   holds: {
     ...holdsOfWindow,
+    windows: ({ calendar }) => calendar.name,
     correct(_, state, chargedAt, difference) {
       state.finished = state.finished.map((window) =>
         chargedAt < window.start || chargedAt >= window.end

@@ -61,6 +61,10 @@ export interface HeldUnits {
  * Units can be reserved at an estimate: they count at once, and what was really used is settled later, where they were charged.
  */
 export interface HoldsCapability<P, S> {
+  /** Distinguishes the windows in which its units count from those of other options. */
+  windows(parameters: P): string;
+  /** For how long a hold is remembered at least, in microseconds; by default until it lapses. */
+  known?(parameters: P): number;
   /** Whether units charged at one time still count at another, now or later. */
   counts(parameters: P, state: S, chargedAt: number, time: number): boolean;
   /** The most that can be counted, beyond the quota, too; by default 2^53 - 1. */
@@ -70,9 +74,9 @@ export interface HoldsCapability<P, S> {
   /** Takes units used beyond those held, if that differs from what a check takes. */
   take?(parameters: P, state: S, units: number): void;
   /** A stored state with the units that came back before its window ended, if that is over. */
-  ended?(parameters: P, stored: S, now: number, holds: HeldUnits): S;
+  ended?(parameters: P, stored: S, now: number, holds: HeldUnits, windows: number): S;
   /** How long a state must be kept because of holds, if that is longer. */
-  keepFor?(parameters: P, state: S, holds: HeldUnits): number;
+  keepFor?(parameters: P, state: S, holds: HeldUnits, windows: number): number;
 }
 
 /** Units can be shared among tenants. */

@@ -1,7 +1,7 @@
 import { readOptions } from '../options/check-options.js';
 import { type Duration, showDuration } from '../options/values.js';
 import type { Algorithm, Parameters } from './algorithm.js';
-import { holdOptions, type HoldOptions, holdTerms } from './hold-terms.js';
+import { holdOptions, type HoldOptions } from './hold-options.js';
 import { rateOptions } from './rate-options.js';
 import { shareOfRate } from './share.js';
 import { holdsOfWindow, prefetchOfWindow, windowCount, type WindowState } from './window-count.js';
@@ -23,17 +23,22 @@ export interface FixedWindowParameters extends Parameters {
   readonly interval: number;
 }
 
+export interface FixedWindowState extends WindowState {
+  /** For a stored state: it is the current window though no units are left in it. */
+  readonly isKept?: true;
+}
+
 const options = { ...rateOptions, ...holdOptions } as const;
 
-export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, WindowState> = {
+export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, FixedWindowState> = {
   name: 'fixed-window',
   code: 'fw',
   options,
   borrowing: true,
 
   compile(given, location) {
-    const { rate, interval, ...hold } = readOptions(location, given, options);
-    return { quota: rate, interval, hold: holdTerms(hold, String(interval), interval) };
+    const { rate, interval } = readOptions(location, given, options);
+    return { quota: rate, interval };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,
@@ -41,7 +46,7 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, W
   scriptParameters: ({ interval }) => [interval],
 
   open(parameters, stored, now) {
-    const state = { now, migrated: false, count: 0, start: now, end: now, last: now };
+    const state: FixedWindowState = { now, migrated: false, count: 0, start: now, end: now, last: now };
     reopen(parameters, stored, now, state);
     return state;
   },
@@ -51,16 +56,19 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, W
   prefetch: prefetchOfWindow,
   holds: {
     ...holdsOfWindow,
+    windows: ({ interval }) => String(interval),
+    known: ({ interval }) => interval,
     // If all units of a window were given back, it still determines when units that are settled later count.
+    ended: (_, stored, _now, held) => (stored.count > 0 || held.isEmpty ? stored : { ...stored, isKept: true }),
     keepFor: (_, { count, end, now }, held) => (count === 0 && !held.isEmpty ? end - now : 0),
   },
 };
 
 function reopen(
-  { interval, hold }: FixedWindowParameters,
-  stored: WindowState | undefined,
+  { interval }: FixedWindowParameters,
+  stored: FixedWindowState | undefined,
   now: number,
-  state: WindowState,
+  state: FixedWindowState,
 ): void {
   state.now = now;
   state.migrated = false;
@@ -68,7 +76,7 @@ function reopen(
   state.start = now;
   state.end = now + interval;
   state.last = now;
-  if (stored === undefined || (stored.count === 0 && hold === undefined)) return;
+  if (stored === undefined || (stored.count === 0 && stored.isKept !== true)) return;
   const end = Math.min(stored.end, stored.start + interval);
   state.migrated = stored.last - now >= interval;
   if (!state.migrated && now >= end) return;

@@ -2,7 +2,7 @@ import { readOptions } from '../options/check-options.js';
 import { whole } from '../options/kinds.js';
 import { type Duration, showDuration } from '../options/values.js';
 import type { Algorithm, Parameters, State } from './algorithm.js';
-import { holdOptions, type HoldOptions, holdTerms } from './hold-terms.js';
+import { holdOptions, type HoldOptions } from './hold-options.js';
 import { rateOptions } from './rate-options.js';
 import { shareOfRate } from './share.js';
 
@@ -67,8 +67,8 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
   borrowing: true,
 
   compile(given, location) {
-    const { rate, interval, ...hold } = readOptions(location, given, options);
-    return { quota: rate, interval, hold: holdTerms(hold, String(interval)) };
+    const { rate, interval } = readOptions(location, given, options);
+    return { quota: rate, interval };
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,
@@ -81,6 +81,7 @@ export const slidingLog: Algorithm<SlidingLogOptions, SlidingLogParameters, Slid
     endsWithWindow: false,
   },
   holds: {
+    windows: ({ interval }) => String(interval),
     counts: ({ interval }, state, chargedAt, time) => chargedAt > Math.max(time, state.time) - interval,
     // Twice as many stay below the modulus.
     most: ({ quota }) => 2 * quota,

@@ -2,7 +2,7 @@ import { readOptions } from '../options/check-options.js';
 import { whole } from '../options/kinds.js';
 import { type Duration, showDuration } from '../options/values.js';
 import type { Algorithm, Parameters, State, WindowCount } from './algorithm.js';
-import { holdOptions, type HoldOptions, holdTerms } from './hold-terms.js';
+import { holdOptions, type HoldOptions } from './hold-options.js';
 import { rateOptions } from './rate-options.js';
 import { shareOfRate } from './share.js';
 
@@ -66,8 +66,8 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   borrowing: true,
 
   compile(given, location) {
-    const { rate, interval, slices, ...hold } = readOptions(location, given, options);
-    return { ...windowOf(rate, interval, slices), hold: holdTerms(hold, `${interval}/${slices}`) };
+    const { rate, interval, slices } = readOptions(location, given, options);
+    return windowOf(rate, interval, slices);
   },
   defaultName: ({ algo, rate, interval }) => `${algo}:${rate}/${showDuration(interval)}`,
   share: shareOfRate,
@@ -129,6 +129,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
     endsWithWindow: false,
   },
   holds: {
+    windows: ({ interval, slices }) => `${interval}/${slices}`,
     counts: ({ interval }, state, chargedAt, time) => counts(state, interval, chargedAt, time),
   },
   history(_, state) {

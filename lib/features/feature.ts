@@ -1,4 +1,4 @@
-import type { FeaturedLimit, LimitFeature } from '../limits/limit-feature.js';
+import type { FeaturedLimit, FeatureOfOptions, LimitFeature } from '../limits/limit-feature.js';
 import type { InstanceChannel } from '../redis/instance-channel.js';
 import type { OuterLayer } from '../stores/layers/outer-layer.js';
 import type { StoreLayer } from '../stores/layers/store-layer.js';
@@ -14,6 +14,8 @@ export interface Feature<Terms extends object = never> {
   terms?(options: object, location: string): object | undefined;
   /** The feature of a limit. Throws `RateLimitConfigError` if the limit cannot have it. */
   readonly of?: (limit: FeaturedLimit, terms: Terms, location: string) => LimitFeature;
+  /** The feature of a limit that has it by its algorithm's own options. */
+  readonly ofOptions?: FeatureOfOptions;
   /** What requests and calls have to say to meet a limit with these options; nothing if that has no versions for them. */
   trait?(options: object, location: string, bind: BindKey): RequestTrait | undefined;
   /** Its layer of the store stack, where counters live on Redis: the layer hands on all checks until a limit has the feature. */

@@ -1,4 +1,4 @@
-import type { FeatureTerms } from '../limits/limit-feature.js';
+import type { FeatureOfOptions, FeatureTerms } from '../limits/limit-feature.js';
 import type { InstanceChannel } from '../redis/instance-channel.js';
 import type { OuterLayer } from '../stores/layers/outer-layer.js';
 import type { StoreLayer } from '../stores/layers/store-layer.js';
@@ -9,6 +9,7 @@ import { candidates } from './candidates/candidates.js';
 import type { CandidateLimitOptions, CandidatePatch } from './candidates/options.js';
 import type { Feature } from './feature.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
+import { holds } from './holds/holds.js';
 import { prefetch } from './prefetch/prefetch.js';
 import type { PrefetchLimitOptions } from './prefetch/terms.js';
 import type { ReservingLimitOptions } from './priorities/options.js';
@@ -18,7 +19,7 @@ import { shares } from './shares/shares.js';
 import { type RecordedLimitOptions, usage, type WithUsage } from './usage/usage.js';
 
 /** What limits may have beyond their algorithms. A feature that works together with another one comes after it. */
-export const features: readonly Feature[] = [priorities, borrowing, prefetch, usage, shares, candidates];
+export const features: readonly Feature[] = [priorities, borrowing, prefetch, usage, shares, holds, candidates];
 
 /** The options of an algorithm with those of features that it may have. */
 export type WithFeatures<Options> = WithBorrowing<WithShares<WithUsage<Options>>>;
@@ -41,6 +42,9 @@ export function featureTerms(options: object, location: string): FeatureTerms[] 
     return of === undefined || terms === undefined ? [] : [{ of, terms }];
   });
 }
+
+/** The features that limits have by their algorithms' own options. */
+export const featuresOfOptions: readonly FeatureOfOptions[] = features.flatMap(({ ofOptions }) => ofOptions ?? []);
 
 /** What requests and calls have to say to meet a limit; nothing if they all meet it alike. Throws `RateLimitConfigError`. */
 export function requestTraitOf(options: object, location: string, bind: BindKey): RequestTrait | undefined {

@@ -1,7 +1,7 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { holdMessages } from '../errors/messages/hold.js';
 import type { Decision } from '../limits/decision.js';
-import { isHold } from '../stores/store-decision.js';
+import { isEstimate } from '../stores/store-decision.js';
 import type { Refund } from '../stores/store.js';
 
 /** The store that holds the units, by the letter in an id. */
@@ -15,7 +15,7 @@ type Held = Pick<Refund, 'ticket' | 'units' | 'chargedAt' | 'source' | 'candidat
 
 /** The id of a reservation that holds units. */
 export function reservationId(taken: Refund | undefined): string | undefined {
-  if (taken === undefined || !isHold(taken)) return undefined;
+  if (taken === undefined || !isEstimate(taken)) return undefined;
   const letter = Object.entries(SOURCES).find(([, source]) => source === taken.source)?.[0] ?? 'r';
   const numbers = [taken.ticket!, taken.units, taken.chargedAt!];
   const parts = [...numbers.map((number) => number.toString(RADIX)), letter];

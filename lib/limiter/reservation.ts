@@ -1,6 +1,6 @@
 import { assertActual } from '../limits/arguments.js';
 import type { Decision } from '../limits/decision.js';
-import { isHold } from '../stores/store-decision.js';
+import { isEstimate } from '../stores/store-decision.js';
 import type { Refund, Store } from '../stores/store.js';
 import { reservationId } from './reservation-id.js';
 import { settle } from './settlement.js';
@@ -70,21 +70,21 @@ export class Reservation implements Decision {
   async settle(actual: number): Promise<void> {
     assertActual(actual);
     const taken = this.take();
-    const held = taken.filter(isHold).map((each) => ({ ...each, actual }));
-    const others = taken.filter((each) => !isHold(each)).map((each) => settle(this.#store, each, actual));
+    const held = taken.filter(isEstimate).map((each) => ({ ...each, actual }));
+    const others = taken.filter((each) => !isEstimate(each)).map((each) => settle(this.#store, each, actual));
     await Promise.all([this.giveBack(held), ...others]);
   }
 
   private async giveBack(refunds: readonly Refund[]): Promise<void> {
-    const taken = refunds.filter((refund) => refund.units > 0 || isHold(refund));
+    const taken = refunds.filter((refund) => refund.units > 0 || isEstimate(refund));
     if (taken.length === 0) return;
     await this.#store.refund(taken);
-    for (const refund of refunds) if (isHold(refund)) this.#queues?.wake(refund);
+    for (const refund of refunds) if (isEstimate(refund)) this.#queues?.wake(refund);
   }
 
   /** The reserved units, for the first call only. The store itself makes sure that held units are settled once. */
   private take(): readonly Refund[] {
-    const taken = this.#ended ? this.#taken.filter(isHold) : this.#taken;
+    const taken = this.#ended ? this.#taken.filter(isEstimate) : this.#taken;
     this.#ended = true;
     return taken;
   }

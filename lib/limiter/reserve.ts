@@ -29,7 +29,7 @@ export async function reserve(
   if (isNested(limit, asked.within)) return reserveLevels(limit, key, asked, options?.maxWait);
   const [entry] = callEntries(limit.rule, key, asked);
   const maxWaitMs = toMs('maxWait', options?.maxWait ?? '1y');
-  return entry.limit.hold === undefined ? reserveAhead(limit, entry, maxWaitMs) : reserveHeld(limit, entry);
+  return entry.limit.estimates === undefined ? reserveAhead(limit, entry, maxWaitMs) : reserveHeld(limit, entry);
 }
 
 /** Settles a reservation of a limit with a `hold`, by its id. */
@@ -41,10 +41,10 @@ export async function settleHeld(
   options: WithinOptions | undefined,
 ): Promise<void> {
   const counter = ownCounter(limit, key, options);
-  const { algorithm, hold } = counter.limit;
+  const { algorithm, estimates } = counter.limit;
   const held = readReservationId(id);
   assertActual(actual);
-  if (hold === undefined) throw new RateLimitArgumentError(holdMessages.noHold(limit.name, algorithm.name));
+  if (estimates === undefined) throw new RateLimitArgumentError(holdMessages.noHold(limit.name, algorithm.name));
   await limit.store.refund([{ ...counter, ...held, actual }]);
   limit.queues.wake(counter);
 }

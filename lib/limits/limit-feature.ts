@@ -1,5 +1,7 @@
 import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
+import type { Correction } from './correction.js';
+import type { Estimates } from './estimates.js';
 
 /** What a request says of itself by which it meets a limit: its `priority`, and what features read whose limits have versions. */
 export interface MetBy {
@@ -31,13 +33,6 @@ export interface Versions {
   notListed?(location: string): string;
   /** Why its units cannot be reserved. */
   notReservable?(): string;
-}
-
-/** A change of what a counter was charged before: units that came back, or that were really used. */
-export interface Correction {
-  readonly difference: number;
-  /** When they were charged, in microseconds; nothing if it is not known. */
-  readonly chargedAt: number | undefined;
 }
 
 /** How many counters a store in process keeps at most, and how many bytes they may take. */
@@ -72,12 +67,14 @@ export interface BesideCounter {
 export interface FeatureInScript {
   /** How many keys a counter has for it at most. */
   readonly keys: number;
+  /** What follows the counter's own key in keys that go with it. */
+  readonly ends?: readonly string[];
   /** What it takes of the server besides the check, in checks of a plain counter. */
   readonly work: number;
   /** The numbers of the limit, in the order of the fragment's `parameters`. `now` is the best guess of the server's time. */
   numbers(now: number): readonly number[];
   /** What a counter has for it, whose key has that hash tag; but not a counter of starts, which has nothing for features. */
-  beside(prefix: string, tag: string): BesideCounter;
+  beside?(prefix: string, tag: string): BesideCounter;
 }
 
 /** An entry of a check whose limits decide together. */
@@ -126,6 +123,8 @@ export interface LimitFeature {
   readonly variant?: Algorithm;
   /** Requests meet different versions of the limit. */
   readonly versions?: Versions;
+  /** It is made of the algorithm's own options, so a part of the limit has it as it is. */
+  readonly ofOptions?: true;
   /** Its terms for a part of the limit with these options, which one of several instances may allow; without it, the part has none. */
   ofPart?(part: number, options: AlgorithmOptions): object;
   /** The most units of the quota that it withholds from a check. */
@@ -138,6 +137,8 @@ export interface LimitFeature {
   readonly onlyWithRedis?: true;
   /** For how long after its charge a unit that comes back still changes what the feature keeps, in microseconds. */
   readonly keepsFor?: number;
+  /** Keeps units that are reserved at an estimate. */
+  readonly estimates?: Estimates;
   readonly memory?: FeatureInMemory;
   readonly script?: FeatureInScript;
 }
@@ -166,12 +167,29 @@ export function versionsOf({ features }: { readonly features: readonly LimitFeat
   return features?.flatMap(({ versions }) => versions ?? []) ?? [];
 }
 
+/** Makes what a limit has of a feature by its algorithm's own options, after the features before it; nothing if these have none. */
+export type FeatureOfOptions = (
+  limit: FeaturedLimit,
+  before: readonly LimitFeature[],
+  location: string,
+) => LimitFeature | undefined;
+
 /** What a limit has of all features; nothing if it has none, as most. */
 export function featuresOf(
   limit: FeaturedLimit,
-  features: readonly FeatureTerms[] | undefined,
+  {
+    features = [],
+    featuresOfOptions = [],
+  }: {
+    readonly features?: readonly FeatureTerms[] | undefined;
+    readonly featuresOfOptions?: readonly FeatureOfOptions[];
+  },
   location: string,
 ): readonly LimitFeature[] | undefined {
-  if (features === undefined || features.length === 0) return undefined;
-  return features.map(({ of, terms }) => of(limit, terms as never, location));
+  const found = features.map(({ of, terms }) => of(limit, terms as never, location));
+  for (const featureOf of featuresOfOptions) {
+    const feature = featureOf(limit, found, location);
+    if (feature !== undefined) found.push(feature);
+  }
+  return found.length === 0 ? undefined : found;
 }

@@ -1,14 +1,8 @@
 import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
-import type { HoldTerms } from '../algorithms/hold-terms.js';
 
 /** A share of a quota in whole units, rounded up without floating-point error: 0.55 of 100 is 55. */
 export function unitsOf(share: number, quota: number): number {
   return Math.min(quota, Math.ceil(Number((share * quota).toPrecision(12))));
-}
-
-/** What lapses without a request comes off the record later: holds are remembered as long as that is kept. */
-export function knownFor(hold: HoldTerms | undefined, keep: number): HoldTerms | undefined {
-  return hold?.releases === true ? { ...hold, known: Math.max(hold.known, hold.duration + keep) } : hold;
 }
 
 /** The same parameters with another quota. */

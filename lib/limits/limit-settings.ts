@@ -1,6 +1,6 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { RateLimitStoreError } from '../errors/errors.js';
-import type { FeatureTerms } from './limit-feature.js';
+import type { FeatureOfOptions, FeatureTerms } from './limit-feature.js';
 
 /** What happens to a limit while its store fails: it counts in process, lets requests pass, or answers 503. */
 export type StoreErrorPolicy = 'local' | 'allow' | 'deny';
@@ -69,6 +69,8 @@ export interface LimitSettings {
   readonly instance?: boolean;
   /** The terms of its features. A candidate has those by which requests meet versions, a part of the limit those that decide. */
   readonly features?: readonly FeatureTerms[] | undefined;
+  /** Makes features of its algorithm's own options: a part of it and its candidate have those that theirs make. */
+  readonly featuresOfOptions?: readonly FeatureOfOptions[];
   /** The number of Redis replicas that must confirm charges; by default none. */
   readonly replicas?: number;
   /** How often its counters were started anew; each generation has keys of its own. */

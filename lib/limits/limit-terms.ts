@@ -1,11 +1,11 @@
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
 import { asksForAnchor } from '../algorithms/anchor.js';
-import type { HoldTerms } from '../algorithms/hold-terms.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
+import type { Estimates } from './estimates.js';
 import { type DecidesTogether, featuresOf, type LimitFeature } from './limit-feature.js';
-import { knownFor, unitsOf } from './limit-parameters.js';
+import { unitsOf } from './limit-parameters.js';
 import { refuseForeignOptions } from './limit-refusals.js';
 import {
   type CarryOver,
@@ -60,8 +60,8 @@ export abstract class LimitTerms {
    * for a candidate, and a generation is digits.
    */
   readonly id: string;
-  /** @internal How its reserved units are held; `undefined` if they cannot be. Each check reads it. */
-  readonly hold: HoldTerms | undefined;
+  /** @internal What keeps units that are reserved at an estimate; `undefined` if they cannot be. Each check reads it. */
+  readonly estimates: Estimates | undefined;
   /** @internal Its features; `undefined` if it has none. Each check reads it. */
   readonly features: readonly LimitFeature[] | undefined;
   /** Tells what features keep of it from that of all other limits: its counters may begin anew, or be another algorithm's, and that goes on. */
@@ -107,21 +107,21 @@ export abstract class LimitTerms {
     this.namespace = namespace;
     const place = this.namespace.replaceAll(SEPARATORS, encodeURIComponent);
     this.recordId = `${place}:${this.name}`;
-    this.features = featuresOf(this, settings.features, location);
+    this.features = featuresOf(this, settings, location);
     this.parameters = this.declared;
     let countsOtherwise = false;
     this.together = undefined;
+    this.estimates = undefined;
     this.withholds = 0;
     for (const feature of this.features ?? []) {
       this.together ??= feature.together;
+      this.estimates ??= feature.estimates;
       this.withholds += feature.withholds ?? 0;
       this.parameters = feature.parameters?.(this.parameters) ?? this.parameters;
       if (feature.variant === undefined) continue;
       this.algorithm = feature.variant;
       countsOtherwise = true;
     }
-    this.hold = this.declared.hold;
-    for (const { keepsFor = 0 } of this.features ?? []) this.hold = knownFor(this.hold, keepsFor);
     this.adapts = algorithm.adapting !== undefined;
     this.off = settings.off ?? false;
     // A limit that is not asked refuses nothing.

@@ -10,7 +10,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 import { OnceLogger } from '../errors/once-logger.js';
-import { childlessOption, featureTerms, requestTraitOf } from '../features/index.js';
+import { childlessOption, featuresOfOptions, featureTerms, requestTraitOf } from '../features/index.js';
 import { type BoundKey, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
@@ -89,6 +89,7 @@ export class RuleCompiler {
       nameEnd: this.nameEnd(key, count),
       ...blockTerms(common, location),
       features: featureTerms(merged(options, common), location),
+      featuresOfOptions,
       replicas: common.replicas ?? 0,
       parent: common.within,
       candidate: secondVersionOf(merged(definition, common), location),

@@ -9,7 +9,7 @@ export interface MemoryParts {
   kept<Kept extends KeptInMemory>(keep: (bounds: MemoryBounds) => Kept): Kept;
   /** The time in whole microseconds. */
   now(): number;
-  /** Takes units of holds that have lapsed off a counter. */
+  /** Takes estimates that have lapsed off a counter. */
   releaseLapsed(counter: Counter): void;
 }
 
@@ -21,8 +21,8 @@ export interface RedisParts {
   now(): number;
   /** Asks Redis only if it is connected, and waits no longer than the deadline. */
   guarded<T>(call: () => Promise<T>): Promise<T>;
-  /** Takes units of holds that have lapsed off a counter. */
-  releaseLapsed(counter: Counter): Promise<void>;
+  /** Takes estimates that have lapsed off counters, which it asks at once. */
+  releaseLapsed(counters: readonly Counter[]): Promise<void>;
 }
 
 /** Reads what a feature keeps about a limit, in each kind of store. */

@@ -21,9 +21,9 @@ export function heldOf(entry: CheckEntry, decision: StoreDecision): HeldLease | 
   return ticket === undefined ? undefined : { ...chargeOf(entry, decision), ticket };
 }
 
-/** Whether units are held until they are settled: then they are given back no other way. */
-export function isHold({ limit, ticket, chargedAt }: Refund): boolean {
-  return limit.hold !== undefined && ticket !== undefined && chargedAt !== undefined;
+/** Whether units were reserved at an estimate: they are given back by settling them only. */
+export function isEstimate({ limit, ticket, chargedAt }: Refund): boolean {
+  return limit.estimates !== undefined && ticket !== undefined && chargedAt !== undefined;
 }
 
 /** What a check that was allowed charged: nothing of limits that are switched off. */

@@ -6,12 +6,9 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
  */
 export const MAX_WORK = 2500;
 
-/** What holds of a counter take, in checks of a plain one. */
-const HOLDS_WORK = 8;
-
 /** How much a check of a limit asks of the server, in checks of a plain counter. */
-export function workOf({ algorithm, parameters, hold, features = [], together }: CompiledLimit): number {
+export function workOf({ algorithm, parameters, features = [], together }: CompiledLimit): number {
   let work = algorithm.work?.(parameters) ?? 1;
   for (const { script } of features) work += script?.work ?? 0;
-  return work + (hold === undefined ? 0 : HOLDS_WORK) + (together?.work ?? 0);
+  return work + (together?.work ?? 0);
 }

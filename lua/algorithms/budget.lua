@@ -1,4 +1,4 @@
--- Budget: counts like a calendar window, which documents the parameters and the stored value; driver/holds.lua holds units.
+-- Budget: counts like a calendar window, which documents the parameters and the stored value; features/holds.lua holds units.
 --
 -- Uses: make_algorithm
 

@@ -39,7 +39,7 @@ end
 
 -- If all units of a window were given back, it still determines when units that are settled later count.
 function fixed_window.held_for(_, state, holds)
-  return state.count == 0 and holds.is_any(state) and state.window_end - state.now or 0
+  return state.count == 0 and holds:is_any(state) and state.window_end - state.now or 0
 end
 
 return fixed_window

@@ -3,8 +3,8 @@
 -- A state holds what its fragment puts there, and `limit`, `number` (of its key), `kept_alive` and its envelope; and, if it
 -- `stays_open`, whether it was `changed`, and its `reset_after`.
 --
--- Uses: NO_CARRY, carry_over, has_features, holds, is_varied, now, report_changes, states, time_to_live, unwrap, values, wrap,
---   write_wrapped
+-- Uses: NO_CARRY, carry_over, has_features, is_varied, note_correction, now, report_changes, states, time_to_live, unwrap, values,
+--   wrap, write_wrapped
 -- Leaves: close, open, save
 
 local function new_state(limit, number)
@@ -31,7 +31,7 @@ local function save(limit, state, reset_after, changed)
   if not changed then return end
   local algorithm, key, keep_for = limit.algorithm, KEYS[state.number], reset_after
   if algorithm.keep_for then keep_for = max(keep_for, algorithm.keep_for(limit, state, reset_after)) end
-  if is_varied and limit.hold then keep_for = holds.save(limit, state, keep_for) end
+  if has_features and limit.estimates then keep_for = limit.estimates:saved(limit, state, keep_for) end
   if algorithm.units_for then
     state.envelope = state.envelope or {}
     state.envelope.carried_to = algorithm.units_for(limit, state)
@@ -67,7 +67,7 @@ local function read(limit, number, state)
   local blocked_until, blocked_for, carried_to
   if value then value, blocked_until, blocked_for, carried_to = unwrap(value, algorithm) end
   if value and size and #value ~= size then value = nil end
-  if is_varied and limit.hold and value and algorithm.ended then algorithm.ended(limit, state, value, now, holds) end
+  if has_features and limit.estimates and value then limit.estimates:stored(limit, state, value) end
   local quota = carried_to or limit.quota_before
   if limit.carry == NO_CARRY or quota == limit.quota or not (value or algorithm.own_type) then
     of_another_time = algorithm.open(limit, value, now, key, state, carried_to)
@@ -75,7 +75,7 @@ local function read(limit, number, state)
     of_another_time = carry_over(limit, value, key, quota, state)
   end
   wrap(limit, state, blocked_until, blocked_for, carried_to)
-  if is_varied and limit.hold and not of_another_time then holds.release_lapsed(limit, state) end
+  if has_features and limit.estimates and not of_another_time then limit.estimates:opened(limit, state, note_correction) end
   return of_another_time
 end
 
@@ -125,7 +125,7 @@ local function open(limit, number)
   if of_another_time then return nil end
   if state.stays_open then
     states[number] = state
-  elseif algorithm.reuses_state and not (is_varied and (limit.opened or limit.hold)) and not limit.features then
+  elseif algorithm.reuses_state and not (is_varied and limit.opened) and not limit.features then
     limit.reused = state
   end
   return state

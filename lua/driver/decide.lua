@@ -1,6 +1,6 @@
 -- Decides a check: looks at all of its limits first, then charges all of them or none.
 --
--- Uses: add, add_undecided, answer, begin_block, can_reserve, has_features, holds, keep_alive, note_charge, now, open, save, states,
+-- Uses: add, add_undecided, answer, begin_block, can_reserve, has_features, keep_alive, note_charge, now, open, save, states,
 --   values, wait_for
 -- Leaves: decide, entry_costs, entry_keys, entry_limits, entry_waits, fit_together, together_numbers
 
@@ -14,7 +14,7 @@ local fit_together, together_numbers
 -- Decides a check, or many with the same limits and costs, whose keys are `step` apart.
 local function decide(mode, count, times, step)
   local charges, reserves, begins_blocks, offset = mode.charges, mode.reserves, mode.begins_blocks, 0
-  local is_held, withheld = mode.holds, nil
+  local is_estimate, withheld = mode.estimates, nil
   for _ = 1, times do
     local allowed, decided = true, true
     local limit, cost, state, fits, algorithm
@@ -72,7 +72,7 @@ local function decide(mode, count, times, step)
           if has_features then note_charge(limit, state, cost) end
           changed = true
           if reserves and algorithm.debt_cleared_at then ticket = algorithm.debt_cleared_at(limit, state) end
-          if is_held and limit.hold then delay, ticket = 0, holds.hold_units(limit, state, cost) end
+          if is_estimate and limit.estimates then delay, ticket = 0, limit.estimates:reserved(limit, state, cost) end
         end
       end
       save(limit, state, answer(limit, state, cost, fits, delay, ticket, withheld and not fits and withheld[i] or 0), changed)

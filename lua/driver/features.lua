@@ -24,12 +24,12 @@ if has_features then
   end
 
   function note_charge(limit, state, units)
-    if limit.features then note(state, units, NOW) end
+    if limit.records then note(state, units, NOW) end
   end
 
   -- Notes a change of what was charged at a time.
   function note_correction(limit, state, difference, charged_at)
-    if limit.features then note(state, difference, charged_at) end
+    if limit.records then note(state, difference, charged_at) end
   end
 
   -- A counter is saved. One beside another one, which has features, has nothing for them.

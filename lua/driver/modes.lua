@@ -1,5 +1,5 @@
--- A mode determines whether a check charges what fits, may reserve units of the future, does so by a claim, holds units until
--- they are settled, begins blocks, and replies the time last.
+-- A mode determines whether a check charges what fits, may reserve units of the future, does so by a claim, reserves units at an
+-- estimate, begins blocks, and replies the time last.
 --
 -- Uses: CLAIM, CONSUME, CONSUME_REFUNDABLE, HOLD, RESERVE
 -- Leaves: mode_of
@@ -9,6 +9,6 @@ local function mode_of(operation)
   if operation == CONSUME_REFUNDABLE then return { charges = true, begins_blocks = true, tells_time = true } end
   if operation == RESERVE then return { charges = true, reserves = true, tells_time = true } end
   if operation == CLAIM then return { charges = true, reserves = true, claims = true, tells_time = true } end
-  if operation == HOLD then return { charges = true, holds = true, tells_time = true } end
+  if operation == HOLD then return { charges = true, estimates = true, tells_time = true } end
   return {}
 end

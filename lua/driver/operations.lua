@@ -1,7 +1,7 @@
 -- The operations on one counter besides checks.
 --
 -- Uses: BLOCK, BLOCKED_FOR, CREDIT, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RELEASE, RENEW, SETTLE, add, add_undecided, claims,
---   has_features, has_operations, holds, learn, learn_rate, milliseconds, note_charge, note_correction, now, open, save, set_block,
+--   has_features, has_operations, learn, learn_rate, milliseconds, note_charge, note_correction, now, open, save, set_block,
 --   time_to_live, values
 -- Leaves: operate
 
@@ -58,7 +58,7 @@ if has_operations then
     [RELEASE] = function(...) return claims.release(...) end,
 
     [SETTLE] = function(limit, state, units, ticket, charged_at, actual)
-      local is_known = holds.settle(limit, state, units, ticket, charged_at, actual)
+      local is_known = limit.estimates:settled(limit, state, note_correction, units, ticket, charged_at, actual)
       add(is_known and 1 or 0)
       return is_known
     end,

@@ -10,8 +10,7 @@ local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, R
 local TOGETHER, CREDIT = 17, 18
 local NO_CARRY, PROPORTIONAL = 0, 1
 
--- Whether any limit of the call has a hold, or is met by requests from which a part of its quota is kept: one that is neither is asked
--- for nothing of these.
+-- Whether any limit of the call is met by requests from which a part of its quota is kept.
 local is_varied = false
 
 -- Whether any limit of the call has features.
@@ -19,11 +18,6 @@ local has_features = false
 
 -- Whether the call has operations besides checks, and whether any of these learns or claims: what it does not need is not made.
 local has_operations, learns_or_claims = program[1] < 0, program[1] < -1
-
--- What follows the parameters of a limit with a hold: microseconds after which a hold lapses; whether its units are given back then
--- (0 or 1); for how long it is known at least; the identifier of the next one, which no other call uses; what tells the windows in
--- which its units count from those of other options.
-local HOLD_TERMS = { 'hold', 'releases', 'hold_known', 'next_hold', 'hold_windows' }
 
 -- The number that is read next.
 local position = 5
@@ -90,17 +84,13 @@ for number = 1, program[4] do
   }
   local parameters = algorithm.parameters
   position = position + 6
-  local known, count = #parameters, program[position]
-  for i = 1, count do
-    local name = parameters[i] or (count - known >= #HOLD_TERMS and HOLD_TERMS[i - known] or 'whole')
-    limit[name] = program[position + i]
-  end
+  for i = 1, program[position] do limit[parameters[i] or 'whole'] = program[position + i] end
   -- A part of the quota is kept from the requests of this limit: counters are read and written under all of it.
   if limit.whole then
     limit.opened = setmetatable({ quota = limit.whole }, { __index = limit })
     limit.plain_size = nil
   end
-  is_varied = is_varied or limit.whole ~= nil or limit.hold ~= nil
+  is_varied = is_varied or limit.whole ~= nil
   position = position + 1 + program[position]
   if limit.block_for < 0 then
     local steps = {}
@@ -108,7 +98,13 @@ for number = 1, program[4] do
     limit.steps, limit.block_for, limit.forget_after = steps, steps[1], program[position]
     position = position + 1 + #steps
   end
-  if featured then limit.features, limit.plain_size = read_features(), nil end
+  if featured then
+    limit.features, limit.plain_size = read_features(), nil
+    for _, feature in ipairs(limit.features) do
+      if feature.reserved then limit.estimates = feature end
+      if feature.charged then limit.records = true end
+    end
+  end
   limits[number] = limit
 end
 

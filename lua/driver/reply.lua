@@ -1,6 +1,6 @@
 -- What the call replies: decisions, and the outcomes of operations.
 --
--- Uses: holds, is_varied, milliseconds, now, reply, size
+-- Uses: has_features, milliseconds, now, reply, size
 -- Leaves: add, add_undecided, answer, wait_for
 
 reply = reply or {}
@@ -20,7 +20,7 @@ local function wait_for(limit, state, cost)
   local algorithm = limit.algorithm
   if cost > limit.quota and not algorithm.varies then return math.huge end
   local micros = algorithm.fits(limit, state, cost) and 0 or algorithm.retry_after(limit, state, cost)
-  if is_varied and limit.hold and micros > 0 then micros = min(micros, holds.until_lapsed(limit, state, cost)) end
+  if has_features and limit.estimates and micros > 0 then micros = min(micros, limit.estimates:until_fits(limit, state, cost)) end
   if state.blocked_until then micros = max(micros, state.blocked_until - now) end
   return micros
 end

@@ -94,13 +94,13 @@ function feature.variant(plan)
 
   function plan.ended(limit, state, stored, now, holds)
     local window_start, window_end = unpack_doubles('<dd', stored)
-    if now >= window_end then state.returned = holds.units_within(limit, state, window_start, window_end) end
+    if now >= window_end then state.returned = holds:units_within(state, window_start, window_end) end
   end
 
   -- The credits of lapsed holds come back with the next request.
   function plan.held_for(limit, state, holds)
     if limit.has_credits ~= 1 then return 0 end
-    local come_back = spent_under(state.rate, state) > 0 and holds.is_within(limit, state, state.start, state.window_end)
+    local come_back = spent_under(state.rate, state) > 0 and holds:is_within(state, state.start, state.window_end)
     return come_back and CREDITS_KEPT_FOR or 0, state.window_end - state.now
   end
 

@@ -6,7 +6,7 @@
 -- time zone, and ends; the most keys of an index that have a record, 0 for no bound
 -- A counter has the numbers of the keys of its record and of the index, and what stands for it there.
 --
--- Uses: now, time_to_live
+-- Uses: as_text, ask, now, time_to_live
 
 -- No day is longer: seconds.
 local LONGEST_DAY = 26 * 3600
@@ -15,20 +15,7 @@ local PAGE = 8
 -- How many values a command takes at once.
 local MOST_AT_ONCE = 1000
 
-local function as_text(number) return string.format('%.0f', number) end
-
 local function clamped(units) return as_text(max(0, min(units, MAX_OWED))) end
-
--- What is none of ours counts as none.
-local function ask(command, key, ...)
-  local reply = redis.pcall(command, key, ...)
-  if type(reply) == 'table' and reply.err then
-    if not string.find(reply.err, 'WRONGTYPE') then error(reply.err, 0) end
-    redis.call('DEL', key)
-    reply = redis.call(command, key, ...)
-  end
-  return reply
-end
 
 local function start_of(key, day) return tonumber(redis.call('LINDEX', key, as_text(2 * day))) end
 

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { type AlgorithmOptions, MemoryStore, type Refund, type StoreDecision } from '../../lib/index.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';
 import { budgetOptions, costOf, costShare, forwardStep } from '../support/arbitraries.js';
+import type { LimitHolds } from '../../lib/features/holds/limit-holds.js';
 import { holdOptions } from '../support/hold-arbitraries.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
@@ -102,7 +103,7 @@ describe('units that are held', () => {
       const property = fc.asyncProperty(options as fc.Arbitrary<AlgorithmOptions>, steps, async (random, history) => {
         const limit = compile(random);
         // A hold that lapses may free units sooner where each unit counts for an interval of its own.
-        const isExact = !algo.startsWith('sliding') || !limit.parameters.hold!.releases;
+        const isExact = !algo.startsWith('sliding') || !(limit.estimates as LimitHolds).terms.releases;
         let refused: { cost: number; at: number; waitMs: number } | undefined;
         await play(random, history, 1, {
           async decided(now, cost, _, decision, store) {

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, RateLimitConfigError } from '../../lib/index.js';
 import { algorithms, type SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { checkLimit } from '../../lib/config/limit-options.js';
+import type { LimitHolds } from '../../lib/features/holds/limit-holds.js';
 import { compile } from '../support/stores.js';
 
 type Algo = SharedAlgorithmOptions['algo'];
@@ -200,7 +201,8 @@ describe('the options of an algorithm', () => {
     expect(() => checked({ prefetch: { units: 10, ttl: '1s' } })).toThrow(
       "test: options 'hold' and 'prefetch' exclude each other, wants one of them",
     );
-    expect(compile({ algo: 'budget', limit: 1, period: 'day' }).parameters.hold).toEqual({
+    const budget = compile({ algo: 'budget', limit: 1, period: 'day' });
+    expect((budget.estimates as LimitHolds).terms).toEqual({
       duration: 300e6,
       releases: false,
       known: 300e6,

@@ -12,8 +12,8 @@ import {
   type StoreDecision,
 } from '../../lib/index.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
-import { featureTerms } from '../../lib/features/index.js';
-import { extraKeysOf, holdsKeyOf, keyOf } from '../../lib/stores/redis/keys.js';
+import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
+import { extraKeysOf, featureKeysOf, keyOf } from '../../lib/stores/redis/keys.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';
 import {
   algorithmNames,
@@ -58,6 +58,7 @@ function definitionsOf(options: fc.Arbitrary<unknown>): Definitions {
     const each = (options: SharedAlgorithmOptions, terms: typeof first, before?: CompiledLimit) =>
       new CompiledLimit(options, {
         location: 'test',
+        featuresOfOptions,
         name: 'one',
         // They exclude each other.
         ...('hold' in options || 'rollover' in options || options.algo === 'budget'
@@ -141,7 +142,8 @@ const steps = fc.array(
 );
 type Steps = typeof steps extends fc.Arbitrary<infer T> ? T : never;
 
-const compile = (options: AlgorithmOptions, name: string) => new CompiledLimit(options, { location: 'test', name });
+const compile = (options: AlgorithmOptions, name: string) =>
+  new CompiledLimit(options, { location: 'test', featuresOfOptions, name });
 const other = compile({ algo: 'gcra', rate: 1, interval: '30d' }, 'other');
 
 /** A store, whose keys are moved with the clock of the test. */
@@ -199,7 +201,7 @@ class OnRedis extends World {
     const keys = this.limits.flatMap((limit) =>
       ['id0', 'id1'].flatMap((identity) => {
         const key = keyOf(this.prefix, { limit, identity });
-        return [key, holdsKeyOf(key), ...extraKeysOf(key, { limit, identity })];
+        return [key, ...featureKeysOf(key, { limit, identity }), ...extraKeysOf(key, { limit, identity })];
       }),
     );
     if (moved === 0) return;
@@ -262,7 +264,7 @@ async function follow(world: World, limits: readonly CompiledLimit[], history: S
         await store.penalize({ limit: other, identity, units: 1 });
         await check({}, number === 0 ? [other, limit] : [limit, other]);
       } else if (kind === 'refundable') await check({ refundable: true });
-      else if (kind === 'hold') await check({ hold: limit.hold !== undefined, refundable: true });
+      else if (kind === 'hold') await check({ hold: limit.estimates !== undefined, refundable: true });
       else if (kind === 'refund' || kind === 'settle') {
         const refund = taken.shift();
         isWritten = false;

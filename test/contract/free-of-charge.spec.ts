@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, CompiledLimit, type LimitSettings, type Store } from '../../lib/index.js';
+import { featuresOfOptions } from '../../lib/features/index.js';
 import { comparable, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
 
 const algorithms: Record<string, AlgorithmOptions> = {
@@ -34,7 +35,7 @@ describe.each(Object.keys(storeKinds))('what costs nothing, %s', (kind) => {
 
   let limits = 0;
   const limitOf = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =>
-    new CompiledLimit(options, { location: 'test', name: `limit-${++limits}`, ...more });
+    new CompiledLimit(options, { location: 'test', featuresOfOptions, name: `limit-${++limits}`, ...more });
   const ask = async (limit: CompiledLimit, cost: number, more: object = {}) =>
     (await store.check([{ entries: [{ limit, identity, cost }], ...more }]))[0]![0]!;
   const keys = async () => (await redis.keys(`${prefix}:*`)).toSorted();

@@ -8,6 +8,7 @@ import {
   type Refund,
   type Store,
 } from '../../lib/index.js';
+import { featuresOfOptions } from '../../lib/features/index.js';
 import { readReservationId, reservationId } from '../../lib/limiter/reservation-id.js';
 import { CandidateStore } from '../../lib/features/candidates/candidate.store.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
@@ -19,7 +20,7 @@ const ten: AlgorithmOptions = { algo: 'budget', limit: 10, period: 'year', hold:
 const identity = 'ip:203.0.113.7';
 
 const limitOf = (name: string, settings: Partial<LimitSettings> = {}) =>
-  new CompiledLimit(ten, { location: 'test', name, ...settings });
+  new CompiledLimit(ten, { location: 'test', featuresOfOptions, name, ...settings });
 
 async function reserve(store: Store, units: number, ...limits: CompiledLimit[]): Promise<Refund[] | undefined> {
   const entries = limits.map((limit) => ({ limit, identity, cost: units }));

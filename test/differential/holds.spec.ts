@@ -10,7 +10,7 @@ import {
   type ReservedShares,
   type StoreDecision,
 } from '../../lib/index.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';
 import { clockStep, costOf, costShareOrNothing } from '../support/arbitraries.js';
@@ -90,7 +90,7 @@ describe('the stores hold alike, field by field, on any history', () => {
     const features = featureTerms(more, 'test');
     const limits = [options, second as AlgorithmOptions].map((each, index) => {
       const name = index === 0 || isShared ? 'one' : 'two';
-      return new CompiledLimit(each, { location: 'test', name, features, ...(carry && { carry }) });
+      return new CompiledLimit(each, { location: 'test', name, features, featuresOfOptions, ...(carry && { carry }) });
     });
     const held: { here: Refund; there: Refund }[] = [];
     const counted = () =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { type AlgorithmOptions, CompiledLimit } from '../../lib/index.js';
 import { algorithms } from '../../lib/algorithms/index.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import * as operations from '../../lib/stores/redis/operations.js';
 import { namesOf } from '../support/lua-names.js';
 import { compile } from '../support/stores.js';
@@ -60,6 +60,7 @@ const fragments = [
   'plain',
   ...order.shared.slice(HELPERS),
   ...algorithmFiles,
+  'features',
   ...featureFiles,
   ...order.driver.map((name) => `driver/${name}`),
 ];
@@ -174,12 +175,13 @@ const filesWithParameters = featureFiles.filter(
 
 describe.each(filesWithParameters)('the fragment %s', (file) => {
   const name = file.replace('features/', '');
-  const given = featureTerms(featured, 'test');
-  const { features, parameters } = new CompiledLimit(options['gcra']!, { location: 'test', features: given });
+  const terms = { features: featureTerms(featured, 'test'), featuresOfOptions };
+  const held = { ...options['sliding-window'], hold: '5m' } as AlgorithmOptions;
+  const { features, parameters } = new CompiledLimit(held, { location: 'test', ...terms });
   const { script, variant } = features!.find((feature) => feature.name === name)!;
 
   it('names each value that the feature of its name sends', () => {
-    const own = algorithms.get('gcra')!.scriptParameters(parameters, 0).length;
+    const own = algorithms.get('sliding-window')!.scriptParameters(parameters, 0).length;
     const sent = script?.numbers(0) ?? variant!.scriptParameters(parameters, 0).slice(own);
     expect(sent.length).toBeGreaterThan(0);
     expect(parametersOf(read(file))).toHaveLength(sent.length);

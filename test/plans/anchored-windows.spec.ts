@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, type Store } from '../../lib/index.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { AnchoredCalendar } from '../../lib/algorithms/anchored-calendar.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
@@ -20,7 +20,7 @@ afterAll(() => redis.quit());
 function byRequest(others: object = {}, settings: object = {}): CompiledLimit {
   const options = { algo: 'calendar-window', rate: 3, period: 'month', anchor: () => null, ...others } as const;
   const features = featureTerms({ ...options, ...settings }, 'test');
-  return new CompiledLimit(options, { location: 'test', name: 'plan', features, ...settings });
+  return new CompiledLimit(options, { location: 'test', name: 'plan', features, featuresOfOptions, ...settings });
 }
 
 it('are told once, where an instance of an older release lists one again', async () => {
@@ -267,7 +267,7 @@ describe('windows whose anchor changes', () => {
   it('are counted alike by both stores', async () => {
     const property = fc.asyncProperty(options, steps, async ({ onLapse, ...own }, history) => {
       const terms = own.hold === undefined || onLapse === undefined ? {} : { onLapse };
-      const limit = new CompiledLimit({ ...own, ...terms }, { location: 'test' });
+      const limit = new CompiledLimit({ ...own, ...terms }, { location: 'test', featuresOfOptions });
       const clock = new ManualClock();
       const prefix = freshPrefix();
       const stores = Object.values(storeKinds).map((make) => make(clock, redis, prefix));
@@ -302,7 +302,7 @@ describe('windows whose anchor changes', () => {
     const property = fc.asyncProperty(options, steps, async ({ rate, period, timezone = 'UTC' }, history) => {
       const limit = new CompiledLimit(
         { algo: 'calendar-window', rate, period, timezone, anchor: () => null },
-        { location: 'test' },
+        { location: 'test', featuresOfOptions },
       );
       const clock = new ManualClock();
       const store = storeKinds['MemoryStore']!(clock, redis);

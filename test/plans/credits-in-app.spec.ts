@@ -10,6 +10,7 @@ import {
   RateLimitArgumentError,
   RedisStore,
 } from '../../lib/index.js';
+import { featuresOfOptions } from '../../lib/features/index.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 import { createClient } from '../../lib/redis/client.js';
 import { startCluster } from '../support/redis-servers.js';
@@ -135,7 +136,7 @@ describe('credits on Redis', () => {
     const stores = redis.map((each) => new RedisStore(each, { prefix, timeoutMs: 5000 }));
     const limit = new CompiledLimit(
       { algo: 'calendar-window', rate: 20, period: 'year', credits: true, rollover: 0.5 },
-      { location: 'test', name: 'plan' },
+      { location: 'test', featuresOfOptions, name: 'plan' },
     );
     const identity = 'user:42';
     const credited = await Promise.all(
@@ -174,7 +175,7 @@ describe('credits on a Cluster', () => {
         const identity = `user:${user}`;
         const limit = new CompiledLimit(
           { algo: 'budget', limit: 2, period: 'year', anchor: '2026-01-31', credits: true },
-          { location: 'test', name: 'plan', generation: user % 3 },
+          { location: 'test', featuresOfOptions, name: 'plan', generation: user % 3 },
         );
         const credit = { limit, identity, units: 3, id: `{user:0} ${user}` };
         expect([await store.credit(credit), await store.credit(credit)]).toEqual([3, 3]);

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, type Refund } from '../../lib/index.js';
-import { holdsKeyOf, keyOf } from '../../lib/stores/redis/keys.js';
+import { featuresOfOptions } from '../../lib/features/index.js';
+import { keyOf } from '../../lib/stores/redis/keys.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
@@ -20,7 +21,7 @@ afterAll(() => redis.quit());
 const plan = (others: object = {}, settings: object = {}) =>
   new CompiledLimit(
     { algo: 'calendar-window', rate: 100, period: 'day', hold: '1h', onLapse: 'release', ...others },
-    { location: 'test', name: 'plan', ...settings },
+    { location: 'test', featuresOfOptions, name: 'plan', ...settings },
   );
 
 describe.each(Object.entries(storeKinds))('holds of a plan that lapse unseen, in %s', (kind, make) => {
@@ -176,7 +177,7 @@ describe.each(Object.entries(storeKinds))('holds of a plan that lapse unseen, in
       const { prefix, store, credit, reserve, hours, consume } = stage();
       const limit = plan({ credits: true });
       const key = keyOf(prefix, { limit, identity });
-      const ttls = () => Promise.all([key, holdsKeyOf(key)].map((each) => redis.pttl(each)));
+      const ttls = () => Promise.all([key, `${key}:holds`].map((each) => redis.pttl(each)));
       await credit(limit, 900);
       const held = await reserve(limit, 50);
       for (const ttl of await ttls()) expect(ttl).toBeLessThan(2 * DAY);

@@ -8,7 +8,7 @@ import {
   type Store,
 } from '../../lib/index.js';
 import { unitsOf } from '../../lib/features/usage/stores.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';
 import { expectEqual } from '../support/property-runs.js';
 import { freshPrefix, ManualClock } from '../support/stores.js';
@@ -117,6 +117,7 @@ export class PlanStage {
     };
     return new CompiledLimit(options as unknown as AlgorithmOptions, {
       location: 'test',
+      featuresOfOptions,
       name: 'plan',
       features: featureTerms({ usage: '400d' }, 'test'),
     });

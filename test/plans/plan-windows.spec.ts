@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, type Refund, type Store } from '../../lib/index.js';
 import { unitsOf } from '../../lib/features/usage/stores.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
@@ -21,7 +21,7 @@ afterAll(() => redis.quit());
 function plan(others: object = {}, settings: object = {}): CompiledLimit {
   const options = { algo: 'calendar-window', rate: 10, period: 'day', rollover: 0.5, ...others } as const;
   const features = featureTerms({ ...options, ...settings }, 'test');
-  return new CompiledLimit(options, { location: 'test', name: 'plan', features, ...settings });
+  return new CompiledLimit(options, { location: 'test', name: 'plan', features, featuresOfOptions, ...settings });
 }
 
 const credits = (others: object = {}, settings: object = {}) =>
@@ -213,7 +213,7 @@ describe.each(Object.entries(storeKinds))('a plan in %s', (kind, make) => {
     const { store, peek, credit, days } = stage();
     const limit = new CompiledLimit(
       { algo: 'budget', limit: 10, period: 'day', credits: true, rollover: 0.5, hold: '2d' },
-      { location: 'test' },
+      { location: 'test', featuresOfOptions },
     );
     await credit(limit, 20);
     const reserve = async (cost: number) => {
@@ -230,6 +230,19 @@ describe.each(Object.entries(storeKinds))('a plan in %s', (kind, make) => {
     await store.refund([{ limit, identity, units: 3, ...late, actual: 0 }]);
     // What was taken in a window that is over stays taken.
     expect(await peek(limit)).toMatchObject({ credits: 15 });
+  });
+
+  it('goes on without its hold, whatever was reserved before', async () => {
+    const { store, consume, peek, credit } = stage();
+    const [held, without] = [credits({ hold: '2d' }), credits()];
+    await credit(held, 20);
+    const entry = { limit: held, identity, cost: 15 };
+    const [decisions] = await store.check([{ entries: [entry], hold: true, refundable: true }]);
+    expect(decisions![0]!.allowed).toBe(true);
+    expect(await consume(without, 2)).toMatchObject({ allowed: true });
+    const { remaining } = await peek(without);
+    await store.refund([{ ...chargeOf(entry, decisions![0]!), actual: 12 }]);
+    expect(await peek(without)).toMatchObject({ remaining: remaining + 3 });
   });
 
   it('reckons credits by the rate of the last check, whoever gives units back by an older one', async () => {

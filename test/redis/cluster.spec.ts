@@ -12,6 +12,7 @@ import {
   RedisStore,
   type StoreDecision,
 } from '../../lib/index.js';
+import { featuresOfOptions } from '../../lib/features/index.js';
 import { createClient } from '../../lib/redis/client.js';
 import type { StoreReport } from '../../lib/stores/layers/circuits.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
@@ -234,7 +235,12 @@ describe('RedisStore on a Cluster', () => {
 
   it('is not refused by a shadow limit in another slot', async () => {
     const limit = compile(optionsOf('gcra', 10), 'beside-shadow');
-    const shadow = new CompiledLimit(optionsOf('gcra', 1), { location: 'test', name: 'shadow', shadow: true });
+    const shadow = new CompiledLimit(optionsOf('gcra', 1), {
+      location: 'test',
+      featuresOfOptions,
+      name: 'shadow',
+      shadow: true,
+    });
     const entries = [
       { limit: shadow, identity: one, cost: 1 },
       { limit, identity: two, cost: 1 },
@@ -247,7 +253,12 @@ describe('RedisStore on a Cluster', () => {
 
   it('gives nothing back of a limit that took nothing', async () => {
     const limit = compile(optionsOf('gcra', 10), 'only-last');
-    const shadow = new CompiledLimit(optionsOf('gcra', 2), { location: 'test', name: 'first-shadow', shadow: true });
+    const shadow = new CompiledLimit(optionsOf('gcra', 2), {
+      location: 'test',
+      featuresOfOptions,
+      name: 'first-shadow',
+      shadow: true,
+    });
     await decide({ limit: shadow, identity: one, cost: 2 });
     const decisions = await decide({ limit: shadow, identity: one, cost: 1 }, { limit, identity: two, cost: 11 });
     expect(decisions.map(({ allowed }) => allowed)).toEqual([false, false]);

@@ -9,7 +9,7 @@ import {
   RateLimitModule,
   RedisStore,
 } from '../../lib/index.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
@@ -250,11 +250,17 @@ describe('calls are cut by their work', () => {
     const options = { algo: 'gcra', rate: 1000, interval: '1h' } as const;
     const recorded = new CompiledLimit(options, {
       location: 'test',
+      featuresOfOptions,
       name: 'recorded',
       features: featureTerms({ usage: '400d' }, 'test'),
     });
     const shares = featureTerms({ share: { by: 'global' } }, 'test');
-    const shared = new CompiledLimit(options, { location: 'test', name: 'shared', features: shares });
+    const shared = new CompiledLimit(options, {
+      location: 'test',
+      featuresOfOptions,
+      name: 'shared',
+      features: shares,
+    });
     const counts = [];
     for (const limitOf of [
       () => recorded,

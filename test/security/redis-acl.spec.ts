@@ -13,7 +13,7 @@ import {
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { connect, createClient } from '../../lib/redis/client.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
 import { OVERRIDES_SCRIPT } from '../../lib/overrides/overrides-script.generated.js';
@@ -117,7 +117,7 @@ async function useScript(url: string): Promise<void> {
     // Days that go, that come back with the clock, and units that are given back.
     const features = featureTerms({ usage: '2d' }, 'test');
     const recorded = {
-      limit: new CompiledLimit(limits['gcra']!, { location: 'test', name: 'recorded', features }),
+      limit: new CompiledLimit(limits['gcra']!, { location: 'test', featuresOfOptions, name: 'recorded', features }),
       identity: 'user:6',
     };
     for (const hours of [0, 24, -24, 24 * 9, 0]) {
@@ -151,7 +151,12 @@ async function useScript(url: string): Promise<void> {
     await store.refund([{ ...emptied, units: 1, ticket: held.ticket, chargedAt: held.chargedAt, actual: 0 }]);
     // Keys of which no record is kept.
     const bounded = featureTerms({ usage: { keep: '2d', maxKeys: 1 } }, 'test');
-    const full = new CompiledLimit(limits['gcra']!, { location: 'test', name: 'full', features: bounded });
+    const full = new CompiledLimit(limits['gcra']!, {
+      location: 'test',
+      featuresOfOptions,
+      name: 'full',
+      features: bounded,
+    });
     for (let count = 0; count < 6; count++) await ask(store, full, { identity: `{user:8}:${count}` });
     await unitsOf(store, { limit: full, identity: '{user:8}:5' }, range);
     // More leases than are looked at at once have ended, and the last one is released.

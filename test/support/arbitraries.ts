@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { CompiledLimit } from '../../lib/index.js';
+import { featuresOfOptions } from '../../lib/features/index.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { PERIODS } from '../../lib/algorithms/calendar.js';
 import { MAX_INTERVAL_MS } from '../../lib/options/values.js';
@@ -126,7 +127,7 @@ const LONGEST_BLOCK = MAX_INTERVAL_MS * 1000;
 
 /** The settings of a limit with such blocks. */
 export function blocksOf(options: SharedAlgorithmOptions, { blockFor = 0, steps, forgetAfter = 0 }: AnyBlocks) {
-  const window = new CompiledLimit(options, { location: 'test' }).windowMs(0) * 1000;
+  const window = new CompiledLimit(options, { location: 'test', featuresOfOptions }).windowMs(0) * 1000;
   const micros = (share: number) => Math.min(LONGEST_BLOCK, Math.max(1, Math.round(share * window)));
   if (steps === undefined) return { blockFor: blockFor > 0 ? micros(blockFor) : 0 };
   const escalation: Escalation = {

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { type AlgorithmOptions, CompiledLimit, type LimitSettings } from '../../lib/index.js';
+import { featuresOfOptions } from '../../lib/features/index.js';
 import { OnceLogger } from '../../lib/errors/once-logger.js';
 import { Rule } from '../../lib/rules/rule.js';
 import type { RuleSettings } from '../../lib/rules/rule-settings.js';
@@ -20,7 +21,7 @@ export function ruleOf(
   limit: Partial<LimitSettings> = {},
   settings: Partial<RuleSettings> = {},
 ): Rule {
-  return new Rule(new CompiledLimit(options, { location: 'test', name: 'one', ...limit }), {
+  return new Rule(new CompiledLimit(options, { location: 'test', name: 'one', featuresOfOptions, ...limit }), {
     key: byGlobal,
     byAddress: () => undefined,
     onMissingKey: 'skip',

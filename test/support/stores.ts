@@ -10,6 +10,7 @@ import {
   type Store,
   type StoreDecision,
 } from '../../lib/index.js';
+import { featuresOfOptions } from '../../lib/features/index.js';
 import { createClient, isCluster } from '../../lib/redis/client.js';
 import type { RedisCluster } from './redis-servers.js';
 
@@ -63,7 +64,7 @@ export const storeKinds: Record<string, (clock: ManualClock, redis: Redis, prefi
 };
 
 export function compile(options: AlgorithmOptions, name?: string): CompiledLimit {
-  return new CompiledLimit(options, { location: 'test', name });
+  return new CompiledLimit(options, { location: 'test', name, featuresOfOptions });
 }
 
 /** One check of a store, of one limit. */

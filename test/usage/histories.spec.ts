@@ -12,7 +12,7 @@ import {
 } from '../../lib/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import { Calendar } from '../../lib/algorithms/calendar.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';
 import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
@@ -58,7 +58,7 @@ type Steps = ReturnType<typeof step> extends fc.Arbitrary<infer T> ? T[] : never
 
 function limitOf(options: AlgorithmOptions, zone: string): CompiledLimit {
   const features = featureTerms({ usage: { keep: '900d', timezone: zone } }, 'test');
-  return new CompiledLimit(options, { location: 'test', name: 'api', features });
+  return new CompiledLimit(options, { location: 'test', featuresOfOptions, name: 'api', features });
 }
 
 /** What a store says was charged, of each key; and by an export, if there is one. */

@@ -13,7 +13,7 @@ import {
   type TimeRange,
 } from '../../lib/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { createClient } from '../../lib/redis/client.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { isPlainCheck } from '../../lib/stores/redis/plain-checks.js';
@@ -29,7 +29,12 @@ const DAY_MS = 86_400_000;
 const identity = 'user:42';
 
 function recorded(options: AlgorithmOptions, usage: unknown = '400d'): CompiledLimit {
-  return new CompiledLimit(options, { location: 'test', name: 'api', features: featureTerms({ usage }, 'test') });
+  return new CompiledLimit(options, {
+    location: 'test',
+    featuresOfOptions,
+    name: 'api',
+    features: featureTerms({ usage }, 'test'),
+  });
 }
 
 const limit = recorded({ algo: 'fixed-window', rate: 1000, interval: '1h' });
@@ -111,7 +116,10 @@ describe('usage on Redis', () => {
   });
 
   it('takes the way of all limits only where it is recorded', () => {
-    const plain = new CompiledLimit({ algo: 'fixed-window', rate: 10, interval: '1h' }, { location: 'test' });
+    const plain = new CompiledLimit(
+      { algo: 'fixed-window', rate: 10, interval: '1h' },
+      { location: 'test', featuresOfOptions },
+    );
     expect(isPlainCheck({ entries: [{ limit: plain, identity, cost: 1 }] })).toBe(true);
     expect(isPlainCheck({ entries: [{ limit, identity, cost: 1 }] })).toBe(false);
   });
@@ -263,7 +271,10 @@ describe('usage on a Cluster', () => {
 
   it('lacks what was given back where another slot refused', async () => {
     const [one, two] = [recorded({ algo: 'gcra', rate: 9, interval: '1d' }), limit];
-    const narrow = new CompiledLimit({ algo: 'gcra', rate: 1, interval: '1d' }, { location: 'test', name: 'narrow' });
+    const narrow = new CompiledLimit(
+      { algo: 'gcra', rate: 1, interval: '1d' },
+      { location: 'test', featuresOfOptions, name: 'narrow' },
+    );
     const entries = [
       { limit: two, identity: 'tenant:1', cost: 1 },
       { limit: narrow, identity: 'tenant:2', cost: 1 },

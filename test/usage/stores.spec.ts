@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, CompiledLimit, type Store, type TimeRange } from '../../lib/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';
 import { ask, connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 
@@ -13,6 +13,7 @@ const identity = 'user:42';
 function recorded(options: AlgorithmOptions, usage: unknown = '400d', more: object = {}): CompiledLimit {
   return new CompiledLimit(options, {
     location: 'test',
+    featuresOfOptions,
     name: 'api',
     features: featureTerms({ usage, ...options, ...more }, 'test'),
     ...more,
@@ -268,7 +269,7 @@ describe.each(Object.keys(storeKinds))('the usage of limits in a %s', (kind) => 
   it('of all limits of a check, or of none', async () => {
     const roomy = recorded(window, '400d', { name: 'roomy' });
     const narrow = recorded({ ...window, rate: 1 }, '400d', { name: 'narrow' });
-    const plain = new CompiledLimit({ ...window, rate: 50 }, { location: 'test', name: 'plain' });
+    const plain = new CompiledLimit({ ...window, rate: 50 }, { location: 'test', featuresOfOptions, name: 'plain' });
     const entries = [roomy, narrow, plain].map((limit) => ({ limit, identity, cost: 1 }));
     await Promise.all([store.check([{ entries }]), store.check([{ entries }]), store.check([{ entries }])]);
     expect(await usage(roomy)).toEqual([{ day: '2026-11-22', units: 1 }]);

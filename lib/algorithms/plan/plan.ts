@@ -204,11 +204,11 @@ function planned(base: Windowed, code: string): Algorithm<PlanOptions, PlanParam
       holds: {
         ...base.holds,
         take: takeSettled,
-        ended: ({ hold }, stored, now, holds) =>
-          now < stored.end ? stored : { ...stored, returned: holds.unitsWithin(stored, hold!.windows) },
+        ended: (_parameters, stored, now, holds, windows) =>
+          now < stored.end ? stored : { ...stored, returned: holds.unitsWithin(stored, windows) },
         // The credits of lapsed holds come back with the next request.
-        keepFor: ({ hold }, state, holds) =>
-          spentUnder(state.rate, state) > 0 && holds.isWithin(state, hold!.windows) ? CREDITS_KEPT_FOR : 0,
+        keepFor: (_parameters, state, holds, windows) =>
+          spentUnder(state.rate, state) > 0 && holds.isWithin(state, windows) ? CREDITS_KEPT_FOR : 0,
       },
     }),
     save: (_, state) =>

@@ -3,7 +3,7 @@ import { type CheckEntry, type Counter, withCandidates } from '../../limits/coun
 import { decide } from '../../stores/decide.js';
 import { OuterLayer } from '../../stores/layers/outer-layer.js';
 import type { Operation, OperationAnswer, OperationCounter, OperationName } from '../../stores/operation.js';
-import { chargeOf, isHold } from '../../stores/store-decision.js';
+import { chargeOf, isEstimate } from '../../stores/store-decision.js';
 import type { Charge, Check, CheckAnswer, Refund, StoreDecision } from '../../stores/store.js';
 
 /** The operations that are done to the counter of a candidate, too: always, or if the candidate was charged. */
@@ -121,12 +121,12 @@ function ofCandidate<C extends OperationCounter>(charge: C): C | undefined {
 /** What a refund gives back to a candidate: one that holds nothing gets back what was not used, */
 function unusedOf(refund: Refund): Refund[] {
   const { units, actual } = refund;
-  if (actual === undefined || isHold(refund)) return [refund];
+  if (actual === undefined || isEstimate(refund)) return [refund];
   return actual < units ? [{ ...refund, units: units - actual }] : [];
 }
 
 /** and is charged what was used besides. */
 function owedOf(refund: Refund): Charge[] {
   const { units, actual = 0 } = refund;
-  return actual > units && !isHold(refund) ? [{ ...refund, units: actual - units }] : [];
+  return actual > units && !isEstimate(refund) ? [{ ...refund, units: actual - units }] : [];
 }

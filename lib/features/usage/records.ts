@@ -1,5 +1,6 @@
 import { plainIdentity } from '../../limits/identity.js';
-import type { Correction, KeptInMemory } from '../../limits/limit-feature.js';
+import type { Correction } from '../../limits/correction.js';
+import type { KeptInMemory } from '../../limits/limit-feature.js';
 import { Kept, RecencyList } from '../../util/recency-list.js';
 import { chargeDay, correctDay, type DayUnits, forgetDays, giveBack, LONGEST_DAY, type UsageDays } from './days.js';
 import type { UsageRecording } from './terms.js';

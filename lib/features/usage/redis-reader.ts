@@ -4,7 +4,7 @@ import type { Counter } from '../../limits/counter.js';
 import { plainIdentity } from '../../limits/identity.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
 import type { RedisParts } from '../../stores/feature-reading.js';
-import { hashTagOf, holdsKeyOf, keyOf } from '../../stores/redis/keys.js';
+import { hashTagOf } from '../../stores/redis/keys.js';
 import { slotTags, tagBeside } from '../../stores/redis/slot-tags.js';
 import type { DayUnits } from './days.js';
 import { LEFT_OUT } from './index-bound.js';
@@ -27,7 +27,7 @@ export class RedisUsageReader {
 
   /** The units of a counter by the days of a range. */
   async units(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    await this.release([counter]);
+    await this.parts.releaseLapsed([counter]);
     const usage = limitUsageOf(counter.limit)!;
     const tag = hashTagOf(counter);
     const [units] = await this.unitsOf(usage, [tag], range);
@@ -82,22 +82,13 @@ export class RedisUsageReader {
     limitFor: LimitFor,
   ): Promise<KeyDays[]> {
     // A long or odd key is stored as a hash, which does not reveal it.
-    const told = limit.hold === undefined ? [] : keys.filter((key) => plainIdentity(key) === key);
-    for (let at = 0; at < told.length; at += AT_ONCE) {
-      await this.release(told.slice(at, at + AT_ONCE).map((identity) => ({ limit: limitFor(identity), identity })));
+    const known = limit.estimates === undefined ? [] : keys.filter((key) => plainIdentity(key) === key);
+    for (let at = 0; at < known.length; at += AT_ONCE) {
+      const counters = known.slice(at, at + AT_ONCE).map((identity) => ({ limit: limitFor(identity), identity }));
+      await this.parts.releaseLapsed(counters);
     }
     const units = await this.unitsOf(limitUsageOf(limit)!, keys, range);
     return keys.map((key, index) => ({ key, days: units[index]! })).filter(({ days }) => days.length > 0);
-  }
-
-  /** Takes units of holds that have lapsed off counters that hold any. */
-  private async release(counters: readonly Counter[]): Promise<void> {
-    const holding = counters.filter(({ limit }) => limit.hold !== undefined);
-    if (holding.length === 0) return;
-    const { client, prefix } = this.parts;
-    const held = await this.all(holding, (counter) => client.zcount(holdsKeyOf(keyOf(prefix, counter)), '(0', '+inf'));
-    const lapsing = holding.filter((_, index) => held[index]! > 0);
-    await Promise.all(lapsing.map((counter) => this.parts.releaseLapsed(counter)));
   }
 
   private async unitsOf(usage: LimitUsage, keys: readonly string[], range: TimeRange): Promise<NamedUnits[][]> {

@@ -1,6 +1,7 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
+import type { LimitFeature } from '../../limits/limit-feature.js';
 import { answerWith, decide, decided, operate } from '../decide.js';
 import {
   blocksNobody,
@@ -172,11 +173,16 @@ export class FallbackStore extends StoreLayer {
    */
   private partOf<C extends Counter>(counter: C): C {
     const { unmet, metBy, features } = counter.limit;
-    if (this.localShare === 1 && !features?.some((feature) => feature.ofPart === undefined)) return counter;
+    if (this.localShare === 1 && !features?.some(isLeftOut)) return counter;
     let limit = this.parts.get(unmet);
     if (limit === undefined) this.parts.set(unmet, (limit = unmet.partOf(this.localShare)));
     return { ...counter, limit: limit.meet(metBy) };
   }
+}
+
+/** Whether a part of a limit lacks a feature. */
+function isLeftOut(feature: LimitFeature): boolean {
+  return feature.ofPart === undefined && feature.ofOptions !== true;
 }
 
 /** Whether it was charged in process. */

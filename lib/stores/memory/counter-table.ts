@@ -83,9 +83,9 @@ export class CounterTable {
 
   /** Keeps an entry in its current state. Blocks, offences and leases are evicted last. */
   keep({ algorithm }: CompiledLimit, entry: Entry): void {
-    const { key, state, block, holds } = entry;
+    const { key, state, block, estimates } = entry;
     const listed =
-      (state === undefined ? 0 : (algorithm.bytes?.(state) ?? 0)) + (holds === undefined ? 0 : holds.bytes);
+      (state === undefined ? 0 : (algorithm.bytes?.(state) ?? 0)) + (estimates === undefined ? 0 : estimates.bytes);
     const bytes = ENTRY_BYTES + CHARACTER_BYTES * key.length + listed;
     if (entry.segment === undefined) this.list(entry);
     this.order.put(entry, bytes, block !== undefined || algorithm.leases !== undefined);

@@ -4,17 +4,14 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { withQuota } from '../../limits/limit-parameters.js';
 import type { Counter } from '../../limits/counter.js';
 import { lineageId } from '../../limits/counter-id.js';
-import type { Correction } from '../../limits/limit-feature.js';
+import type { KeptEstimates, OpenCounter } from '../../limits/estimates.js';
+import type { Correction } from '../../limits/correction.js';
 import { type Block, blockAt, nextBlock } from './block.js';
 import type { CounterTable } from './counter-table.js';
-import type { HeldUnits, Holds } from './held-units.js';
-import { releaseLapsed } from './holding.js';
 import { type Entry, keyOf, type LimitCounters } from './limit-counters.js';
 
-const NONE: readonly HeldUnits[] = [];
-
 /** A counter as of now. */
-export class View implements Counter {
+export class View implements Counter, OpenCounter {
   limit!: CompiledLimit;
   identity!: string;
   /** All counters of the limit. */
@@ -27,9 +24,7 @@ export class View implements Counter {
   block: Block | undefined;
   /** The last block, if it is over and its offences are not forgotten. */
   past: Block | undefined;
-  /** Holds, including those that have lapsed, whose units the state no longer counts. */
-  holds: Holds | undefined;
-  lapsed: readonly HeldUnits[] = NONE;
+  estimates: KeptEstimates | undefined;
   /** Corrections of earlier charges, for limits with features, which are called with them when the counter is stored. */
   corrections: Correction[] | undefined;
   /** The cost of a check, and whether it fits. */
@@ -61,8 +56,7 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   view.reused = reused;
   view.state = state;
   view.block = view.past = undefined;
-  view.holds = stored?.holds;
-  view.lapsed = NONE;
+  view.estimates = stored?.estimates;
   view.corrections = undefined;
   view.cost = 0;
   view.withheld = 0;
@@ -70,7 +64,7 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   view.delay = undefined;
   const block = reused === undefined ? table.banOf(counters, key) : stored?.block;
   if (block !== undefined) takeOver(view, block, now);
-  if (view.holds !== undefined) releaseLapsed(view);
+  if (view.estimates !== undefined) limit.estimates?.opened(view);
   return view;
 }
 
@@ -90,22 +84,23 @@ export function takeOver(view: View, stored: Block, now: number): void {
   else view.past = block;
 }
 
-/** The stored state, with what came back before its window ended, if that is over. */
-function endedState({ algorithm, parameters, hold }: CompiledLimit, { state, holds }: Entry, now: number) {
-  if (state === undefined || holds === undefined || hold === undefined) return state;
-  return algorithm.holds?.ended?.(parameters, state, now, holds) ?? state;
+/** The stored state, with what came back before its window ended. */
+function storedState(limit: CompiledLimit, { state, estimates }: Entry, now: number): State | undefined {
+  if (state === undefined || estimates === undefined || limit.estimates === undefined) return state;
+  return limit.estimates.stored(limit, state, estimates, now);
 }
 
 /** The state as of now, with units left from a smaller quota carried over. */
 function open(limit: CompiledLimit, stored: Entry | undefined, now: number, counters: LimitCounters): State {
   const { algorithm, parameters, carry, quota } = limit;
-  const before = carry && stored?.state && (stored.carried ?? carry.quotaBefore);
+  const known = stored?.estimates === undefined ? stored?.state : storedState(limit, stored, now);
+  const before = carry && known && (stored!.carried ?? carry.quotaBefore);
   // A smaller quota never reduces a debt: instances that still decide by the larger one would find room there.
   if (before === undefined || before >= quota || algorithm.leases) {
-    return counters.open(limit, stored?.holds === undefined ? stored?.state : endedState(limit, stored, now), now);
+    return counters.open(limit, known, now);
   }
   const old = withQuota(algorithm, parameters, before);
-  const state = algorithm.open(old, stored?.state, now);
+  const state = algorithm.open(old, known, now);
   const left = algorithm.remaining(old, state);
   if (state.burst !== undefined) state.burst = Math.max(state.burst, Math.fround(quota));
   const isProportional = carry!.mode === 'proportional' && left >= 0;

@@ -7,7 +7,6 @@ import { endOf } from './block.js';
 import type { CounterTable } from './counter-table.js';
 import { beginBlock, View, viewOf } from './counter-view.js';
 import { decisionOf, fits, noteRefusal, tellAsker, toMs, waitFor } from './evaluation.js';
-import { forgetOthers, holdUnits } from './holding.js';
 import type { KeptByFeatures } from './kept-by-features.js';
 import { type Entry, keyOf } from './limit-counters.js';
 
@@ -19,16 +18,16 @@ export interface CheckMode {
   readonly blocks: boolean;
   /** Whether decisions contain when they were charged. */
   readonly refundable: boolean;
-  /** Whether units of limits with a `hold` are held. */
-  readonly holds: boolean;
+  /** Whether units are reserved at an estimate, of limits that can keep them. */
+  readonly estimates: boolean;
 }
 
 export const MODES = {
-  consume: { peek: false, blocks: true, refundable: false, holds: false },
-  consumeRefundable: { peek: false, blocks: true, refundable: true, holds: false },
-  peek: { peek: true, blocks: false, refundable: false, holds: false },
-  reserve: { peek: false, blocks: false, refundable: true, holds: false },
-  hold: { peek: false, blocks: false, refundable: true, holds: true },
+  consume: { peek: false, blocks: true, refundable: false, estimates: false },
+  consumeRefundable: { peek: false, blocks: true, refundable: true, estimates: false },
+  peek: { peek: true, blocks: false, refundable: false, estimates: false },
+  reserve: { peek: false, blocks: false, refundable: true, estimates: false },
+  hold: { peek: false, blocks: false, refundable: true, estimates: true },
 } satisfies Record<string, CheckMode>;
 
 /** The views of up to this many limits are reused by the next check. */
@@ -71,7 +70,7 @@ export class Counters {
   }
 
   /** Charges what is allowed, if the check charges at all, and returns the decision. */
-  commit(view: View, charges: boolean, { peek, blocks, refundable, holds }: CheckMode): StoreDecision {
+  commit(view: View, charges: boolean, { peek, blocks, refundable, estimates }: CheckMode): StoreDecision {
     const { limit, cost, state } = view;
     const { algorithm, parameters } = limit;
     // An entry of 0 units only looks, whatever the rest of its check does.
@@ -92,7 +91,7 @@ export class Counters {
       if (limit.adapts) decision.inFlight = algorithm.adapting!.inFlight(parameters, state);
       decision.resetAfterMs = toMs(reset);
     }
-    if (holds && charged && limit.hold !== undefined) decision.ticket = holdUnits(view);
+    if (estimates && charged && limit.estimates !== undefined) decision.ticket = limit.estimates.reserved(view, cost);
     const noted = !view.allowed && !looks && noteRefusal(view);
     if (charged && limit.features !== undefined) this.features.charged(view, cost, state.now);
     if (charged || refusedFirst || noted || (state.migrated && !looks)) this.store(view, reset);
@@ -108,8 +107,7 @@ export class Counters {
 
   /** Stores a counter, which will equal a fresh one in `reset` microseconds. */
   store(view: View, reset = view.limit.algorithm.resetAfter(view.limit.parameters, view.state)): void {
-    if (view.holds !== undefined) forgetOthers(view);
-    const { limit, counters, state, stored, reused, holds, corrections } = view;
+    const { limit, counters, state, stored, reused, corrections } = view;
     if (corrections !== undefined) this.features.stored(view, state.now);
     const block = view.block ?? view.past;
     const { algorithm, parameters, carry } = limit;
@@ -118,12 +116,12 @@ export class Counters {
       this.table.credits.set(lineageId(limit, view.identity), algorithm.varying!.balance(state));
     }
     let needed = algorithm.keepFor === undefined ? reset : algorithm.keepFor(parameters, state);
-    if (holds !== undefined) {
-      holds.release(view.lapsed);
-      needed = Math.max(needed, algorithm.holds?.keepFor?.(parameters, state, holds) ?? 0);
+    if (view.estimates !== undefined && limit.estimates !== undefined) {
+      needed = Math.max(needed, limit.estimates.saved(view));
     }
+    const { estimates } = view;
     let lives = block === undefined ? needed : Math.max(needed, endOf(limit, block) - state.now);
-    if (holds !== undefined) lives = Math.max(lives, holds.until + this.slackMs * 1000 - state.now);
+    if (estimates !== undefined) lives = Math.max(lives, estimates.until + this.slackMs * 1000 - state.now);
     const key = reused === undefined ? keyOf(view.identity) : reused.key;
     if (reused === undefined) this.table.endBan(counters, key);
     if (lives <= 0) {
@@ -134,7 +132,7 @@ export class Counters {
     const before = entry.state;
     entry.state = needed > 0 ? saved : undefined;
     entry.block = block;
-    entry.holds = holds;
+    entry.estimates = estimates;
     // What was carried over is not carried over again, whoever charges it meanwhile.
     const isUsed = needed > 0 && reset > 0;
     entry.carried = isUsed ? (carry ? limit.whole.quota : stored?.carried) : undefined;

@@ -2,7 +2,6 @@ import type { ProcessLoad } from '../../algorithms/algorithm.js';
 import type { CheckEntry } from '../../limits/counter.js';
 import type { StoreDecision } from '../store.js';
 import type { View } from './counter-view.js';
-import { untilLapsed } from './holding.js';
 
 /** Passes the request to an adaptive limit. */
 export function tellAsker(
@@ -91,11 +90,13 @@ function retryAfterMs(view: View, blocked: number): number {
 
 /** Microseconds until a cost fits, that of a view or another one; `Infinity` for never. */
 export function waitFor(view: View, cost: number, blocked = blockedFor(view)): number {
-  const { limit, state, holds } = view;
+  const { limit, state, estimates } = view;
   const { algorithm, parameters, quota, varies } = limit;
   if (cost > quota && !varies) return Infinity;
   let needed = algorithm.fits(parameters, state, cost) ? 0 : algorithm.retryAfter(parameters, state, cost);
-  if (holds !== undefined && needed > 0) needed = Math.min(needed, untilLapsed(view, cost));
+  if (estimates !== undefined && limit.estimates !== undefined && needed > 0) {
+    needed = Math.min(needed, limit.estimates.untilFits(view, cost));
+  }
   return Math.max(needed, blocked);
 }
 

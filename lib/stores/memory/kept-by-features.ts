@@ -1,16 +1,22 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { isOfStarts } from '../../limits/counter.js';
-import type { Correction, KeptInMemory, MemoryBounds } from '../../limits/limit-feature.js';
+import type { Correction } from '../../limits/correction.js';
+import type { KeptInMemory, MemoryBounds } from '../../limits/limit-feature.js';
 
-/** What is noted at the view of a counter. */
-interface View {
-  readonly limit: CompiledLimit;
-  readonly identity: string;
+/** A counter of which changes are noted. */
+interface ChangedCounter {
+  readonly limit: { readonly features: readonly object[] | undefined };
   corrections: Correction[] | undefined;
 }
 
+/** What is noted at the view of a counter. */
+interface View extends ChangedCounter {
+  readonly limit: CompiledLimit;
+  readonly identity: string;
+}
+
 /** Notes a change of what a counter was charged before: its limit's features are called with it when the counter is stored. */
-export function noteCorrection(view: View, difference: number, chargedAt: number | undefined): void {
+export function noteCorrection(view: ChangedCounter, difference: number, chargedAt: number | undefined): void {
   if (view.limit.features === undefined || difference === 0) return;
   (view.corrections ??= []).push({ difference, chargedAt });
 }

@@ -1,19 +1,19 @@
 import type { Algorithm, State } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { KeptEstimates } from '../../limits/estimates.js';
 import { hashIdentity, LONGEST_IDENTITY } from '../../limits/identity.js';
 import { flatCopy } from '../../util/flat-copy.js';
 import { Kept } from '../../util/recency-list.js';
 import { SplitMap } from '../../util/split-map.js';
 import type { Block } from './block.js';
-import type { Holds } from './held-units.js';
 
 /** A counter as it is stored. */
 export class Entry extends Kept {
   /** `undefined` if it equals a fresh one. */
   state: State | undefined;
   block: Block | undefined;
-  /** Its holds; `undefined` if there never were any. */
-  holds: Holds | undefined;
+  /** Units that were reserved at an estimate; `undefined` if there never were any. */
+  estimates: KeptEstimates | undefined;
   /** The quota that its units were carried over to. */
   carried: number | undefined;
   /** When the state equals a fresh one and may be forgotten, in microseconds. */

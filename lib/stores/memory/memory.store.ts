@@ -8,7 +8,7 @@ import { counterId, lineageId } from '../../limits/counter-id.js';
 import { ProcessMeter } from '../../util/process-meter.js';
 import { DirectStore, tell } from '../decide.js';
 import { type FeatureReading, READ } from '../feature-reading.js';
-import { isHold } from '../store-decision.js';
+import { isEstimate } from '../store-decision.js';
 import {
   type Charge,
   type Check,
@@ -26,7 +26,6 @@ import { CounterTable, defaultMaxBytes } from './counter-table.js';
 import { viewOf } from './counter-view.js';
 import { Counters } from './counters.js';
 import { toMs } from './evaluation.js';
-import { settleHold } from './holding.js';
 import { KeptByFeatures, noteCorrection } from './kept-by-features.js';
 import { Learning } from './learning.js';
 import type { LearntRate, Lesson } from '../lesson.js';
@@ -133,8 +132,8 @@ export class MemoryStore extends DirectStore implements Store {
       const view = viewOf(this.table, refund, now);
       const { algorithm, parameters } = refund.limit;
       const { claim } = refund;
-      if (isHold(refund)) {
-        if (!settleHold(view, refund)) continue;
+      if (isEstimate(refund)) {
+        if (!refund.limit.estimates!.settled(view, refund)) continue;
       } else if (refund.limit.adapts && refund.ticket !== undefined) {
         algorithm.adapting!.ended(parameters, view.state, refund.ticket, refund.end ?? 'ignored');
       } else {
@@ -208,7 +207,7 @@ export class MemoryStore extends DirectStore implements Store {
       const { limit, identity } = counter;
       const key = counterId(limit, identity);
       // What had lapsed by now came back.
-      if (limit.features !== undefined || limit.takesCredits) this.releaseLapsed(counter);
+      this.releaseLapsed(counter);
       // Credits that came back, by a lapse or another rate, are noted at the counter only.
       if (limit.takesCredits) this.addCredits({ ...counter, units: 0 }, this.clock());
       this.table.forget(limit, identity);
@@ -240,10 +239,10 @@ export class MemoryStore extends DirectStore implements Store {
     });
   }
 
-  /** Units of holds that have lapsed come off a counter, some of them at a time. */
+  /** Estimates that have lapsed come off a counter, some of them at a time. */
   private releaseLapsed(counter: Counter, now = this.clock()): void {
-    if (counter.limit.hold === undefined) return;
-    for (let view; (view = viewOf(this.table, counter, now)).lapsed.length > 0;) this.counters.store(view);
+    if (counter.limit.estimates === undefined) return;
+    for (let view; (view = viewOf(this.table, counter, now)).estimates?.haveLapsed === true;) this.counters.store(view);
   }
 
   blockedFor(counter: Counter): Promise<number> {

@@ -1,6 +1,6 @@
 import { type Counter, togetherOf } from '../../limits/counter.js';
 import type { Lesson } from '../lesson.js';
-import { isHold } from '../store-decision.js';
+import { isEstimate } from '../store-decision.js';
 import {
   type Charge,
   type Check,
@@ -128,7 +128,7 @@ export class GeneralProgram {
     if (claim !== undefined) {
       const key = this.keys.of(claimKeyOf(keyOf(this.prefix, refund), claim.id));
       this.operation(RELEASE, refund, key, claim.isSpent ? 0 : 1);
-    } else if (isHold(refund)) {
+    } else if (isEstimate(refund)) {
       this.operation(SETTLE, refund, units, ticket, chargedAt, actual);
     } else {
       this.operation(REFUND, refund, units, ticket, chargedAt);

@@ -156,10 +156,10 @@ export class OperationJob<T> extends Job {
 const OPERATION_WORK = 2;
 
 /** The most keys that a limit needs. */
-function keysOf({ algorithm, parameters, hold, features = [], takesCredits }: CompiledLimit): number {
+function keysOf({ algorithm, parameters, features = [], takesCredits }: CompiledLimit): number {
   let own = 1 + (algorithm.extraKeys?.length ?? 0) + (takesCredits ? 1 : 0);
   for (const { script } of features) own += script?.keys ?? 0;
-  return own + (hold === undefined ? 0 : 1) + (algorithm.moreKeys?.(parameters).length ?? 0);
+  return own + (algorithm.moreKeys?.(parameters).length ?? 0);
 }
 
 function sum(counters: readonly Counter[], of: (limit: CompiledLimit) => number): number {

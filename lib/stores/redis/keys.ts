@@ -52,14 +52,14 @@ export function givenBackChannel(prefix: string): string {
   return `${prefix}:given-back`;
 }
 
-/** The keys that a fragment may touch besides the counter's own. */
+/** The keys that an algorithm's fragment may touch besides the counter's own. */
 export function extraKeysOf(key: string, { limit }: Counter): string[] {
   return (limit.algorithm.extraKeys ?? []).map((end) => `${key}:${end}`);
 }
 
-/** The key of the holds of a limit with a `hold`. */
-export function holdsKeyOf(key: string): string {
-  return `${key}:holds`;
+/** The keys of features that go with a counter. */
+export function featureKeysOf(key: string, { limit }: Counter): string[] {
+  return (limit.features ?? []).flatMap(({ script }) => (script?.ends ?? []).map((end) => `${key}:${end}`));
 }
 
 /** The key of the changed rates, and the channel on which changes are published. No counter has it: their keys contain braces. */

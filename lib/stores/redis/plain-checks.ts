@@ -22,7 +22,6 @@ function isKnown(limit: CompiledLimit): boolean {
   const { algorithm, parameters, blockFor, carry, features } = limit;
   if (
     limit.whole !== limit ||
-    limit.hold !== undefined ||
     features?.some(({ script }) => script !== undefined) === true ||
     limit.together !== undefined
   )

@@ -1,5 +1,7 @@
 import { type Counter, isOfStarts } from '../../limits/counter.js';
-import { creditsKeyOf, extraKeysOf, hashTagOf, holdsKeyOf, keyOf } from './keys.js';
+import { creditsKeyOf, extraKeysOf, hashTagOf, keyOf } from './keys.js';
+
+const NONE: readonly string[] = [];
 
 /** The keys of a program, each once: it names them by their numbers. */
 export class ProgramKeys {
@@ -20,7 +22,7 @@ export class ProgramKeys {
     const known = this.numbers.get(key);
     if (known !== undefined) {
       this.keepOpen(known);
-      // A limit without holds, or another version, may have come first.
+      // A limit without features, or another version, may have come first.
       this.declareBeside(key, counter, known);
       return known;
     }
@@ -57,16 +59,17 @@ export class ProgramKeys {
     return [this.featured.size, ...this.featured.values()].join(',');
   }
 
-  /** What is held of a counter has a key of its own beside it, and so have its credits, its features, and what its algorithm uses more. */
+  /** The credits of a counter have a key of their own beside it, and so have its features, and what its algorithm uses more. */
   private declareBeside(key: string, counter: Counter, number: number): void {
-    const { algorithm, parameters, hold, features, takesCredits } = counter.limit;
+    const { algorithm, parameters, features, takesCredits } = counter.limit;
     if (takesCredits) this.of(creditsKeyOf(this.prefix, counter));
-    if (hold !== undefined) this.of(holdsKeyOf(key));
     if (algorithm.moreKeys !== undefined) for (const end of algorithm.moreKeys(parameters)) this.of(`${key}:${end}`);
-    if (features === undefined || isOfStarts(counter)) return;
+    if (features === undefined) return;
+    for (const { script } of features) for (const end of script?.ends ?? NONE) this.of(`${key}:${end}`);
+    if (isOfStarts(counter)) return;
     for (const { name, script } of features) {
       const id = `${number},"${name}"`;
-      if (script === undefined || this.featured.has(id)) continue;
+      if (script?.beside === undefined || this.featured.has(id)) continue;
       const { keys, texts } = script.beside(this.prefix, hashTagOf(counter));
       const values = [...keys.map((each) => this.of(each)), ...texts.map((text) => JSON.stringify(text))];
       this.featured.set(id, [id, values.length, ...values].join(','));

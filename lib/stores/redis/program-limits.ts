@@ -1,5 +1,3 @@
-import type { ScriptValue } from '../../algorithms/algorithm.js';
-import { holdNumbers } from '../../algorithms/hold-terms.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 
 /** What stands before the name of the algorithm of a limit that has features. */
@@ -21,7 +19,7 @@ export class ProgramLimits {
     const known = this.numbers.get(limit);
     if (known !== undefined) return known;
     const { algorithm, parameters, shadow, blockFor, escalation, carry, features } = limit;
-    const values = scriptNumbersOf(limit, this.now);
+    const values = algorithm.scriptParameters(parameters, this.now);
     // One number more than the parameters is the whole of the quota.
     if (limit.whole !== limit) values.push(limit.whole.quota);
     let count = 0;
@@ -51,10 +49,4 @@ export class ProgramLimits {
   get all(): string {
     return `${this.numbers.size}${this.written}`;
   }
-}
-
-/** The values by which the script decides a limit; `now` says which calendar windows to ask for. */
-export function scriptNumbersOf({ algorithm, parameters, hold }: CompiledLimit, now: number): ScriptValue[] {
-  const numbers = algorithm.scriptParameters(parameters, now);
-  return hold === undefined ? numbers : [...numbers, ...holdNumbers(hold)];
 }

@@ -1,7 +1,6 @@
 import type { Check } from '../store.js';
 import { GeneralProgram } from './general-program.js';
 import { PlainChecks, USUAL_TIME } from './plain-checks.js';
-import { scriptNumbersOf } from './program-limits.js';
 
 /** The time that the script uses instead of the server's, for tests. */
 export interface TestClock {
@@ -61,7 +60,8 @@ export class Program {
   /** The arguments of the script besides the keys. */
   args(): string[] {
     const time = this.clock && [this.clock.now(), this.clock.slackMs];
-    if (this.plain !== undefined) return this.plain.args((limit) => scriptNumbersOf(limit, this.now), time);
+    if (this.plain !== undefined)
+      return this.plain.args(({ algorithm, parameters }) => algorithm.scriptParameters(parameters, this.now), time);
     return [this.general.text(time ?? USUAL_TIME)];
   }
 }

@@ -14,7 +14,7 @@ import type { LearntRate, Lesson } from '../lesson.js';
 import { Batcher } from './batcher.js';
 import { ConfirmingBatcher } from './confirming-batcher.js';
 import { CheckJob, type Job, OperationJob } from './jobs.js';
-import { extraKeysOf, holdsKeyOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
+import { extraKeysOf, featureKeysOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
 import type { GeneralProgram } from './general-program.js';
 import type { TestClock } from './program.js';
 import type { Reply } from './reply.js';
@@ -213,18 +213,18 @@ export class RedisStore extends DirectStore implements Store {
   }
 
   private async forget(counter: Counter): Promise<void> {
-    const { hold, features, takesCredits } = counter.limit;
+    const { estimates, features = [], takesCredits } = counter.limit;
     const key = keyOf(this.prefix, counter);
-    const keys = [key, ...extraKeysOf(key, counter), noteKeyOf(key), rateKeyOf(key)];
-    if (hold !== undefined) keys.push(holdsKeyOf(key));
-    // What had lapsed by now came back.
-    if (hold !== undefined && (features !== undefined || takesCredits)) await this.releaseLapsed(counter);
+    const keys = [key, ...extraKeysOf(key, counter), ...featureKeysOf(key, counter), noteKeyOf(key), rateKeyOf(key)];
+    // What had lapsed by now came back: some features keep that, and so do credits.
+    const isKept = takesCredits || features.some(({ script }) => script?.beside !== undefined);
+    if (estimates !== undefined && isKept) await this.releaseLapsed(counter);
     // Credits that came back, by that or another rate, are noted at the counter only.
     if (takesCredits) await this.credit({ ...counter, units: 0 });
     await this.calls.delete(keys, this.nodeOf?.(counter));
   }
 
-  /** Units of holds that have lapsed come off, some of them at a time. */
+  /** Estimates that have lapsed come off a counter, some of them at a time. */
   private async releaseLapsed(counter: Counter): Promise<void> {
     const none = { ...counter, units: 0 };
     let isDone: number;
@@ -238,7 +238,7 @@ export class RedisStore extends DirectStore implements Store {
     if (counter.limit.algorithm.history === undefined) {
       throw new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')));
     }
-    if (counter.limit.hold !== undefined) await this.releaseLapsed(counter);
+    if (counter.limit.estimates !== undefined) await this.releaseLapsed(counter);
     return this.send(
       counter,
       (program) => program.history(counter),
@@ -255,8 +255,19 @@ export class RedisStore extends DirectStore implements Store {
       prefix,
       now: () => calls.now(),
       guarded: (call) => calls.guarded(call),
-      releaseLapsed: (counter) => this.releaseLapsed(counter),
+      releaseLapsed: (counters) => this.releaseAllLapsed(counters),
     });
+  }
+
+  /** Estimates that have lapsed come off those of some counters that keep any. */
+  private async releaseAllLapsed(counters: readonly Counter[]): Promise<void> {
+    const keeping = counters.filter(({ limit }) => limit.estimates !== undefined);
+    if (keeping.length === 0) return;
+    const { client, prefix } = this;
+    const mayLapse = await this.calls.guarded(() =>
+      Promise.all(keeping.map((counter) => counter.limit.estimates!.mayLapse(client, keyOf(prefix, counter)))),
+    );
+    await Promise.all(keeping.filter((_, index) => mayLapse[index]).map((counter) => this.releaseLapsed(counter)));
   }
 
   blockedFor(counter: Counter): Promise<number> {

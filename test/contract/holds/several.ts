@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { featureTerms } from '../../../lib/features/index.js';
 import { CompiledLimit, type Refund } from '../../../lib/index.js';
+import { featuresOfOptions, featureTerms } from '../../../lib/features/index.js';
 import { ask, compile } from '../../support/stores.js';
 import { DAY, type HoldsStage, identity, MINUTE, type OnLapse, SECOND, START, ten } from './stage.js';
 
@@ -14,7 +14,7 @@ export function holdsOfSeveral(stage: HoldsStage): void {
   it('settles all that was used, whatever is kept for others', async () => {
     for (const algo of Object.keys(ten)) {
       const features = featureTerms({ reserveFor: { critical: 0.8 } }, 'test');
-      const limit = new CompiledLimit(ten[algo]!('charge'), { location: 'test', features });
+      const limit = new CompiledLimit(ten[algo]!('charge'), { location: 'test', features, featuresOfOptions });
       const held = await reserve(limit.meet({ priority: 'default' }), 1);
       expect((await reserve(limit.meet({ priority: 'critical' }), 6)).allowed).toBe(true);
       await settle(held, 4);

@@ -1,5 +1,8 @@
+import type { HeldUnits } from '../../algorithms/capabilities.js';
+import type { KeptEstimates } from '../../limits/estimates.js';
+
 /** Units that are held until they are settled. */
-export interface HeldUnits {
+export interface Hold {
   readonly id: number;
   readonly units: number;
   /** The `windows` of the limit by which they were reserved. */
@@ -16,17 +19,23 @@ export const MOST_AT_ONCE = 1024;
 export const MOST_WHERE_CHARGED = 256;
 /** The most lapsed holds that a counter keeps, so that they can still be settled; the oldest are forgotten first. */
 const MOST_LAPSED = 1000;
+const NONE: readonly Hold[] = [];
 /** The bytes of a hold, as measured. */
 const HOLD_BYTES = 200;
 
 /** The holds of one counter, ordered by when they lapse: the twin of what the script keeps in a key of its own. */
-export class Holds {
+export class Holds implements HeldUnits, KeptEstimates {
   /** Holds whose units are charged. */
-  private charged: HeldUnits[] = [];
+  private charged: Hold[] = [];
   /** Holds that were examined after they had lapsed: their units were given back, if they are to be. */
-  private released: HeldUnits[] = [];
-  /** How long they are needed, in microseconds. */
+  private released: Hold[] = [];
+  /** Lapsed holds whose units the state of the open counter no longer counts, the oldest first. */
+  lapsed: readonly Hold[] = NONE;
   until = 0;
+
+  get haveLapsed(): boolean {
+    return this.lapsed.length > 0;
+  }
 
   get isEmpty(): boolean {
     return this.charged.length + this.released.length === 0;
@@ -43,7 +52,7 @@ export class Holds {
   }
 
   /** `releases` is whether units of lapsed holds are to be given back: until then they are not forgotten. */
-  add(hold: HeldUnits, now: number, until: number, releases: boolean): void {
+  add(hold: Hold, now: number, until: number, releases: boolean): void {
     insert(this.charged, hold);
     this.until = Math.max(this.until, until);
     const lapsed = releases ? 0 : firstAfter(this.charged, now);
@@ -53,13 +62,8 @@ export class Holds {
     this.charged.splice(0, excess);
   }
 
-  find(
-    id: number,
-    units: number,
-    chargedAt: number,
-    windows: number,
-  ): { hold: HeldUnits; isReleased: boolean } | undefined {
-    const isIt = (hold: HeldUnits) =>
+  find(id: number, units: number, chargedAt: number, windows: number): { hold: Hold; isReleased: boolean } | undefined {
+    const isIt = (hold: Hold) =>
       hold.id === id && hold.units === units && hold.chargedAt === chargedAt && hold.windows === windows;
     const hold = this.charged.find(isIt);
     if (hold !== undefined) return { hold, isReleased: false };
@@ -67,17 +71,18 @@ export class Holds {
     return released && { hold: released, isReleased: true };
   }
 
-  remove(hold: HeldUnits): void {
+  remove(hold: Hold): void {
     if (!take(this.charged, hold)) take(this.released, hold);
   }
 
-  /** Lapsed holds whose units are charged, the oldest first. */
-  lapsed(now: number, most: number): HeldUnits[] {
-    return this.charged.slice(0, Math.min(firstAfter(this.charged, now), most));
+  /** Looks which have lapsed by now. */
+  look(now: number, most: number): void {
+    const count = Math.min(firstAfter(this.charged, now), most);
+    this.lapsed = count === 0 ? NONE : this.charged.slice(0, count);
   }
 
   /** Holds that have not lapsed, in the order in which they will. */
-  running(now: number, most: number): HeldUnits[] {
+  running(now: number, most: number): Hold[] {
     const first = firstAfter(this.charged, now);
     return this.charged.slice(first, first + most);
   }
@@ -102,10 +107,12 @@ export class Holds {
     return true;
   }
 
-  /** Notes that the units of these holds, which are in order, were given back; holds that were settled meanwhile are gone. */
-  release(lapsed: readonly HeldUnits[]): void {
+  /** Notes that the units of those that have lapsed were given back; holds that were settled meanwhile are gone. */
+  release(): void {
+    const { lapsed } = this;
     const last = lapsed.at(-1);
     if (last === undefined) return;
+    this.lapsed = NONE;
     const among = new Set(lapsed);
     // Removing thousands one by one would move all others each time.
     const end = firstAfter(this.charged, last.end);
@@ -116,7 +123,7 @@ export class Holds {
 }
 
 /** The number of holds, in order, that have lapsed at a time. */
-function firstAfter(holds: readonly HeldUnits[], time: number): number {
+function firstAfter(holds: readonly Hold[], time: number): number {
   let low = 0;
   let high = holds.length;
   while (low < high) {
@@ -127,11 +134,11 @@ function firstAfter(holds: readonly HeldUnits[], time: number): number {
   return low;
 }
 
-function insert(holds: HeldUnits[], hold: HeldUnits): void {
+function insert(holds: Hold[], hold: Hold): void {
   holds.splice(firstAfter(holds, hold.end), 0, hold);
 }
 
-function take(holds: HeldUnits[], hold: HeldUnits): boolean {
+function take(holds: Hold[], hold: Hold): boolean {
   const at = holds.indexOf(hold);
   if (at >= 0) holds.splice(at, 1);
   return at >= 0;

@@ -1,0 +1,68 @@
+import type { Algorithm, Parameters, State } from '../algorithms/algorithm.js';
+import type { Correction } from './correction.js';
+
+/** The units of a counter that were reserved at an estimate, where counters live in process. */
+export interface KeptEstimates {
+  /** The bytes that they take, by estimate. */
+  readonly bytes: number;
+  /** Until when they are needed, in microseconds. */
+  readonly until: number;
+  /** Whether any of them had lapsed when the counter was opened last. There may be more when it is opened next. */
+  readonly haveLapsed: boolean;
+}
+
+/** A limit by which counters are decided. */
+export interface DecidingLimit {
+  readonly algorithm: Algorithm;
+  readonly parameters: Parameters;
+  readonly quota: number;
+  readonly varies: boolean;
+  readonly asksForAnchor: boolean;
+  readonly features: readonly object[] | undefined;
+}
+
+/** A counter as of now, where counters live in process. */
+export interface OpenCounter {
+  /** With all of its quota, if a part of it is kept from those who ask. */
+  readonly limit: DecidingLimit & { readonly whole: DecidingLimit };
+  readonly state: State;
+  /** What it keeps; `undefined` if it never kept any. */
+  estimates: KeptEstimates | undefined;
+  /** Changes of what it was charged before. */
+  corrections: Correction[] | undefined;
+}
+
+/** Units to settle. */
+export interface Settlement {
+  readonly units: number;
+  readonly ticket?: number | undefined;
+  readonly chargedAt?: number | undefined;
+  /** Units that were really used; by default none. */
+  readonly actual?: number | undefined;
+}
+
+/** A connection to Redis, as far as it is asked here. */
+export interface SortedSets {
+  zcount(key: string, least: string, most: string): Promise<number>;
+}
+
+/**
+ * Keeps units that are reserved at an estimate: they count at once, until they are settled or lapse. The fragment of the feature
+ * does the same on Redis.
+ */
+export interface Estimates {
+  /** The stored state of a counter, with what came back before its window ended, if that is over. */
+  stored(limit: DecidingLimit, state: State, estimates: KeptEstimates, now: number): State;
+  /** A counter that keeps any is opened: some of those that have lapsed come back. */
+  opened(counter: OpenCounter): void;
+  /** How long until enough of them have lapsed for a cost to fit that does not, in microseconds; `Infinity` for never. */
+  untilFits(counter: OpenCounter, cost: number): number;
+  /** Keeps units that a counter was charged now. Returns their ticket. */
+  reserved(counter: OpenCounter, units: number): number;
+  /** Replaces kept units by those really used, once. Returns whether they were known. */
+  settled(counter: OpenCounter, settlement: Settlement): boolean;
+  /** A counter that keeps any is stored. Returns how long its state is needed for them, in microseconds. */
+  saved(counter: OpenCounter): number;
+  /** Whether any may lapse of the counter with this key on Redis. */
+  mayLapse(redis: SortedSets, key: string): Promise<boolean>;
+}
