@@ -97,6 +97,27 @@ describe.each(frameworks)('a function that finds no key, over %s', (framework) =
     expect(warned).toEqual([]);
   });
 
+  it('is reported of a hierarchy with the phase of all of its levels', async () => {
+    @Controller()
+    @UseGuards(TenantGuard)
+    class UsersController {
+      @Get()
+      @RateLimit('user')
+      list() {}
+    }
+    const nobody = () => undefined;
+    const define: Record<string, LimitDefinition> = {
+      org: { ...minute, key: nobody },
+      user: { ...minute, key: tenant, within: 'org', phase: 'authenticated' },
+    };
+    app = await HttpApp.start(framework, { controllers: [UsersController], limits: { define } });
+    expect(await app.statuses(1, '/', { 'x-tenant': 'acme' })).toEqual([200]);
+    expect(warned).toEqual([
+      "limit 'org' on UsersController.list: its 'key' is a function that found nothing in phase 'authenticated', " +
+        "so the address counts. If that is meant, say so by onMissingKey: 'ip'",
+    ]);
+  });
+
   it('is not reported where the address is meant', async () => {
     const limit = { ...minute, name: 'tenants', key: tenant } as const;
     await ask({ ...limit, onMissingKey: 'ip' }, ['acme']);

@@ -39,12 +39,16 @@ export function missingKeyOutcome({ settings, limit }: Rule, by: BoundKey, parts
   return onMissingKey === 'refuse' && !refuses ? 'skip' : onMissingKey;
 }
 
-/** The identity of a request without a key; `undefined` if the limit does not apply. Throws the refusal of the request. */
+/**
+ * The identity of a request without a key; `undefined` if the limit does not apply. Throws the refusal of the request.
+ * @param phase when the rule is checked, which other levels of its hierarchy may postpone
+ */
 export function identityWithoutKey(
   rule: Rule,
   by: BoundKey,
   context: ExecutionContext,
   parts: RequestParts,
+  phase = rule.settings.phase,
 ): string | undefined {
   const { byAddress, log } = rule.settings;
   const outcome = missingKeyOutcome(rule, by, parts);
@@ -63,6 +67,6 @@ export function identityWithoutKey(
   if (outcome !== 'ip') return undefined;
   const identity = byAddress(context, parts);
   if (identity === undefined) log.warn(messages.noAddress(rule.name));
-  else warnOfMissingKey(rule, by, context, parts);
+  else warnOfMissingKey(rule, by, context, parts, phase);
   return identity;
 }

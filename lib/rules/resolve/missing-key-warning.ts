@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import type { Phase } from '../../config/common-limit-options.js';
 import { messages } from '../../errors/messages/general.js';
 import type { BoundKey } from '../../key-resolvers/key-resolver.factory.js';
 import { connectionOf, onClose } from '../../transports/connection.js';
@@ -15,8 +16,14 @@ const seen = new WeakMap<Rule, Map<object | null, number>>();
  * Warns once of a function that found no key, so that the address counts: nothing else would show that a limit by tenant has
  * become one by address. If a guard set a user after the check, the warning says so; that is known once the response has ended.
  */
-export function warnOfMissingKey(rule: Rule, by: BoundKey, context: ExecutionContext, parts: RequestParts): void {
-  const { key, log, addressIsMeant, phase } = rule.settings;
+export function warnOfMissingKey(
+  rule: Rule,
+  by: BoundKey,
+  context: ExecutionContext,
+  parts: RequestParts,
+  phase: Phase,
+): void {
+  const { key, log, addressIsMeant } = rule.settings;
   if (addressIsMeant === true || typeof by.given !== 'function') return;
   const handler = context.getHandler() as Function | null;
   let counts = seen.get(rule);

@@ -15,7 +15,7 @@ export function requestEntries(
   context: ExecutionContext,
   parts: RequestParts,
 ): Awaitable<readonly RuleEntry[]> {
-  for (const rule of rules) if (!isFixed(rule)) return resolvedEntries(rules, new RequestInput(context, parts));
+  for (const rule of rules) if (!isFixed(rule)) return resolvedEntries(rules, new RequestInput(context, parts, rules));
   return fixedEntries(rules, context, parts);
 }
 

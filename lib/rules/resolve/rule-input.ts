@@ -25,6 +25,8 @@ export class RequestInput implements LevelInput {
   constructor(
     protected readonly context: ExecutionContext,
     protected readonly parts: RequestParts,
+    /** The rules that are checked together: after the guards if one of them is, whatever the others say. */
+    private readonly rules: readonly Rule[] = [],
   ) {}
 
   skips({ settings: { skip } }: Rule): Awaitable<boolean> {
@@ -64,7 +66,8 @@ export class RequestInput implements LevelInput {
 
   /** The identity of a request without a key; `undefined` if the limit does not apply. Throws the refusal of the request. */
   protected withoutKey(rule: Rule, by: BoundKey): string | undefined {
-    return identityWithoutKey(rule, by, this.context, this.parts);
+    const phase = this.rules.some((each) => each.phase === 'authenticated') ? 'authenticated' : undefined;
+    return identityWithoutKey(rule, by, this.context, this.parts, phase);
   }
 
   private identityBy(rule: Rule, by: BoundKey, mayRefuse = true): Awaitable<string | undefined> {
