@@ -1,5 +1,5 @@
 import { type OnStoreError, STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
-import { duration, oneOf, wholeNumber } from '../options/check-options.js';
+import { duration, oneOf, refuseUnknown, wholeNumber } from '../options/check-options.js';
 import { givenOptions, longDuration, orElse } from '../options/values.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
@@ -84,12 +84,8 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
   if (typeof written !== 'object' || written === null) {
     throw new RateLimitConfigError(messages.notOptions(LOCATION, written));
   }
-  for (const option of Object.keys(written)) {
-    if (option === 'guard') throw new RateLimitConfigError(messages.misplacedGuard());
-    if (!MODULE_OPTIONS.includes(option as keyof RateLimitModuleOptions)) {
-      throw new RateLimitConfigError(messages.unknownOption(LOCATION, option, [...MODULE_OPTIONS, 'guard']));
-    }
-  }
+  if (Object.hasOwn(written, 'guard')) throw new RateLimitConfigError(messages.misplacedGuard());
+  refuseUnknown(LOCATION, written, [...MODULE_OPTIONS, 'guard']);
   const options = givenOptions(written, MODULE_OPTIONS);
   for (const [option, wants, isRight] of OPTION_CHECKS) {
     const value = options[option];

@@ -86,9 +86,9 @@ export function readCorrection(given: unknown): OfTenant & { readonly within?: u
 /** Reads an object of known members, if there is one. Throws `RateLimitArgumentError`, with a message for what is no object. */
 export function readMembers<T extends object>(
   given: unknown,
-  known: readonly string[],
+  known: readonly (keyof T & string)[],
   wrong: (given: unknown) => string,
-) {
+): Partial<T> {
   if (given === undefined) return {} as Partial<T>;
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw new RateLimitArgumentError(wrong(given));

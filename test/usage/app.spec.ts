@@ -218,7 +218,7 @@ describe('the usage of a limit', () => {
     [{ to: new Date(NaN) }, 'to is Invalid Date, wants a Date'],
     [{ to: null }, 'to is null, wants a Date'],
     [{ from: '2026-11-02', to: '2026-11-01' }, 'wants from no later than to'],
-    [{ since: 1 }, "option 'since' is unknown, wants only from"],
+    [{ since: 1 }, "got the option 'since', wants only from"],
     [[], 'got [], wants an object of options'],
   ])('refuses %j', async (range, message) => {
     const api = limiters.for('api');

@@ -1,4 +1,3 @@
-import { optionMessages } from '../../errors/messages/options.js';
 import { show } from '../../errors/wording.js';
 
 /** The messages of limits that record the units that they charge. */
@@ -16,7 +15,5 @@ export const usageMessages = {
   wrongRange: (from: string, to: string) => `from is ${from} and to is ${to}, wants from no later than to`,
   wrongBatch: (got: unknown, max: number) => `batch is ${show(got)}, wants a whole number >= 1 and <= ${max}`,
   notOptions: (got: unknown) => `got ${show(got)}, wants an object of options`,
-  unknownOption: (option: string, known: readonly string[]) =>
-    `option '${option}' ${optionMessages.unknown(option, known)}`,
   wrongReply: (key: string, got: unknown) => `the usage of ${show(key)} on Redis is ${show(got)}, wants days and units`,
 } as const;

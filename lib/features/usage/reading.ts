@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { readMembers } from '../../limits/consume-options.js';
 import type { Counter } from '../../limits/counter.js';
 import type { Store } from '../../stores/store.js';
 import { limitUsageOf } from './limit-usage.js';
@@ -66,10 +67,9 @@ const DEFAULT_BATCH = 500;
 const MAX_BATCH = 10_000;
 
 /** Reads the usage of a key. Throws `RateLimitArgumentError`. */
-export async function usageOf(store: Store, counter: Counter, range: UsageRange = {}): Promise<Usage> {
+export async function usageOf(store: Store, counter: Counter, range: UsageRange | undefined): Promise<Usage> {
   const recording = recordingOf(counter.limit);
-  refuseUnknown(range, RANGE);
-  const times = timesOf(recording, range);
+  const times = timesOf(recording, readMembers<UsageRange>(range, RANGE, usageMessages.notOptions));
   const days = await unitsOf(store, counter, times);
   return { total: days.reduce((sum, { units }) => sum + units, 0), days };
 }
@@ -79,15 +79,18 @@ export async function* exportOf(
   store: Store,
   limit: CompiledLimit,
   limitFor: (identity: string) => CompiledLimit,
-  options: UsageExportOptions = {},
+  options: UsageExportOptions | undefined,
 ): AsyncGenerator<KeyUsage, void, undefined> {
   const recording = recordingOf(limit);
-  refuseUnknown(options, EXPORT);
-  const { batch = DEFAULT_BATCH } = options;
+  const { batch = DEFAULT_BATCH, ...range } = readMembers<UsageExportOptions>(
+    options,
+    EXPORT,
+    usageMessages.notOptions,
+  );
   if (!Number.isSafeInteger(batch) || batch < 1 || batch > MAX_BATCH) {
     throw new RateLimitArgumentError(usageMessages.wrongBatch(batch, MAX_BATCH));
   }
-  const times = timesOf(recording, options);
+  const times = timesOf(recording, range);
   for await (const page of pagesOf(store, limit, times, batch, limitFor)) {
     for (const { key, days } of page) for (const { day, units } of days) yield { key, day, units };
   }
@@ -97,15 +100,6 @@ function recordingOf(limit: CompiledLimit): UsageRecording {
   const usage = limitUsageOf(limit);
   if (usage === undefined) throw new RateLimitArgumentError(usageMessages.noUsage(limit.name));
   return usage.recording;
-}
-
-function refuseUnknown(options: object, known: readonly string[]): void {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new RateLimitArgumentError(usageMessages.notOptions(options));
-  }
-  for (const option of Object.keys(options)) {
-    if (!known.includes(option)) throw new RateLimitArgumentError(usageMessages.unknownOption(option, known));
-  }
 }
 
 function timesOf({ timezone }: UsageRecording, { from, to }: UsageRange): TimeRange {

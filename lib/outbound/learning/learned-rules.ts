@@ -1,8 +1,8 @@
 import type { LimitDefinition } from '../../config/limit-definition.js';
 import { RateLimitConfigError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages/general.js';
 import { outboundMessages } from '../../errors/messages/outbound.js';
 import { CompiledLimit } from '../../limits/compiled-limit.js';
+import { refuseUnknown } from '../../options/check-options.js';
 import type { LimitRegistry } from '../../rules/limit-registry.js';
 import { LearnedRule } from './learned-rule.js';
 
@@ -26,10 +26,7 @@ export class LearnedRules {
 
   /** The rule of a definition: the same one for each name. Throws `RateLimitConfigError`. */
   rule(definition: object, location: string): LearnedRule {
-    for (const [option, value] of Object.entries(definition)) {
-      if ((KNOWN as readonly string[]).includes(option) || value === undefined) continue;
-      throw new RateLimitConfigError(messages.unknownOption(location, option, KNOWN));
-    }
+    refuseUnknown(location, definition, KNOWN);
     const { name } = definition as { name?: unknown };
     const known = this.byName.get(name as string);
     if (known !== undefined) return known;
