@@ -113,7 +113,7 @@ const ALL = specPaths({
   shares: ['app', 'fairness', 'properties', 'record', 'stores', 'waiting'],
   telemetry: ['decisions'],
   usage: ['app', 'histories', 'routes', 'stores'],
-  waiting: ['changed-limits', 'giving-up', 'listed', 'memory', 'wait-queue'],
+  waiting: ['changed-limits', 'giving-up', 'listed', 'memory', 'wait-queue', 'wake-ups'],
 });
 
 /** Those that are asked for: all, or some whose paths begin so, as in `MUTATION_SPECS=test/request,test/e2e/holding`. */
