@@ -89,12 +89,12 @@ export function readMembers<T extends object>(
   known: readonly (keyof T & string)[],
   wrong: (given: unknown) => string,
 ): Partial<T> {
-  if (given === undefined) return {} as Partial<T>;
+  if (given === undefined) return {};
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw new RateLimitArgumentError(wrong(given));
   }
   refuseUnknownMembers(given, known);
-  return given as Partial<T>;
+  return given;
 }
 
 /** Refuses a member that is not read. Throws `RateLimitArgumentError`. */

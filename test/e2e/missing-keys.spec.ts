@@ -19,6 +19,7 @@ interface TenantRequest {
 
 const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<TenantRequest>();
 const tenant = (context: ExecutionContext) => requestOf(context).user?.tenant;
+const nobody = () => undefined;
 
 @Injectable()
 class TenantGuard implements CanActivate {
@@ -105,7 +106,6 @@ describe.each(frameworks)('a function that finds no key, over %s', (framework) =
       @RateLimit('user')
       list() {}
     }
-    const nobody = () => undefined;
     const define: Record<string, LimitDefinition> = {
       org: { ...minute, key: nobody },
       user: { ...minute, key: tenant, within: 'org', phase: 'authenticated' },
