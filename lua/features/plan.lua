@@ -10,7 +10,7 @@
 -- in its window: what is left is left of that. Where it is smaller than the rate, it stands before the value as the quota that units are for.
 -- What it has `kept` is stored on, unless anything is charged: of a window that is over, where nothing says in which one it is now.
 --
--- Uses: in_proportion, time_to_live
+-- Uses: as_text, in_proportion, time_to_live
 
 local feature = { parameters = { 'before', 'earlier', 'next_end', 'after_end', 'rollover', 'has_credits', 'keeps_window' } }
 
@@ -170,7 +170,7 @@ function feature.variant(plan)
     local credits = state.gross - spent
     if credits == state.balance then return end
     if credits > 0 then
-      redis.call('SET', credits_key(key), string.format('%.0f', credits), 'PX', time_to_live(CREDITS_KEPT_FOR))
+      redis.call('SET', credits_key(key), as_text(credits), 'PX', time_to_live(CREDITS_KEPT_FOR))
     else
       redis.call('DEL', credits_key(key))
     end

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type Charge, MemoryStore, type Store } from '../../lib/index.js';
+import { READ } from '../../lib/stores/feature-reading.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
 import type { Operation, OperationAnswer, OperationName } from '../../lib/stores/operation.js';
 import { ask, compile } from '../support/stores.js';
@@ -24,11 +25,11 @@ function told(calls: unknown[][]): Store {
 describe('a layer', () => {
   it('hands on every call that it does not change', async () => {
     const calls: unknown[][] = [];
-    const layer = new Plain(told(calls)) as unknown as Record<string, (...given: unknown[]) => unknown>;
+    const layer = new Plain(told(calls)) as unknown as Record<PropertyKey, (...given: unknown[]) => unknown>;
     const check = { entries: ['entry'] };
     expect(await layer['check']!([check])).toEqual([['decision']]);
     const one = ['reserve', 'refund', 'penalize', 'renew', 'reset', 'history', 'nodeOf', 'hasNode', 'blockedFor'];
-    const several = ['block', 'read', 'learn'];
+    const several = ['block', READ, 'learn'];
     for (const name of [...one, 'credit']) expect(await layer[name]!('given')).toBe(name);
     for (const name of several) expect(await layer[name]!('given', 5)).toBe(name);
     await layer['open']!();
