@@ -5,8 +5,8 @@ import { bullmqMessages } from '../errors/messages/bullmq.js';
 import { RateLimitArgumentError, RateLimitStoreError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { OnceLogger } from '../errors/once-logger.js';
-import { CallerAnswers } from '../limiter/caller-answers.js';
-import { decideEnforced } from '../stores/enforced-entries.js';
+import { leasedResult } from '../limiter/caller-answer.js';
+import { decidedEnforced } from '../stores/enforced-entries.js';
 import type { Lease } from '../limiter/lease.js';
 import type { Limiter } from '../limiter/limiter.js';
 import { isRefusal } from '../limits/check-result.js';
@@ -138,9 +138,8 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
   private async ask(entries: readonly CheckEntry[]): Promise<Lease[] | JobWait> {
     if (entries.length === 0) return [];
     const { store, queues } = this.limiters[0]!;
-    const answer = new CallerAnswers(entries, store, queues);
-    decideEnforced(store, { entries }, answer);
-    const { allowed, decisions } = await answer.promise();
+    const answers = await decidedEnforced(store, { entries });
+    const { allowed, decisions } = leasedResult(answers, entries, store, queues);
     if (allowed) return decisions.flatMap(({ lease }) => lease?.keepAlive() ?? []);
     const waits = entries.flatMap((entry, index): JobWait[] => {
       const decision = decisions[index]!;

@@ -6,11 +6,11 @@ import { assertKey, assertSignal, toMs } from '../limits/arguments.js';
 import { type Asked, askedOf } from '../limits/consume-options.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
-import { heldOf, openDecision, toCallerDecision } from '../stores/store-decision.js';
+import { heldOf, openDecision } from '../stores/store-decision.js';
 import type { StoreDecision } from '../stores/store.js';
 import { type CalledLimit, isNested } from './called-limit.js';
-import { Lease, type LeasedDecision, withLease } from './lease.js';
-import { levelDecision } from './level-answer.js';
+import { levelDecision, ownDecision } from './caller-answer.js';
+import { Lease, type LeasedDecision } from './lease.js';
 import { ACQUIRE_OPTIONS, type AcquireOptions } from './limiter-options.js';
 
 /** Waits for units of a limit, and of all limits it is within, and takes them. */
@@ -24,8 +24,7 @@ export async function acquire(
   assertKey(key);
   const entry = callEntry(limit.rule, key, asked.cost, asked);
   const answer = await wait(limit, entry, asked, options);
-  const decision = toCallerDecision(withoutDelay(answer), entry.limit);
-  return withLease(decision, answer, entry, limit.store, limit.queues);
+  return ownDecision([withoutDelay(answer)], [entry], limit.store, limit.queues);
 }
 
 /** Holds units of a limit while `work` runs. */

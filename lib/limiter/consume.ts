@@ -4,10 +4,9 @@ import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
 import { decide } from '../stores/decide.js';
 import { openDecision } from '../stores/store-decision.js';
 import { type CalledLimit, isNested } from './called-limit.js';
-import { CallerAnswer } from './caller-answer.js';
+import { CallerAnswer, levelDecision, ownDecision } from './caller-answer.js';
 import { decideEnforced } from '../stores/enforced-entries.js';
 import type { LeasedDecision } from './lease.js';
-import { LevelAnswer } from './level-answer.js';
 
 /** Takes units of a limit, and of all limits it is within, if they fit now; or only looks whether they would. */
 export function consume(
@@ -22,9 +21,10 @@ export function consume(
     const asked = askedOf(given, rule);
     if (isNested(limit, asked.within)) return consumeLevels(limit, key, asked, peek);
     const entry = callEntry(rule, key, asked.cost, asked, peek);
-    const answer = new CallerAnswer(entry, peek, store, queues);
+    const entries = [entry];
+    const answer = new CallerAnswer(ownDecision, entries, store, queues, peek);
     if (entry.limit.off) answer.decided([openDecision(entry.limit)]);
-    else decide(store, { entries: [entry], peek }, answer);
+    else decide(store, { entries, peek }, answer);
     return answer.promise();
   } catch (error) {
     return Promise.reject(error);
@@ -38,7 +38,7 @@ function consumeLevels(
   peek: boolean,
 ): Promise<LeasedDecision> {
   const entries = callEntries(rule, key, asked, peek);
-  const answer = new LevelAnswer(entries, peek, store, queues);
+  const answer = new CallerAnswer(levelDecision, entries, store, queues, peek);
   decideEnforced(store, { entries, peek }, answer);
   return answer.promise();
 }

@@ -12,7 +12,7 @@ import { decided } from '../stores/decide.js';
 import { openDecision, chargeOf, chargesOf, toCallerDecision } from '../stores/store-decision.js';
 import { decidedEnforced } from '../stores/enforced-entries.js';
 import { type CalledLimit, isNested, ownCounter } from './called-limit.js';
-import { levelDecision, refuseHeldEntries } from './level-answer.js';
+import { levelDecision } from './caller-answer.js';
 import { RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';
 import { readReservationId } from './reservation-id.js';
 import { Reservation } from './reservation.js';
@@ -91,4 +91,12 @@ async function reserveLevels(
   const decision = levelDecision(answers, entries, store, queues);
   const taken = decision.allowed ? chargesOf(entries, answers) : undefined;
   return new Reservation(decision, taken, store, queues);
+}
+
+/** Refuses limits whose units are leased, which cannot be settled. Throws `RateLimitArgumentError`. */
+export function refuseHeldEntries(entries: readonly CheckEntry[]): void {
+  for (const { limit } of entries) {
+    if (limit.algorithm.leases === undefined) continue;
+    throw new RateLimitArgumentError(messages.onlyHeld(limit.name, limit.algorithm.name, 'reserved'));
+  }
 }

@@ -8,9 +8,9 @@ import type { ListEntry } from '../config/list-entry.js';
 import { Limiter } from '../limiter/limiter.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import type { Rule } from '../rules/rule.js';
-import { CallerAnswers } from '../limiter/caller-answers.js';
+import { CallerAnswer, leasedResult } from '../limiter/caller-answer.js';
 import { decidedEnforced, decideEnforced } from '../stores/enforced-entries.js';
-import { refuseHeldEntries } from '../limiter/level-answer.js';
+import { refuseHeldEntries } from '../limiter/reserve.js';
 import { entriesOf, type LimitCheck } from '../limiter/limit-checks.js';
 import type { LeasedCheckResult } from '../limiter/lease.js';
 import { ReservedCheck } from '../limiter/reserved-check.js';
@@ -106,7 +106,7 @@ export class LimiterService {
   check(checks: readonly LimitCheck[]): Promise<LeasedCheckResult> {
     try {
       const entries = entriesOf(checks, this.registry);
-      const answer = new CallerAnswers(entries, this.store, this.queues);
+      const answer = new CallerAnswer(leasedResult, entries, this.store, this.queues);
       decideEnforced(this.store, { entries }, answer);
       return answer.promise();
     } catch (error) {
