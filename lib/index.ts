@@ -141,6 +141,7 @@ export type {
   ListQuery,
   UnlistOptions,
 } from './overrides/lists/list.js';
+export type { LimitMode } from './limits/limit-mode.js';
 export type {
   ChangedMode,
   ChangedRate,
@@ -150,7 +151,6 @@ export type {
   CurrentRate,
   InheritMode,
   KeyOverrides,
-  LimitMode,
   ListOverridesOptions,
   ModeOverride,
   Override,

@@ -6,6 +6,7 @@ import { optionMessages } from '../errors/messages/options.js';
 import type { FeatureOptions } from '../features/index.js';
 import { featureRows, secondVersion } from '../features/options.js';
 import { keyText } from '../key-resolvers/key-option.js';
+import { LIMIT_MODES } from '../limits/limit-mode.js';
 import { NEAR_LIMIT, STORE_ERROR_POLICIES } from '../limits/limit-settings.js';
 import { PRIORITIES } from '../limits/priority.js';
 import { callable, flag, fraction, inCode, orFunction, readLater, text, whole, words } from '../options/kinds.js';
@@ -79,7 +80,7 @@ const coreOptions = {
     default: false,
   },
   mode: {
-    kind: { ...words(['enforce', 'shadow']), data: words(['enforce', 'shadow', 'off']) },
+    kind: { ...words(['enforce', 'shadow']), data: words(LIMIT_MODES) },
     text: "'enforce' refuses, 'shadow' counts and never refuses, 'off' does not ask the limit.",
     default: 'enforce',
     inDefaults: true,

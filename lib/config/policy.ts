@@ -1,3 +1,4 @@
+import type { LimitMode } from '../limits/limit-mode.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../options/values.js';
 import type { FeaturePatch } from '../features/index.js';
@@ -15,7 +16,7 @@ type OverrideOf<Options> = Options extends AlgorithmOptions ? Readonly<Partial<O
 
 interface PolicyTerms extends Readonly<FeaturePatch> {
   /** Whether the limit is enforced, a shadow, or off. */
-  readonly mode?: PolicyMode;
+  readonly mode?: LimitMode;
 }
 
 /** A limit in a policy: those options of a limit in code that are data. For a limit that code defines, only what it replaces. */
@@ -71,14 +72,11 @@ export interface PolicyOptions {
   timeout?: Duration;
 }
 
-/** The modes that a policy can give a limit. */
-type PolicyMode = 'enforce' | 'shadow' | 'off';
-
 /** What a policy sets for one limit. */
 export interface PolicyLimit {
   /** All options but the mode; for a limit that code defines, only those that replace its own. */
   readonly options: Partial<ExactLimit>;
-  readonly mode: PolicyMode | undefined;
+  readonly mode: LimitMode | undefined;
   /** The place of the limit, for messages. */
   readonly place: string;
   /** The places of its options, for messages. */
@@ -98,7 +96,7 @@ export interface PolicyOverride {
   /** The key of an identity, or the beginning of keys followed by a star. */
   readonly key: string;
   readonly patch: PolicyPatch | undefined;
-  readonly mode: PolicyMode | undefined;
+  readonly mode: LimitMode | undefined;
   /** For messages. */
   readonly place: string;
 }

@@ -92,7 +92,7 @@ export class LimitCatalog {
       rate: rateText(options),
       quota: limit.quota,
       key: nameOfKey(rule.settings.key.given),
-      mode: limit.off ? 'off' : limit.shadow ? 'shadow' : 'enforce',
+      mode: limit.mode,
       changeable: this.isChangeable(entry),
       addressable: !rule.perRoute,
       history: algorithm.history !== undefined,

@@ -77,10 +77,9 @@ function rateOf(rule: Rule, { options: current }: CompiledLimit, known: CurrentR
   return { options, source, ...(isDeepStrictEqual(options, configured) ? {} : { configured }), policy };
 }
 
-function modeOf({ off, shadow }: CompiledLimit, known: CurrentMode | undefined): ExplainedMode {
+function modeOf({ mode }: CompiledLimit, known: CurrentMode | undefined): ExplainedMode {
   const { source = 'configured', override, policy } = known ?? {};
   // The environment variable that makes every limit a shadow has precedence over overrides.
-  const mode = off ? 'off' : shadow ? 'shadow' : 'enforce';
   return { mode, source, ...given('override', override && plain(override)), ...given('policy', policy) };
 }
 

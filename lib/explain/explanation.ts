@@ -2,7 +2,8 @@ import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Phase } from '../config/common-limit-options.js';
 import type { Decision } from '../limits/decision.js';
 import type { ListedEntry } from '../overrides/lists/list.js';
-import type { LimitMode, ModeOverride, OverrideSource, RateOverride } from '../overrides/override.js';
+import type { LimitMode } from '../limits/limit-mode.js';
+import type { ModeOverride, OverrideSource, RateOverride } from '../overrides/override.js';
 
 /** What is explained. */
 export interface ExplainedSubject {

@@ -5,6 +5,7 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import type { Estimates } from './estimates.js';
 import { type DecidesTogether, featuresOf, type LimitFeature } from './limit-feature.js';
+import type { LimitMode } from './limit-mode.js';
 import { unitsOf } from './limit-parameters.js';
 import { refuseForeignOptions } from './limit-refusals.js';
 import {
@@ -164,6 +165,12 @@ export abstract class LimitTerms {
   get planOption(): 'credits' | 'rollover' | 'anchor' | undefined {
     if (this.varies) return this.takesCredits ? 'credits' : 'rollover';
     return this.asksForAnchor ? 'anchor' : undefined;
+  }
+
+  /** Whether it refuses, only reports, or is not asked. */
+  get mode(): LimitMode {
+    if (this.off) return 'off';
+    return this.shadow ? 'shadow' : 'enforce';
   }
 
   /** The most units that can be allowed at once. */

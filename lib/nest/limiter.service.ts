@@ -29,12 +29,12 @@ import type {
   ListQuery,
   UnlistOptions,
 } from '../overrides/lists/list.js';
+import type { LimitMode } from '../limits/limit-mode.js';
 import type {
   ChangesOptions,
   ClearOptions,
   CurrentMode,
   CurrentRate,
-  LimitMode,
   ListOverridesOptions,
   OverrideOptions,
   OverridePage,

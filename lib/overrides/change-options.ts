@@ -4,12 +4,11 @@ import { messages } from '../errors/messages/general.js';
 import type { ChangeCause } from './change-cause.js';
 import { MAX_CHANGES } from './override-store.js';
 import { isOverrideKey, KEY_WANTS } from './override-address.js';
+import { LIMIT_MODES, type LimitMode } from '../limits/limit-mode.js';
 import {
   type ChangesOptions,
   INHERIT_MODES,
   type InheritMode,
-  LIMIT_MODES,
-  type LimitMode,
   type ListOverridesOptions,
   type OverrideOptions,
   type OverrideQuery,

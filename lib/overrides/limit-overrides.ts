@@ -16,7 +16,8 @@ import { KeyTable } from './key-table.js';
 import type { LimitOverrideKind } from './override-address.js';
 import type { OverrideHolder } from './override-holder.js';
 import { isDamaged, isInForce, type OverrideRecord, type StoredRecord } from './override-record.js';
-import type { CurrentMode, CurrentRate, KeyOverrides, LimitMode, OverridePage } from './override.js';
+import type { LimitMode } from '../limits/limit-mode.js';
+import type { CurrentMode, CurrentRate, KeyOverrides, OverridePage } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
 
 /** Compiled limits to keep beyond those in use. */
@@ -125,7 +126,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     const { rule, limit } = this.limits[0]!;
     const from = this.chain(key).find(hasMode);
     const override = from?.modeOverride;
-    const mode = { name: rule.name, mode: from?.overridingMode ?? (limit.shadow ? 'shadow' : 'enforce'), override };
+    const mode = { name: rule.name, mode: from?.overridingMode ?? limit.mode, override };
     if (override !== undefined) return { ...mode, source: from!.source };
     return from === undefined
       ? { ...mode, source: 'configured' }

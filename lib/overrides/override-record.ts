@@ -1,6 +1,7 @@
 import { type ListName, LISTS } from '../config/list-entry.js';
 import { messages } from '../errors/messages/general.js';
-import { INHERIT_MODES, type InheritMode, type LimitMode, LIMIT_MODES, type RatePatch } from './override.js';
+import { type LimitMode, LIMIT_MODES } from '../limits/limit-mode.js';
+import { INHERIT_MODES, type InheritMode, type RatePatch } from './override.js';
 
 /** The stored form of an override. `lua/overrides.lua` documents each field. */
 export interface OverrideRecord {

@@ -1,6 +1,7 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../options/values.js';
 import type { FeaturePatch } from '../features/index.js';
+import type { LimitMode } from '../limits/limit-mode.js';
 import type { ChangeCause } from './change-cause.js';
 import type { ChangedList } from './lists/list.js';
 
@@ -131,9 +132,6 @@ export interface OverridePage {
   next: string | undefined;
 }
 
-/** `'enforce'` refuses, `'shadow'` counts and reports but never refuses, `'off'` does not check the limit at all. */
-export type LimitMode = 'enforce' | 'shadow' | 'off';
-
 /** A change of a limit's mode in force. */
 export interface ModeOverride extends Override {
   /** The mode that replaces the configured one. */
@@ -196,7 +194,5 @@ export interface RecordedChange extends ChangeCause {
   /** What it changed: one override or entry; for a rollback, all that had changed since that version. */
   overrides: (ChangedRate | ChangedMode | ChangedList)[];
 }
-
-export const LIMIT_MODES: readonly LimitMode[] = ['enforce', 'shadow', 'off'];
 
 export const INHERIT_MODES: readonly InheritMode[] = ['keep', 'proportional', 'additive', 'reset'];

@@ -10,7 +10,7 @@ import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';
 import { limitName } from '../limits/limit-name.js';
 import type { OptionRows } from '../options/option-row.js';
-import type { LimitMode } from '../overrides/override.js';
+import type { LimitMode } from '../limits/limit-mode.js';
 import { algorithmOptions } from '../rules/common-options.js';
 import { attempt } from './attempt.js';
 import { type Located, type LocatedEntry, type Place, showPlace } from './located.js';

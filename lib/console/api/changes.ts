@@ -1,5 +1,6 @@
 import type { AlgorithmOptions } from '../../algorithms/index.js';
-import type { LimitMode, OverrideSource } from '../../overrides/override.js';
+import type { LimitMode } from '../../limits/limit-mode.js';
+import type { OverrideSource } from '../../overrides/override.js';
 import type { OverrideInfo } from './lookup.js';
 
 /** A limit's rate and mode. */

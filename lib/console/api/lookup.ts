@@ -1,7 +1,8 @@
 import type { AlgorithmOptions } from '../../algorithms/index.js';
 import type { Decision } from '../../limits/decision.js';
 import type { ListName } from '../../config/list-entry.js';
-import type { LimitMode, OverrideSource } from '../../overrides/override.js';
+import type { LimitMode } from '../../limits/limit-mode.js';
+import type { OverrideSource } from '../../overrides/override.js';
 
 /** An override of a rate or mode. */
 export interface OverrideInfo {

@@ -1,5 +1,5 @@
 import type { AlgorithmOptions } from '../../algorithms/index.js';
-import type { LimitMode } from '../../overrides/override.js';
+import type { LimitMode } from '../../limits/limit-mode.js';
 
 /** The ranges of an overview. */
 export type Range = '5m' | '1h' | '1d';

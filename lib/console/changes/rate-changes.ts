@@ -1,7 +1,8 @@
 import { algorithms, type AlgorithmOptions } from '../../algorithms/index.js';
 import { consoleMessages } from '../../errors/messages/console.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
-import type { LimitMode, RatePatch } from '../../overrides/override.js';
+import type { LimitMode } from '../../limits/limit-mode.js';
+import type { RatePatch } from '../../overrides/override.js';
 import type { Overrides } from '../../overrides/overrides.js';
 import type { CandidateInfo, Changed, LimitTotals, RateInfo, Rates } from '../api.js';
 import type { Fields } from '../fields.js';
@@ -116,7 +117,7 @@ export class RateChanges {
       configured: {
         rate: rateText(configured.options),
         options: configured.options,
-        mode: configured.off ? 'off' : configured.shadow ? 'shadow' : 'enforce',
+        mode: configured.mode,
       },
       current: {
         rate: rateText(rate.options),

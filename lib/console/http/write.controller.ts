@@ -1,7 +1,7 @@
 import { Get, Injectable, Post, Req, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { LISTS } from '../../config/list-entry.js';
-import { LIMIT_MODES } from '../../overrides/override.js';
+import { LIMIT_MODES } from '../../limits/limit-mode.js';
 import type { Changed } from '../api.js';
 import { actorOf, type Cause } from '../changes/cause.js';
 import type { Ends } from '../changes/rate-changes.js';
