@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
 import { CompiledLimit, type Limiter, type LimiterService, MemoryStore } from '../../lib/index.js';
-import { chargeOf } from '../../lib/stores/store-decision.js';
 import { startLimiters, Upstream } from '../outbound/upstream.js';
-import { ask, ManualClock } from '../support/stores.js';
+import { ask, chargeOf, ManualClock } from '../support/stores.js';
 
 describe('three slots, two of them for those who are not critical', () => {
   let app: TestingModule;

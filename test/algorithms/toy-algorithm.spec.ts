@@ -8,14 +8,20 @@ import { Controller, Get } from '@nestjs/common';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { Algorithm } from '../../lib/algorithms/algorithm.js';
-import { algorithms, type AlgorithmOptions } from '../../lib/algorithms/index.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
-import { type CarryOver, CompiledLimit } from '../../lib/limits/compiled-limit.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { LimiterService } from '../../lib/nest/limiter.service.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import { RedisStore } from '../../lib/stores/redis/redis.store.js';
-import type { Check, Refund, Store } from '../../lib/stores/store.js';
+import { algorithms } from '../../lib/algorithms/index.js';
+import {
+  type AlgorithmOptions,
+  type Check,
+  CompiledLimit,
+  type LimitDefinition,
+  LimiterService,
+  MemoryStore,
+  RateLimit,
+  RedisStore,
+  type Refund,
+  type Store,
+} from '../../lib/index.js';
+import type { CarryOver } from '../../lib/limits/compiled-limit.js';
 import { composeScript } from '../../lua/compose.mjs';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 import { clockStep, costOf, costShare } from '../support/arbitraries.js';

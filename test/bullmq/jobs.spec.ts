@@ -1,11 +1,11 @@
 import { EventEmitter, once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import type { TestingModule } from '@nestjs/testing';
 import type { Job } from 'bullmq';
 import type { DecisionEvent, LimiterService, RateLimitModuleOptions } from '../../lib/index.js';
 import { rateLimited } from '../../lib/bullmq/index.js';
 import type { RateLimitedOptions } from '../../lib/bullmq/index.js';
-import { logger } from '../../lib/errors/logger.js';
 import { startLimiters } from '../outbound/upstream.js';
 import { startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
@@ -308,7 +308,7 @@ describe.each(['deny', 'allow', 'local'] as const)('while Redis of the limits fa
     const server = await startRedis();
     const { app, limiters } = await startLimiters({ define: DEFINE, redis: server.url, onStoreError, timeout: '50ms' });
     const jobs = new JobQueue(await versions[NEWEST]!());
-    const errors = jest.spyOn(logger, 'error').mockReturnValue(undefined);
+    const errors = jest.spyOn(Logger.prototype, 'error').mockReturnValue(undefined);
     const had: unknown[] = [];
     const work = async ({ data }: Job) => void had.push(data.shop);
     jobs.work(rateLimited(work, { limiter: limiters.for('slow'), key, recheck: 20 }));

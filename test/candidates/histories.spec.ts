@@ -10,7 +10,6 @@ import {
   type Store,
   type StoreDecision,
 } from '../../lib/index.js';
-import { chargesOf } from '../../lib/stores/store-decision.js';
 import {
   algorithmNames,
   anyOptions,
@@ -21,7 +20,7 @@ import {
 } from '../support/arbitraries.js';
 import { optionsOf } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
-import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import { chargesOf, comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 import { WatchedStore } from './watched-store.js';
 
 const RUNS = propertyRuns(150);

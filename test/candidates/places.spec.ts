@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
 import { CompiledLimit, MemoryStore, type OnStoreError, RateLimitStoreError, RedisStore } from '../../lib/index.js';
-import { createClient } from '../../lib/redis/client.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
 import { PlainChecks } from '../../lib/stores/redis/plain-checks.js';
 import type { CheckAnswer } from '../../lib/stores/store.js';
 import { startCluster, type RedisCluster } from '../support/redis-servers.js';
-import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import { connectCluster, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 import { WatchedStore } from './watched-store.js';
 
 const window = { algo: 'fixed-window', rate: 3, interval: '1h' } as const;
@@ -27,8 +26,7 @@ describe('a candidate on a Cluster', () => {
 
   beforeAll(async () => {
     cluster = await startCluster();
-    client = (await createClient({ nodes: cluster.nodes })) as Cluster;
-    client.on('error', () => undefined);
+    client = await connectCluster(cluster);
     store = new WatchedStore(new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true }));
     await store.open();
   });

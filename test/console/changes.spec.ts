@@ -1,16 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type {
-  Changed,
-  Changes,
-  KeyChanged,
-  ListItems,
-  Lookup,
-  Problem,
-  RateInfo,
-  Rates,
-} from '../../lib/console/api.js';
 import { hashOf } from '../../lib/telemetry/decision-event.js';
-import { ConsoleApp, THINGS } from './console-app.js';
+import {
+  type Changed,
+  type Changes,
+  ConsoleApp,
+  type KeyChanged,
+  type ListItems,
+  type Lookup,
+  type Problem,
+  type RateInfo,
+  type Rates,
+  THINGS,
+} from './console-app.js';
 
 const REASON = { reason: 'a test' };
 

@@ -15,6 +15,9 @@ import type { Overview, Range } from '../../lib/console/api.js';
 import { type RateLimitConsoleOptions, RateLimitConsoleModule } from '../../lib/console/index.js';
 import { RateLimitConsole } from '../../lib/console/rate-limit-console.js';
 
+/** What the console answers. */
+export type * from '../../lib/console/api.js';
+
 interface WithHeaders {
   headers: Record<string, string | undefined>;
 }

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { headerIdentity } from '../../lib/index.js';
-import type { Lookup, Problem } from '../../lib/console/api.js';
-import { ConsoleApp } from './console-app.js';
+import { ConsoleApp, type Lookup, type Problem } from './console-app.js';
 
 const RATE = { algo: 'sliding-window', rate: 10, interval: '1h' } as const;
 const SECRET = 'sk_live_4711';

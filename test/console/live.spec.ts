@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { Problem, Tick } from '../../lib/console/api.js';
 import { MOST_VIEWERS } from '../../lib/console/http/live-feed.js';
 import { until } from '../support/until.js';
-import { ConsoleApp } from './console-app.js';
+import { ConsoleApp, type Problem, type Tick } from './console-app.js';
 
 /** Reads events until it is stopped. */
 class Viewer {

@@ -1,10 +1,9 @@
 import { expect, it, jest } from '@jest/globals';
 import type { LimitDefinition } from '../../lib/index.js';
-import type { Lookup } from '../../lib/console/api.js';
 import { CONSOLE_LIMIT } from '../../lib/console/console-limit.js';
 import { Lookups } from '../../lib/console/views/lookups.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
-import { ConsoleApp, THINGS } from './console-app.js';
+import { ConsoleApp, type Lookup, THINGS } from './console-app.js';
 
 it('looks some of many limits up at a time, so that requests have their turn', async () => {
   const define: Record<string, LimitDefinition> = {};

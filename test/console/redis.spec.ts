@@ -2,12 +2,19 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Cluster, type Redis } from 'ioredis';
-import type { Changes, KeyChanged, LimitTotals, Overview, TopKeys } from '../../lib/console/api.js';
 import { hashOf } from '../../lib/telemetry/decision-event.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
-import { ConsoleApp, type ConsoleAppOptions } from './console-app.js';
+import {
+  type Changes,
+  ConsoleApp,
+  type ConsoleAppOptions,
+  type KeyChanged,
+  type LimitTotals,
+  type Overview,
+  type TopKeys,
+} from './console-app.js';
 
 /** What was asked of the limit, as an instance shows it. */
 const shown = async (app: ConsoleApp): Promise<number> => {

@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { type INestApplication, VersioningType } from '@nestjs/common';
 import { LimiterService } from '../../lib/index.js';
-import type { Lookup, Overview, Session } from '../../lib/console/api.js';
 import { readInstance } from '../../lib/console/telemetry/instance.js';
 import { until } from '../support/until.js';
-import { ConsoleApp, type ConsoleAppOptions, THINGS } from './console-app.js';
+import { ConsoleApp, type ConsoleAppOptions, type Lookup, type Overview, type Session, THINGS } from './console-app.js';
 
 const prefixed = (app: INestApplication): void => {
   app.setGlobalPrefix('api');

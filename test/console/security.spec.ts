@@ -1,10 +1,18 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type CallHandler, type INestApplication, Logger } from '@nestjs/common';
 import { map } from 'rxjs';
-import type { Changes, Lookup, Problem, Session, TopKeys } from '../../lib/console/api.js';
 import { CONSOLE_LIMIT } from '../../lib/console/http/console-request.guard.js';
 import { hashOf } from '../../lib/telemetry/decision-event.js';
-import { ConsoleApp, type ConsoleAppOptions, PAGE } from './console-app.js';
+import {
+  type Changes,
+  ConsoleApp,
+  type ConsoleAppOptions,
+  type Lookup,
+  PAGE,
+  type Problem,
+  type Session,
+  type TopKeys,
+} from './console-app.js';
 
 const HOSTILE = '<img src=x onerror=alert(1)>"\'&\u2028';
 const BLOCK = { limit: 'things', identity: 'anna', duration: '1h', reason: 'a test' };

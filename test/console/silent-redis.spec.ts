@@ -1,9 +1,18 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import type { Changes, ListItems, Lookup, Overview, Problem, Rates, TopKeys } from '../../lib/console/api.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { until } from '../support/until.js';
-import { ConsoleApp, THINGS } from './console-app.js';
+import {
+  type Changes,
+  ConsoleApp,
+  type ListItems,
+  type Lookup,
+  type Overview,
+  type Problem,
+  type Rates,
+  THINGS,
+  type TopKeys,
+} from './console-app.js';
 
 const NOT_READ = /^Redis does not answer, /;
 

@@ -1,11 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { CompiledLimit } from '../../lib/index.js';
-import type { Changes, Overview, TopKeys } from '../../lib/console/api.js';
 import { ConsoleRedis } from '../../lib/console/telemetry/console-redis.js';
 import { hashOf } from '../../lib/telemetry/decision-event.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
-import { ConsoleApp, type ConsoleAppOptions } from './console-app.js';
+import { type Changes, ConsoleApp, type ConsoleAppOptions, type Overview, type TopKeys } from './console-app.js';
 
 const keysOf = async (app: ConsoleApp) => (await app.read<Changes>('changes')).changes.map(({ key }) => key);
 

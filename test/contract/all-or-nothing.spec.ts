@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { CompiledLimit, MemoryStore, RateLimitStoreError } from '../../lib/index.js';
 import { allOrNothing, type Part } from '../../lib/stores/all-or-nothing.js';
-import { chargesOf } from '../../lib/stores/store-decision.js';
+import { chargesOf } from '../support/stores.js';
 
 const IDENTITY = 'user:1';
 

@@ -1,8 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, CompiledLimit, type LimitSettings, type Store } from '../../lib/index.js';
-import { featuresOfOptions } from '../../lib/features/index.js';
-import { comparable, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
+import {
+  comparable,
+  connectRedis,
+  featuresOfOptions,
+  freshPrefix,
+  ManualClock,
+  storeKinds,
+} from '../support/stores.js';
 
 const algorithms: Record<string, AlgorithmOptions> = {
   gcra: { algo: 'gcra', rate: 2, interval: '1m' },

@@ -8,13 +8,11 @@ import {
   type Refund,
   type Store,
 } from '../../lib/index.js';
-import { featuresOfOptions } from '../../lib/features/index.js';
 import { readReservationId, reservationId } from '../../lib/limiter/reservation-id.js';
 import { CandidateStore } from '../../lib/features/candidates/candidate.store.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../../lib/stores/layers/instance.store.js';
-import { chargeOf } from '../../lib/stores/store-decision.js';
-import { ask, ManualClock } from '../support/stores.js';
+import { ask, chargeOf, featuresOfOptions, ManualClock } from '../support/stores.js';
 
 const ten: AlgorithmOptions = { algo: 'budget', limit: 10, period: 'year', hold: '5s', onLapse: 'release' };
 const identity = 'ip:203.0.113.7';

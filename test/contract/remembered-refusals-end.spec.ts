@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type AlgorithmOptions, CompiledLimit, type LimitSettings } from '../../lib/index.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featureTerms } from '../support/stores.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';
 import type { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
 import type { LocalChannel } from '../support/local-channel.js';

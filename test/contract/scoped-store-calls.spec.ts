@@ -8,7 +8,7 @@ import {
   type StoreDecision,
 } from '../../lib/index.js';
 import { unitsOf } from '../../lib/features/usage/stores.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featureTerms } from '../support/stores.js';
 import { InstanceScopeStore } from '../../lib/stores/layers/instance.store.js';
 
 const identity = 'ip:203.0.113.7';

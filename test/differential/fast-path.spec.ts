@@ -10,7 +10,6 @@ import {
   type StoreDecision,
 } from '../../lib/index.js';
 import type { CarryOver } from '../../lib/limits/compiled-limit.js';
-import { keyOf } from '../../lib/stores/redis/keys.js';
 import { PLAIN_ALGORITHMS } from '../../lib/stores/redis/script.generated.js';
 import { algorithmNames, clockStep, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { moveLives, serverTime } from '../support/key-lives.js';
@@ -21,7 +20,7 @@ import {
   PROPERTY_TIMEOUT_MS,
   propertyRuns,
 } from '../support/property-runs.js';
-import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import { connectRedis, freshPrefix, keyOf, ManualClock } from '../support/stores.js';
 
 const RUNS = propertyRuns(200);
 /** Keys live so much longer than by the clock of the test, since it takes time as well. */

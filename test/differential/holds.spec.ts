@@ -10,13 +10,18 @@ import {
   type ReservedShares,
   type StoreDecision,
 } from '../../lib/index.js';
-import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';
-import { chargeOf } from '../../lib/stores/store-decision.js';
 import { clockStep, costOf, costShareOrNothing } from '../support/arbitraries.js';
 import { holdOptions } from '../support/hold-arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
-import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import {
+  chargeOf,
+  connectRedis,
+  featuresOfOptions,
+  featureTerms,
+  freshPrefix,
+  ManualClock,
+} from '../support/stores.js';
 
 const RUNS = propertyRuns(60);
 

@@ -27,11 +27,10 @@ import {
   RateLimitStoreError,
   RedisStore,
 } from '../../lib/index.js';
-import { keyOf } from '../../lib/stores/redis/keys.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { npm, PACKAGE_FOLDER } from '../support/npm.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
-import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
+import { ask, compile, connectRedis, freshPrefix, keyOf, ManualClock, storeKinds } from '../support/stores.js';
 import { frameworks, HttpApp } from './http-app.js';
 import { OwnTime } from '../support/own-time.mjs';
 

@@ -4,11 +4,9 @@
  */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import type { CommonLimitOptions } from '../../lib/config/common-limit-options.js';
-import { RateLimitConfigError } from '../../lib/errors/errors.js';
-import { keySchemes, type LimitKey } from '../../lib/key-resolvers/index.js';
+import { type CommonLimitOptions, type LimitKey, RateLimit, RateLimitConfigError } from '../../lib/index.js';
+import { keySchemes } from '../../lib/key-resolvers/index.js';
 import type { KeyScheme } from '../../lib/key-resolvers/key-scheme.js';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
 import { HttpApp, startUp } from './http-app.js';
 
 /** A form of key from outside of the package: counts by a parameter of the query. */

@@ -11,10 +11,9 @@ import {
   type Store,
 } from '../../lib/index.js';
 import { RATE_LIMIT_STORE } from '../../lib/config/tokens.js';
-import { createClient } from '../../lib/redis/client.js';
 import type { ObservedStore } from '../../lib/telemetry/observed.store.js';
 import { startCluster, startRedis } from '../support/redis-servers.js';
-import { connectRedis, freshPrefix } from '../support/stores.js';
+import { connectCluster, connectRedis, freshPrefix } from '../support/stores.js';
 import { OwnTime } from '../support/own-time.mjs';
 import { until } from '../support/until.js';
 
@@ -131,8 +130,7 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
     const cluster = await startCluster();
     cleanups.push(() => cluster.stop());
     const lines: unknown[] = [];
-    const client = await createClient({ nodes: cluster.nodes });
-    client.on('error', () => undefined);
+    const client = await connectCluster(cluster);
     const { app, get } = await start({ redis: client, timeout: '1s' });
     cleanups.push(() => Promise.resolve(client.disconnect()));
     const logged = jest.spyOn(Logger.prototype, 'log').mockImplementation((message: unknown) => {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { KeyChanged, Lookup, Problem } from '../../lib/console/api.js';
-import { ConsoleApp, THINGS } from '../console/console-app.js';
+import { ConsoleApp, type KeyChanged, type Lookup, type Problem, THINGS } from '../console/console-app.js';
 
 const REASON = { reason: 'a test' };
 

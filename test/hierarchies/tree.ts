@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { type AlgorithmOptions, type CheckEntry, CompiledLimit } from '../../lib/index.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featureTerms } from '../support/stores.js';
 import { identityWithin } from '../../lib/limits/hierarchy.js';
 
 /** How a level is limited. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, CompiledLimit, type MetBy } from '../../lib/index.js';
 import { algorithms } from '../../lib/algorithms/index.js';
-import { featureTerms } from '../../lib/features/index.js';
+import { featureTerms } from '../support/stores.js';
 import type { FeatureTerms, LimitFeature } from '../../lib/limits/limit-feature.js';
 
 const options: AlgorithmOptions = { algo: 'gcra', rate: 10, interval: '1s' };

@@ -5,10 +5,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitModule } from '../../lib/nest/rate-limit.module.js';
-import { MemoryStore } from '../../lib/stores/memory/memory.store.js';
-import type { RateLimitModuleOptions } from '../../lib/config/module-options.js';
+import { MemoryStore, RateLimit, RateLimitModule, type RateLimitModuleOptions } from '../../lib/index.js';
 
 let warned: string[];
 beforeEach(() => {

@@ -3,9 +3,8 @@ import { Logger } from '@nestjs/common';
 import keySlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
 import type { RateLimitModuleOptions } from '../../lib/index.js';
-import { overrideKeys } from '../../lib/stores/redis/keys.js';
 import { type RedisCluster, startCluster, startRedis } from '../support/redis-servers.js';
-import { connectRedis, freshPrefix } from '../support/stores.js';
+import { connectRedis, freshPrefix, overrideKeys } from '../support/stores.js';
 import { exceptReadings, RatesApp, until } from './overrides-app.js';
 
 const set = (app: RatesApp, tenant: string, rate: number, options = {}) =>

@@ -2,10 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { type AlgorithmOptions, CompiledLimit } from '../../lib/index.js';
 import { algorithms } from '../../lib/algorithms/index.js';
-import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import * as operations from '../../lib/stores/redis/operations.js';
 import { namesOf } from '../support/lua-names.js';
-import { compile } from '../support/stores.js';
+import { compile, featuresOfOptions, featureTerms } from '../support/stores.js';
 
 /** Each parameter has a value of its own. */
 const options: Record<string, AlgorithmOptions> = {

@@ -2,11 +2,20 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, type Store } from '../../lib/index.js';
-import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { AnchoredCalendar } from '../../lib/algorithms/anchored-calendar.js';
-import { chargeOf } from '../../lib/stores/store-decision.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
-import { ask, comparable, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
+import {
+  ask,
+  chargeOf,
+  comparable,
+  compile,
+  connectRedis,
+  featuresOfOptions,
+  featureTerms,
+  freshPrefix,
+  ManualClock,
+  storeKinds,
+} from '../support/stores.js';
 
 const identity = 'ip:203.0.113.7';
 const DAY = 86_400_000;

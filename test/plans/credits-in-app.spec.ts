@@ -10,11 +10,9 @@ import {
   RateLimitArgumentError,
   RedisStore,
 } from '../../lib/index.js';
-import { featuresOfOptions } from '../../lib/features/index.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
-import { createClient } from '../../lib/redis/client.js';
 import { startCluster } from '../support/redis-servers.js';
-import { ask, connectRedis, freshPrefix } from '../support/stores.js';
+import { ask, connectCluster, connectRedis, featuresOfOptions, freshPrefix } from '../support/stores.js';
 
 const plan = {
   algo: 'calendar-window',
@@ -166,8 +164,7 @@ describe('credits on Redis', () => {
 describe('credits on a Cluster', () => {
   it('lie in the slot of their counter, and so do the ids of payments', async () => {
     const cluster = await startCluster();
-    const client = await createClient({ nodes: cluster.nodes });
-    client.on('error', () => undefined);
+    const client = await connectCluster(cluster);
     const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
     try {
       await store.open();

@@ -2,11 +2,17 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, type Refund } from '../../lib/index.js';
-import { featuresOfOptions } from '../../lib/features/index.js';
-import { keyOf } from '../../lib/stores/redis/keys.js';
-import { chargeOf } from '../../lib/stores/store-decision.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
-import { ask, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
+import {
+  ask,
+  chargeOf,
+  connectRedis,
+  featuresOfOptions,
+  freshPrefix,
+  keyOf,
+  ManualClock,
+  storeKinds,
+} from '../support/stores.js';
 
 const identity = 'user:42';
 const HOUR = 3_600_000;

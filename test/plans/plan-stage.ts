@@ -8,10 +8,8 @@ import {
   type Store,
 } from '../../lib/index.js';
 import { unitsOf } from '../../lib/features/usage/stores.js';
-import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
-import { chargeOf } from '../../lib/stores/store-decision.js';
 import { expectEqual } from '../support/property-runs.js';
-import { freshPrefix, ManualClock } from '../support/stores.js';
+import { chargeOf, featuresOfOptions, featureTerms, freshPrefix, ManualClock } from '../support/stores.js';
 import { daysFrom, PlanModel, type Settings } from './plan-model.js';
 
 const HOUR_MS = 3_600_000;

@@ -3,11 +3,19 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, type Refund, type Store } from '../../lib/index.js';
 import { unitsOf } from '../../lib/features/usage/stores.js';
-import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
-import { keyOf } from '../../lib/stores/redis/keys.js';
-import { chargeOf } from '../../lib/stores/store-decision.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
-import { ask, comparable, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
+import {
+  ask,
+  chargeOf,
+  comparable,
+  connectRedis,
+  featuresOfOptions,
+  featureTerms,
+  freshPrefix,
+  keyOf,
+  ManualClock,
+  storeKinds,
+} from '../support/stores.js';
 
 const identity = 'user:42';
 const DAY = 86_400_000;

@@ -16,9 +16,8 @@ import {
 import { type Run, runUntil, simulate, START } from '../../playground/simulation/simulation.js';
 import { arrivalsOf, COLUMNS, columnsOf, PATTERNS, readPattern, SPAN } from '../../playground/simulation/traffic.js';
 import { worstStretch } from '../../playground/simulation/worst-stretch.js';
-import { chargeOf } from '../../lib/stores/store-decision.js';
 import { algorithms } from '../../lib/algorithms/index.js';
-import { compile, ManualClock } from '../support/stores.js';
+import { chargeOf, compile, ManualClock } from '../support/stores.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
 
 const RUNS = propertyRuns(150);

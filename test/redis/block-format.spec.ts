@@ -1,10 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, type LimitSettings, RedisStore } from '../../lib/index.js';
-import { keyOf } from '../../lib/stores/redis/keys.js';
 import { everyAlgorithm, five } from '../contract/operations/limits.js';
 import { withOwnRedis } from '../support/own-redis.js';
-import { ask, ManualClock } from '../support/stores.js';
+import { ask, keyOf, ManualClock } from '../support/stores.js';
 
 const prefix = 'blocks';
 const identity = 'user:42';

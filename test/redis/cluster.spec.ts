@@ -12,14 +12,21 @@ import {
   RedisStore,
   type StoreDecision,
 } from '../../lib/index.js';
-import { featuresOfOptions } from '../../lib/features/index.js';
 import { createClient } from '../../lib/redis/client.js';
 import type { StoreReport } from '../../lib/stores/layers/circuits.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
-import { chargeOf } from '../../lib/stores/store-decision.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { startCluster, startSentinel, type RedisCluster, type RedisSentinel } from '../support/redis-servers.js';
-import { ask, connectCluster, comparable, compile, freshPrefix, ManualClock } from '../support/stores.js';
+import {
+  ask,
+  chargeOf,
+  comparable,
+  compile,
+  connectCluster,
+  featuresOfOptions,
+  freshPrefix,
+  ManualClock,
+} from '../support/stores.js';
 import { until } from '../support/until.js';
 
 /** A limit of so many units of which none comes back while a test runs. */

@@ -14,13 +14,12 @@ import {
   type Store,
   type StoreDecision,
 } from '../../lib/index.js';
-import { featureTerms } from '../../lib/features/index.js';
 import { createClient } from '../../lib/redis/client.js';
 import type { StoreReport } from '../../lib/stores/layers/circuits.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { clientOf, findRedisServer } from '../support/redis-binary.mjs';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
-import { ask, freshPrefix } from '../support/stores.js';
+import { ask, featureTerms, freshPrefix } from '../support/stores.js';
 
 /** Longer than a busy machine takes for an answer; where it is waited for, the clock is moved. */
 const TIMEOUT_MS = 5000;

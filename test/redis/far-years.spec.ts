@@ -3,10 +3,9 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, CompiledLimit, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
 import type { CarryOver } from '../../lib/limits/compiled-limit.js';
-import { keyOf } from '../../lib/stores/redis/keys.js';
 import { algorithmNames, clockStep, concurrencyOptions, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
-import { ask, comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import { ask, comparable, connectRedis, freshPrefix, keyOf, ManualClock } from '../support/stores.js';
 
 const RUNS = propertyRuns(40);
 const IDENTITY = 'user:42';

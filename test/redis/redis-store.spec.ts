@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, RateLimitStoreError, type RedisClient, RedisStore } from '../../lib/index.js';
 import { connect, createClient, isClient, isCluster } from '../../lib/redis/client.js';
-import { keyOf } from '../../lib/stores/redis/keys.js';
 import { SCRIPT } from '../../lib/stores/redis/script.generated.js';
 import { createStoreStack } from '../../lib/nest/store-stack.js';
 import { algorithmNames } from '../support/arbitraries.js';
@@ -12,7 +11,7 @@ import { withOwnRedis } from '../support/own-redis.js';
 import type { RedisServer } from '../support/redis-servers.js';
 import { startRedis } from '../support/redis-servers.js';
 import { whileNoTimeIsOver } from '../support/no-time-is-over.js';
-import { ask, compile, freshPrefix, ManualClock } from '../support/stores.js';
+import { ask, compile, freshPrefix, keyOf, ManualClock } from '../support/stores.js';
 
 const cleanups: (() => Promise<unknown> | void)[] = [];
 afterEach(async () => {

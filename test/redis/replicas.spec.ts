@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import {
@@ -9,7 +10,6 @@ import {
   type RateLimitModuleOptions,
   RateLimitStoreError,
 } from '../../lib/index.js';
-import { moduleLogger } from '../../lib/errors/logger.js';
 import { until } from '../support/chaos.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
 
@@ -101,7 +101,7 @@ describe('a limit that replicas confirm', () => {
   });
 
   it('says what too few confirm, while all others go on', async () => {
-    const logged = jest.spyOn(moduleLogger, 'error').mockImplementation(() => undefined);
+    const logged = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
     const { module, limiters, paid, plain, two } = await begin(master.url, 60_000);
     // The replica confirms nothing, however long that is waited for: half of the time of a check would be left for all else.
     const waited = jest.spyOn(Redis.prototype, 'wait').mockImplementation(function (this: Redis, replicas) {

@@ -9,13 +9,12 @@ import {
   RedisStore,
   type StoreDecision,
 } from '../../lib/index.js';
-import { keyOf } from '../../lib/stores/redis/keys.js';
 import { anyOperation, limitsOf, perform, type Taken } from '../contract/operations/history.js';
 import { five } from '../contract/operations/limits.js';
 import { anyOptions, clockStep } from '../support/arbitraries.js';
 import { propertyRuns } from '../support/property-runs.js';
 import { withOwnRedis } from '../support/own-redis.js';
-import { ask, comparable, compile, ManualClock, slackMsOf } from '../support/stores.js';
+import { ask, comparable, compile, keyOf, ManualClock, slackMsOf } from '../support/stores.js';
 
 /** MessagePack: the first byte of a short array, less its length; and the bytes that follow the first one of a number. */
 const FIXED_ARRAY = 0x90;

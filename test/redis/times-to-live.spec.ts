@@ -7,8 +7,7 @@ import {
   RedisStore,
   type StoreDecision,
 } from '../../lib/index.js';
-import { keyOf } from '../../lib/stores/redis/keys.js';
-import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import { connectRedis, freshPrefix, keyOf, ManualClock } from '../support/stores.js';
 
 const IDENTITY = 'ip:203.0.113.7';
 /** As much as is added to each time to live in production, for a server that stalls while it decides. */

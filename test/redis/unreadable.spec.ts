@@ -1,10 +1,9 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { RateLimitStoreError, RedisStore, type StoreDecision } from '../../lib/index.js';
-import { keyOf } from '../../lib/stores/redis/keys.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { withOwnRedis } from '../support/own-redis.js';
-import { ask, compile, freshPrefix } from '../support/stores.js';
+import { ask, compile, freshPrefix, keyOf } from '../support/stores.js';
 
 const DAY_MS = 86_400_000;
 

@@ -9,10 +9,8 @@ import {
   RateLimitModule,
   RedisStore,
 } from '../../lib/index.js';
-import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
-import { keyOf } from '../../lib/stores/redis/keys.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
-import { ask, compile, ManualClock } from '../support/stores.js';
+import { ask, compile, featuresOfOptions, featureTerms, keyOf, ManualClock } from '../support/stores.js';
 
 /** What the server may be kept busy for by one check: microseconds. */
 const MOST_A_CHECK = 1000;

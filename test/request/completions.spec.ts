@@ -1,9 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Controller } from '@nestjs/common';
+import { Controller, Logger } from '@nestjs/common';
 import { of, throwError } from 'rxjs';
 import { type LimitDefinition, RateLimit } from '../../lib/index.js';
-import { logger } from '../../lib/errors/logger.js';
 import { begin, count, counts, end, type PhasedApp } from './phased-app.js';
 import { Connection } from './connections.js';
 
@@ -87,7 +86,7 @@ describe('a call', () => {
       ],
       ['rejects', () => Promise.reject(new Error('a bug'))],
     ])('stays charged if the function that says so %s, which the log tells', async (_, fail) => {
-      const log = jest.spyOn(logger, 'error').mockReturnValue();
+      const log = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
       count.mockImplementation(fail);
       app.call('counted', over()).pass();
       connection.answer();
@@ -111,7 +110,7 @@ describe('a call', () => {
       ['no error', 'a text', 'a text', undefined],
       ['what has no text', Object.create(null), 'what was thrown has no text', undefined],
     ])('ends no process if a store of the app fails with %s', async (_, reason, told, stack) => {
-      const log = jest.spyOn(logger, 'error').mockReturnValue();
+      const log = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
       jest.spyOn(app.asked, 'refund').mockRejectedValue(reason);
       count.mockReturnValue(false);
       app.call('counted', over()).pass();

@@ -1,8 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext } from '@nestjs/common';
-import { RateLimit } from '../../lib/nest/decorators/rate-limit.decorator.js';
-import { RateLimitArgumentError } from '../../lib/errors/errors.js';
-import type { LimitDefinition } from '../../lib/config/limit-definition.js';
+import { type LimitDefinition, RateLimit, RateLimitArgumentError } from '../../lib/index.js';
 import { RequestDecision } from '../../lib/request/request-decision.js';
 import { AppCalls, type Asking, callOf } from './app-calls.js';
 import { Connection } from './connections.js';

@@ -17,13 +17,12 @@ import {
   type RequestLike,
 } from '../../lib/index.js';
 import { ProxyWarning } from '../../lib/key-resolvers/proxy-warning.js';
-import { keyOf } from '../../lib/stores/redis/keys.js';
 import { boundedIdentity } from '../../lib/limits/identity.js';
 import { type AppOptions, frameworks, HttpApp } from '../e2e/http-app.js';
 import { propertyRuns } from '../support/property-runs.js';
 import { withOwnRedis } from '../support/own-redis.js';
 import type { RedisServer } from '../support/redis-servers.js';
-import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
+import { ask, compile, connectRedis, freshPrefix, keyOf, ManualClock, storeKinds } from '../support/stores.js';
 
 const twice: LimitDefinition = { name: 'twice', algo: 'fixed-window', rate: 2, interval: '1m' };
 

@@ -13,12 +13,11 @@ import {
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { connect, createClient } from '../../lib/redis/client.js';
-import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
 import { OVERRIDES_SCRIPT } from '../../lib/overrides/overrides-script.generated.js';
 import { SCRIPT } from '../../lib/stores/redis/script.generated.js';
-import { ask, compile, ManualClock } from '../support/stores.js';
+import { ask, compile, featuresOfOptions, featureTerms, ManualClock } from '../support/stores.js';
 
 const GUIDE = new URL('../../docs/guides/redis-users.md', `file://${process.cwd()}/test/security/`);
 const PREFIX = 'sluice';

@@ -11,7 +11,6 @@ import {
   RateLimitArgumentError,
   RateLimitConfigError,
 } from '../../lib/index.js';
-import { readSettings } from '../../lib/config/settings.js';
 import { exhaust } from '../../lib/testing/index.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 
@@ -289,7 +288,6 @@ describe('at start-up', () => {
   ])('%j is refused', async (options, reason) => {
     const started = (async () => {
       const limits = [{ ...bucket, ...options } as LimitDefinition];
-      readSettings({ limits });
       await startUp({ limits });
     })();
     await expect(started).rejects.toThrow(RateLimitConfigError);

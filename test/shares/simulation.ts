@@ -1,6 +1,5 @@
-import { featureTerms } from '../../lib/features/index.js';
 import { type AlgorithmOptions, CompiledLimit, type Store } from '../../lib/index.js';
-import type { ManualClock } from '../support/stores.js';
+import { featureTerms, type ManualClock } from '../support/stores.js';
 
 /** A tenant of a simulation, and what it asks for in an interval, evenly. */
 export interface Demand {

@@ -14,6 +14,11 @@ import { featuresOfOptions } from '../../lib/features/index.js';
 import { createClient, isCluster } from '../../lib/redis/client.js';
 import type { RedisCluster } from './redis-servers.js';
 
+/** Where counters lie on Redis, what a charge is, and what features make of options: what specs need that ask a store without a limiter. */
+export { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
+export { extraKeysOf, keyOf, overrideKeys } from '../../lib/stores/redis/keys.js';
+export { chargeOf, chargesOf } from '../../lib/stores/store-decision.js';
+
 /** A year after the epoch: times before that are negative, which Redis never tells. */
 const EARLIEST = Date.UTC(1971) * 1000;
 

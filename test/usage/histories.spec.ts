@@ -12,10 +12,15 @@ import {
 } from '../../lib/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import { Calendar } from '../../lib/algorithms/calendar.js';
-import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
-import { chargeOf } from '../../lib/stores/store-decision.js';
 import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
-import { connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import {
+  chargeOf,
+  connectRedis,
+  featuresOfOptions,
+  featureTerms,
+  freshPrefix,
+  ManualClock,
+} from '../support/stores.js';
 
 const RUNS = propertyRuns(20);
 const ALL: TimeRange = { from: -Infinity, to: Infinity };

@@ -1,12 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import type { Redis } from 'ioredis';
+import { Logger } from '@nestjs/common';
 import { CompiledLimit, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import { checkLimit } from '../../lib/config/limit-options.js';
-import { moduleLogger } from '../../lib/errors/logger.js';
-import { featureTerms } from '../../lib/features/index.js';
-import { ask, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import { ask, connectRedis, featureTerms, freshPrefix, ManualClock } from '../support/stores.js';
 
 const DAY_MS = 86_400_000;
 const ALL = { from: -Infinity, to: Infinity };
@@ -52,7 +51,7 @@ describe.each(['MemoryStore', 'RedisStore'])('the most keys that have a record, 
   };
 
   it('are kept, while made-up keys beyond are charged, not recorded, and said to be', async () => {
-    const warned = jest.spyOn(moduleLogger, 'warn').mockImplementation(() => undefined);
+    const warned = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const { clock, store } = start();
     for (const identity of madeUp) expect(await ask(store, limit, { identity })).toMatchObject({ allowed: true });
     const keys = await exported(store);
@@ -88,7 +87,7 @@ describe.each(['MemoryStore', 'RedisStore'])('the most keys that have a record, 
 });
 
 it('are looked through once in process, however many made-up keys come beyond them', async () => {
-  jest.spyOn(moduleLogger, 'warn').mockImplementation(() => undefined);
+  jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
   const clock = new ManualClock();
   const store = new MemoryStore({ clock: clock.now });
   const identities = Array.from({ length: 50 }, (_, number) => `made-up:${number}`);

@@ -13,7 +13,6 @@ import {
   type TimeRange,
 } from '../../lib/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
-import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { createClient } from '../../lib/redis/client.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { isPlainCheck } from '../../lib/stores/redis/plain-checks.js';
@@ -21,7 +20,7 @@ import { slotTags } from '../../lib/stores/redis/slot-tags.js';
 import { ensureBuilt } from '../support/built.js';
 import { bundledWorker } from '../support/bundled-worker.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
-import { ask, connectCluster, freshPrefix, ManualClock } from '../support/stores.js';
+import { ask, connectCluster, featuresOfOptions, featureTerms, freshPrefix, ManualClock } from '../support/stores.js';
 
 const usageWorker = bundledWorker('usage-worker.mjs');
 const ALL: TimeRange = { from: -Infinity, to: Infinity };

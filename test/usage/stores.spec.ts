@@ -2,9 +2,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, CompiledLimit, type Store, type TimeRange } from '../../lib/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
-import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
-import { chargeOf } from '../../lib/stores/store-decision.js';
-import { ask, connectRedis, ManualClock, storeKinds } from '../support/stores.js';
+import {
+  ask,
+  chargeOf,
+  connectRedis,
+  featuresOfOptions,
+  featureTerms,
+  ManualClock,
+  storeKinds,
+} from '../support/stores.js';
 
 const ALL: TimeRange = { from: -Infinity, to: Infinity };
 const DAY_MS = 86_400_000;

@@ -1,6 +1,5 @@
 import type { AlgorithmOptions, CompiledLimit, Refund, Store } from '../../../lib/index.js';
-import { chargeOf } from '../../../lib/stores/store-decision.js';
-import { ask, type ManualClock } from '../../support/stores.js';
+import { ask, chargeOf, type ManualClock } from '../../support/stores.js';
 import { storeStage } from '../store-stage.js';
 
 export const SECOND = 1000;

@@ -2,10 +2,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Controller, Get, Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { RateLimit, RateLimitModule, type RateLimitModuleOptions, RateLimitStoreError } from '../../../lib/index.js';
-import { overrideKeys } from '../../../lib/stores/redis/keys.js';
 import { TriedApp } from '../../docs/tried-app.js';
 import { startRedis } from '../../support/redis-servers.js';
-import { connectRedis, freshPrefix } from '../../support/stores.js';
+import { connectRedis, freshPrefix, overrideKeys } from '../../support/stores.js';
 import { exceptReadings, login, RatesApp, until } from '../overrides-app.js';
 
 const ACME = { identity: 'tenant:acme' };
