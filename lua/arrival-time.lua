@@ -4,7 +4,7 @@
 -- Stored: five doubles: time (a tick), debt, unit, speed, step; the step is negative where a tick is a millisecond. What is owed
 -- is owed under any quota: a smaller one makes nobody owe less.
 -- A key may live longer than its state needs, and then keeps its time to live when it is written. In the place of a step of 1 a
--- part of 1 says until when it lives: so many times 2^53 microseconds. The state is the same. A version that does not know this
+-- part of 1 says until when it lives: that fraction of 2^53 microseconds. The state is the same. A version that does not know this
 -- takes it for other parameters, by which as much is owed.
 -- A counter that `grows_empty` begins with what it had when its quota grows, and the rest has to flow in. For that it keeps the
 -- largest quota that it was charged or refused under, as a single-precision number, which takes no more memory.

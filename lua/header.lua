@@ -85,7 +85,7 @@
 --   take(limit, state, cost)        charges what fits
 --   give(limit, state, units, ticket, charged_at)   gives units back, but none of those that count no longer by now
 --   remaining(limit, state)         whole units; less than none if more was charged than fits
---   retry_after(limit, state, cost, returned) microseconds until a cost fits that does not; where it varies, if so many units come back
+--   retry_after(limit, state, cost, returned) microseconds until a cost fits that does not; where it varies, if `returned` units come back
 --                           before the window ends
 --   reset_after(limit, state)       microseconds until the state equals a fresh one
 --   encode(limit, state)            the value to store; where it keeps a string

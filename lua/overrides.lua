@@ -1,4 +1,4 @@
--- Keeps what was changed while apps run, with its history, and tells all instances of each change. Apart from the script that
+-- Keeps what was changed while apps run, with its history, and publishes each change to all instances. Apart from the script that
 -- decides checks: this one is called rarely, and knows nothing of limits.
 --
 -- KEYS[1]  the hash of the rates that hold for all: a field is a limit's name
@@ -20,7 +20,7 @@
 -- ARGV[1]  read: ARGV[2] and ARGV[3] are the number and the time of the last change that is known; -1 if none is
 --          page: ARGV[2] is the cursor of a scan of KEYS[2]
 --          set, try (as set, but only where nothing is in force), clear (only where something is), restore
--- ARGV[2]  for changes: the channel that is told
+-- ARGV[2]  for changes: the channel on which they are published
 -- ARGV[3]  by and reason as members of a JSON object, each behind a comma
 -- ARGV[4]  the longest list of changes
 -- ARGV[5]  for restore: the number of the last change; if it is another one by now, nothing is changed
@@ -69,7 +69,7 @@ local function has_ended(record) return type(record.expiresAt) == 'number' and r
 
 if operation == 'restore' and tonumber(ARGV[5]) ~= version then return { 0, now, version, number(at) } end
 
-local changed, told = {}, {}
+local changed, published = {}, {}
 for index = 7, #ARGV, 9 do
   local hash, field, subject, name, value, inherit, ends, quota, previous = unpack(ARGV, index, index + 8)
   hash = KEYS[tonumber(hash)]
@@ -87,7 +87,7 @@ for index = 7, #ARGV, 9 do
       .. ',"quota":' .. quota
       .. ',"previousQuota":' .. previous .. ARGV[3] .. '}'
     local kept = hash == KEYS[1] or value ~= 'null' or generation > 0
-    told[#told + 1] = '{' .. subject .. ',"before":' .. before .. ',"after":' .. (kept and after or 'null') .. '}'
+    published[#published + 1] = '{' .. subject .. ',"before":' .. before .. ',"after":' .. (kept and after or 'null') .. '}'
     changed[#changed + 1] = { hash, field, kept and after, ends }
   end
 end
@@ -95,9 +95,9 @@ if #changed == 0 then return { 0, now, version, number(at) } end
 
 version, at = version + 1, time[1] * 1000000 + time[2]
 local head = '{"version":' .. number(version) .. ',"at":' .. number(at) .. ARGV[3] .. ARGV[6] .. ',"changes":['
-local change = head .. table.concat(told, ',') .. ']}'
+local change = head .. table.concat(published, ',') .. ']}'
 -- Before anything is written: a user who may not publish changes nothing. What is long is read from the list.
-redis.call('PUBLISH', ARGV[2], #told == 1 and change or head .. ']}')
+redis.call('PUBLISH', ARGV[2], #published == 1 and change or head .. ']}')
 for _, each in ipairs(changed) do
   local hash, field, json, ends = unpack(each)
   if json then redis.call('HSET', hash, field, json) else redis.call('HDEL', hash, field) end

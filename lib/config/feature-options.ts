@@ -44,7 +44,7 @@ const replicaOptions = {
     usual: 'none',
     live: 'policy',
     for: notAdapting,
-    // What is decided in process reaches no replica before it is told.
+    // Replicas cannot confirm what this process decides alone.
     excludes: ['prefetch', { option: 'scope', value: 'instance' }],
   },
 } as const satisfies OptionRows;

@@ -75,10 +75,10 @@ export class CounterReader {
   }
 
   private decision(looked: StoreDecision, entry: CheckEntry, blockedForMs: number | undefined): ExplainedDecision {
-    const told = this.ofRequest ? withExpectedWait(looked, entry, performance.now()) : looked;
-    const { allowed, delayMs } = told;
+    const expected = this.ofRequest ? withExpectedWait(looked, entry, performance.now()) : looked;
+    const { allowed, delayMs } = expected;
     const { limit } = entry;
-    let { retryAfterMs } = told;
+    let { retryAfterMs } = expected;
     const blocks = !allowed && limit.blockFor > 0 && blockedForMs === 0;
     // A block clears what was used, but nothing that is queued or held; what can never fit stays so.
     const outlasting = issuesTickets(limit.algorithm) || !Number.isFinite(retryAfterMs) ? retryAfterMs : 0;

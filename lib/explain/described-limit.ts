@@ -85,10 +85,10 @@ function modeOf({ mode }: CompiledLimit, known: CurrentMode | undefined): Explai
 
 function keyOfLimit(rule: Rule, { limit, identity, note }: AskedLimit, prefix: string): ExplainedKey {
   const by = nameOfKey(rule.settings.key.given);
-  const told = { by, ...given('note', note) };
-  if (identity === undefined) return told;
+  const known = { by, ...given('note', note) };
+  if (identity === undefined) return known;
   const shown = shownIdentity({ limit, identity });
-  return { ...told, identity: shown, ...(limit.instance ? {} : { counter: keyOf(prefix, { limit, identity }) }) };
+  return { ...known, identity: shown, ...(limit.instance ? {} : { counter: keyOf(prefix, { limit, identity }) }) };
 }
 
 function shareOf({ settings: { trait } }: Rule, { limit }: AskedLimit): ExplainedShare | undefined {

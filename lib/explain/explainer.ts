@@ -62,15 +62,15 @@ export class Explainer {
         return { limits: await Promise.all(limits), failure: failed };
       }),
     );
-    const told = weighed.flatMap(({ limits }) => limits);
-    const unread = failure?.message ?? told.find((each) => each.unread !== undefined)?.unread;
+    const explained = weighed.flatMap(({ limits }) => limits);
+    const unread = failure?.message ?? explained.find((each) => each.unread !== undefined)?.unread;
     const isOpen = functions.some(({ asked }) => !asked);
     const denied = settings.shadow ? undefined : deniedAddress(lists, client);
     return {
       subject,
       at: Date.now(),
       outcome: denied ?? outcomeOf(weighed, isOpen),
-      limits: told.map(({ limit }) => limit),
+      limits: explained.map(({ limit }) => limit),
       leftOut: leftOut.map(({ rule: _, ...each }) => each),
       functions: [...functions],
       ...(unread === undefined ? {} : { unread }),

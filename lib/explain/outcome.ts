@@ -55,8 +55,8 @@ function stoppedBy(group: readonly Weighed[]): ExplainedOutcome | undefined {
   const first = group.find(({ limit, refuses }) => refuses || limit.status === 'fails');
   if (first === undefined) return undefined;
   const { name, status, reason = '' } = first.limit;
-  const told = { ...STOPPED, reason: `'${name}': ${reason}` };
-  return status === 'fails' ? { verdict: 'fails', ...told } : { verdict: 'refused', ...told, refusedBy: [name] };
+  const stopped = { ...STOPPED, reason: `'${name}': ${reason}` };
+  return status === 'fails' ? { verdict: 'fails', ...stopped } : { verdict: 'refused', ...stopped, refusedBy: [name] };
 }
 
 /** If a list refuses in place of one limit, the others are not asked. */

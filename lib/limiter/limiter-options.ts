@@ -21,6 +21,6 @@ export interface ReserveOptions extends ConsumeOptions {
   maxWait?: Duration;
 }
 
-/** The options of `acquire` beyond those of every call that asks for units. */
+/** The options of `acquire` beyond those of every call that takes units. */
 export const ACQUIRE_OPTIONS = ['timeout', 'signal'] as const satisfies readonly (keyof AcquireOptions)[];
 export const RESERVE_OPTIONS = ['maxWait'] as const satisfies readonly (keyof ReserveOptions)[];

@@ -15,7 +15,7 @@ export interface WithinOptions {
   within?: Readonly<Record<string, string>>;
 }
 
-/** The units that a call asks for, how important it is, and whose they are. */
+/** The units that a call takes, how important it is, and whose they are. */
 export interface ConsumeOptions extends WithinOptions {
   /**
    * Units: a whole number >= 0. A call of 0 units takes nothing and is decided as by `peek`.
@@ -28,7 +28,7 @@ export interface ConsumeOptions extends WithinOptions {
    */
   priority?: Priority;
   /**
-   * The tenant that asks, for a limit with the option `share`: any string that is not empty. Required for such a limit, and not
+   * The tenant of the call, for a limit with the option `share`: any string that is not empty. Required for such a limit, and not
    * allowed for others.
    */
   share?: string;
@@ -107,7 +107,7 @@ export function refuseUnknownMembers(given: object, known: readonly string[], ot
 
 const NO_OTHERS: readonly string[] = [];
 
-/** What a call asks for. */
+/** The options of a call after reading, with defaults. */
 export interface Asked {
   readonly cost: number;
   readonly priority: Priority | undefined;
@@ -121,13 +121,13 @@ export interface Asked {
   readonly hasPriority: boolean;
 }
 
-/** The defaults of what a call asks for. */
+/** The defaults of calls: those of their limit. */
 export interface AskedByDefault {
   readonly fixedCost: number;
   readonly fixedPriority: Priority | undefined;
 }
 
-/** Reads what a call asks for: a number of units, or options, of which it may have `others`, too. */
+/** Reads what a call was given: a number of units, or options, which may include `others`. */
 export function askedOf(
   given: number | ConsumeOptions | undefined,
   byDefault: AskedByDefault,
@@ -144,7 +144,7 @@ export function askedOf(
   return { cost, priority, share: undefined, anchor: undefined, within: undefined, hasCost, hasPriority: false };
 }
 
-/** Reads what a call asks for of its options, whatever else is among them. */
+/** Reads the options of a call. It ignores other members. */
 export function readAsked(given: ConsumeOptions, { fixedCost, fixedPriority }: AskedByDefault): Asked {
   const { cost = fixedCost, priority = fixedPriority, share, anchor, within } = given;
   assertCost(cost);

@@ -22,7 +22,7 @@ export function readPatch({ algo }: ExactLimit, patch: unknown, location: string
   const known = algorithm === undefined ? [] : changeableOf(algorithm);
   if (!isObject(patch)) throw new RateLimitConfigError(messages.wrongPatch(location, patch, known));
   const set = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
-  // Other instances are told of it.
+  // The patch is sent to other instances.
   if (typeof set['anchor'] === 'function') {
     throw new RateLimitConfigError(
       messages.wrongOption(location, 'anchor', set['anchor'], planMessages.fixedAnchorWants()),

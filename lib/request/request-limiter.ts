@@ -112,8 +112,8 @@ export class RequestLimiter implements GuardContinuation {
 
   /** A refusal is always a rejection, whether it was known at once or not. */
   private async refuse(request: LimitedRequest, error: unknown): Promise<never> {
-    const told = await this.answers.translate(request, error);
-    throw this.completions.refuse(request, this.earlierOf(request), told);
+    const refusal = await this.answers.translate(request, error);
+    throw this.completions.refuse(request, this.earlierOf(request), refusal);
   }
 
   /** Keeps what a middleware holds for a request while guards run, too. */

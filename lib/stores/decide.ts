@@ -5,7 +5,7 @@ import type { Check, CheckAnswer, ReserveEntry, Store, StoreDecision } from './s
 
 /** A store that answers each check in few steps: without a promise, and at once where it can. */
 export abstract class DirectStore {
-  /** @internal Decides one check, and tells its answer before it returns or later. Never throws. */
+  /** @internal Decides one check, and reports to its answer, before it returns or later. Never throws. */
   abstract decide(check: Check, answer: CheckAnswer): void;
 
   /**

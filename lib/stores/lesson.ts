@@ -20,7 +20,7 @@ export interface Lesson {
   /** The units that this instance has in flight: charged, but not yet answered by the upstream. */
   readonly inFlight: number;
   /**
-   * The units that this instance asks for next; others already count them as in flight.
+   * The units that this instance needs next; others already count them as in flight.
    * @default 0
    */
   readonly asking?: number | undefined;

@@ -131,7 +131,7 @@ export class TurnQueue implements SourceListener, CallHolder {
     this.goOn();
   }
 
-  /** Forgets what calls have taken from a counter that was reset, and asks for it again. */
+  /** Forgets what calls have taken from a counter that was reset, and takes it again. */
   restartFor(counter: string): void {
     if (this.source.isEmpty) this.wakeFor(counter);
     else this.restart();

@@ -15,7 +15,7 @@ const MOST_STEPS = 600;
 export class Timeline {
   private step = 0;
   /** The number of the first step: its start / its length. */
-  private first = -1;
+  private firstStep = -1;
   private allowedBySteps: number[] = [];
   private refusedBySteps: number[] = [];
 
@@ -26,7 +26,7 @@ export class Timeline {
 
   /** When the first step begins, in milliseconds since the epoch. */
   get startMs(): number {
-    return Math.max(0, this.first) * this.stepMs;
+    return Math.max(0, this.firstStep) * this.stepMs;
   }
 
   get allowed(): readonly number[] {
@@ -39,11 +39,11 @@ export class Timeline {
 
   /** Adds a request, no earlier than the first one, with its time in microseconds. */
   add(time: number, isAllowed: boolean): void {
-    if (this.first < 0) this.first = Math.floor(time / (this.stepMs * 1000));
-    let index = Math.floor(time / (this.stepMs * 1000)) - this.first;
+    if (this.firstStep < 0) this.firstStep = Math.floor(time / (this.stepMs * 1000));
+    let index = Math.floor(time / (this.stepMs * 1000)) - this.firstStep;
     while (index >= MOST_STEPS && this.step < STEPS.length - 1) {
       this.lengthen();
-      index = Math.floor(time / (this.stepMs * 1000)) - this.first;
+      index = Math.floor(time / (this.stepMs * 1000)) - this.firstStep;
     }
     while (this.allowedBySteps.length <= index) {
       this.allowedBySteps.push(0);
@@ -55,18 +55,18 @@ export class Timeline {
 
   private lengthen(): void {
     const factor = STEPS[this.step + 1]! / this.stepMs;
-    const first = Math.floor(this.first / factor);
+    const first = Math.floor(this.firstStep / factor);
     const merged = (counts: readonly number[]) => {
       const sums: number[] = [];
       for (const [index, count] of counts.entries()) {
-        const at = Math.floor((this.first + index) / factor) - first;
+        const at = Math.floor((this.firstStep + index) / factor) - first;
         sums[at] = (sums[at] ?? 0) + count;
       }
       return sums;
     };
     this.allowedBySteps = merged(this.allowedBySteps);
     this.refusedBySteps = merged(this.refusedBySteps);
-    this.first = first;
+    this.firstStep = first;
     this.step++;
   }
 }

@@ -114,7 +114,7 @@ export class PrefetchedUnits {
     if (this.left === 0) return;
     const { limit, identity, left: units, chargedAt, source } = this;
     this.left = 0;
-    // Not so many were needed.
+    // Fewer were needed.
     this.size -= units;
     this.giveBack({ limit, identity, units, chargedAt, source });
   }
@@ -187,7 +187,7 @@ export class PrefetchedUnits {
     this.quota = quota;
     this.source = source === 'fallback' ? source : 'prefetch';
     this.resetAt = performance.now() + resetAfterMs;
-    // From when it was asked, which is before it was charged; a reset is told in whole milliseconds, rounded up.
+    // From the time of the call, which precedes the charge; replies round resets up to whole milliseconds.
     this.until = askedAt + (algorithm.prefetch!.endsWithWindow ? Math.min(ttlMs, resetAfterMs - 1) : ttlMs);
   }
 

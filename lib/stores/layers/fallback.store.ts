@@ -17,7 +17,7 @@ import { StoreErrorPolicies, uncountedDecision } from './store-error-policies.js
 import { StoreLayer } from './store-layer.js';
 
 export interface FallbackStoreOptions {
-  /** Is told when the first store, or a node of it, begins to fail and when it is back. */
+  /** Called when the first store, or a node of it, begins to fail and when it is back. */
   report?: (report: StoreReport) => void;
   /**
    * Whether closing closes the first store, too.
@@ -86,7 +86,7 @@ export class FallbackStore extends StoreLayer {
     const failed = this.circuits.ask(check.entries, async () => {
       throw error;
     });
-    // Of many that fail at once each tells its own error, though the circuit breaks meanwhile.
+    // Calls that fail together reject with their own errors, although the circuit breaks meanwhile.
     answerWith(
       failed.catch(() => this.fallBack(check, error)),
       answer,
@@ -190,7 +190,7 @@ function isLocal({ source }: OperationCounter): boolean {
   return source === 'fallback';
 }
 
-/** Hands an answer on, and has a failure told to the circuits. */
+/** Passes on an answer, and reports a failure to the circuits. */
 class WatchedAnswer implements CheckAnswer {
   constructor(
     private readonly store: FallbackStore,

@@ -26,8 +26,8 @@ export class StoreErrorPolicies {
     const { onStoreError, name } = limit;
     if (typeof onStoreError !== 'function') return onStoreError;
     const choose = () => onStoreError(error, { limit: name, key: shownIdentity(charge), cost: units });
-    const told = { message: messages.policyFailed(name), wrong: messages.wrongPolicy };
-    return this.attempts.call(choose, isPolicy, told) ?? 'local';
+    const texts = { message: messages.policyFailed(name), wrong: messages.wrongPolicy };
+    return this.attempts.call(choose, isPolicy, texts) ?? 'local';
   }
 }
 
