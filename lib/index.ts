@@ -75,7 +75,6 @@ export type {
   LimitAnswer,
   LimitDefaults,
   AdaptiveLimitOptions,
-  AnchorFunction,
   ExactLimit,
   LimitDefinition,
   LimitFunction,
@@ -186,6 +185,7 @@ export type { ConsumeOptions, CorrectionOptions, OfTenant, WithinOptions } from 
 export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { Priority } from './limits/priority.js';
+export type { AnchorFunction } from './features/anchors/options.js';
 export type { ReservedShares, ReservingLimitOptions } from './features/priorities/options.js';
 export type { BorrowingOptions, LendingLimitOptions } from './features/borrowing/terms.js';
 export type { CandidateLimitOptions, CandidateOptions, CandidatePatch } from './features/candidates/options.js';

@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
+import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
 import { readLater } from '../options/kinds.js';
@@ -49,18 +49,8 @@ export function fixedAnchor(anchor: unknown, timezone: string, location: string)
   return at;
 }
 
-/**
- * Reads the anchor that a function or a call gave: milliseconds since the epoch, or `null` for the calendar's own windows. Throws
- * `RateLimitArgumentError`.
- */
-export function givenAnchor(anchor: unknown, timezone: string, limit: string): number | null {
-  if (anchor === undefined || anchor === null) return null;
-  const at = readAnchor(anchor, timezone);
-  if (at === undefined) throw new RateLimitArgumentError(planMessages.wrongAnchor(limit, anchor));
-  return at;
-}
-
-function readAnchor(anchor: unknown, zone: string): number | undefined {
+/** Milliseconds since the epoch; `undefined` if it is no anchor. */
+export function readAnchor(anchor: unknown, zone: string): number | undefined {
   const at = dateOf(anchor, zone);
   return at.isValid && at.year >= FIRST_YEAR && at.year < LAST_YEAR ? Math.floor(at.toMillis()) : undefined;
 }

@@ -1,31 +1,8 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { Anchor, AnchorOption } from '../algorithms/anchor.js';
 import type { AlgorithmName, OptionsOf } from '../algorithms/index.js';
 import type { CommonFeatureOptions, WithFeatures } from '../features/index.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
-
-/**
- * Returns the date at which the windows of a limit begin, by the request; `null` or `undefined` for the calendar's own windows.
- */
-export type AnchorFunction = (
-  context: ExecutionContext,
-) => Anchor | null | undefined | Promise<Anchor | null | undefined>;
-
-/** Options of algorithms, of which some may have an anchor that depends on the request. */
-type Anchoring<Options> = Options extends { anchor: AnchorOption }
-  ? Omit<Options, 'anchor'> & {
-      /**
-       * Where windows begin, such as a subscription's own month: a `Date`, an ISO 8601 date such as `'2026-01-31'` (of the
-       * `timezone`, unless it names an offset), milliseconds since the epoch, or a function of the context that returns one of
-       * these, or nothing for the calendar's own windows. The nth window begins at the local time of the anchor, n periods later:
-       * an anchor on the 31st gives 28 February, and then 31 March again. Not with periods below a day; a function not with
-       * `prefetch`.
-       * @default where the calendar's own windows begin
-       */
-      anchor: Anchor | AnchorFunction;
-    }
-  : Options;
 
 /**
  * The options of an `adaptive` limit, which counts what is in flight in one process and learns how much fits. It has none of the
@@ -52,7 +29,7 @@ type Optional<Algo extends AlgorithmName> = Algo extends 'budget' | 'concurrency
 /** A limit of one algorithm. */
 export type LimitOf<Algo extends AlgorithmName> = Algo extends 'adaptive'
   ? WithFeatures<OptionsOf<Algo>> & AdaptiveLimitOptions
-  : Anchoring<WithFeatures<OptionsOf<Algo>>> & Optional<Algo>;
+  : WithFeatures<OptionsOf<Algo>> & Optional<Algo>;
 
 /** One limit: an algorithm with its options, and the options of every limit. */
 export type LimitDefinition = { [Algo in AlgorithmName]: LimitOf<Algo> }[AlgorithmName];

@@ -53,7 +53,7 @@ export function ofShare(
   const { trait } = rule.settings;
   if (trait?.option !== 'share' || share === undefined) return { limit };
   try {
-    return { limit: limit.meet(trait.metBy(share, rule.name)) };
+    return { limit: limit.meet(trait.metBy(share, limit)) };
   } catch (error) {
     return { limit, failure: reasons.functionFailed(trait.calls, error) };
   }

@@ -93,7 +93,8 @@ function keyOfLimit(rule: Rule, { limit, identity, note }: AskedLimit, prefix: s
 
 function shareOf({ settings: { trait } }: Rule, { limit }: AskedLimit): ExplainedShare | undefined {
   if (trait?.option !== 'share') return undefined;
-  return { by: nameOfKey(trait.by.given), ...trait.shown(limit.metBy) };
+  const { by } = trait;
+  return { by: nameOfKey(typeof by === 'function' ? by : by.given), ...trait.shown?.(limit.metBy) };
 }
 
 /** A limit's `key` as text. */

@@ -1,3 +1,5 @@
+import type { RequestTrait } from '../features/request-trait.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { NOBODY } from '../limits/hierarchy.js';
 import { LeveledInput } from '../rules/resolve/leveled-input.js';
 import type { Rule } from '../rules/rule.js';
@@ -19,7 +21,7 @@ export function askedOfRoute(
   { cost: given, share }: Pick<RouteQuery, 'cost' | 'share'>,
   rules: readonly Rule[],
 ): AskedLimit {
-  const { key, skip, priority, anchor } = rule.settings;
+  const { key, skip, priority, trait } = rule.settings;
   const { identity: own, note } = identities.of(rule) ?? {};
   const isKnown = [rule, ...rule.ancestors].every((level) => identities.of(level) !== undefined);
   const identity = isKnown ? rule.identityAmong((level) => identities.of(level)?.identity) : undefined;
@@ -29,19 +31,23 @@ export function askedOfRoute(
   const known = { limit, identity, note, cost, priority: rule.fixedPriority };
   if (limit.off) return { status: 'off', ...known, reason: reasons.isOff() };
   if (failure !== undefined) return { status: 'fails', ...known, reason: failure };
-  const said = limit.unmet === limit ? rule.settings.trait?.by : undefined;
   const costUnknown = rule.hasCost ? reasons.isFunction('cost') : reasons.costsWhatIsWithin();
   const unknown = [
     ...(own === undefined ? [reasons.keyNotGiven(key.noun)] : []),
     ...(own !== undefined && !isKnown ? [reasons.keysAboveNotGiven(rule)] : []),
-    ...(said === undefined || said.given === 'global' ? [] : [reasons.tenantNotGiven(said.noun)]),
+    ...(trait === undefined ? [] : unknownOf(trait, limit)),
     ...(cost === undefined ? [costUnknown] : []),
-    ...(anchor === undefined ? [] : [reasons.isFunction('anchor')]),
     ...(typeof priority === 'function' ? [reasons.isFunction('priority')] : []),
     ...(skip === undefined ? [] : [reasons.isFunction('skip')]),
   ];
   if (unknown.length === 0) return { status: 'asked', ...known };
   return { status: 'depends on the request', ...known, reason: unknown.join('; ') };
+}
+
+/** Why it is not known what the request says of itself, if that matters to the limit. */
+function unknownOf({ by, option }: RequestTrait, limit: CompiledLimit): string[] {
+  if (typeof by === 'function') return [reasons.isFunction(option)];
+  return limit.unmet !== limit || by.given === 'global' ? [] : [reasons.tenantNotGiven(by.noun)];
 }
 
 /** What the request costs a limit; `undefined` if that depends on the request. `given`: the units if `cost` is a function. */

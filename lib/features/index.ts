@@ -3,6 +3,8 @@ import type { InstanceChannel } from '../redis/instance-channel.js';
 import type { OuterLayer } from '../stores/layers/outer-layer.js';
 import type { StoreLayer } from '../stores/layers/store-layer.js';
 import type { Store } from '../stores/store.js';
+import { anchors } from './anchors/anchors.js';
+import type { WithAnchors } from './anchors/options.js';
 import { borrowing, type WithBorrowing } from './borrowing/borrowing.js';
 import type { BorrowingOptions, LendingLimitOptions } from './borrowing/terms.js';
 import { candidates } from './candidates/candidates.js';
@@ -19,10 +21,19 @@ import { shares } from './shares/shares.js';
 import { type RecordedLimitOptions, usage, type WithUsage } from './usage/usage.js';
 
 /** What limits may have beyond their algorithms. A feature that works together with another one comes after it. */
-export const features: readonly Feature[] = [priorities, borrowing, prefetch, usage, shares, holds, candidates];
+export const features: readonly Feature[] = [
+  anchors,
+  priorities,
+  borrowing,
+  prefetch,
+  usage,
+  shares,
+  holds,
+  candidates,
+];
 
 /** The options of an algorithm with those of features that it may have. */
-export type WithFeatures<Options> = WithBorrowing<WithShares<WithUsage<Options>>>;
+export type WithFeatures<Options> = WithAnchors<WithBorrowing<WithShares<WithUsage<Options>>>>;
 
 /** Options of features that limits of all algorithms share. */
 export interface CommonFeatureOptions
@@ -56,8 +67,9 @@ export function requestTraitOf(options: object, location: string, bind: BindKey)
 }
 
 /** The option of a limit because of which no limit can be within it. */
-export function childlessOption(options: object): string | undefined {
-  return features.map(({ childless }) => childless).find((option) => option !== undefined && givenIn(options, option));
+export function childlessOption(options: object, location: string): string | undefined {
+  return features.find((feature) => feature.childless !== undefined && feature.terms?.(options, location) !== undefined)
+    ?.childless;
 }
 
 /** The layers that features have in the store stack, from top to bottom. */
@@ -71,8 +83,4 @@ export function layersOfFeatures(channel: InstanceChannel): ((inner: Store) => S
 /** The layers that features have above all others, from top to bottom. */
 export function outerLayers(): ((inner: Store) => OuterLayer)[] {
   return features.flatMap(({ outerLayer }) => outerLayer ?? []);
-}
-
-function givenIn(options: object, option: string): boolean {
-  return (options as Readonly<Record<string, unknown>>)[option] !== undefined;
 }

@@ -58,7 +58,7 @@ export async function hold<T>(
 async function wait(
   { rule, store, queues }: CalledLimit,
   entry: CheckEntry,
-  { anchor }: Asked,
+  call: Asked,
   { timeout, signal }: AcquireOptions = {},
 ): Promise<StoreDecision> {
   const timeoutMs = timeout === undefined ? Infinity : toMs('timeout', timeout);
@@ -83,7 +83,7 @@ async function wait(
     const current = rule.limitFor(identity);
     if (current !== whole) {
       whole = current;
-      asked = [{ limit: current.meet({ ...metBy, priority, anchor }), identity, cost, priority }];
+      asked = [{ limit: current.meet({ ...call, ...metBy, priority }), identity, cost, priority }];
     }
     return asked;
   };

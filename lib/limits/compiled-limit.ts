@@ -1,7 +1,7 @@
-import { asksForAnchor, givenAnchor } from '../algorithms/anchor.js';
+import { asksForAnchor } from '../algorithms/anchor.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import { RecentMap } from '../util/recent-map.js';
-import { type MetBy, type Version, type Versions, versionsOf } from './limit-feature.js';
+import { type CompiledVersion, type MetBy, type Version, type Versions, versionsOf } from './limit-feature.js';
 import type { LimitSettings } from './limit-settings.js';
 import { LimitTerms } from './limit-terms.js';
 import type { Priority } from './priority.js';
@@ -44,8 +44,6 @@ export class CompiledLimit extends LimitTerms {
   private readonly isAlike: boolean;
   /** The versions that requests meet by its features, if they do so in different ones. */
   private readonly versions: readonly KnownVersions[] | undefined;
-  /** The versions that requests of each anchor meet, if a function says by the request where its windows begin. */
-  private readonly anchored: RecentMap<CompiledLimit> | undefined;
 
   /**
    * Reads the options. Throws `RateLimitConfigError`.
@@ -57,13 +55,12 @@ export class CompiledLimit extends LimitTerms {
   constructor(options: AlgorithmOptions, given: LimitSettings, metBy: MetBy = BY_ANYBODY) {
     super(options, given);
     const { candidate } = this.settings;
-    if (this.asksForAnchor) this.anchored = new RecentMap();
     const all = versionsOf(this);
     if (all.length > 0) this.versions = all.map((versions) => ({ versions, met: new RecentMap() }));
     this.unmet = this.whole = this;
     this.metBy = all.reduce((by, { ofAll }) => (ofAll === undefined ? by : { ...by, ...ofAll }), metBy);
     this.candidate = candidate && this.candidateOf(candidate);
-    this.isAlike = (this.versions ?? this.anchored) === undefined;
+    this.isAlike = this.versions === undefined;
   }
 
   /** Whether the priority of requests matters to it. */
@@ -77,8 +74,8 @@ export class CompiledLimit extends LimitTerms {
   }
 
   /**
-   * The version of it that requests meet which say this of themselves; itself, if all meet it alike. Throws `RateLimitArgumentError` for
-   * a wrong anchor.
+   * The version of it that requests meet which say this of themselves; itself, if all meet it alike. Throws `RateLimitArgumentError` if
+   * a feature cannot read what they say.
    */
   meet(by: MetBy): CompiledLimit {
     return this.isAlike ? this : this.versionFor(by);
@@ -86,29 +83,28 @@ export class CompiledLimit extends LimitTerms {
 
   private versionFor(by: MetBy): CompiledLimit {
     const { unmet } = this;
-    if (by['anchor'] !== undefined && unmet.anchored !== undefined) return unmet.anchoredAt(by['anchor']).meet(by);
-    for (const { versions, met } of unmet.versions ?? []) {
+    for (const { versions, met } of unmet.versions!) {
       const id = versions.idOf(by);
-      if (id !== undefined) return met.get(id) ?? unmet.made(versions, met, id, by);
+      if (id === undefined) continue;
+      const found = met.get(id) ?? unmet.made(versions, met, id, by);
+      return found.unmet === unmet ? found : found.meet(by);
     }
     return this;
-  }
-
-  private anchoredAt(given: unknown): CompiledLimit {
-    const { options, settings } = this;
-    const anchor = givenAnchor(given, (options as { timezone?: string }).timezone ?? 'UTC', this.name);
-    return this.anchored!.of(String(anchor), () => {
-      const candidate = settings.candidate && withAnchor(settings.candidate, anchor);
-      const own = { ...settings, name: this.name, candidate };
-      return new CompiledLimit(withAnchor(options, anchor), own, { anchor });
-    })!;
   }
 
   private made(versions: Versions, met: RecentMap<CompiledLimit>, id: string, by: MetBy): CompiledLimit {
     return met.of(id, () => {
       const version = versions.make(this.parameters, by);
-      return version === undefined ? this : this.versionOf(version);
+      if (version === undefined) return this;
+      const isCompiled = Object.hasOwn(version, 'options');
+      return isCompiled ? this.compiledBy(version as CompiledVersion) : this.versionOf(version as Version);
     })!;
+  }
+
+  private compiledBy(version: CompiledVersion): CompiledLimit {
+    const { settings, name } = this;
+    const candidate = settings.candidate && version.options(settings.candidate);
+    return new CompiledLimit(version.options(this.options), { ...settings, name, candidate }, version.metBy);
   }
 
   private versionOf({ parameters, metBy, line, isPart = false }: Version): CompiledLimit {
@@ -215,6 +211,11 @@ export class CompiledLimit extends LimitTerms {
     return (this.metBy as Partial<Record<'tenant', Record<'id', string> & Record<'weight', number>>>).tenant;
   }
 
+  /** Whether a function of the request sets where its windows begin, and this version is used without its result. */
+  get asksForAnchor(): boolean {
+    return asksForAnchor(this.options);
+  }
+
   /** @deprecated Say `metBy.priority`. */
   get priority(): Priority | undefined {
     return this.whole === this ? undefined : (this.metBy['priority'] as Priority);
@@ -229,11 +230,4 @@ export class CompiledLimit extends LimitTerms {
   get ofAllTenants(): CompiledLimit {
     return this.hasTenants ? this.unmet : this;
   }
-}
-
-/** Options with a fixed anchor, if a function gave it. */
-function withAnchor(options: AlgorithmOptions, anchor: number | null): AlgorithmOptions {
-  if (!asksForAnchor(options)) return options;
-  const { anchor: _, ...rest } = options;
-  return anchor === null ? rest : { ...rest, anchor };
 }

@@ -19,12 +19,20 @@ export interface Version {
   readonly isPart?: boolean;
 }
 
+/** A version that is compiled like a limit of its own, by other options of the algorithm, with which it has no such versions. */
+export interface CompiledVersion {
+  /** These options, made of those of the limit, or of its candidate. */
+  options(written: AlgorithmOptions): AlgorithmOptions;
+  /** What these requests say. Others of its features may have versions of it. */
+  readonly metBy: MetBy;
+}
+
 /** How requests meet a limit in different versions. */
 export interface Versions {
   /** Tells apart the version that requests meet which say this; `undefined` if they say nothing that matters to it. */
   idOf(by: MetBy): string | undefined;
   /** That version, of a limit that has these parameters for all requests together; `undefined` if it is the limit itself. */
-  make(parameters: Parameters, by: MetBy): Version | undefined;
+  make(parameters: Parameters, by: MetBy): Version | CompiledVersion | undefined;
   /** What those say who meet the limit itself. */
   readonly ofAll?: MetBy;
   /** The priority of requests matters. */
@@ -163,8 +171,10 @@ export interface FeatureTerms {
 }
 
 /** How requests meet a limit in different versions, by each of its features in which they do. */
-export function versionsOf({ features }: { readonly features: readonly LimitFeature[] | undefined }): Versions[] {
-  return features?.flatMap(({ versions }) => versions ?? []) ?? [];
+export function versionsOf({ features = [] }: { readonly features: readonly LimitFeature[] | undefined }): Versions[] {
+  // A version by other options has versions by the other features.
+  const inOrder = [true, undefined].flatMap((first) => features.filter(({ ofOptions }) => ofOptions === first));
+  return inOrder.flatMap(({ versions }) => versions ?? []);
 }
 
 /** Makes what a limit has of a feature by its algorithm's own options, after the features before it; nothing if these have none. */

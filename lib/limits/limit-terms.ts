@@ -1,5 +1,4 @@
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
-import { asksForAnchor } from '../algorithms/anchor.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
@@ -75,8 +74,6 @@ export abstract class LimitTerms {
   readonly together: DecidesTogether | undefined;
   /** The most units of its quota that features withhold from a check. */
   readonly withholds: number;
-  /** Whether a function of the request sets where its windows begin, and this version is used without its result. */
-  readonly asksForAnchor: boolean;
   /** Whether how much fits at once differs between windows. Each check reads it. */
   readonly varies: boolean;
   /** Whether it takes credits. Each check reads it. */
@@ -100,9 +97,7 @@ export abstract class LimitTerms {
       throw new RateLimitConfigError(messages.unknownAlgorithm(location, options.algo, algorithms.names));
     }
     refuseForeignOptions(options, algorithm, location);
-    this.asksForAnchor = asksForAnchor(options);
-    const own = this.asksForAnchor ? (algorithm.following as Algorithm | undefined) : undefined;
-    this.algorithm = own ?? algorithm;
+    this.algorithm = algorithm;
     this.declared = algorithm.compile(options as never, location);
     this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
     this.namespace = namespace;
@@ -121,7 +116,7 @@ export abstract class LimitTerms {
       this.parameters = feature.parameters?.(this.parameters) ?? this.parameters;
       if (feature.variant === undefined) continue;
       this.algorithm = feature.variant;
-      countsOtherwise = true;
+      countsOtherwise ||= feature.variant.scriptPrefix !== undefined;
     }
     this.adapts = algorithm.adapting !== undefined;
     this.off = settings.off ?? false;
@@ -161,10 +156,10 @@ export abstract class LimitTerms {
     return this.withholds - this.above;
   }
 
-  /** The option that gives its windows more than their quota, or each request's own beginning; `undefined` if there is none. */
-  get planOption(): 'credits' | 'rollover' | 'anchor' | undefined {
+  /** The option that gives its windows more than their quota; `undefined` if there is none. */
+  get planOption(): 'credits' | 'rollover' | undefined {
     if (this.varies) return this.takesCredits ? 'credits' : 'rollover';
-    return this.asksForAnchor ? 'anchor' : undefined;
+    return undefined;
   }
 
   /** Whether it refuses, only reports, or is not asked. */

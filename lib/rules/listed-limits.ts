@@ -1,7 +1,6 @@
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { askMessages } from '../errors/messages/ask.js';
-import { planMessages } from '../errors/messages/plan.js';
 import { withinMessages } from '../errors/messages/within.js';
 import { versionsOf } from '../limits/limit-feature.js';
 import type { Rule } from './rule.js';
@@ -14,8 +13,8 @@ export function listedLimits<L = string | LimitDefinition>(given: unknown, locat
 }
 
 /**
- * Refuses a limit that is listed twice, has versions for requests, is within another one, or has an anchor by request: nothing
- * would determine the version, the other keys or the anchor. Throws `RateLimitConfigError`.
+ * Refuses a limit that is listed twice, has versions for requests, or is within another one: nothing would determine the version
+ * or the other keys. Throws `RateLimitConfigError`.
  */
 export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], location: string): void {
   for (const { limit } of rules) {
@@ -25,8 +24,6 @@ export function refuseWrongList(rules: readonly Pick<Rule, 'name' | 'limit'>[], 
   }
   const nested = rules.find(({ limit }) => limit.parent !== undefined);
   if (nested !== undefined) throw new RateLimitConfigError(withinMessages.notHere(location, nested.name));
-  const anchored = rules.find(({ limit }) => limit.asksForAnchor);
-  if (anchored !== undefined) throw new RateLimitConfigError(planMessages.noAnchorHere(location, anchored.name));
   const ids = rules.map(({ limit }) => limit.id);
   const twice = rules.find((_, index) => ids.indexOf(ids[index]!) < index);
   if (twice !== undefined) throw new RateLimitConfigError(askMessages.sameLimitTwice(location, twice.name));

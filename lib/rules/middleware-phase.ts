@@ -25,7 +25,7 @@ export function refuseWhatNeedsARoute(
   if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
   if (key.needsRoute) refuse('key', key.given, earlyForms());
   if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 0 in phase 'middleware'");
-  if (trait !== undefined)
+  if (typeof trait?.by === 'object')
     refuse(trait.option, (options as Record<string, unknown>)[trait.option], "nothing in phase 'middleware'");
   if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
   if (within !== undefined) refuse('within', within, "nothing in phase 'middleware'");

@@ -1,5 +1,4 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { asksForAnchor } from '../algorithms/anchor.js';
 import { algorithms } from '../algorithms/index.js';
 import type { Count } from '../config/common-limit-options.js';
 import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
@@ -75,20 +74,21 @@ export class RuleCompiler {
     const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
     const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;
     const key = this.keys.bind(orElse(common.key, adapts ? 'global' : 'ip'), location, ipv6Prefix, forms);
-    const trait = requestTraitOf(common, location, (given, place, option) =>
-      this.keys.bind(given, place, ipv6Prefix, undefined, option),
+    const options = algorithmOptions(definition);
+    const given = merged(options, common);
+    const trait = requestTraitOf(given, location, (by, place, option) =>
+      this.keys.bind(by, place, ipv6Prefix, undefined, option),
     );
-    const needsUser = key.needsUser || trait?.by.needsUser === true;
+    const needsUser = key.needsUser || (typeof trait?.by === 'object' && trait.by.needsUser);
     const { phase = needsUser ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, trait, location, everywhere);
-    const options = algorithmOptions(definition);
-    if (namespace !== '') refuseWhatCodeMustFind({ ...common, ...options }, location);
+    if (namespace !== '') refuseWhatCodeMustFind(given, location);
     const settings: Omit<LimitSettings, 'location'> = {
       namespace,
       name,
       nameEnd: this.nameEnd(key, count),
       ...blockTerms(common, location),
-      features: featureTerms(merged(options, common), location),
+      features: featureTerms(given, location),
       featuresOfOptions,
       replicas: common.replicas ?? 0,
       parent: common.within,
@@ -118,11 +118,10 @@ export class RuleCompiler {
       phase: phase,
       cost: cost ?? 1,
       hasCost: cost !== undefined,
-      childless: childlessOption(common),
+      childless: childlessOption(given, location),
       // If it does not matter, it is not computed.
       priority: limit.keepsUnits || adapts ? priority : undefined,
       trait,
-      anchor: asksForAnchor(options) ? options.anchor : undefined,
       count,
       skip,
       answer: { message, body: orElse(body, this.settings.body) },

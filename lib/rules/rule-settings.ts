@@ -5,7 +5,6 @@ import type {
   OnMissingReader,
   Phase,
 } from '../config/common-limit-options.js';
-import type { AnchorFunction } from '../config/limit-definition.js';
 import type { OnceLogger } from '../errors/once-logger.js';
 import type { RequestTrait } from '../features/request-trait.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
@@ -38,8 +37,6 @@ export interface RuleSettings {
   readonly childless?: string | undefined;
   /** The trait of requests and calls by which they meet a version of it. */
   readonly trait?: RequestTrait | undefined;
-  /** Determines where its windows begin, if that depends on the request. */
-  readonly anchor?: AnchorFunction | undefined;
   readonly count: Count;
   readonly skip: CommonLimitOptions['skip'];
   readonly answer: RefusalAnswer;

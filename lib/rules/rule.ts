@@ -170,31 +170,27 @@ export class Rule {
     return this.settings.key.identify;
   }
 
-  /**
-   * The limit for a call from code, which names the tenant if units are shared, and the anchor if that is a function of requests.
-   * A call that only looks need not.
-   */
-  limitForCall(identity: string, { priority = this.fixedPriority, share, anchor }: Call, looks = false): CompiledLimit {
-    const limit = this.limitFor(identity);
-    if (limit.asksForAnchor) {
-      if (anchor === undefined && !looks) throw new RateLimitArgumentError(planMessages.noAnchor(this.name));
-    } else if (anchor !== undefined && !this.configured.asksForAnchor) {
-      // If a changed rate has a fixed anchor, callers need not know that.
+  /** The limit for a call from code, which says what the limit's trait needs to know. A call that only looks may leave that open. */
+  limitForCall(identity: string, call: Call, looks = false): CompiledLimit {
+    const { trait } = this.settings;
+    if (call.anchor !== undefined && trait?.option !== 'anchor') {
       throw new RateLimitArgumentError(planMessages.notAnchored(this.name));
     }
-    if (share === undefined && this.settings.trait === undefined) return limit.meet({ priority, anchor });
-    return limit.meet({ priority, anchor, ...this.metBy(share) });
+    if (call.share !== undefined && trait?.option !== 'share') {
+      throw new RateLimitArgumentError(messages.noShare(this.name));
+    }
+    const limit = this.limitFor(identity);
+    const { priority = this.fixedPriority } = call;
+    if (trait === undefined) return limit.meet(priority === this.fixedPriority ? this.usual : { priority });
+    return limit.meet({ priority, ...trait.metBy(call[trait.option as keyof Call], limit, looks) });
   }
 
   /** The limit for those who share its units under a name, wherever its windows begin. */
   limitForShare(identity: string, share: string): CompiledLimit {
-    return this.limitFor(identity).meet(this.metBy(share));
-  }
-
-  private metBy(share: string | undefined): MetBy {
     const { trait } = this.settings;
     if (trait?.option !== 'share') throw new RateLimitArgumentError(messages.noShare(this.name));
-    return trait.metBy(share, this.name);
+    const limit = this.limitFor(identity);
+    return limit.meet(trait.metBy(share, limit));
   }
 }
 

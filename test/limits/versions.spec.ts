@@ -1,13 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, CompiledLimit, type MetBy } from '../../lib/index.js';
 import { algorithms } from '../../lib/algorithms/index.js';
-import { featureTerms } from '../support/stores.js';
-import type { FeatureTerms, LimitFeature } from '../../lib/limits/limit-feature.js';
+import { featuresOfOptions, featureTerms } from '../support/stores.js';
+import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../lib/limits/limit-feature.js';
 
 const options: AlgorithmOptions = { algo: 'gcra', rate: 10, interval: '1s' };
 
 /** The plan of a request, by which it meets a limit in these tests. */
 const planOf = (by: MetBy) => (by as { plan?: string }).plan;
+
+/** The rate that a request asks for, by which it meets a limit in others. */
+const rateOf = ({ rate }: MetBy) => rate as number | undefined;
 
 /** A feature by which requests of a plan meet a quota of their own. */
 const plans: LimitFeature = {
@@ -38,7 +41,7 @@ function limitWith(...features: readonly LimitFeature[]): CompiledLimit {
 /** A limit that keeps three tenths of its quota. */
 function reserving(given: AlgorithmOptions): CompiledLimit {
   const features = featureTerms({ ...given, reserveFor: { critical: 0.3 } }, 'test');
-  return new CompiledLimit(given, { location: 'test', name: 'api', features });
+  return new CompiledLimit(given, { location: 'test', name: 'api', features, featuresOfOptions });
 }
 
 describe('a limit that requests meet in versions by a feature', () => {
@@ -99,6 +102,44 @@ describe('a version that may take a part of the quota', () => {
     const watched = new CompiledLimit(options, { location: 'test', name: 'api', features, candidate });
     expect(watched.candidate).toMatchObject({ quota: 20, features: [halves] });
     expect(watched.meet({}).candidate).toBe(watched.candidate!.meet({}));
+  });
+});
+
+describe('a version that decides by other options', () => {
+  const rates: LimitFeature = {
+    name: 'rates',
+    ofOptions: true,
+    versions: {
+      idOf: (by) => rateOf(by)?.toString(),
+      make: (_, by) => ({
+        options: (written) => ({ ...written, rate: rateOf(by) }) as AlgorithmOptions,
+        metBy: { rate: rateOf(by) },
+      }),
+    },
+  };
+  const candidate: AlgorithmOptions = { algo: 'fixed-window', rate: 1, interval: '1m' };
+  const settings = {
+    location: 'test',
+    name: 'api',
+    features: [plain, plans].map((feature): FeatureTerms => ({ of: () => feature, terms: {} })),
+    featuresOfOptions: [
+      (given: FeaturedLimit) => ((given.options as { rate?: number }).rate === 10 ? rates : undefined),
+    ],
+  };
+  const limit = new CompiledLimit(options, { ...settings, candidate });
+  const faster = limit.meet({ rate: 30 });
+
+  it('is compiled like a limit of its own, on the same counter', () => {
+    expect(faster).toMatchObject({ quota: 30, id: limit.id, options: { rate: 30 }, metBy: { rate: 30 } });
+    expect([faster.unmet, limit.meet(faster.metBy)]).toEqual([faster, faster]);
+    expect(faster.candidate).toMatchObject({ quota: 30, algorithm: { name: 'fixed-window' } });
+  });
+
+  it('has its other features, and is met in versions by them', () => {
+    expect(faster.features).toEqual([plain, plans]);
+    const free = limit.meet({ rate: 30, plan: 'free' });
+    expect(free).toMatchObject({ quota: 2, unmet: faster, options: { rate: 30 }, metBy: { rate: 30, plan: 'free' } });
+    expect(limit.meet({ plan: 'free' })).toMatchObject({ quota: 2, unmet: limit });
   });
 });
 

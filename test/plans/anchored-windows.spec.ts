@@ -276,7 +276,7 @@ describe('windows whose anchor changes', () => {
   it('are counted alike by both stores', async () => {
     const property = fc.asyncProperty(options, steps, async ({ onLapse, ...own }, history) => {
       const terms = own.hold === undefined || onLapse === undefined ? {} : { onLapse };
-      const limit = new CompiledLimit({ ...own, ...terms }, { location: 'test', featuresOfOptions });
+      const limit = byRequest({ ...own, ...terms });
       const clock = new ManualClock();
       const prefix = freshPrefix();
       const stores = Object.values(storeKinds).map((make) => make(clock, redis, prefix));
@@ -309,10 +309,7 @@ describe('windows whose anchor changes', () => {
 
   it('allow a quota a window, and one more for each change', async () => {
     const property = fc.asyncProperty(options, steps, async ({ rate, period, timezone = 'UTC' }, history) => {
-      const limit = new CompiledLimit(
-        { algo: 'calendar-window', rate, period, timezone, anchor: () => null },
-        { location: 'test', featuresOfOptions },
-      );
+      const limit = byRequest({ rate, period, timezone });
       const clock = new ManualClock();
       const store = storeKinds['MemoryStore']!(clock, redis);
       const ats = anchors.flatMap((anchor) => (typeof anchor === 'string' ? [anchor] : []));

@@ -16,13 +16,6 @@ export const planMessages = {
   noCredits: (limit: string) =>
     `limit '${limit}' takes no credits, wants the option 'credits' of the limit: { credits: true }`,
   noCreditStore: (limit: string) => `the store of limit '${limit}' keeps no credits, wants one that has 'credit'`,
-  wrongAnchor: (limit: string, got: unknown) =>
-    `the anchor for limit '${limit}' is ${show(got)}, wants a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the ` +
-    "epoch, or null for the calendar's own window; of the years 1900 to 2199",
-  noAnchor: (limit: string) =>
-    `limit '${limit}' has an anchor by request, wants { anchor: date }, or { anchor: null } for the calendar's own window`,
-  noAnchorHere: (location: string, limit: string) =>
-    `${location}: limit '${limit}' has an anchor by request, wants a fixed one: nothing says here where its windows begin`,
   notAnchored: (limit: string) =>
     `limit '${limit}' got an anchor, wants none: its option 'anchor' is not a function of the request`,
 } as const;

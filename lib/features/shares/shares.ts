@@ -20,8 +20,8 @@ export const shares: Feature<ShareTerms> = {
       calls: 'share.weight',
       by: bind(share.by, `${location}.share`, 'by'),
       metBy(name, limit) {
-        if (name === undefined) throw new RateLimitArgumentError(shareMessages.noTenant(limit));
-        return { tenant: tenants.tenant(name, limit) };
+        if (name === undefined) throw new RateLimitArgumentError(shareMessages.noTenant(limit.name));
+        return { tenant: tenants.tenant(name, limit.name) };
       },
       shown: ({ tenant }: ByTenant) => tenant && { tenant: tenant.id, weight: tenant.weight },
     };

@@ -42,8 +42,8 @@ function isChecked(entry: RuleEntry | NotApplying | undefined): entry is RuleEnt
  * Whether a rule calls none of the user's functions: it always applies, costs the same, and its key depends only on the request.
  */
 function isFixed(rule: Rule): boolean {
-  const { skip, key, cost, priority, trait, anchor } = rule.settings;
-  if (skip !== undefined || trait !== undefined || anchor !== undefined) return false;
+  const { skip, key, cost, priority, trait } = rule.settings;
+  if (skip !== undefined || trait !== undefined) return false;
   if (key.isPure !== true || rule.isNested) return false;
   return typeof cost === 'number' && typeof priority !== 'function';
 }

@@ -38,7 +38,8 @@ export function resolve(
       if (identity === undefined) return 'no key';
       const limit = rule.limitFor(identity);
       if (limit.off) return { rule, limit, identity, cost: 0 };
-      onOption?.(rule.settings.trait?.option ?? 'anchor');
+      const { trait } = rule.settings;
+      if (trait !== undefined) onOption?.(trait.option);
       return andThen(request.version(rule, limit), (version): Resolved => {
         if (version === undefined) return 'no key';
         onOption?.('priority');

@@ -38,14 +38,13 @@ export class RequestInput implements LevelInput {
     return this.identityBy(rule, key, counts || onMissingKey !== 'refuse');
   }
 
-  /** The version of a limit by the request's trait or anchor; `undefined` if the trait is missing. */
+  /** The version of a limit by the request's trait; `undefined` if it has no key that it needs. */
   version(rule: Rule, limit: CompiledLimit): Awaitable<CompiledLimit | undefined> {
-    const { trait, anchor } = rule.settings;
-    if (anchor !== undefined) return andThen(anchor(this.context), (at) => limit.meet({ anchor: at ?? null }));
+    const { trait } = rule.settings;
     if (trait === undefined) return limit;
-    return andThen(this.identityBy(rule, trait.by), (said) =>
-      said === undefined ? undefined : limit.meet(trait.metBy(said, rule.name)),
-    );
+    const { by } = trait;
+    const found = typeof by === 'function' ? andThen(by(this.context), orNull) : this.identityBy(rule, by);
+    return andThen(found, (said) => (said === undefined ? undefined : limit.meet(trait.metBy(said, limit))));
   }
 
   priority({ settings: { priority } }: Rule): Awaitable<Priority | undefined> {
@@ -76,4 +75,8 @@ export class RequestInput implements LevelInput {
       (key) => identityOfKey(rule, key) ?? (mayRefuse ? this.withoutKey(rule, by) : undefined),
     );
   }
+}
+
+function orNull(found: unknown): unknown {
+  return found ?? null;
 }
