@@ -42,6 +42,9 @@ export interface CommonFeatureOptions
 /** What policies and overrides say of features, besides options of limits. */
 export interface FeaturePatch extends CandidatePatch {}
 
+/** Options of features that change with the rate. */
+export interface LiveFeatureOptions extends BorrowingOptions, LendingLimitOptions {}
+
 /** The options of features. */
 export type FeatureOptions = RecordedLimitOptions & SharedLimitOptions & BorrowingOptions & CommonFeatureOptions;
 

@@ -1,6 +1,6 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Duration } from '../options/values.js';
-import type { FeaturePatch } from '../features/index.js';
+import type { FeaturePatch, LiveFeatureOptions } from '../features/index.js';
 import type { LimitMode } from '../limits/limit-mode.js';
 import type { ChangeCause } from './change-cause.js';
 import type { ChangedList } from './lists/list.js';
@@ -22,12 +22,8 @@ type PatchOf<Options> = Options extends { algo: string } ? Partial<Omit<Options,
  * algorithm itself and the options that every limit has (`name`, `key`, `cost`, ...) cannot be changed.
  */
 export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['algo']> = PatchOf<OptionsOf<Algo>> &
-  FeaturePatch & {
-    /** Another `ceiling`, for a limit within another one. */
-    ceiling?: number;
-    /** Another `lends`. */
-    lends?: number;
-  };
+  FeaturePatch &
+  LiveFeatureOptions;
 
 /** Selects an identity whose overrides are queried. */
 export interface OverrideQuery {

@@ -10,8 +10,6 @@ export const policyMessages = {
   noCommonAlgorithm: (options: readonly string[]) =>
     `no algorithm has all of the options ${listOf(quoted(options), 'and')}, wants those of one`,
   twice: (name: string) => `${show(name)} stands here twice, wants it once`,
-  overriddenTwice: (limit: string, key: string) =>
-    `limit ${show(limit)} has an override for the key ${show(key)} already, wants one for each key`,
   onBothLists: (other: string) => `the same entry is in ${other}, too, wants it on one of the lists`,
   nothingSaid: (wants: string) => `it says nothing, wants at least one of ${wants}`,
   notYaml: (reason: string) => `it is not YAML: ${reason}`,
