@@ -30,7 +30,11 @@ export function readPatch({ algo }: ExactLimit, patch: unknown, location: string
   }
   if (algorithm !== undefined) refuseForeignOptions(set as never, algorithm, location);
   const other = Object.keys(set).find((option) => !known.includes(option));
-  if (other !== undefined) throw new RateLimitConfigError(messages.unchangeable(location, other, known));
+  if (other !== undefined) {
+    const isOption = other === 'algo' || algorithm === undefined || Object.hasOwn(optionsOf(algorithm), other);
+    const refusal = isOption ? messages.unchangeable : messages.unknownOption;
+    throw new RateLimitConfigError(refusal(location, other, known));
+  }
   if (Object.keys(set).length === 0) throw new RateLimitConfigError(messages.wrongPatch(location, patch, known));
   return set;
 }

@@ -234,7 +234,7 @@ it.each<[string, string[], number, string]>([
     'an unknown limit',
     ['--module', `${SHOP}#ShopModule`, '--name', 'apii', '--key', KEY],
     2,
-    "LimiterService.explain: got the name 'apii', wants a limit of 'define', 'forFeature' or 'limits' with a 'name': 'hourly', 'api'",
+    "LimiterService.explain: got the name 'apii' (did you mean 'api'?), wants a limit of 'define', 'forFeature' or 'limits' with a 'name': 'hourly', 'api'",
   ],
   [
     'an unknown class',

@@ -212,7 +212,7 @@ describe.each(Object.entries(kinds))('a limit and a key are explained, %s', (kin
     [
       'an unknown name',
       { limit: 'apii', key: KEY },
-      "got the name 'apii', wants a limit of 'define', 'forFeature' or 'limits' with a 'name': 'hourly', 'api', 'strict'",
+      "got the name 'apii' (did you mean 'api'?), wants a limit of 'define', 'forFeature' or 'limits' with a 'name': 'hourly', 'api', 'strict'",
     ],
     ['no key', { limit: 'api' }, "option 'key' is missing, wants a string that is not empty"],
     ['an empty key', { limit: 'api', key: '' }, "option 'key' is '', wants a string"],

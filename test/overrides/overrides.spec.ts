@@ -201,8 +201,8 @@ describe('rates that change while the app runs', () => {
         [{ rate: 5, key: 'global' }, "option 'key' cannot be changed while the app runs"],
         [{ cost: () => 1 }, "option 'cost' cannot be changed while the app runs"],
         [{ mode: 'shadow' }, "option 'mode' cannot be changed while the app runs"],
-        [{ raet: 5 }, "option 'raet' cannot be changed while the app runs"],
-        [JSON.parse('{"__proto__":{"rate":5}}'), "option '__proto__' cannot be changed"],
+        [{ raet: 5 }, "option 'raet' is unknown (did you mean 'rate'?), wants only rate, interval"],
+        [JSON.parse('{"__proto__":{"rate":5}}'), "option '__proto__' is unknown, wants only rate, interval"],
         [{}, 'the patch is {}, wants an object of at least one of rate, interval, burst, warmUp, lends, candidate'],
         [{ rate: undefined }, 'wants an object of at least one of'],
         [null, 'the patch is null, wants'],
@@ -251,6 +251,11 @@ describe('rates that change while the app runs', () => {
           await expect(call()).rejects.toThrow("wants a limit of 'define', 'forFeature' or 'limits' with a 'name'");
           await expect(call()).rejects.toThrow("'hourly', 'login'");
         }
+      });
+
+      it('name the limit that was probably meant', async () => {
+        const call = app.service.setRate('logn', { rate: 1 });
+        await expect(call).rejects.toThrow("got the name 'logn' (did you mean 'login'?), wants a limit of");
       });
 
       it('refuse a name that two limits have', async () => {

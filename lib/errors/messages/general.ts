@@ -241,7 +241,7 @@ export const messages = {
   sameName: (location: string, name: string, places: readonly string[]) =>
     `${location}: several limits are named '${name}' (${places.join(', ')}), wants a different 'name' for each whose rate changes`,
   unnamedLimit: (location: string, name: unknown, known: readonly string[]) =>
-    `${location}: got the name ${show(name)}, wants a limit of 'define', 'forFeature' or 'limits' with a 'name': ` +
+    `${location}: got the name ${show(name)}${meant(name, known)}, wants a limit of 'define', 'forFeature' or 'limits' with a 'name': ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'there is none'),
   notARecord: (got: string) => `it is ${show(got)}, which is not a record of an override`,
   overrideIgnored: (kind: string, name: string, key: string, reason: string) =>
