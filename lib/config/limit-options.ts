@@ -81,7 +81,7 @@ const coreOptions = {
   },
   mode: {
     kind: { ...words(['enforce', 'shadow']), data: words(LIMIT_MODES) },
-    text: "'enforce' refuses, 'shadow' counts and never refuses, 'off' does not ask the limit.",
+    text: "'enforce' refuses, 'shadow' counts and never refuses, 'off' disables the limit.",
     default: 'enforce',
     inDefaults: true,
     live: 'mode',

@@ -4,18 +4,18 @@ import type { MissingKeyOutcome } from '../rules/resolve/identity.js';
 
 type LackedKey = Pick<BoundKey, 'noun' | 'needsUser'>;
 
-/** The reasons in explanations, for limits that are not simply asked. */
+/** The reasons in explanations, for limits that are not simply checked. */
 export const reasons = {
-  countsPerRoute: () => 'each route has a counter of its own, so it takes a route to know which one',
+  countsPerRoute: () => 'each route has a counter of its own, and the question names no route',
   keyNotGiven: (noun: string) => `no ${noun} is given`,
   tenantNotGiven: (noun: string) => `no ${noun} is given, which names the tenant`,
   keysAboveNotGiven: ({ ancestors }: { readonly ancestors: readonly { readonly name: string }[] }) =>
-    `it is within ${listOf(
+    `no key is given for ${listOf(
       ancestors.map(({ name }) => `'${name}'`),
       'and',
-    )}, of which no key is given`,
-  isFunction: (option: string) => `its '${option}' is a function, which only a request can be put to`,
-  costsWhatIsWithin: () => 'it is charged what is charged within it, which depends on the request',
+    )}, which it is within`,
+  isFunction: (option: string) => `its '${option}' is a function, whose result depends on the request`,
+  costsWhatIsWithin: () => 'its cost is that of the limit within it, which depends on the request',
   functionFailed: (option: string, error: unknown) =>
     `the function '${option}' failed: ${error instanceof Error ? error.message : show(error)}`,
   skips: () => "its 'skip' leaves the request out",
@@ -29,8 +29,8 @@ export const reasons = {
   countsAddress: (noun: string) => `no ${noun}, so the address counts`,
   functionUnasked: () => 'it gives limits by the request',
   sourceFailed: (error: unknown) => `it failed: ${error instanceof Error ? error.message : show(error)}`,
-  isOff: () => "its mode is 'off': it is not asked",
+  isOff: () => "its mode is 'off', so it is not checked",
   checkedEarlier: () => 'a middleware has checked it, before the route was known',
-  checkedBefore: () => 'the guard checks it before the function is asked, and then it is given back',
+  checkedBefore: () => 'the guard charges it before it calls the function, and then refunds it',
   dependsOnFunctions: () => 'functions of @RateLimit give further limits by the request',
 } as const;

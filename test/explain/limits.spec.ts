@@ -131,7 +131,7 @@ describe.each(Object.entries(kinds))('a limit and a key are explained, %s', (kin
     const off = await explain('api');
     expect(off).toMatchObject({
       outcome: { verdict: 'allowed' },
-      limits: [{ status: 'off', mode: { mode: 'off', source: 'key' }, reason: expect.stringContaining('not asked') }],
+      limits: [{ status: 'off', mode: { mode: 'off', source: 'key' }, reason: expect.stringContaining('not checked') }],
     });
     expect(off.limits[0]).not.toHaveProperty('state');
     expect(await explain('api', 'user:1')).toMatchObject({ limits: [{ mode: { mode: 'enforce' } }] });

@@ -309,7 +309,7 @@ describe.each(frameworks)('over %s', (framework) => {
     expect(explanation.leftOut.at(-1)).toMatchObject({
       name: 'burst',
       because: 'replaced',
-      note: 'the guard checks it before the function is asked, and then it is given back',
+      note: 'the guard charges it before it calls the function, and then refunds it',
     });
     expect(await request('chosen')).toMatchObject({
       status: 429,
@@ -379,13 +379,13 @@ describe.each(frameworks)('over %s', (framework) => {
       {
         name: 'internal',
         status: 'depends on the request',
-        reason: "its 'skip' is a function, which only a request can be put to",
+        reason: "its 'skip' is a function, whose result depends on the request",
         decision: { allowed: true },
       },
       {
         name: 'sized',
         status: 'depends on the request',
-        reason: "its 'cost' is a function, which only a request can be put to",
+        reason: "its 'cost' is a function, whose result depends on the request",
         state: { remaining: 5 },
       },
     ]);

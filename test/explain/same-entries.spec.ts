@@ -227,7 +227,7 @@ describe('what limits are asked', () => {
     const { service, Routes } = await start({ anchored }, ['anchored']);
     const { limits } = await service.explain({ controller: Routes, handler: 'get' });
     expect(limits).toMatchObject([
-      { status: 'depends on the request', reason: "its 'anchor' is a function, which only a request can be put to" },
+      { status: 'depends on the request', reason: "its 'anchor' is a function, whose result depends on the request" },
     ]);
   });
 });

@@ -35,7 +35,7 @@ describe('limits within others in the console', () => {
     expect(await stateOf('team', 't1')).toMatchObject({ used: 3 });
     const unknown = await stateOf('user', 'u1');
     expect(unknown).toMatchObject({ used: null });
-    expect(unknown.explanation).toContain("it is within 'team', of which no key is given");
+    expect(unknown.explanation).toContain("no key is given for 'team', which it is within");
   });
 
   it('are changed by the path of a key', async () => {
