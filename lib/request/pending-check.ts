@@ -11,7 +11,7 @@ export class PendingCheck implements StoreCheck, CheckAnswer {
   readonly answered: Promise<void> | undefined;
   private isAnswered = false;
   private failure: { readonly error: unknown } | undefined;
-  private tell: (() => void) | undefined;
+  private resolve: (() => void) | undefined;
   private tap: AnswerTap | undefined;
 
   /** Asks the store. */
@@ -22,7 +22,7 @@ export class PendingCheck implements StoreCheck, CheckAnswer {
     address: string | undefined,
   ) {
     decide(store, { entries, refundable, address }, this);
-    this.answered = this.isAnswered ? undefined : new Promise((resolve) => (this.tell = resolve));
+    this.answered = this.isAnswered ? undefined : new Promise((resolve) => (this.resolve = resolve));
   }
 
   countBy(tap: AnswerTap): void {
@@ -33,14 +33,14 @@ export class PendingCheck implements StoreCheck, CheckAnswer {
     if (this.tap !== undefined) this.tap.decided(this.entries, decisions, UNTIMED);
     this.decisions = decisions;
     this.isAnswered = true;
-    this.tell?.();
+    this.resolve?.();
   }
 
   failed(error: unknown): void {
     this.tap?.failed();
     this.failure = { error };
     this.isAnswered = true;
-    this.tell?.();
+    this.resolve?.();
   }
 
   /** Throws the store's error if it failed. Sets how long refusals by `concurrency` limits will last. */

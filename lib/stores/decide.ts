@@ -63,8 +63,8 @@ export function operate<N extends OperationName>(store: Store, operation: Operat
   return rowOf<N>(operation).ask(store, operation);
 }
 
-/** Tells an answer. Telemetry may fail meanwhile: then the check fails, and nothing else. */
-export function tell(answer: CheckAnswer, decisions: StoreDecision[]): void {
+/** Reports decisions to an answer. If telemetry fails meanwhile, only the check fails. */
+export function report(answer: CheckAnswer, decisions: StoreDecision[]): void {
   try {
     answer.decided(decisions);
   } catch (error) {
@@ -72,10 +72,10 @@ export function tell(answer: CheckAnswer, decisions: StoreDecision[]): void {
   }
 }
 
-/** Tells a promised answer. */
+/** Reports promised decisions to an answer. */
 export function answerWith(decisions: Promise<StoreDecision[]>, answer: CheckAnswer): void {
   decisions.then(
-    (made) => tell(answer, made),
+    (made) => report(answer, made),
     (error: unknown) => answer.failed(error),
   );
 }

@@ -1,4 +1,4 @@
-import { tell } from '../stores/decide.js';
+import { report } from '../stores/decide.js';
 import type { MemoryStore } from '../stores/memory/memory.store.js';
 import { type AnswerTap, type Check, type CheckAnswer, type StoreDecision, UNTIMED } from '../stores/store.js';
 
@@ -28,7 +28,7 @@ export function decideTapped(store: MemoryStore, check: Check, answer: CheckAnsw
     return;
   }
   tap.decided(check.entries, decisions, start < 0 ? UNTIMED : performance.now() - start);
-  tell(answer, decisions);
+  report(answer, decisions);
 }
 
 /** Counts an answer, then hands it on. */

@@ -22,7 +22,7 @@ export class WaitingCount {
 
   /** The error of a call that exceeds the bound for all counters. */
   refusalOfAll(limit: string): RateLimitWaitersError {
-    return this.tell(waitMessages.tooManyInAll(limit, this.all, this.most));
+    return this.errorOf(waitMessages.tooManyInAll(limit, this.all, this.most));
   }
 
   readonly begin = (): void => {
@@ -35,10 +35,10 @@ export class WaitingCount {
 
   /** The error of a call that exceeds the bound for its counter. */
   refusal(limit: string): RateLimitWaitersError {
-    return this.tell(waitMessages.tooMany(limit, this.most));
+    return this.errorOf(waitMessages.tooMany(limit, this.most));
   }
 
-  private tell(message: string): RateLimitWaitersError {
+  private errorOf(message: string): RateLimitWaitersError {
     const known = this.errors.get(message);
     if (known !== undefined) return known;
     if (this.errors.size === 0) setImmediate(() => this.errors.clear());

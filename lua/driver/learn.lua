@@ -28,7 +28,7 @@ if learns_or_claims then
 
   local function read_note(value)
     local note = { tag = -1, window_end = 0, least = 0, charged = 0, charged_at = 0 }
-    note.ends_after, note.most, note.told_at, note.probed_at = 0, 0, 0, 0
+    note.ends_after, note.most, note.reported_at, note.probed_at = 0, 0, 0, 0
     local size = value and #value % 24 == 16 and 40 or 72
     if not value or #value < size or (#value - size) % 24 ~= 0 then return note end
     local tag, window_end, least, charged, charged_at = unpack_doubles('<ddddd', value)
@@ -36,13 +36,13 @@ if learns_or_claims then
     if now - window_end < FLIGHT then
       note.tag, note.window_end, note.least, note.charged, note.charged_at = tag, window_end, least, charged, charged_at
       if size == 72 then
-        local ends_after, most, told_at, probed_at = unpack_doubles('<dddd', value, 41)
-        note.ends_after, note.most, note.told_at, note.probed_at = ends_after, most, min(told_at, now), min(probed_at, now)
+        local ends_after, most, reported_at, probed_at = unpack_doubles('<dddd', value, 41)
+        note.ends_after, note.most, note.reported_at, note.probed_at = ends_after, most, min(reported_at, now), min(probed_at, now)
       end
     end
     for at = size + 1, #value, 24 do
-      local instance, units, told = unpack_doubles('<ddd', value, at)
-      if now - told < FLIGHT and is_number(units) then note[#note + 1] = { instance, units, min(told, now) } end
+      local instance, units, reported = unpack_doubles('<ddd', value, at)
+      if now - reported < FLIGHT and is_number(units) then note[#note + 1] = { instance, units, min(reported, now) } end
     end
     return note
   end
@@ -55,7 +55,7 @@ if learns_or_claims then
     end
     local parts = {
       pack('<ddddd', note.tag, note.window_end, note.least, note.charged, note.charged_at)
-        .. pack('<dddd', note.ends_after, note.most, note.told_at, note.probed_at),
+        .. pack('<dddd', note.ends_after, note.most, note.reported_at, note.probed_at),
     }
     for i, flight in ipairs(note) do parts[i + 1] = pack('<ddd', flight[1], flight[2], flight[3]) end
     values[number] = table.concat(parts)
@@ -93,12 +93,12 @@ if learns_or_claims then
     note.ends_after = is_same and max(note.ends_after, first) or first
     note.least = is_same and min(note.least, remaining) or remaining
     note.most = is_same and max(note.most, remaining) or remaining
-    note.told_at = now
+    note.reported_at = now
   end
 
   -- Whether others may have taken what seems to be left.
   local function is_stale(note)
-    return note.least * FEW < note.most and now - note.told_at > SECOND
+    return note.least * FEW < note.most and now - note.reported_at > SECOND
   end
 
   -- What is left in the window for calls in flight and others. While there are none, all of it may be asked for.

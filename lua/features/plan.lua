@@ -189,12 +189,12 @@ function feature.variant(plan)
 
   -- An older release lists a window again that is still kept; what was settled later is in the first entry.
   function plan.history(limit, state, key)
-    local windows, told = history_of_windows(limit, state, key), {}
+    local windows, listed = history_of_windows(limit, state, key), {}
     for i = 1, #windows, 3 do
       local is_again = limit.keeps_window == 1 and i > 1 and windows[i] == windows[i - 3]
-      for j = i, is_again and 0 or i + 2 do told[#told + 1] = windows[j] end
+      for j = i, is_again and 0 or i + 2 do listed[#listed + 1] = windows[j] end
     end
-    return told
+    return listed
   end
 
   return plan

@@ -17,8 +17,8 @@ const DONE_TOO: { readonly [N in OperationName]?: 'always' | 'charged' } = {
 };
 
 /**
- * Adds the candidates of limits to what is asked: each is an entry of the same check, behind those of the caller, who is not told
- * of it. What is done to a limit's counter is done to its candidate's.
+ * Adds the candidates of limits to checks: each is an entry of the same check, behind those of the caller, whose answer leaves it
+ * out. What is done to a limit's counter is done to its candidate's.
  */
 export class CandidateStore extends OuterLayer {
   override decide(check: Check, answer: CheckAnswer): void {

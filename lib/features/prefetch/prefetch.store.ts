@@ -4,7 +4,7 @@ import type { InstanceChannel, Listener } from '../../redis/instance-channel.js'
 import { isRefusal } from '../../limits/check-result.js';
 import { LONGEST_IDENTITY } from '../../limits/identity.js';
 import { allOrNothing, type Part } from '../../stores/all-or-nothing.js';
-import { answerWith, decide, decided, tell } from '../../stores/decide.js';
+import { answerWith, decide, decided, report } from '../../stores/decide.js';
 import {
   blocksNobody,
   type Operation,
@@ -53,7 +53,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
 
   override decide(check: Check, answer: CheckAnswer): void {
     const decision = check.entries.some(takes) ? this.decideAtOnce(check) : undefined;
-    if (decision !== undefined) tell(answer, [decision]);
+    if (decision !== undefined) report(answer, [decision]);
     else if (check.reserving === true || !check.entries.some(takes)) decide(this.inner, check, answer);
     else answerWith(this.decideInParts(check), answer);
   }
@@ -200,7 +200,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
   }
 }
 
-/** What instances tell each other: no identity that may be secret. */
+/** What instances publish: no identity that may be secret. */
 function announcement(what: 'end' | 'drop', counter: Counter): string {
   return keyOf(what, counter);
 }

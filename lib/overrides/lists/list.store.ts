@@ -1,6 +1,6 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { isRefusal } from '../../limits/check-result.js';
-import { decide, tell } from '../../stores/decide.js';
+import { decide, report } from '../../stores/decide.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
 import type { Operation, OperationAnswer, OperationCounter, OperationName } from '../../stores/operation.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
@@ -47,7 +47,7 @@ export class ListStore extends StoreLayer {
     const isRefused = entries.some(({ limit }, index) => known[index] && isRefusal(limit, known[index]));
     const rest = entries.filter((_, index) => known[index] === undefined);
     if (isRefused || rest.length === 0) {
-      tell(
+      report(
         answer,
         entries.map(({ limit }, index) => known[index] ?? listed(limit, 'allow')),
       );

@@ -4,7 +4,7 @@ import { BoundedMap, Kept } from '../../util/bounded-map.js';
 import { isRefusal } from '../../limits/check-result.js';
 import type { Counter } from '../../limits/counter.js';
 import { counterId } from '../../limits/counter-id.js';
-import { decide, tell } from '../decide.js';
+import { decide, report } from '../decide.js';
 import {
   type Operation,
   type OperationAnswer,
@@ -48,7 +48,7 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
   private readonly refusals = new BoundedMap<Refusal>(MAX_REFUSALS, MAX_BYTES);
   /** The lineages of limits that learn. */
   private readonly learning = new Set<string>();
-  private hears = false;
+  private isListening = false;
   /** Increases whenever what was asked before may no longer be refused. */
   private epoch = 0;
 
@@ -65,12 +65,12 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
   }
 
   onMessage(): void {
-    this.hears = true;
+    this.isListening = true;
     this.forget();
   }
 
   onDisconnect(): void {
-    this.hears = false;
+    this.isListening = false;
     this.forget();
   }
 
@@ -80,13 +80,13 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
-    if (!this.hears || check.peek === true || check.reserving === true || !this.isRemembered(check)) {
+    if (!this.isListening || check.peek === true || check.reserving === true || !this.isRemembered(check)) {
       decide(this.inner, check, answer);
       return;
     }
     const now = performance.now();
     const remembered = this.refusals.size === 0 ? undefined : this.recall(check, now);
-    if (remembered !== undefined) tell(answer, remembered);
+    if (remembered !== undefined) report(answer, remembered);
     else decide(this.inner, check, new RememberedAnswer(this, check, answer, this.epoch, now));
   }
 

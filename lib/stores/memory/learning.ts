@@ -28,7 +28,7 @@ const NO_WINDOW = -1;
 interface Flight {
   readonly instance: number;
   readonly units: number;
-  readonly told: number;
+  readonly reportedAt: number;
 }
 
 /** What is known about an upstream's limit besides the counter: the twin of what the script stores in a key of its own. */
@@ -68,13 +68,13 @@ export class Learning {
     const flying = noteFlight(note, lesson, now);
     let blockUntil = block === undefined ? 0 : now + block;
     let changed = false;
-    let told = remaining !== undefined && !isLate(note, reset, age, tag, now) ? remaining : undefined;
-    if (told !== undefined && tag !== NO_WINDOW && reset !== undefined) {
-      followWindow(note, told, reset, age, tag, now);
-      told = undefined;
+    let reported = remaining !== undefined && !isLate(note, reset, age, tag, now) ? remaining : undefined;
+    if (reported !== undefined && tag !== NO_WINDOW && reset !== undefined) {
+      followWindow(note, reported, reset, age, tag, now);
+      reported = undefined;
     }
     const before = algorithm.remaining(parameters, state);
-    // Charges anew what was charged for the upstream's window, by what is known now. Places in a queue are already promised, and
+    // Charges again what was charged for the upstream's window, by what is known now. Places in a queue are already promised, and
     // stay.
     if (note.charged > 0 && !issuesTickets(algorithm)) {
       algorithm.give(parameters, state, note.charged, undefined, note.chargedAt);
@@ -85,10 +85,10 @@ export class Learning {
     if (runs && note.least === 0) {
       // A block ends with the upstream's window, while charged units would end with the limit's own.
       blockUntil = Math.max(blockUntil, note.windowEnd);
-    } else if ((runs || told !== undefined) && algorithm.leases === undefined) {
+    } else if ((runs || reported !== undefined) && algorithm.leases === undefined) {
       const left = algorithm.remaining(parameters, state);
-      let room = Math.max(0, (told ?? roomOf(note)) - flying);
-      if (told === undefined && isStale(note, now)) {
+      let room = Math.max(0, (reported ?? roomOf(note)) - flying);
+      if (reported === undefined && isStale(note, now)) {
         const probes = asking > 0 && asking <= left && now - note.probedAt >= SECOND;
         if (probes) note.probedAt = now;
         room = Math.min(room, probes ? asking : before);
@@ -98,7 +98,7 @@ export class Learning {
         algorithm.take(parameters, state, excess);
         changed = true;
       }
-      if (told === undefined) {
+      if (reported === undefined) {
         note.charged = excess;
         note.chargedAt = now;
       }
@@ -131,8 +131,8 @@ export class Learning {
     note.reportedAt = Math.min(note.reportedAt, now);
     note.probedAt = Math.min(note.probedAt, now);
     note.flights = note.flights
-      .filter(({ told }) => now - told < FLIGHT)
-      .map((flight) => ({ ...flight, told: Math.min(flight.told, now) }));
+      .filter(({ reportedAt }) => now - reportedAt < FLIGHT)
+      .map((flight) => ({ ...flight, reportedAt: Math.min(flight.reportedAt, now) }));
     return note;
   }
 
@@ -146,7 +146,7 @@ export class Learning {
 function noteFlight(note: Note, { instance, inFlight, asking = 0 }: Lesson, now: number): number {
   note.flights = note.flights.filter((flight) => flight.instance !== instance);
   const units = inFlight + asking;
-  if (units > 0) note.flights.push({ instance, units, told: now });
+  if (units > 0) note.flights.push({ instance, units, reportedAt: now });
   note.flights = note.flights.slice(-MOST_FLIGHTS);
   return note.flights.reduce((sum, flight) => sum + flight.units, -asking);
 }

@@ -6,7 +6,7 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { type Counter, startsOf } from '../../limits/counter.js';
 import { counterId, lineageId } from '../../limits/counter-id.js';
 import { ProcessMeter } from '../../util/process-meter.js';
-import { DirectStore, tell } from '../decide.js';
+import { DirectStore, report } from '../decide.js';
 import { type FeatureReading, READ } from '../feature-reading.js';
 import { isEstimate } from '../store-decision.js';
 import {
@@ -122,7 +122,7 @@ export class MemoryStore extends DirectStore implements Store {
       answer.failed(error);
       return;
     }
-    tell(answer, decisions);
+    report(answer, decisions);
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {

@@ -24,8 +24,8 @@ export class ConfirmingCalls extends ScriptCalls {
 
   override async run(program: Program, node?: string): Promise<unknown> {
     const server = await this.serverOf(node);
-    const tell = (at: Redis) => void this.ranOn.set(program, at);
-    return this.script.runOn(server, program.keys, program.args(), this.timeoutMs, tell);
+    const remember = (at: Redis) => void this.ranOn.set(program, at);
+    return this.script.runOn(server, program.keys, program.args(), this.timeoutMs, remember);
   }
 
   /** Returns how many replicas have what a program wrote. Rejects if the server does not say. */

@@ -2,7 +2,7 @@ import type { RateLimitStoreError } from '../../errors/errors.js';
 import { isRefusal } from '../../limits/check-result.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
-import { tell } from '../decide.js';
+import { report } from '../decide.js';
 import type { Check, CheckAnswer, StoreDecision } from '../store.js';
 import type { GeneralProgram } from './general-program.js';
 import type { Program } from './program.js';
@@ -108,7 +108,7 @@ export class CheckJob extends Job {
   }
 
   protected handOn(): void {
-    tell(this.answer, this.decisions!);
+    report(this.answer, this.decisions!);
   }
 
   protected fail(error: RateLimitStoreError): void {

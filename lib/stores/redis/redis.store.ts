@@ -7,7 +7,7 @@ import { type Counter, startsOf } from '../../limits/counter.js';
 import { connect, isCluster, type RedisClient } from '../../redis/client.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { endSentinels } from '../../redis/sentinels.js';
-import { answerWith, DirectStore, tell } from '../decide.js';
+import { answerWith, DirectStore, report } from '../decide.js';
 import { type FeatureReading, READ } from '../feature-reading.js';
 import type { Charge, Check, CheckAnswer, Credit, HeldLease, Refund, ReserveEntry, Store } from '../store.js';
 import type { LearntRate, Lesson } from '../lesson.js';
@@ -165,7 +165,7 @@ export class RedisStore extends DirectStore implements Store {
       entries,
       (program) => program.reserve(entries, claim),
       (reply) => (claim === undefined ? reply.check(reserved) : reply.claim(reserved)),
-      (decisions) => tell(answer, decisions),
+      (decisions) => report(answer, decisions),
       (error) => answer.failed(error),
       claim && entries.length,
     );
