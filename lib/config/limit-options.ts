@@ -34,7 +34,7 @@ const message: OptionKind = {
 
 /** The options of every limit that are no feature's. */
 const coreOptions = {
-  name: { kind: inCode(limitName), text: 'Tells the limit from others.', usual: 'such as gcra:20/1s' },
+  name: { kind: inCode(limitName), text: 'Identifies the limit.', usual: 'such as gcra:20/1s' },
   key: {
     kind: readLater(keyText),
     text: "Whom the limit counts: 'ip', 'user', 'global' or 'header:<name>'.",

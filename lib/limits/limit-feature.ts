@@ -8,12 +8,12 @@ export interface MetBy {
   readonly [said: string]: unknown;
 }
 
-/** What requests meet which say something of themselves: it is counted on the counter of the limit, by other parameters. */
+/** What a limit is for requests that say something of themselves: it has the counter of the limit, and other parameters. */
 export interface Version {
   readonly parameters: Parameters;
   /** What these requests say. */
   readonly metBy: MetBy;
-  /** Tells those who meet it from others: their calls wait in a line of their own. */
+  /** Distinguishes those who meet it from others: their calls wait in a line of their own. */
   readonly line: string;
   /** They may take a part of the quota: stores read and write the counter by the limit with all of it. */
   readonly isPart?: boolean;
@@ -29,7 +29,7 @@ export interface CompiledVersion {
 
 /** How requests meet a limit in different versions. */
 export interface Versions {
-  /** Tells apart the version that requests meet which say this; `undefined` if they say nothing that matters to it. */
+  /** Identifies the version for requests that say this; `undefined` if they say nothing that matters to it. */
   idOf(by: MetBy): string | undefined;
   /** That version, of a limit that has these parameters for all requests together; `undefined` if it is the limit itself. */
   make(parameters: Parameters, by: MetBy): Version | CompiledVersion | undefined;
@@ -105,7 +105,7 @@ export interface FoundEntry {
   withheld: number;
 }
 
-/** Decides which entries of a check fit, where that depends on several of its limits. It is asked if any limit of the check has it. */
+/** Decides which entries of a check fit, where that depends on several of its limits. It is called if any limit of the check has it. */
 export interface DecidesTogether {
   /** The name of its fragment, which decides on Redis. */
   readonly name: string;
@@ -123,7 +123,7 @@ export interface DecidesTogether {
 
 /** What one limit has of a feature, made of its options. Stores call it where a limit has any, and know no feature by its name. */
 export interface LimitFeature {
-  /** Tells it from other features, in the script, too. */
+  /** Distinguishes it from other features, in the script, too. */
   readonly name: string;
   /** The parameters by which all instances decide, made of those that the user wrote. Throws `RateLimitConfigError`. */
   parameters?(declared: Parameters): Parameters;
@@ -154,7 +154,7 @@ export interface LimitFeature {
 /** What a feature needs to know of the limit that has it. */
 export interface FeaturedLimit {
   readonly name: string;
-  /** Tells what it keeps from that of all other limits: counters may begin anew, or be another algorithm's, and that goes on. */
+  /** Identifies what it keeps among that of all limits. It stays the same when counters are reset or the algorithm changes. */
   readonly recordId: string;
   readonly algorithm: Algorithm;
   /** The options of its algorithm as written. */

@@ -35,7 +35,7 @@ export abstract class LimitTerms {
   readonly declared: Parameters;
   /** Evaluated, counted and reported, but never a reason to refuse. */
   readonly shadow: boolean;
-  /** Not asked at all: its callers let everything pass. Its counters stay as they are. */
+  /** Not checked at all: its callers let everything pass. Its counters stay as they are. */
   readonly off: boolean;
   /** It is near once this many units are used. */
   readonly nearFrom: number;
@@ -64,7 +64,7 @@ export abstract class LimitTerms {
   readonly estimates: Estimates | undefined;
   /** @internal Its features; `undefined` if it has none. Each check reads it. */
   readonly features: readonly LimitFeature[] | undefined;
-  /** Tells what features keep of it from that of all other limits: its counters may begin anew, or be another algorithm's, and that goes on. */
+  /** Identifies what features keep of it among that of all limits. It stays the same when counters are reset or the algorithm changes. */
   readonly recordId: string;
   /** Whether it learns how much fits. Each check reads it. */
   readonly adapts: boolean;

@@ -14,7 +14,7 @@ import type { Metrics } from './metrics.js';
 import { OpenTelemetry } from './open-telemetry.js';
 import { recordOnSpan } from './span.js';
 
-/** Tells the decisions of the inner store to those that listen. Without any it only asks. */
+/** Publishes the decisions of the inner store to subscribers. Without any it only hands checks on. */
 export class ObservedStore extends StoreLayer {
   private openTelemetry: OpenTelemetry | undefined;
 
@@ -88,7 +88,7 @@ export class ObservedStore extends StoreLayer {
     return span !== undefined || this.openTelemetry?.metrics !== undefined || this.stream.observed;
   }
 
-  /** Tells of a check that was answered. */
+  /** Publishes a check that was answered. */
   checked(check: Check, decisions: readonly StoreDecision[], latencyMs: number, span?: Span): void {
     this.openTelemetry?.metrics?.took(operationOf(check), latencyMs, decisions);
     let { entries } = check;
@@ -101,7 +101,7 @@ export class ObservedStore extends StoreLayer {
     if (check.peek !== true && this.listens(span)) this.report(entries, decisions, latencyMs, span);
   }
 
-  /** Tells of a check that was not. */
+  /** Publishes a check that failed. */
   failed(check: Check, latencyMs: number, error: unknown): void {
     if (check.reserving === true) this.stream.tap?.failed();
     this.openTelemetry?.metrics?.failed(operationOf(check), latencyMs, error);

@@ -238,7 +238,7 @@ function standing(parameters: ShareParameters, { sums, used, beyond }: Asking, b
   const { weight } = tenant!;
   const weights = weight + sum(sums.weights, 0, active);
   const part = partOf(parameters, weight, weights);
-  // Never so much that a tenant alone could not ask for its part of what is available at once.
+  // A tenant on its own can always take its part of what is available at once.
   const most = quota - Math.min(quota, shareUnits === quota ? part : inProportion(quota, weight, weights));
   let claimed = sum(sums.expected, 0, active) - sum(sums.used, 0, ages);
   for (const other of beyond) {

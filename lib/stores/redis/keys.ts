@@ -84,7 +84,7 @@ export function consoleKeys(prefix: string) {
   return {
     /** When each instance last reported. */
     seen: key('seen'),
-    /** Until when somebody looks at the keys of a limit. */
+    /** Until when a page shows the keys of a limit. */
     watched: key('watched'),
     /** The log of what was done to keys. */
     log: key('log'),

@@ -102,7 +102,7 @@ function enforcing({ candidate, current }: RateInfo): Described {
     intro:
       `It takes the place of ${current.rate}. ` +
       (candidateAsked === 0
-        ? 'It was not asked yet, so nobody knows what it would refuse.'
+        ? 'In the last hour it has decided nothing, so what it would refuse is unknown.'
         : `In the last hour it would have refused ${whole(candidateRefused)} of the ${plural(candidateAsked, 'decision')} ` +
           `that it was asked for (${percent(candidateRefused, candidateAsked)}).`),
     confirm: 'Enforce',
