@@ -324,6 +324,11 @@ describe('what makes no sense', () => {
   const plain = { algo: 'fixed-window', rate: 1, interval: '1m' } as const;
   const refused: [string, Record<string, LimitDefinition>, string][] = [
     ['an unknown parent', { a: { ...plain, within: 'b' } }, "define.a: option 'within' is 'b'"],
+    [
+      'a misspelt parent',
+      { a: { ...plain, within: 'taem' }, team: plain },
+      "define.a: option 'within' is 'taem' (did you mean 'team'?), a name that no defined limit has, wants",
+    ],
     ['a wrong name', { a: { ...plain, within: 5 as never } }, "define.a: option 'within' is 5"],
     ['itself', { a: { ...plain, within: 'a' } }, "'a' within 'a'"],
     [

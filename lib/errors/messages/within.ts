@@ -1,4 +1,5 @@
 import { listOf, show } from '../wording.js';
+import { meant } from './options.js';
 
 const quoted = (names: readonly string[], conjunction: 'and' | 'or' = 'and') =>
   listOf(
@@ -12,7 +13,7 @@ const example = (missing: readonly string[]) =>
 /** The messages of limits that are within others. */
 export const withinMessages = {
   unknownParent: (location: string, parent: string, known: readonly string[]) =>
-    `${location}: option 'within' is '${parent}', a name that no defined limit has, wants ` +
+    `${location}: option 'within' is '${parent}'${meant(parent, known)}, a name that no defined limit has, wants ` +
     (known.length > 0 ? `one of ${quoted(known, 'or')}` : "the name of another limit of 'define'"),
   circle: (location: string, names: readonly string[]) =>
     `${location}: option 'within' goes round in a circle, ${names.map((name) => `'${name}'`).join(' within ')}, wants a limit that is ` +
