@@ -177,7 +177,9 @@ describe.each(filesWithParameters)('the fragment %s', (file) => {
   const terms = { features: featureTerms(featured, 'test'), featuresOfOptions };
   const held = { ...options['sliding-window'], hold: '5m' } as AlgorithmOptions;
   const { features, parameters } = new CompiledLimit(held, { location: 'test', ...terms });
-  const { script, variant } = features!.find((feature) => feature.name === name)!;
+  const found = features!.find((feature) => feature.name === name);
+  if (found === undefined) throw new Error(`${file} has parameters, so \`featured\` needs an example of its option`);
+  const { script, variant } = found;
 
   it('names each value that the feature of its name sends', () => {
     const own = algorithms.get('sliding-window')!.scriptParameters(parameters, 0).length;
