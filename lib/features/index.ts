@@ -10,6 +10,7 @@ import type { BorrowingOptions, LendingLimitOptions } from './borrowing/terms.js
 import { candidates } from './candidates/candidates.js';
 import type { CandidateLimitOptions, CandidatePatch } from './candidates/options.js';
 import type { Feature } from './feature.js';
+import { bare } from '../util/bare.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
 import { holds } from './holds/holds.js';
 import { prefetch } from './prefetch/prefetch.js';
@@ -30,7 +31,7 @@ export const features: readonly Feature[] = [
   shares,
   holds,
   candidates,
-];
+].map((feature: Feature) => bare(feature));
 
 /** The options of an algorithm with those of features that it may have. */
 export type WithFeatures<Options> = WithAnchors<WithBorrowing<WithShares<WithUsage<Options>>>>;

@@ -1,5 +1,6 @@
 import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
+import { bare } from '../util/bare.js';
 import type { Correction } from './correction.js';
 import type { Estimates } from './estimates.js';
 
@@ -174,7 +175,7 @@ export interface FeatureTerms {
 export function versionsOf({ features = [] }: { readonly features: readonly LimitFeature[] | undefined }): Versions[] {
   // A version by other options has versions by the other features.
   const inOrder = [true, undefined].flatMap((first) => features.filter(({ ofOptions }) => ofOptions === first));
-  return inOrder.flatMap(({ versions }) => versions ?? []);
+  return inOrder.flatMap(({ versions }) => (versions === undefined ? [] : bare(versions)));
 }
 
 /** Makes what a limit has of a feature by its algorithm's own options, after the features before it; nothing if these have none. */

@@ -3,7 +3,8 @@ import { messages } from '../errors/messages/general.js';
 import { optionMessages } from '../errors/messages/options.js';
 import { show } from '../errors/wording.js';
 import { time, whole, words } from './kinds.js';
-import type { Exclusion, OptionKind, OptionRow, OptionRows } from './option-row.js';
+import { bare } from '../util/bare.js';
+import { type Exclusion, type OptionKind, type OptionRow, type OptionRows, ownKind, ownRows } from './option-row.js';
 import { givenOptions, isObject } from './values.js';
 
 /** The result of `readOptions`: `undefined` for an option that was not given and has no default. */
@@ -25,7 +26,7 @@ export function refuseUnknown(location: string, given: object, known: readonly s
 /** Refuses a value that is missing or wrong. */
 export function checkValue(location: string, option: string, value: unknown, kind: OptionKind): void {
   if (value === undefined) throw new RateLimitConfigError(messages.missingOption(location, option, kind.wants));
-  const { each, options } = kind;
+  const { each, options } = ownKind(kind);
   if (each !== undefined && Array.isArray(value)) {
     // Including the holes of a list.
     for (const [index, item] of value.entries()) checkValue(location, `${option}[${index}]`, item, each);
@@ -47,7 +48,7 @@ function ownOptions(given: object, rows: OptionRows): Readonly<Record<string, un
 /** Refuses options that are missing, and wrong values. */
 export function checkGiven(location: string, given: object, rows: OptionRows): void {
   const values = ownOptions(given, rows);
-  for (const [option, { kind, required }] of Object.entries(rows)) {
+  for (const [option, { kind, required }] of Object.entries(ownRows(rows))) {
     if (values[option] !== undefined || required === true) checkValue(location, option, values[option], kind);
   }
 }
@@ -63,10 +64,11 @@ export function checkTogether(
   mayBeElsewhere?: (option: string) => boolean,
 ): void {
   const options = ownOptions(given, rows);
-  const valueOf = (option: string) => (options[option] === undefined ? rows[option]?.default : options[option]);
-  for (const [option, { excludes = [], needs = {} }] of Object.entries(rows)) {
+  const own = ownRows(rows);
+  const valueOf = (option: string) => (options[option] === undefined ? own[option]?.default : options[option]);
+  for (const [option, { excludes = [], needs = {} }] of Object.entries(own)) {
     for (const each of valueOf(option) === undefined ? [] : excludes) {
-      const other = typeof each === 'string' ? { option: each } : each;
+      const other: Exclusion = typeof each === 'string' ? bare({ option: each }) : bare(each);
       if (!isThat(valueOf(other.option), other)) continue;
       throw new RateLimitConfigError(
         optionMessages.at(location, optionMessages.exclude(option, shown(other), other.wants)),
@@ -99,11 +101,11 @@ export function readOptions<const Rows extends OptionRows>(
   const options = ownOptions(given, rows);
   // Without a prototype, to which other code may have written.
   const read = Object.create(null) as Record<string, unknown>;
-  for (const [option, { kind, required, default: usual }] of Object.entries(rows as OptionRows)) {
+  for (const [option, { kind, required, default: usual }] of Object.entries(ownRows(rows))) {
     const value = options[option] === undefined ? usual : options[option];
     if (value === undefined && required !== true) continue;
     checkValue(location, option, value, kind);
-    read[option] = kind.read === undefined ? value : kind.read(value);
+    read[option] = converted(value, kind);
   }
   return read as ReadOptions<Rows>;
 }
@@ -111,7 +113,12 @@ export function readOptions<const Rows extends OptionRows>(
 /** Reads a value. */
 function read<T>(location: string, option: string, value: unknown, kind: OptionKind<T>): T {
   checkValue(location, option, value, kind);
-  return kind.read === undefined ? (value as T) : kind.read(value);
+  return converted(value, kind);
+}
+
+function converted<T>(value: unknown, kind: OptionKind<T>): T {
+  const { read: convert } = ownKind(kind);
+  return convert === undefined ? (value as T) : convert(value);
 }
 
 /** Reads a whole number. */

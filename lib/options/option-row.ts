@@ -98,7 +98,49 @@ export function usualOf({ default: value, usual }: OptionRow): string | undefine
   return usual ?? (value === undefined ? undefined : show(value));
 }
 
+/** Parts that a row leaves out are its own, so that none is read from `Object.prototype`, to which other code may have written. */
+const ABSENT = {
+  default: undefined,
+  required: undefined,
+  live: undefined,
+  needsName: undefined,
+  excludes: undefined,
+  needs: undefined,
+};
+const NO_PARTS = { read: undefined, each: undefined, options: undefined };
+
+/** Rows and kinds with all of their parts: these do not change, so each is made once. */
+const COMPLETE = new WeakMap<object, object>();
+
+function complete<T extends object>(parts: T, absent: object): T {
+  const known = COMPLETE.get(parts) as T | undefined;
+  if (known !== undefined) return known;
+  const whole = { ...absent, ...parts };
+  COMPLETE.set(parts, whole);
+  return whole;
+}
+
+/** A row, without what other code wrote to `Object.prototype`. */
+export function ownRow(row: OptionRow): OptionRow {
+  return complete(row, ABSENT);
+}
+
+/** A kind, without what other code wrote to `Object.prototype`. */
+export function ownKind<T>(kind: OptionKind<T>): OptionKind<T> {
+  return complete(kind, NO_PARTS);
+}
+
+/** Rows, each without what other code wrote to `Object.prototype`. */
+export function ownRows(rows: OptionRows): OptionRows {
+  const known = COMPLETE.get(rows) as OptionRows | undefined;
+  if (known !== undefined) return known;
+  const own: Record<string, OptionRow> = {};
+  for (const option of Object.keys(rows)) own[option] = ownRow(rows[option]!);
+  COMPLETE.set(rows, own);
+  return own;
+}
+
 /** The names of the required options. */
 export function requiredOf(rows: OptionRows): string[] {
-  return Object.keys(rows).filter((option) => rows[option]!.required === true);
+  return Object.keys(rows).filter((option) => ownRow(rows[option]!).required === true);
 }

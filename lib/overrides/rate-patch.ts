@@ -7,6 +7,7 @@ import type { ExactLimit } from '../config/limit-definition.js';
 import { optionsOf } from '../config/limit-options.js';
 import { secondVersion } from '../features/options.js';
 import { refuseForeignOptions } from '../limits/limit-refusals.js';
+import { ownRows } from '../options/option-row.js';
 import { isObject } from '../options/values.js';
 import type { RatePatch } from './override.js';
 
@@ -41,7 +42,7 @@ export function readPatch({ algo }: ExactLimit, patch: unknown, location: string
 
 /** The options that change with the rate of a limit. */
 function changeableOf(algorithm: Algorithm): string[] {
-  const rows = optionsOf(algorithm);
+  const rows = ownRows(optionsOf(algorithm));
   return Object.keys(rows).filter(
     (option) => Object.hasOwn(algorithm.options, option) || rows[option]!.live === 'rate',
   );

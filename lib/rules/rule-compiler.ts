@@ -13,7 +13,7 @@ import { childlessOption, featuresOfOptions, featureTerms, requestTraitOf } from
 import { type BoundKey, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import { blockTerms } from '../limits/block-terms.js';
 import { CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
-import type { OptionRows } from '../options/option-row.js';
+import { type OptionRows, ownRow } from '../options/option-row.js';
 import { refuseUnknown } from '../options/check-options.js';
 import { givenOptions, orElse } from '../options/values.js';
 import type { RedisClient } from '../redis/client.js';
@@ -148,7 +148,7 @@ function merged<A extends object, B extends object>(options: A, more: B): A & B 
 function refuseWhatCodeMustFind(options: object, location: string): void {
   const rows: OptionRows = { ...limitOptions, ...algorithms.options };
   for (const [option, value] of Object.entries(options)) {
-    if (value === undefined || rows[option]?.needsName !== true) continue;
+    if (value === undefined || rows[option] === undefined || ownRow(rows[option]).needsName !== true) continue;
     throw new RateLimitConfigError(messages.noName(location, option));
   }
 }

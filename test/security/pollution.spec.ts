@@ -156,6 +156,58 @@ describe('an `Object.prototype` that was written to', () => {
     expect(statuses).toEqual([allowed, allowed, 429]);
   });
 
+  it.each<[part: string, value: unknown]>([
+    ['required', true],
+    ['default', 1],
+    ['excludes', ['rate']],
+    ['needs', { nothing: 'something' }],
+    ['needsName', true],
+    ['live', 'rate'],
+    ['read', () => 1_000_000],
+    ['options', {}],
+    ['ofOptions', true],
+    ['variant', {}],
+    ['versions', {}],
+    ['byPriority', true],
+    ['notReservable', () => 'hacked'],
+    ['notListed', () => 'hacked'],
+    ['ofAll', {}],
+    ['isPart', true],
+    ['together', {}],
+    ['estimates', {}],
+    ['withholds', 1_000_000],
+    ['parameters', () => ({ quota: 1_000_000 })],
+    ['onlyWithRedis', true],
+    ['of', () => ({ name: 'hacked', withholds: 1_000_000 })],
+    ['terms', () => ({})],
+    ['trait', () => ({})],
+    ['childless', 'rate'],
+  ])('makes no option or feature of a limit another one: %s', async (part, value) => {
+    const featured: LimitDefinition = {
+      algo: 'fixed-window',
+      rate: 10,
+      interval: '1m',
+      hold: '1s',
+      usage: '5d',
+      reserveFor: { critical: 0.2 },
+    };
+    pollute(part, value);
+    const app = await RatesApp.start({ define: { featured, ...limits } });
+    const { service } = app;
+    const reserved = await service.for('featured').reserve('user:1', { cost: 3 });
+    const settled = await reserved.settle(2).then(() => service.for('featured').peek('user:1'));
+    const code = await service.for({ ...featured, name: 'code' }).consume('user:1');
+    const rates = await service.setRate('gcra', { rate: 7 }).then(() => service.getRate('gcra'));
+    const failure = await service.setRate('featured', { usage: '6d' } as never).catch((error: unknown) => error);
+    await app.close();
+    delete (Object.prototype as Record<string, unknown>)[part];
+    expect(reserved).toMatchObject({ allowed: true, quota: 8, remaining: 5 });
+    expect(settled).toMatchObject({ quota: 8, remaining: 6 });
+    expect(code).toMatchObject({ allowed: true, quota: 8, remaining: 7 });
+    expect(rates.options).toMatchObject({ algo: 'gcra', rate: 7 });
+    expect(String(failure)).toContain("option 'usage' cannot be changed while the app runs");
+  });
+
   it('leaves what a class of options has, and what equals it', () => {
     class Options {
       get prefix() {

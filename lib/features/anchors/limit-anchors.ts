@@ -3,10 +3,11 @@ import { asksForAnchor, readAnchor } from '../../algorithms/anchor.js';
 import type { AlgorithmOptions } from '../../algorithms/index.js';
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import type { FeaturedLimit, LimitFeature, MetBy, Versions } from '../../limits/limit-feature.js';
+import { Bare } from '../../util/bare.js';
 import { anchorMessages } from './messages.js';
 
 /** The versions of one limit whose windows begin where the request says. */
-export class LimitAnchors implements LimitFeature {
+export class LimitAnchors extends Bare implements LimitFeature {
   readonly name = 'anchors';
   readonly ofOptions = true;
   /** Counts where no anchor is known: what only looks, or gives back, stays with the stored window. */
@@ -14,6 +15,7 @@ export class LimitAnchors implements LimitFeature {
   readonly versions: Versions;
 
   constructor({ name, algorithm, options }: FeaturedLimit) {
+    super();
     this.variant = algorithm.following as Algorithm;
     const { timezone = 'UTC' } = options as { readonly timezone?: string };
     /** Milliseconds since the epoch, or `null` for the calendar's own windows. */

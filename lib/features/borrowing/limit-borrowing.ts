@@ -4,6 +4,7 @@ import { RateLimitConfigError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages/general.js';
 import type { DecidesTogether, FeaturedLimit, LimitFeature } from '../../limits/limit-feature.js';
 import { unitsOf } from '../../limits/limit-parameters.js';
+import { Bare } from '../../util/bare.js';
 import { borrowing } from './decide-together.js';
 import { BORROWING, type LimitUnits } from './limit-units.js';
 import { borrowMessages } from './messages.js';
@@ -15,7 +16,7 @@ interface Rated {
 }
 
 /** How one limit borrows of those it is within, and lends. */
-export class LimitBorrowing implements LimitFeature, LimitUnits {
+export class LimitBorrowing extends Bare implements LimitFeature, LimitUnits {
   readonly name = BORROWING;
   readonly above: number;
   readonly kept: number;
@@ -31,6 +32,7 @@ export class LimitBorrowing implements LimitFeature, LimitUnits {
     private readonly terms: BorrowingTerms,
     location: string,
   ) {
+    super();
     const { ceiling, lends = 1 } = terms;
     const { rate } = options as Rated;
     // A limit without a ceiling may have no rate.

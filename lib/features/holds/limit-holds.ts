@@ -3,6 +3,7 @@ import { newIdentifier } from '../../algorithms/identifier.js';
 import type { DecidingLimit, Estimates, OpenCounter, Settlement, SortedSets } from '../../limits/estimates.js';
 import type { FeatureInScript, LimitFeature } from '../../limits/limit-feature.js';
 import { noteCorrection } from '../../stores/memory/kept-by-features.js';
+import { Bare } from '../../util/bare.js';
 import { type Hold, Holds, MOST_AT_ONCE, MOST_WHERE_CHARGED } from './held-units.js';
 import type { HoldTerms } from './terms.js';
 
@@ -17,13 +18,15 @@ interface HoldingCounter extends OpenCounter {
 }
 
 /** How one limit holds units that are reserved at an estimate. `lua/features/holds.lua` does the same on Redis. */
-export class LimitHolds implements LimitFeature, Estimates {
+export class LimitHolds extends Bare implements LimitFeature, Estimates {
   readonly name = 'holds';
   readonly ofOptions = true;
   readonly estimates = this;
   readonly script: FeatureInScript = { keys: 1, ends: [END], work: WORK, numbers: () => this.numbers() };
 
-  constructor(readonly terms: HoldTerms) {}
+  constructor(readonly terms: HoldTerms) {
+    super();
+  }
 
   stored({ algorithm, parameters }: DecidingLimit, state: State, holds: Holds, now: number): State {
     return algorithm.holds!.ended?.(parameters, state, now, holds, this.terms.windows) ?? state;

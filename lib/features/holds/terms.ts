@@ -1,4 +1,5 @@
 import { holdOptions } from '../../algorithms/hold-options.js';
+import { ownRows } from '../../options/option-row.js';
 import { readOptions } from '../../options/check-options.js';
 import type { FeaturedLimit, LimitFeature } from '../../limits/limit-feature.js';
 
@@ -22,7 +23,7 @@ export function holdTerms(
 ): HoldTerms | undefined {
   const { holds } = algorithm;
   if (holds === undefined) return undefined;
-  const { hold = algorithm.options['hold']?.default, onLapse } = options as Record<string, unknown>;
+  const { hold = ownRows(algorithm.options)['hold']?.default, onLapse } = options as Record<string, unknown>;
   if (hold === undefined) return undefined;
   const read = readOptions(location, { hold, onLapse }, holdOptions);
   const duration = read.hold!;

@@ -1,10 +1,11 @@
 import type { Algorithm, Parameters } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { FeaturedLimit, LimitFeature } from '../../limits/limit-feature.js';
+import { Bare } from '../../util/bare.js';
 import { type PrefetchTerms, stricterParameters } from './terms.js';
 
 /** The units of one limit that instances take in advance. */
-export class LimitPrefetch implements LimitFeature {
+export class LimitPrefetch extends Bare implements LimitFeature {
   readonly name = 'prefetch';
   /** Units that were taken in advance may be used while the counter has none. */
   readonly forgetsRefusals = true;
@@ -17,6 +18,7 @@ export class LimitPrefetch implements LimitFeature {
     readonly terms: PrefetchTerms,
     private readonly location: string,
   ) {
+    super();
     this.algorithm = algorithm;
   }
 

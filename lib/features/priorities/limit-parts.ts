@@ -1,10 +1,11 @@
 import type { FeaturedLimit, LimitFeature, Versions } from '../../limits/limit-feature.js';
 import { unitsOf, withQuota } from '../../limits/limit-parameters.js';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../../limits/priority.js';
+import { Bare } from '../../util/bare.js';
 import { type ReservedShares, shareKeptFrom } from './options.js';
 
 /** The parts of one limit's quota that requests of each priority may take. */
-export class LimitParts implements LimitFeature {
+export class LimitParts extends Bare implements LimitFeature {
   readonly name = 'priorities';
   readonly versions: Versions;
 
@@ -12,6 +13,7 @@ export class LimitParts implements LimitFeature {
     { algorithm }: FeaturedLimit,
     private readonly reserved: ReservedShares,
   ) {
+    super();
     this.versions = {
       byPriority: true,
       // The most important requests meet all of it.

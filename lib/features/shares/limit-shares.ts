@@ -1,6 +1,7 @@
 import type { Algorithm, Parameters } from '../../algorithms/algorithm.js';
 import { wholeShare } from '../../algorithms/share.js';
 import type { FeaturedLimit, LimitFeature, Versions } from '../../limits/limit-feature.js';
+import { Bare } from '../../util/bare.js';
 import { sharedBy, type ShareParameters, type Tenant } from './fair-share.js';
 import { shareMessages } from './messages.js';
 import { SHARE_SLICES } from './tenant-record.js';
@@ -17,7 +18,7 @@ export interface ShareTerms {
 }
 
 /** The units of one limit that tenants share. */
-export class LimitShares implements LimitFeature {
+export class LimitShares extends Bare implements LimitFeature {
   readonly name = 'shares';
   /** What one tenant is refused, another one may have. */
   readonly forgetsRefusals = true;
@@ -29,6 +30,7 @@ export class LimitShares implements LimitFeature {
     { name, algorithm }: FeaturedLimit,
     private readonly terms: ShareTerms,
   ) {
+    super();
     this.algorithm = algorithm;
     this.variant = sharedBy(algorithm);
     this.versions = {

@@ -9,6 +9,7 @@ import type {
   MemoryBounds,
 } from '../../limits/limit-feature.js';
 import { tagBeside } from '../../stores/redis/slot-tags.js';
+import { Bare } from '../../util/bare.js';
 import { keysOfIndex } from './index-bound.js';
 import { usageMessages } from './messages.js';
 import { UsageRecords } from './records.js';
@@ -21,7 +22,7 @@ const WORK = 9;
 export const usageRecords = ({ maxKeys, maxBytes }: MemoryBounds) => new UsageRecords(maxKeys, maxBytes);
 
 /** How one limit records the units that it charges. */
-export class LimitUsage implements LimitFeature {
+export class LimitUsage extends Bare implements LimitFeature {
   readonly name = 'usage';
   readonly recording: UsageRecording;
   readonly recordId: string;
@@ -33,6 +34,7 @@ export class LimitUsage implements LimitFeature {
 
   /** Throws `RateLimitConfigError` for limits whose units come back when the work ends: they do not add up. */
   constructor({ name, recordId, algorithm }: FeaturedLimit, terms: UsageTerms, location: string) {
+    super();
     if (algorithm.leases !== undefined || algorithm.adapting !== undefined) {
       throw new RateLimitConfigError(usageMessages.notRecorded(location, algorithm.name));
     }
