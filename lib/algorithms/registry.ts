@@ -95,9 +95,11 @@ export class AlgorithmRegistry {
 
   /** Every option of any of them, with what the first one that has it says of it. */
   get options(): OptionRows {
-    const rows: Record<string, OptionRow> = {};
-    for (const { options } of this.all) for (const option of Object.keys(options)) rows[option] ??= options[option]!;
-    return rows;
+    const rows = new Map<string, OptionRow>();
+    for (const { options } of this.all) {
+      for (const [option, row] of Object.entries(options)) if (!rows.has(option)) rows.set(option, row);
+    }
+    return Object.fromEntries(rows);
   }
 
   /** The names of those that have an option. */

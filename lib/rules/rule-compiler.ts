@@ -148,7 +148,7 @@ function merged<A extends object, B extends object>(options: A, more: B): A & B 
 function refuseWhatCodeMustFind(options: object, location: string): void {
   const rows: OptionRows = { ...limitOptions, ...algorithms.options };
   for (const [option, value] of Object.entries(options)) {
-    if (value === undefined || rows[option] === undefined || ownRow(rows[option]).needsName !== true) continue;
+    if (value === undefined || !Object.hasOwn(rows, option) || ownRow(rows[option]!).needsName !== true) continue;
     throw new RateLimitConfigError(messages.noName(location, option));
   }
 }
