@@ -7,7 +7,12 @@
 --            operation  0, 1 or 8, as below
 --            limits   each one's algorithm, quota, cost, and, of several, shadow, number of parameters; then the parameters
 --          They reply row by row; the only one of one limit that allows what it was asked, replies one number if that is below
---          2^51: its first times 2^20, and its second. Of all others:
+--          2^51: its first times 2^20, and its second. Of such checks of several kinds:
+--            kinds    an array of what each kind asks, as above
+--            keys     where each check has one limit, and no key belongs to two kinds: an array of how many of KEYS each kind has,
+--                     which follow each other. They reply kind by kind. Else empty, and each kind has shadow and number of parameters
+--            rows     an array of each check's kind, counted from 1, and the numbers of its keys. They reply check by check
+--          Of all others:
 --            kind     0; -1 if there are operations besides checks; -2 if any of them is 11 to 14
 --            now      0 for the server's clock; else the time in microseconds (tests)
 --            slack    milliseconds added to every time to live: 1,000, or more in tests. Since Redis 7.2 a time to live counts from
@@ -45,7 +50,7 @@
 --            key, what to add to it from check to check, then the number of the limit and the cost of each entry. A check has each
 --            key once. 17 says which feature decides on the entries of the check that follows: how many numbers it needs to know, its
 --            name, and these
--- ARGV[2]  of checks of the first kind, unless all is as usual, a flat JSON array: now, slack, as above; then how many checks each
+-- ARGV[2]  of checks of the first two sorts, unless all is as usual, a flat JSON array: now, slack, as above; then how many checks each
 --          row has, if not one each
 -- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4, 8, 9 and 16 replies
 --            reset_after * 4 + 1, remaining                  allowed

@@ -111,10 +111,16 @@ end
 
 local program, settings = cjson.decode(ARGV[1]), ARGV[2]
 local now, values, reply, size, gaps = 0, nil, nil, 0, nil
+-- Of checks of several kinds: these, and how many keys follow each other of each kind, or the kind and the keys of check after check.
+local kinds, key_counts, rows = nil, nil, nil
+if type(program[1]) == 'table' then
+  kinds, key_counts, rows = program[1], program[2], program[3]
+  program = kinds[1]
+end
 
 if program[1] > 0 then
-  local width, operation, time_to_live_slack, times_to_live, all_times = program[1], program[2], 1000, nil, nil
-  local charges, tells_time = operation ~= 1, operation == 8
+  local time_to_live_slack, times_to_live, all_times, key_count = 1000, nil, nil, #KEYS
+  local charges, tells_time = true, false
   if settings then
     settings = cjson.decode(settings)
     now, time_to_live_slack, all_times = settings[1], settings[2], settings
@@ -126,70 +132,109 @@ if program[1] > 0 then
   values = redis.call('MGET', unpack(KEYS))
   reply = { nil, nil, nil, nil }
 
-  if width == 1 then
-    local name, cost, is_allowed, keys = program[3], program[5], true, #KEYS
-    if name == algorithm.name then
-      algorithm.functions()
-      local limit, state = algorithm.variables(program, 4, 6)
-      state.now = now
-      for number = 1, keys do
-        local value, times = values[number], all_times and all_times[number + 2] or 1
-        local is_plain = open_plain(limit, state, value)
-        if is_plain then
-          for _ = 1, times do
-            local fits = fits_plain(limit, state, cost)
-            local first, second, third, ticket = answer_plain(limit, state, cost, fits, is_allowed, number)
-            if keys == 1 and times == 1 and fits and not third and not tells_time and first < 2 ^ 31 and second < 2 ^ 20 then
-              reply = first * 2 ^ 20 + (second - second % 1)
-            else
-              add_plain(first, second, third, ticket)
-              add_time()
+  if program[1] == 1 and not rows then
+    local kind, first_key, last_key = 1, 1, key_counts and key_counts[1] or key_count
+    while program do
+      local name, cost, is_allowed = program[3], program[5], true
+      charges, tells_time = program[2] ~= 1, program[2] == 8
+      if name == algorithm.name then
+        algorithm.functions()
+        local limit, state = algorithm.variables(program, 4, 6)
+        state.now = now
+        for number = first_key, last_key do
+          local value, times = values[number], all_times and all_times[number + 2] or 1
+          local is_plain = open_plain(limit, state, value)
+          if is_plain then
+            for _ = 1, times do
+              local fits = fits_plain(limit, state, cost)
+              local first, second, third, ticket = answer_plain(limit, state, cost, fits, is_allowed, number)
+              if key_count == 1 and times == 1 and fits and not third and not tells_time and first < 2 ^ 31 and second < 2 ^ 20 then
+                reply = first * 2 ^ 20 + (second - second % 1)
+              else
+                add_plain(first, second, third, ticket)
+                add_time()
+              end
             end
+            write_plain(limit, state, value, number)
+          else
+            gaps = gaps or {}
+            gaps[#gaps + 1] = { at = size, kind = program, keys = { number }, times = times }
           end
-          write_plain(limit, state, value, number)
-        else
-          gaps = gaps or {}
-          gaps[#gaps + 1] = { at = size, first = number, times = times }
         end
       end
+      kind, first_key, program = kind + 1, last_key + 1, kinds and kinds[kind + 1]
+      last_key = last_key + (program and key_counts[kind] or 0)
     end
   else
     algorithm.functions()
-    local limits, at = {}, 3
-    for i = 1, width do
-      local limit = { name = program[at], quota = program[at + 1], cost = program[at + 2], shadow = program[at + 3] == 1 }
-      local name = limit.name
-      limit.state = { now = now, fits = false }
-      if name == algorithm.name then
-        algorithm.parameters(limit, program, at + 5)
+    local limits_of = {}
+    for kind, program in ipairs(kinds or { program }) do
+      local limits, at = {}, 3
+      program.is_long = true
+      for i = 1, program[1] do
+        local limit = { name = program[at], quota = program[at + 1], cost = program[at + 2], shadow = program[at + 3] == 1 }
+        local name = limit.name
+        limit.state = { now = now, fits = false }
+        if name == algorithm.name then
+          algorithm.parameters(limit, program, at + 5)
+        end
+        limits[i] = limit
+        at = at + 5 + program[at + 4]
       end
-      limits[i] = limit
-      at = at + 5 + program[at + 4]
+      limits_of[kind] = limits
     end
-    for first_key = 0, #KEYS - 1, width do
-      local times, is_plain, is_allowed = all_times and all_times[first_key / width + 3] or 1, true, true
+    -- Rows of several kinds may have keys in common: the state of each key serves all of its rows, and is written behind the last one.
+    -- What follows a row that is left to the general way, and has a key in common with it, is left, too.
+    local kind, at, states, open = program, 0, {}, {}
+    local limits, width, last = limits_of[1], program[1], rows and #rows or key_count
+    while at < last do
+      local times, is_plain, is_allowed = 1, true, true
+      if rows then
+        at = at + 1
+        kind, limits = kinds[rows[at]], limits_of[rows[at]]
+        width = kind[1]
+      else
+        times = all_times and all_times[at / width + 3] or 1
+      end
+      charges, tells_time = kind[2] ~= 1, kind[2] == 8
       for i = 1, width do
-        local limit, value, fits = limits[i], values[first_key + i], false
-        local name, state, cost = limit.name, limit.state, limit.cost
+        local limit, number, fits = limits[i], rows and rows[at + i] or at + i, false
+        local name, state, cost, value = limit.name, limit.state, limit.cost, values[number]
+        if rows then
+          state = open[number]
+          if not state then
+            state = { now = now, fits = false, limit = limit, is_open = false, is_left = false }
+            open[number] = state
+          end
+          is_plain = is_plain and not state.is_left
+        end
         if is_plain and name == algorithm.name then
-          is_plain = open_plain(limit, state, value)
+          if not state.is_open then
+            is_plain = open_plain(limit, state, value)
+          end
           if is_plain then
             fits = fits_plain(limit, state, cost)
           end
         end
-        state.fits = fits
+        if rows then state.is_open = is_plain or state.is_open end
+        states[i], state.fits = state, fits
         if not fits and not limit.shadow then is_allowed = false end
       end
       if not is_plain then
+        local keys = {}
+        for i = 1, width do
+          keys[i] = rows and rows[at + i] or at + i
+          states[i].is_left = true
+        end
         gaps = gaps or {}
-        gaps[#gaps + 1] = { at = size, first = first_key + 1, times = times }
+        gaps[#gaps + 1] = { at = size, kind = kind, keys = keys, times = times }
         times = 0
       end
       for time = 1, times do
         is_allowed = is_allowed or time > 1
         for i = 1, time > 1 and width or 0 do
-          local limit, fits = limits[i], false
-          local name, state, cost = limit.name, limit.state, limit.cost
+          local limit, state, fits = limits[i], states[i], false
+          local name, cost = limit.name, limit.cost
           if name == algorithm.name then
             fits = fits_plain(limit, state, cost)
           end
@@ -197,12 +242,12 @@ if program[1] > 0 then
           if not fits and not limit.shadow then is_allowed = false end
         end
         for i = 1, width do
-          local limit, number = limits[i], first_key + i
-          local name, state, cost = limit.name, limit.state, limit.cost
-          local fits, value, first, second, third, ticket = state.fits, values[number], 0, 0, nil, nil
+          local limit, state, number = limits[i], states[i], rows and rows[at + i] or at + i
+          local name, cost, value = limit.name, limit.cost, values[number]
+          local fits, first, second, third, ticket = state.fits, 0, 0, nil, nil
           if name == algorithm.name then
             first, second, third, ticket = answer_plain(limit, state, cost, fits, is_allowed, number)
-            if time == times then
+            if not rows and time == times then
               write_plain(limit, state, value, number)
             end
           end
@@ -210,7 +255,18 @@ if program[1] > 0 then
         end
         add_time()
       end
+      at = at + width
     end
+    for number = 1, rows and key_count or 0 do
+      local state, value = open[number], values[number]
+      local limit = state.limit
+      local name = limit.name
+      if name == algorithm.name then
+        write_plain(limit, state, value, number)
+      end
+    end
+    -- What has been written since is read again by the general way.
+    if rows then values = nil end
   end
   if not gaps then return reply end
 end

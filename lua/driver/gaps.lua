@@ -7,33 +7,41 @@
 local plain_size, gap_ends = size, {}
 
 local function program_of_gaps()
-  local width, operation, at = program[1], program[2], 3
-  local written, open, costs = { 0, now, settings and settings[2] or 1000, width }, {}, {}
+  local written, open, uses, numbers, limits = { 0, now, settings and settings[2] or 1000, 0 }, {}, {}, {}, 0
   local function write(...)
     for _, value in ipairs({ ... }) do written[#written + 1] = value end
   end
-  for i = 1, width do
-    local name, quota, shadow, count = program[at], program[at + 1], 0, #program - 5
-    costs[i] = program[at + 2]
-    at = at + 3
-    if width > 1 then
-      shadow, count = program[at], program[at + 1]
-      at = at + 2
+  -- Limits are numbered in the order of the kinds that they are of: how many come before each kind's, and its costs.
+  local function write_limits(kind)
+    local at, costs = 3, { before = limits }
+    for i = 1, kind[1] do
+      local name, quota, shadow, count = kind[at], kind[at + 1], 0, #kind - 5
+      costs[i] = kind[at + 2]
+      at = at + 3
+      if kind.is_long then
+        shadow, count = kind[at], kind[at + 1]
+        at = at + 2
+      end
+      write(name, shadow, quota, 0, 0, 0, count)
+      for parameter = at, at + count - 1 do write(kind[parameter]) end
+      at = at + count
     end
-    write(name, shadow, quota, 0, 0, 0, count)
-    for parameter = at, at + count - 1 do write(program[parameter]) end
-    at = at + count
+    limits, numbers[kind] = limits + kind[1], costs
   end
   for _, gap in ipairs(gaps) do
-    if gap.times > 1 then
-      for number = gap.first, gap.first + width - 1 do open[#open + 1] = number end
+    if not numbers[gap.kind] then write_limits(gap.kind) end
+    for _, number in ipairs(gap.keys) do
+      uses[number] = (uses[number] or 0) + gap.times
+      if uses[number] > 1 and uses[number] - gap.times <= 1 then open[#open + 1] = number end
     end
   end
+  written[4] = limits
   write(#open, unpack(open))
   for _, gap in ipairs(gaps) do
+    local costs = numbers[gap.kind]
     for _ = 1, gap.times do
-      write(operation, width)
-      for i = 1, width do write(i, gap.first + i - 1, costs[i]) end
+      write(gap.kind[2], gap.kind[1])
+      for i, number in ipairs(gap.keys) do write(costs.before + i, number, costs[i]) end
     end
   end
   return written

@@ -3,7 +3,7 @@ import type { Cluster, Redis } from 'ioredis';
 import { CompiledLimit, MemoryStore, type OnStoreError, RateLimitStoreError, RedisStore } from '../../lib/index.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
-import { PlainChecks } from '../../lib/stores/redis/plain-checks.js';
+import { Program } from '../../lib/stores/redis/program.js';
 import type { CheckAnswer } from '../../lib/stores/store.js';
 import { startCluster, type RedisCluster } from '../support/redis-servers.js';
 import { connectCluster, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
@@ -69,10 +69,10 @@ describe('a candidate on a Cluster', () => {
 describe('a candidate on one server', () => {
   it('goes the fast way with its limit', async () => {
     const both = [limit, limit.candidate!].map((each) => ({ limit: each, identity: 'user:1', cost: 1 }));
-    expect(PlainChecks.of({ entries: both }, 'prefix')?.keys).toEqual([
-      'prefix:{user:1}::api:fw',
-      'prefix:{user:1}::api:fwc',
-    ]);
+    const program = new Program('prefix', 0);
+    program.check({ entries: both });
+    expect(program.keys).toEqual(['prefix:{user:1}::api:fw', 'prefix:{user:1}::api:fwc']);
+    expect(program.args()[0]).toMatch(/^\[2,/);
   });
 
   it('shares a call with all else of the turn', async () => {

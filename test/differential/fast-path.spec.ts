@@ -43,7 +43,16 @@ const foreign = fc.oneof(
   fc.constant('list' as const),
 );
 
-/** A step of a history: the clock moves, something happens to a counter, then checks of the same limits are made in one call. */
+/** What checks of one kind ask: limits from the first one on, how many, their costs, and whether they charge. */
+const kind = (first: fc.Arbitrary<number>) =>
+  fc.record({
+    first,
+    width: fc.integer({ min: 1, max: 3 }),
+    costs: fc.tuple(costShare, costShare, costShare),
+    mode: fc.constantFrom<Omit<Check, 'entries'>>({}, {}, {}, { refundable: true }, { peek: true }),
+  });
+
+/** A step of a history: the clock moves, something happens to a counter, then checks are made in one call. */
 const step = fc.record({
   clock: clockStep,
   event: fc.record({
@@ -70,11 +79,10 @@ const step = fc.record({
   /** From here on the first limit has other parameters. */
   change: fc.integer({ min: 0, max: 5 }).map((number) => number === 0),
   carry: fc.constantFrom(undefined, undefined, 'proportional' as const, 'additive' as const),
-  /** Whose checks are made, in this order; twice the same is a hot key. */
-  identities: fc.array(fc.nat(2), { minLength: 1, maxLength: 6 }),
-  width: fc.integer({ min: 1, max: 3 }),
-  costs: fc.tuple(costShare, costShare, costShare),
-  mode: fc.constantFrom<Omit<Check, 'entries'>>({}, {}, {}, { refundable: true }, { peek: true }),
+  /** Whose checks are made, in this order, and of which kind; twice the same is a hot key. */
+  asked: fc.array(fc.record({ identity: fc.nat(2), kind: fc.nat(2) }), { minLength: 1, maxLength: 8 }),
+  /** Most calls have checks of one kind. */
+  kinds: fc.oneof(fc.tuple(kind(fc.constant(0))), fc.tuple(kind(fc.nat(2)), kind(fc.nat(2)), kind(fc.nat(2)))),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -187,7 +195,7 @@ class History {
     return new CompiledLimit(options, { location: 'test', name: `${options.algo} ${index}`, shadow, carry });
   }
 
-  private async step({ clock, event, change, carry, identities, width, costs, mode }: Step): Promise<void> {
+  private async step({ clock, event, change, carry, asked, kinds }: Step): Promise<void> {
     await this.advance(clock * this.limits[0]!.windowMs(this.clock.now() / 1000));
     if (change) {
       const quotaBefore = this.limits[0]!.quota;
@@ -195,15 +203,18 @@ class History {
       this.isFirst = !this.isFirst;
     }
     await this.happen(event);
-    const limits = this.limits.slice(0, width);
-    const checks = identities.map((number): Check => ({
-      ...mode,
-      entries: limits.map((limit, index) => ({
-        limit,
-        identity: `id${number}`,
-        cost: costOf(costs[index]!, limit.quota),
-      })),
-    }));
+    const checks = asked.map(({ identity, kind }): Check => {
+      const { first, width, costs, mode } = kinds[kind % kinds.length]!;
+      const limits = this.limits.slice(first % this.limits.length).slice(0, width);
+      return {
+        ...mode,
+        entries: limits.map((limit, index) => ({
+          limit,
+          identity: `id${identity}`,
+          cost: costOf(costs[index]!, limit.quota),
+        })),
+      };
+    });
     await this.check(checks);
   }
 

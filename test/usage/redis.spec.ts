@@ -15,7 +15,7 @@ import {
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import { createClient } from '../../lib/redis/client.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
-import { isPlainCheck } from '../../lib/stores/redis/plain-checks.js';
+import { isPlainCheck } from '../../lib/stores/redis/fast-way/plain-checks.js';
 import { slotTags } from '../../lib/stores/redis/slot-tags.js';
 import { ensureBuilt } from '../support/built.js';
 import { bundledWorker } from '../support/bundled-worker.js';

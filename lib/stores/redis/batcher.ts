@@ -1,7 +1,7 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages/general.js';
 import { SharedDeadline, TimedCall } from '../../redis/shared-deadline.js';
-import { partAlike } from './alike-jobs.js';
+import { partPlain } from './plain-jobs.js';
 import { batches } from './batches.js';
 import type { Job } from './jobs.js';
 import type { Program } from './program.js';
@@ -113,7 +113,7 @@ export class Batcher {
   }
 
   private sendAll(jobs: Job[]): void {
-    for (const part of partAlike(jobs)) for (const batch of batches(part)) this.send(batch);
+    for (const part of partPlain(jobs)) for (const batch of batches(part)) this.send(batch);
   }
 
   private send(jobs: Job[]): void {
@@ -139,9 +139,13 @@ export class Batcher {
     const undone: Job[] = [];
     let reply: Reply;
     try {
-      reply = new Reply(raw, call.order);
+      reply = new Reply(raw);
+      const { order } = call;
       // A reply must be valid to its end before any of it is passed on.
-      for (const job of jobs) if (!job.read(reply)) undone.push(job);
+      for (let i = 0; i < jobs.length; i++) {
+        const job = jobs[order === undefined ? i : order[i]!]!;
+        if (!job.read(reply)) undone.push(job);
+      }
       reply.end();
     } catch (error) {
       this.fail(call, error);
@@ -222,7 +226,7 @@ const NO_JOBS: readonly Job[] = [];
 /** The jobs in flight in one call. */
 class Call extends TimedCall {
   isDone = false;
-  /** The index of each job's reply, if the order differs from that of the jobs. */
+  /** The index of each reply's job; nothing if the replies come in the order of the jobs. */
   order: readonly number[] | undefined;
   /** The program, if replicas confirm it. */
   program: Program | undefined;

@@ -1,6 +1,12 @@
 import type { Check } from '../store.js';
 import { GeneralProgram } from './general-program.js';
-import { PlainChecks, USUAL_TIME } from './plain-checks.js';
+import { AlikeChecks } from './fast-way/alike-checks.js';
+import { ChecksInRows } from './fast-way/checks-in-rows.js';
+import { GroupedChecks } from './fast-way/grouped-checks.js';
+import { type FastChecks, isPlainCheck, USUAL_TIME } from './fast-way/plain-checks.js';
+
+/** How the fast way may be written, the fastest first. */
+const FAST_WAYS = [AlikeChecks, GroupedChecks, ChecksInRows];
 
 /** The time that the script uses instead of the server's, for tests. */
 export interface TestClock {
@@ -15,7 +21,9 @@ export interface TestClock {
  * script's fast way, until something comes that does not fit there: then everything is written for the general way.
  */
 export class Program {
-  private plain: PlainChecks | undefined;
+  private fast: FastChecks | undefined;
+  /** How many of the fast ways were tried. */
+  private ways = 0;
   private written: GeneralProgram | undefined;
 
   /** `now` is the best guess of the server's time in microseconds, which determines the calendar windows to ask for. */
@@ -26,33 +34,39 @@ export class Program {
   ) {}
 
   get keys(): readonly string[] {
-    return this.plain?.keys ?? this.general.allKeys;
+    return this.fast?.keys ?? this.general.allKeys;
   }
 
-  /** The index of each check's reply, if the order differs from that of the checks. */
+  /** The index of each reply's check; nothing if the replies come in the order of the checks. */
   get order(): readonly number[] | undefined {
-    return this.plain?.order();
+    return this.fast?.order();
   }
 
   check(check: Check): void {
-    const { written } = this;
-    if (written !== undefined) written.check(check);
-    else if (!this.addPlain(check)) this.general.check(check);
+    if (this.written !== undefined) this.written.check(check);
+    else if (this.fast?.add(check) !== true && !this.addAnotherWay(check)) this.general.check(check);
   }
 
-  /** Adds a check, if the fast way can decide it together with everything written so far; returns whether it can. */
-  private addPlain(check: Check): boolean {
-    if (this.plain !== undefined) return this.plain.add(check);
-    this.plain = PlainChecks.of(check, this.prefix);
-    return this.plain !== undefined;
+  /** Adds a check to all those before it, written another fast way; returns whether there is one. */
+  private addAnotherWay(check: Check): boolean {
+    if (!isPlainCheck(check)) return false;
+    const before = this.fast?.checks ?? [];
+    while (this.ways < FAST_WAYS.length) {
+      const way = new FAST_WAYS[this.ways++]!(this.prefix);
+      if (before.every((each) => way.add(each)) && way.add(check)) {
+        this.fast = way;
+        return true;
+      }
+    }
+    return false;
   }
 
   /** The program of the general way, with everything written so far. */
   get general(): GeneralProgram {
     if (this.written === undefined) {
       this.written = new GeneralProgram(this.prefix, this.now);
-      for (const check of this.plain?.checks ?? []) this.written.check(check);
-      this.plain = undefined;
+      for (const check of this.fast?.checks ?? []) this.written.check(check);
+      this.fast = undefined;
     }
     return this.written;
   }
@@ -60,8 +74,8 @@ export class Program {
   /** The arguments of the script besides the keys. */
   args(): string[] {
     const time = this.clock && [this.clock.now(), this.clock.slackMs];
-    if (this.plain !== undefined)
-      return this.plain.args(({ algorithm, parameters }) => algorithm.scriptParameters(parameters, this.now), time);
+    if (this.fast !== undefined)
+      return this.fast.args(({ algorithm, parameters }) => algorithm.scriptParameters(parameters, this.now), time);
     return [this.general.text(time ?? USUAL_TIME)];
   }
 }

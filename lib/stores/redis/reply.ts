@@ -23,24 +23,17 @@ const MOST_OFFENCES = 255;
 const WINDOW = 3;
 
 /**
- * Reads the script's reply in the order in which the program was written. Every method throws a `TypeError` for anything the
+ * Reads the script's reply in the order in which the script decided. Every method throws a `TypeError` for anything the
  * script never replies: a reply that was truncated or garbled on its way must not decide anything.
  */
 export class Reply {
   private readonly values: readonly unknown[];
   private at = 0;
-  /** Where the reply of each check begins, if the order differs from that of the checks. */
-  private starts: number[] | undefined;
-  private checks = 0;
   private count = 0;
   /** The server's time in microseconds, once a reply contains it because a calendar window was outdated. */
   serverTime: number | undefined;
 
-  /** `order` is the index of each check's reply, if the order differs from that of the checks. */
-  constructor(
-    reply: unknown,
-    private readonly order?: readonly number[],
-  ) {
+  constructor(reply: unknown) {
     const both = readWholeNumber(reply);
     if (both !== undefined) this.values = [Math.floor(both / SECOND), both % SECOND];
     else if (Array.isArray(reply)) this.values = reply;
@@ -67,36 +60,15 @@ export class Reply {
     return this.undecided() ? undefined : this.next();
   }
 
-  /** The decisions of a check; `undefined` if it was not decided. */
-  check(check: Check): StoreDecision[] | undefined {
-    if (this.order !== undefined) {
-      this.starts ??= this.findStarts(check, this.order.length);
-      this.at = this.starts[this.order[this.checks++]!]!;
-    }
-    return this.decisions(check);
-  }
-
   /** The decisions of a claim, or the decision on what has already been claimed. */
   claim(check: Check): StoreDecision[] | undefined {
-    if (readWholeNumber(this.values[this.at]) !== CLAIMED) return this.decisions(check);
+    if (readWholeNumber(this.values[this.at]) !== CLAIMED) return this.check(check);
     this.next(CLAIMED);
     return [claimedDecision(check.entries[0]!.limit, this.next(), 'redis')];
   }
 
-  /** Replies differ in length; all of them are to checks like this one. */
-  private findStarts(check: Check, length: number): number[] {
-    const { serverTime } = this;
-    const starts = Array.from({ length }, () => {
-      const start = this.at;
-      this.decisions(check);
-      return start;
-    });
-    this.count = 0;
-    this.serverTime = serverTime;
-    return starts;
-  }
-
-  private decisions({ entries, peek = false, refundable = false }: Check): StoreDecision[] | undefined {
+  /** The decisions of a check; `undefined` if it was not decided. */
+  check({ entries, peek = false, refundable = false }: Check): StoreDecision[] | undefined {
     if (this.undecided()) return undefined;
     const decisions = entries.map((entry) => this.decision(entry));
     if (refundable && !peek) {
