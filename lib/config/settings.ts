@@ -1,6 +1,6 @@
 import { type OnStoreError, STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
 import { duration, oneOf, refuseUnknown, wholeNumber } from '../options/check-options.js';
-import { givenOptions, longDuration, orElse } from '../options/values.js';
+import { givenOptions, longDuration, milliseconds, orElse } from '../options/values.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { type HeaderFormatter, headerFormatters } from '../http/header-format.js';
@@ -25,6 +25,8 @@ export interface RateLimitSettings {
   readonly onMissingReader: OnMissingReader;
   readonly ipv6Prefix: number;
   readonly timeoutMs: number;
+  /** 0 never waits. */
+  readonly gatherMs: number;
   /** `Infinity` waits for slow clients without end. */
   readonly sendTimeoutMs: number;
   readonly prefix: string;
@@ -44,6 +46,10 @@ const ON_MISSING_READER: readonly OnMissingReader[] = ['refuse', 'skip'];
 /** The longest `timeout`. */
 const MAX_TIMEOUT_MS = 3_600_000;
 
+/** The longest `gather`, and what `true` stands for. */
+const MAX_GATHER_MS = 100;
+const USUAL_GATHER_MS = 1;
+
 const LOCATION = 'RateLimitModule';
 
 /** The environment variable that makes every limit a shadow. */
@@ -62,6 +68,7 @@ export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
   'body',
   'lists',
   'timeout',
+  'gather',
   'sendTimeout',
   'onStoreError',
   'localShare',
@@ -111,6 +118,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
     onMissingReader: oneOf(LOCATION, 'onMissingReader', orElse(options.onMissingReader, 'refuse'), ON_MISSING_READER),
     ipv6Prefix: wholeNumber(LOCATION, 'ipv6Prefix', orElse(options.ipv6Prefix, 64), { max: 128 }),
     timeoutMs,
+    gatherMs: gatherMs(options.gather, timeoutMs),
     sendTimeoutMs: sendTimeoutMs(options.sendTimeout),
     prefix: orElse(options.prefix, 'sluice'),
     refusalCache: orElse(options.refusalCache, true),
@@ -128,6 +136,17 @@ export function storeErrorPolicy(location: string, value: unknown): OnStoreError
   if (STORE_ERROR_POLICIES.includes(value as never)) return value as OnStoreError;
   const wanted = `one of ${STORE_ERROR_POLICIES.join(', ')}, or a function that gives one`;
   throw new RateLimitConfigError(messages.wrongOption(location, 'onStoreError', value, wanted));
+}
+
+/** How long checks wait for others at most, in milliseconds. */
+function gatherMs(gather: RateLimitModuleOptions['gather'], timeoutMs: number): number {
+  if (gather === undefined || gather === false) return 0;
+  if (gather === true) return USUAL_GATHER_MS;
+  const ms = milliseconds(gather);
+  if (ms === undefined || ms < 1 || ms > MAX_GATHER_MS || ms >= timeoutMs) {
+    throw wrongOption('gather', gather, `true, false or a duration from 1 to ${MAX_GATHER_MS} ms, less than 'timeout'`);
+  }
+  return ms;
 }
 
 function sendTimeoutMs(value: RateLimitModuleOptions['sendTimeout'] = '30s'): number {

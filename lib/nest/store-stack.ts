@@ -33,6 +33,11 @@ export interface CountingPlace {
 export interface StoreSettings extends CountingPlace {
   readonly prefix: string;
   readonly timeoutMs: number;
+  /**
+   * How long checks wait for others at most, in milliseconds, while many are asked.
+   * @default 0
+   */
+  readonly gatherMs?: number | undefined;
   readonly maxKeys: number;
   /** @default 1_000 for each of `maxKeys`, and at least 16_000_000 */
   readonly maxBytes?: number | undefined;
@@ -115,7 +120,7 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
 }
 
 async function baseOf(settings: StoreSettings, local: Store): Promise<Base> {
-  const { replacement, store, redis, prefix, timeoutMs, refusalCache = false } = settings;
+  const { replacement, store, redis, prefix, timeoutMs, gatherMs = 0, refusalCache = false } = settings;
   if (replacement !== undefined) return { store: replacement, isShared: false };
   if (store !== undefined) return { store, isShared: true };
   if (redis === undefined) return { store: local, isShared: false };
@@ -124,7 +129,7 @@ async function baseOf(settings: StoreSettings, local: Store): Promise<Base> {
   const release = ignoreConnectionErrors(client);
   return {
     // Our own connection may fail once more while it ends.
-    store: new RedisStore(client, { prefix, timeoutMs, ownsClient, ...(ownsClient ? {} : { release }) }),
+    store: new RedisStore(client, { prefix, timeoutMs, gatherMs, ownsClient, ...(ownsClient ? {} : { release }) }),
     isShared: true,
     channel: new InstanceChannel(client, givenBackChannel(prefix), timeoutMs),
     // In a Cluster, a check of several slots can be refused because of units that are given back a moment later.

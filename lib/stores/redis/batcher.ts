@@ -1,6 +1,7 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages/general.js';
 import { SharedDeadline, TimedCall } from '../../redis/shared-deadline.js';
+import { Gathering } from './gathering.js';
 import { partPlain } from './plain-jobs.js';
 import { batches } from './batches.js';
 import type { Job } from './jobs.js';
@@ -41,6 +42,7 @@ export class Batcher {
   /** When the first job of the queue came. */
   private since = 0;
   private readonly whenIdle: (() => void)[] = [];
+  private readonly gathering: Gathering;
 
   constructor(
     private readonly calls: ScriptCalls,
@@ -48,7 +50,10 @@ export class Batcher {
     private readonly slots: Slots | undefined,
     /** Set if replicas confirm what is written: then a turn waits for the calls of the one before. */
     private readonly confirmation?: Confirmation,
+    /** How long jobs wait for others at most while many come, in milliseconds. */
+    gatherMs = 0,
   ) {
+    this.gathering = new Gathering(gatherMs);
     this.deadline = new SharedDeadline(calls.timeoutMs);
   }
 
@@ -56,12 +61,14 @@ export class Batcher {
   enqueue(job: Job): void {
     if (this.queue.length === 0) {
       this.since = job.since = performance.now();
-      if (this.isCalm && this.inFlight.size === 0) {
+      const waitMs = this.gathering.waitMs(this.since);
+      if (waitMs > 0) setTimeout(this.flush, waitMs);
+      else if (this.isCalm && this.inFlight.size === 0) {
         this.sentAtOnce = true;
+        this.gathering.sent(1);
         this.send([job]);
         return;
-      }
-      setImmediate(this.flush);
+      } else setImmediate(this.flush);
     } else {
       job.since = this.since;
     }
@@ -109,6 +116,7 @@ export class Batcher {
     this.sentAtOnce = false;
     const splits = this.turns > SUSTAINED.turns && queue.length >= 2 * SUSTAINED.jobs && this.inFlight.size === 0;
     this.queue = splits && this.slots === undefined ? queue.splice(Math.ceil(queue.length / 2)) : [];
+    this.gathering.sent(queue.length);
     return queue;
   }
 

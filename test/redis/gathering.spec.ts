@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { setImmediate } from 'node:timers/promises';
+import { RedisStore, type RedisStoreOptions } from '../../lib/index.js';
+import { Gathering } from '../../lib/stores/redis/gathering.js';
+import { compile, connectRedis, freshPrefix } from '../support/stores.js';
+
+describe('an instance that gathers checks', () => {
+  const gathering = (asked: number, elapsedMs: number, longestMs = 1) => {
+    const of = new Gathering(longestMs);
+    of.waitMs(1000);
+    of.sent(asked);
+    return of.waitMs(1000 + elapsedMs);
+  };
+
+  it.each([
+    [100, 50, 1],
+    [99, 50, 0],
+    [200, 100, 1],
+    [199, 100, 0],
+    // Too soon to judge.
+    [1000, 49, 0],
+  ])('asked %i times in %i ms waits %i ms', (asked, elapsedMs, waitMs) => {
+    expect(gathering(asked, elapsedMs)).toBe(waitMs);
+    expect(gathering(asked, elapsedMs, 0)).toBe(0);
+  });
+
+  it('stops once it is asked less', () => {
+    const of = new Gathering(1);
+    of.waitMs(1000);
+    of.sent(1000);
+    expect([of.waitMs(1050), of.waitMs(1099), of.waitMs(1100)]).toEqual([1, 1, 0]);
+  });
+});
+
+describe('checks of a store on Redis', () => {
+  let redis: Redis;
+  beforeAll(async () => {
+    redis = await connectRedis();
+  });
+  afterAll(() => redis.disconnect());
+
+  const limit = compile({ algo: 'gcra', rate: 1_000_000, interval: '1m' }, 'gathered');
+  const check = (identity: string) => ({ entries: [{ limit, identity, cost: 1 }] });
+
+  /** Whether two checks of different turns travel in one call, once many were asked. */
+  async function travelTogether(store: RedisStore): Promise<boolean> {
+    const evalsha = jest.spyOn(redis, 'evalsha');
+    await store.check(Array.from({ length: 2000 }, (_, i) => check(`user:${i % 100}`)));
+    evalsha.mockClear();
+    const first = store.check([check('one')]);
+    await setImmediate();
+    await Promise.all([first, store.check([check('other')])]);
+    const { length } = evalsha.mock.calls;
+    evalsha.mockRestore();
+    return length === 1;
+  }
+
+  async function withStore<T>(options: RedisStoreOptions, run: (store: RedisStore) => Promise<T>): Promise<T> {
+    const store = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: 60_000, ...options });
+    await store.open();
+    return run(store).finally(() => store.close());
+  }
+
+  it('travel with those of the next turns while many are asked', () =>
+    withStore({ gatherMs: 100 }, async (store) => {
+      // On a busy machine, it may take some tries to ask often enough.
+      while (!(await travelTogether(store)));
+    }));
+
+  it('wait for nobody otherwise', async () => {
+    for (const options of [{}, { gatherMs: 0 }]) {
+      await withStore(options, async (store) => {
+        for (let tries = 0; tries < 3; tries++) expect(await travelTogether(store)).toBe(false);
+      });
+    }
+  });
+
+  it('are all answered if the store closes meanwhile', () =>
+    withStore({ gatherMs: 100 }, async (store) => {
+      while (!(await travelTogether(store)));
+      await store.check(Array.from({ length: 2000 }, () => check('busy')));
+      const waiting = store.check([check('last')]);
+      await store.close();
+      await expect(waiting).resolves.toHaveLength(1);
+    }));
+});
