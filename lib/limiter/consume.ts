@@ -1,11 +1,13 @@
-import { assertKey } from '../limits/arguments.js';
-import { type Asked, askedOf, type ConsumeOptions } from '../limits/consume-options.js';
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { askMessages } from '../errors/messages/ask.js';
+import { assertCost, assertKey } from '../limits/arguments.js';
+import { askedOf, type ConsumeOptions } from '../limits/consume-options.js';
 import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
-import { decide } from '../stores/decide.js';
-import { openDecision } from '../stores/store-decision.js';
+import { decide, decideOne, decidesAtOnce } from '../stores/decide.js';
+import { decideEnforced } from '../stores/enforced-entries.js';
+import { openDecision, toCallerDecision } from '../stores/store-decision.js';
 import { type CalledLimit, isNested } from './called-limit.js';
 import { CallerAnswer, levelDecision, ownDecision } from './caller-answer.js';
-import { decideEnforced } from '../stores/enforced-entries.js';
 import type { LeasedDecision } from './lease.js';
 
 /** Takes units of a limit, and of all limits it is within, if they fit now; or only looks whether they would. */
@@ -16,29 +18,64 @@ export function consume(
   peek: boolean,
 ): Promise<LeasedDecision> {
   try {
-    const { rule, store, queues } = limit;
-    assertKey(key);
-    const asked = askedOf(given, rule);
-    if (isNested(limit, asked.within)) return consumeLevels(limit, key, asked, peek);
-    const entry = callEntry(rule, key, asked.cost, asked, peek);
-    const entries = [entry];
-    const answer = new CallerAnswer(ownDecision, entries, store, queues, peek);
-    if (entry.limit.off) answer.decided([openDecision(entry.limit)]);
-    else decide(store, { entries, peek }, answer);
-    return answer.promise();
+    const decision = peek ? undefined : decidedAtOnce(limit, key, given);
+    if (decision !== undefined) return Promise.resolve(decision);
+    return ask(limit, key, given, peek).promise();
   } catch (error) {
     return Promise.reject(error);
   }
 }
 
-function consumeLevels(
-  { rule, store, queues }: CalledLimit,
+/** Takes units at once of a limit that is counted in this process. Throws what `consume` rejects with. */
+export function consumeSync(
+  limit: CalledLimit,
   key: string,
-  asked: Asked,
+  given: number | ConsumeOptions | undefined,
+): LeasedDecision {
+  const decision = decidedAtOnce(limit, key, given);
+  if (decision !== undefined) return decision;
+  const { rule, store } = limit;
+  for (const each of rule.isNested ? [rule, ...rule.ancestors] : [rule]) {
+    if (!decidesAtOnce(store, each.limit)) throw new RateLimitArgumentError(askMessages.notAtOnce(each.name));
+  }
+  return ask(limit, key, given, false).atOnce();
+}
+
+/** The decision on a number of units of a limit that few steps decide, in this process; nothing if it takes more. */
+function decidedAtOnce(
+  { rule, store }: CalledLimit,
+  key: string,
+  given: number | ConsumeOptions | undefined,
+): LeasedDecision | undefined {
+  const cost = given === undefined ? rule.fixedCost : given;
+  if (typeof cost !== 'number') return undefined;
+  assertKey(key);
+  assertCost(cost);
+  const limit = rule.limitFor(key);
+  const decision = limit.isPlain ? decideOne(store, limit, key, cost) : undefined;
+  return decision === undefined || !limit.shadow ? decision : toCallerDecision(decision, limit);
+}
+
+/** Asks the store, which may answer at once. */
+function ask(
+  limit: CalledLimit,
+  key: string,
+  given: number | ConsumeOptions | undefined,
   peek: boolean,
-): Promise<LeasedDecision> {
-  const entries = callEntries(rule, key, asked, peek);
-  const answer = new CallerAnswer(levelDecision, entries, store, queues, peek);
-  decideEnforced(store, { entries, peek }, answer);
-  return answer.promise();
+): CallerAnswer<LeasedDecision> {
+  const { rule, store, queues } = limit;
+  assertKey(key);
+  const asked = askedOf(given, rule);
+  if (isNested(limit, asked.within)) {
+    const entries = callEntries(rule, key, asked, peek);
+    const answer = new CallerAnswer(levelDecision, entries, store, queues, peek);
+    decideEnforced(store, { entries, peek }, answer);
+    return answer;
+  }
+  const entry = callEntry(rule, key, asked.cost, asked, peek);
+  const entries = [entry];
+  const answer = new CallerAnswer(ownDecision, entries, store, queues, peek);
+  if (entry.limit.off) answer.decided([openDecision(entry.limit)]);
+  else decide(store, { entries, peek }, answer);
+  return answer;
 }

@@ -20,7 +20,7 @@ import type { Rule } from '../rules/rule.js';
 import type { Store } from '../stores/store.js';
 import { acquire, hold } from './acquire.js';
 import { corrections, namedCounter, ownCounter } from './called-limit.js';
-import { consume } from './consume.js';
+import { consume, consumeSync } from './consume.js';
 import { changeCredits, type CreditOptions } from './credits.js';
 import type { Lease, LeasedDecision } from './lease.js';
 import type { AcquireOptions, ReserveOptions } from './limiter-options.js';
@@ -59,6 +59,15 @@ export class Limiter {
    */
   consume(key: string, cost?: number | ConsumeOptions): Promise<LeasedDecision> {
     return consume(this, key, cost, false);
+  }
+
+  /**
+   * Takes units as `consume` does, but returns the decision itself: for hot loops, frames and log lines. Only for limits that are
+   * counted in this process: those with `scope: 'instance'`, and all limits of an app without `redis`. Throws
+   * `RateLimitArgumentError` for others, and what `consume` rejects with.
+   */
+  consumeSync(key: string, cost?: number | ConsumeOptions): LeasedDecision {
+    return consumeSync(this, key, cost);
   }
 
   /** Returns the decision that `consume` would make; takes and writes nothing. */

@@ -42,6 +42,8 @@ export class CompiledLimit extends LimitTerms {
   readonly unmet: CompiledLimit;
   /** Whether all requests meet it alike. */
   private readonly isAlike: boolean;
+  /** @internal Whether a check of it concerns nothing but its own counter, whoever asks. Each check reads it. */
+  readonly isPlain: boolean;
   /** The versions that requests meet by its features, if they do so in different ones. */
   private readonly versions: readonly KnownVersions[] | undefined;
 
@@ -61,6 +63,7 @@ export class CompiledLimit extends LimitTerms {
     this.metBy = all.reduce((by, { ofAll }) => (ofAll === undefined ? by : { ...by, ...ofAll }), metBy);
     this.candidate = candidate && this.candidateOf(candidate);
     this.isAlike = this.versions === undefined;
+    this.isPlain = this.isAlike && this.candidate === undefined && this.parent === undefined && !this.off;
   }
 
   /** Whether the priority of requests matters to it. */

@@ -11,7 +11,9 @@ import { RefusalCacheStore } from '../stores/layers/refusal-cache.store.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { givenBackChannel } from '../stores/redis/keys.js';
 import { RedisStore } from '../stores/redis/redis.store.js';
-import type { Store } from '../stores/store.js';
+import { decideOne } from '../stores/decide.js';
+import type { Store, StoreDecision } from '../stores/store.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { DecisionStream } from '../telemetry/decision-stream.js';
 import { ObservedStore } from '../telemetry/observed.store.js';
 
@@ -84,6 +86,10 @@ export class StoreStack extends OuterLayer {
     private readonly channel: InstanceChannel | undefined,
   ) {
     super(inner);
+  }
+
+  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
+    return decideOne(this.inner, limit, identity, cost);
   }
 
   override async close(): Promise<void> {

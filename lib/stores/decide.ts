@@ -1,3 +1,4 @@
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { withCandidates } from '../limits/counter.js';
 import { messages } from '../errors/messages/general.js';
 import { type Operation, type OperationAnswer, type OperationName, rowOf } from './operation.js';
@@ -12,6 +13,16 @@ export abstract class DirectStore {
    * @internal Does an operation. Layers have it; they ask a store without it by its methods.
    */
   operate?<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>>;
+
+  /** @internal Decides a check of one limit at once; nothing, and nothing is changed, if that takes more than few steps. */
+  decideOne(_limit: CompiledLimit, _identity: string, _cost: number): StoreDecision | undefined {
+    return undefined;
+  }
+
+  /** @internal Whether it answers checks of a limit before `decide` returns, since it counts in this process. */
+  decidesAtOnce(_limit: CompiledLimit): boolean {
+    return false;
+  }
 
   /** Decides each check atomically: allowed by all of its limits, or charged to none. Rejects with `RateLimitStoreError`. */
   check(checks: readonly Check[]): Promise<StoreDecision[][]> {
@@ -35,6 +46,21 @@ export function decide(store: Store, check: Check, answer: CheckAnswer): void {
   if (store.check !== DirectStore.prototype.check) answerWith(askByMethods(store, check), answer);
   else if (check.reserving === true && reservesOtherwise(store)) answerWith(reserve(store, check), answer);
   else (store as Store & DirectStore).decide(check, answer);
+}
+
+/** Asks a store to decide a check of one limit at once. */
+export function decideOne(
+  store: Store | (Store & DirectStore),
+  limit: CompiledLimit,
+  identity: string,
+  cost: number,
+): StoreDecision | undefined {
+  return 'decideOne' in store ? store.decideOne(limit, identity, cost) : undefined;
+}
+
+/** Whether a store answers checks of a limit at once. */
+export function decidesAtOnce(store: Store, limit: CompiledLimit): boolean {
+  return store instanceof DirectStore && store.check === DirectStore.prototype.check && store.decidesAtOnce(limit);
 }
 
 /** The same, for callers that wait for the answer. */
@@ -80,7 +106,8 @@ export function answerWith(decisions: Promise<StoreDecision[]>, answer: CheckAns
   );
 }
 
-function promised(ask: (answer: CheckAnswer) => void): Promise<StoreDecision[]> {
+/** Makes a promise of an answer. */
+export function promised(ask: (answer: CheckAnswer) => void): Promise<StoreDecision[]> {
   return new Promise((resolve, reject) => ask({ decided: resolve, failed: reject }));
 }
 

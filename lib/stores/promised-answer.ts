@@ -33,6 +33,12 @@ export abstract class PromisedAnswer<T> implements CheckAnswer {
     this.hasFailed = true;
   }
 
+  /** The value, of a store that has answered. Throws what a promise would reject with. */
+  atOnce(): T {
+    if (this.hasFailed) throw this.error;
+    return this.value as T;
+  }
+
   /** The promise; call this once. */
   promise(): Promise<T> {
     if (this.isDecided) return Promise.resolve(this.value as T);

@@ -1,6 +1,7 @@
 import type { Span } from '@opentelemetry/api';
 import { StoreLayer } from '../stores/layers/store-layer.js';
-import { decide } from '../stores/decide.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
+import { decide, decideOne } from '../stores/decide.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName, rowOf } from '../stores/operation.js';
 import type { Check, CheckAnswer, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
 import { isOfStarts, type CheckEntry } from '../limits/counter.js';
@@ -47,6 +48,11 @@ export class ObservedStore extends StoreLayer {
     await super.close();
     this.openTelemetry?.close();
     this.stream.close();
+  }
+
+  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
+    if (this.stream.tap !== undefined || this.listens(this.openTelemetry?.span())) return undefined;
+    return decideOne(this.inner, limit, identity, cost);
   }
 
   override decide(check: Check, answer: CheckAnswer): void {

@@ -1,18 +1,24 @@
 import type { WindowCount } from '../algorithms/algorithm.js';
 import { uncountedDecision } from '../stores/layers/store-error-policies.js';
-import type { Check, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
+import { DirectStore, report } from '../stores/decide.js';
+import type { Check, CheckAnswer, Store, StoreDecision } from '../stores/store.js';
 import type { CheckEntry } from '../limits/counter.js';
 
 /** Allows everything, and counts nothing. */
-export class OpenStore implements Store {
+export class OpenStore extends DirectStore implements Store {
   private leases = 0;
 
-  check(checks: readonly Check[]): Promise<StoreDecision[][]> {
-    return Promise.resolve(checks.map(({ entries }) => entries.map((entry) => this.allow(entry))));
+  /** @internal */
+  decide({ entries }: Check, answer: CheckAnswer): void {
+    report(
+      answer,
+      entries.map((entry) => this.allow(entry)),
+    );
   }
 
-  reserve(reservation: ReserveEntry): Promise<StoreDecision> {
-    return Promise.resolve(this.allow(reservation));
+  /** @internal */
+  override decidesAtOnce(): boolean {
+    return true;
   }
 
   async refund(): Promise<void> {}

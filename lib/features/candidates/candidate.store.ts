@@ -1,6 +1,7 @@
 import { isRefusal } from '../../limits/check-result.js';
 import { type CheckEntry, type Counter, withCandidates } from '../../limits/counter.js';
-import { decide } from '../../stores/decide.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { decide, decideOne } from '../../stores/decide.js';
 import { OuterLayer } from '../../stores/layers/outer-layer.js';
 import type { Operation, OperationAnswer, OperationCounter, OperationName } from '../../stores/operation.js';
 import { chargeOf, isEstimate } from '../../stores/store-decision.js';
@@ -21,6 +22,10 @@ const DONE_TOO: { readonly [N in OperationName]?: 'always' | 'charged' } = {
  * out. What is done to a limit's counter is done to its candidate's.
  */
 export class CandidateStore extends OuterLayer {
+  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
+    return limit.candidate === undefined ? decideOne(this.inner, limit, identity, cost) : undefined;
+  }
+
   override decide(check: Check, answer: CheckAnswer): void {
     const { entries, peek } = check;
     if (peek !== true) {

@@ -1,6 +1,7 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { isRefusal } from '../../limits/check-result.js';
 import { decide, report } from '../../stores/decide.js';
+import { PartlyKnownAnswer } from '../../stores/partly-known-answer.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
 import type { Operation, OperationAnswer, OperationCounter, OperationName } from '../../stores/operation.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
@@ -51,24 +52,7 @@ export class ListStore extends StoreLayer {
         answer,
         entries.map(({ limit }, index) => known[index] ?? listed(limit, 'allow')),
       );
-    } else decide(this.inner, { ...check, entries: rest }, new ListedAnswer(known, answer));
-  }
-}
-
-/** The answer to a check that lists decided in part. */
-class ListedAnswer implements CheckAnswer {
-  constructor(
-    private readonly known: readonly (StoreDecision | undefined)[],
-    private readonly answer: CheckAnswer,
-  ) {}
-
-  decided(decisions: readonly StoreDecision[]): void {
-    let next = 0;
-    this.answer.decided(this.known.map((decision) => decision ?? decisions[next++]!));
-  }
-
-  failed(error: unknown): void {
-    this.answer.failed(error);
+    } else decide(this.inner, { ...check, entries: rest }, new PartlyKnownAnswer(known, answer));
   }
 }
 

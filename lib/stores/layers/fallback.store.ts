@@ -81,6 +81,10 @@ export class FallbackStore extends StoreLayer {
     else answerWith(this.ask(check), answer);
   }
 
+  override decidesAtOnce(limit: CompiledLimit): boolean {
+    return this.circuits.isHealthy && super.decidesAtOnce(limit);
+  }
+
   /** Has the circuits count a call that failed, and decides the check as its limits say. */
   decideWithout(check: Check, answer: CheckAnswer, error: unknown): void {
     const failed = this.circuits.ask(check.entries, async () => {

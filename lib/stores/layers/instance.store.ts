@@ -1,7 +1,7 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { allOrNothing, type Part } from '../all-or-nothing.js';
-import { answerWith, decide, decided, operate } from '../decide.js';
+import { answerWith, decide, decided, decideOne, operate } from '../decide.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
 import { chargesOf } from '../store-decision.js';
@@ -16,6 +16,10 @@ export class InstanceScopeStore extends StoreLayer {
     private readonly own: Store,
   ) {
     super(inner);
+  }
+
+  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
+    return limit.instance ? decideOne(this.own, limit, identity, cost) : undefined;
   }
 
   override decide(check: Check, answer: CheckAnswer): void {

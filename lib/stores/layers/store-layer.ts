@@ -1,7 +1,7 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
-import { decide, DirectStore, operate } from '../decide.js';
+import { decide, decidesAtOnce, DirectStore, operate } from '../decide.js';
 import { type FeatureReading, read, READ } from '../feature-reading.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
@@ -39,6 +39,10 @@ export abstract class StoreLayer extends DirectStore implements Store {
 
   decide(check: Check, answer: CheckAnswer): void {
     decide(this.inner, check, answer);
+  }
+
+  override decidesAtOnce(limit: CompiledLimit): boolean {
+    return decidesAtOnce(this.storeOf(limit), limit);
   }
 
   override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {

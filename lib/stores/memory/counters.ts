@@ -1,5 +1,6 @@
 import { issuesTickets, type ProcessLoad } from '../../algorithms/algorithm.js';
 import { isRefusal } from '../../limits/check-result.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { lineageId } from '../../limits/counter-id.js';
 import type { DecidesTogether } from '../../limits/limit-feature.js';
 import type { Check, StoreDecision } from '../store.js';
@@ -9,6 +10,7 @@ import { beginBlock, View, viewOf } from './counter-view.js';
 import { decisionOf, fits, noteRefusal, tellAsker, toMs, waitFor } from './evaluation.js';
 import type { KeptByFeatures } from './kept-by-features.js';
 import { type Entry, keyOf } from './limit-counters.js';
+import { SimpleChecks } from './simple-checks.js';
 
 /** What a check does besides deciding. */
 export interface CheckMode {
@@ -36,6 +38,7 @@ const REUSED_VIEWS = 8;
 /** Checks counters of a table: evaluates all limits of a check first, and then commits all or none. */
 export class Counters {
   private views = newViews(REUSED_VIEWS);
+  private readonly simple: SimpleChecks;
 
   constructor(
     private readonly table: CounterTable,
@@ -45,10 +48,21 @@ export class Counters {
     private readonly load: ProcessLoad,
     /** What features keep besides the counters. */
     private readonly features: KeptByFeatures,
-  ) {}
+  ) {
+    this.simple = new SimpleChecks(table, slackMs);
+  }
+
+  /** Decides a check of one limit; nothing if that takes more than few steps. */
+  one(limit: CompiledLimit, identity: string, cost: number, now: number): StoreDecision | undefined {
+    return this.simple.one(limit, identity, cost, now);
+  }
 
   /** Evaluates all limits first, then charges all or none. */
   check({ entries, peek = false, refundable = false, hold = false }: Check, now: number): StoreDecision[] {
+    if (!peek && !hold) {
+      const decisions = this.simple.check(entries, refundable, now);
+      if (decisions !== undefined) return decisions;
+    }
     const mode = peek ? MODES.peek : hold ? MODES.hold : refundable ? MODES.consumeRefundable : MODES.consume;
     const views = entries.length <= REUSED_VIEWS ? this.views : newViews(entries.length);
     let charges = true;

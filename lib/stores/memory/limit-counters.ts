@@ -43,12 +43,24 @@ export class LimitCounters {
   /** The number of counters. */
   size = 0;
   private spare: State | undefined;
+  /** The limit that was judged last, and whether few steps decide its checks. */
+  private judged: CompiledLimit | undefined;
+  private isSimple = false;
   private readonly entries = new SplitMap<Entry>();
 
   constructor(
     /** The id of the limit. */
     readonly id: string,
   ) {}
+
+  /** Whether few steps decide checks of a limit that has these counters: `judge` says so, and is asked once for each limit. */
+  areSimpleFor(limit: CompiledLimit, judge: (limit: CompiledLimit) => boolean): boolean {
+    if (this.judged !== limit) {
+      this.judged = limit;
+      this.isSimple = judge(limit);
+    }
+    return this.isSimple;
+  }
 
   get(key: string): Entry | undefined {
     return this.entries.get(key);

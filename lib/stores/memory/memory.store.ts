@@ -72,6 +72,8 @@ export class MemoryStore extends DirectStore implements Store {
   private readonly rates = new LearntRates();
   private readonly meter = new ProcessMeter();
   private readonly reservations: Reservations;
+  /** Whether no class of the app decides checks otherwise. */
+  private readonly isOwn = this.check === DirectStore.prototype.check && this.decide === MemoryStore.prototype.decide;
   /** @internal The time in whole microseconds. */
   readonly clock: () => number;
 
@@ -111,6 +113,16 @@ export class MemoryStore extends DirectStore implements Store {
     const now = this.clock();
     if (check.reserving !== true) return this.counters.check(check, now);
     return this.reservations.make(check.entries as readonly ReserveEntry[], now);
+  }
+
+  /** @internal */
+  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
+    return limit.isPlain && this.isOwn ? this.counters.one(limit, identity, cost, this.clock()) : undefined;
+  }
+
+  /** @internal */
+  override decidesAtOnce(): boolean {
+    return true;
   }
 
   /** @internal */
