@@ -5,13 +5,18 @@
 --          carry over, each of a row of KEYS that has no key of another row, one key of each limit:
 --            width    the number of limits
 --            operation  0, 1 or 8, as below
---            limits   each one's algorithm, quota, cost, and, of several, shadow, number of parameters; then the parameters
+--            limit    of one: its algorithm, quota, cost, parameters
+--            costs, limits   of several: each one's cost; then each one's algorithm, quota, shadow, number of parameters, parameters
 --          They reply row by row; the only one of one limit that allows what it was asked, replies one number if that is below
---          2^51: its first times 2^20, and its second. Of such checks of several kinds:
---            kinds    an array of what each kind asks, as above
---            keys     where each check has one limit, and no key belongs to two kinds: an array of how many of KEYS each kind has,
---                     which follow each other. They reply kind by kind. Else empty, and each kind has shadow and number of parameters
---            rows     an array of each check's kind, counted from 1, and the numbers of its keys. They reply check by check
+--          2^51: its first times 2^20, and its second. Of such checks of one limit each, of several kinds, none of which has a key of
+--          another one:
+--            kinds    an array of arrays, of what each kind asks, as above
+--            keys     an array of how many of KEYS each kind has, which follow each other
+--          They reply kind by kind. Of such checks of any limits, which may have keys in common:
+--            limits   an array of each one's algorithm, quota, shadow, number of parameters, parameters
+--            none     an empty array
+--            checks   an array of each one's operation and number of entries; then each entry's limit, counted from 1, the number of its
+--                     key, cost. They reply in their order
 --          Of all others:
 --            kind     0; -1 if there are operations besides checks; -2 if any of them is 11 to 14
 --            now      0 for the server's clock; else the time in microseconds (tests)

@@ -105,12 +105,19 @@ function blockOf(lines, own, { source, core }) {
     ]),
   );
   const parameters = [.../parameters = \{(.*)\}/.exec(source)[1].matchAll(/'(\w+)'/g)].map(([, each]) => each);
+  // A table that is made with all of its fields is never made larger.
+  const texts = [...algorithm.values()].map(({ text }) => text).join('\n');
+  const known = new Set(lines.flatMap((line) => line.match(/\b(?<=[{,] )\w+(?= = )/g) ?? []));
+  const fields = [...new Set(texts.match(/(?<=\bstate\.)\w+/g))]
+    .filter((each) => !known.has(each))
+    .map((each) => `${each} = nil`);
   const written = withVariables(
-    inline(lines, near, algorithm).map((line) =>
-      line.replace(/^\s*algorithm\.parameters\(limit, program, (.*)\)$/, (_, at) =>
-        parameters.map((each, index) => `limit.${each} = program[${at} + ${index}]`).join('\n'),
-      ),
-    ),
+    inline(lines, near, algorithm).map((line) => {
+      const given = line.replace(/algorithm\.parameters\((\w+), (.*?)\)/, (_, source, at) =>
+        parameters.map((each, index) => `${each} = ${source}[${at} + ${index}]`).join(', '),
+      );
+      return given.replace('algorithm.fields()', fields.join(', '));
+    }),
     parameters,
   );
   // What a function of the algorithm refers to: the parameter that its core is made with.

@@ -111,14 +111,13 @@ end
 
 local program, settings = cjson.decode(ARGV[1]), ARGV[2]
 local now, values, reply, size, gaps = 0, nil, nil, 0, nil
--- Of checks of several kinds: these, and how many keys follow each other of each kind, or the kind and the keys of check after check.
+-- Of checks of several kinds: these, and how many keys follow each other of each; or all limits, and check after check.
 local kinds, key_counts, rows = nil, nil, nil
 if type(program[1]) == 'table' then
   kinds, key_counts, rows = program[1], program[2], program[3]
-  program = kinds[1]
 end
 
-if program[1] > 0 then
+if kinds or program[1] > 0 then
   local time_to_live_slack, times_to_live, all_times, key_count = 1000, nil, nil, #KEYS
   local charges, tells_time = true, false
   if settings then
@@ -132,8 +131,9 @@ if program[1] > 0 then
   values = redis.call('MGET', unpack(KEYS))
   reply = { nil, nil, nil, nil }
 
-  if program[1] == 1 and not rows then
+  if not rows and (kinds or program[1] == 1) then
     local kind, first_key, last_key = 1, 1, key_counts and key_counts[1] or key_count
+    program = kinds and kinds[1] or program
     while program do
       local name, cost, is_allowed = program[3], program[5], true
       charges, tells_time = program[2] ~= 1, program[2] == 8
@@ -158,7 +158,7 @@ if program[1] > 0 then
             write_plain(limit, state, value, number)
           else
             gaps = gaps or {}
-            gaps[#gaps + 1] = { at = size, kind = program, keys = { number }, times = times }
+            gaps[#gaps + 1] = { at = size, source = program, operation = program[2], limits = { 3 }, keys = { number }, costs = { cost }, times = times }
           end
         end
       end
@@ -167,74 +167,73 @@ if program[1] > 0 then
     end
   else
     algorithm.functions()
-    local limits_of = {}
-    for kind, program in ipairs(kinds or { program }) do
-      local limits, at = {}, 3
-      program.is_long = true
-      for i = 1, program[1] do
-        local limit = { name = program[at], quota = program[at + 1], cost = program[at + 2], shadow = program[at + 3] == 1 }
-        local name = limit.name
-        limit.state = { now = now, fits = false }
-        if name == algorithm.name then
-          algorithm.parameters(limit, program, at + 5)
+    local source, at, limits = kinds or program, kinds and 1 or 3 + program[1], {}
+    while source[at] do
+      local name, limit = source[at], nil
+      if name == algorithm.name then
+        limit = { name = name, quota = source[at + 1], shadow = source[at + 2] == 1, at = at, state = nil, algorithm.parameters(source, at + 4) }
+        if not rows then
+          limit.state = { limit = limit, now = now, fits = false, is_open = false, is_changed = false, micros = 0, algorithm.fields() }
         end
-        limits[i] = limit
-        at = at + 5 + program[at + 4]
       end
-      limits_of[kind] = limits
+      limits[#limits + 1] = limit
+      at = at + 4 + source[at + 3]
     end
-    -- Rows of several kinds may have keys in common: the state of each key serves all of its rows, and is written behind the last one.
-    -- What follows a row that is left to the general way, and has a key in common with it, is left, too.
-    local kind, at, states, open = program, 0, {}, {}
-    local limits, width, last = limits_of[1], program[1], rows and #rows or key_count
-    while at < last do
+    -- Each check has a row of keys, which may be another one's, too, if the rows say which: then the state of each key serves all of them,
+    -- and is written behind the last one. What follows a check that is left to the general way, and has a key of it, is left, too.
+    local operation, width, numbers, costs, states, open, left = program[2], program[1], {}, {}, {}, rows and {}, nil
+    local row, before = 1, 0
+    for i = 1, rows and 0 or width do costs[i] = program[2 + i] end
+    local members = rows and {} or limits
+    while rows and rows[row] or not rows and before < key_count do
       local times, is_plain, is_allowed = 1, true, true
       if rows then
-        at = at + 1
-        kind, limits = kinds[rows[at]], limits_of[rows[at]]
-        width = kind[1]
+        operation, width, row = rows[row], rows[row + 1], row + 2
+        for i = 1, width do
+          members[i], numbers[i], costs[i], row = limits[rows[row]], rows[row + 1], rows[row + 2], row + 3
+          is_plain = is_plain and not (left and left[numbers[i]])
+        end
       else
-        times = all_times and all_times[at / width + 3] or 1
+        times = all_times and all_times[before / width + 3] or 1
+        for i = 1, width do numbers[i] = before + i end
+        before = before + width
       end
-      charges, tells_time = kind[2] ~= 1, kind[2] == 8
+      charges, tells_time = operation ~= 1, operation == 8
       for i = 1, width do
-        local limit, number, fits = limits[i], rows and rows[at + i] or at + i, false
-        local name, state, cost, value = limit.name, limit.state, limit.cost, values[number]
-        if rows then
-          state = open[number]
+        local limit, number, cost, fits = members[i], numbers[i], costs[i], false
+        local name, state, value = limit.name, rows and open[number] or limit.state, values[number]
+        if is_plain and name == algorithm.name then
           if not state then
-            state = { now = now, fits = false, limit = limit, is_open = false, is_left = false }
+            state = { limit = limit, now = now, fits = false, is_open = false, is_changed = false, micros = 0, algorithm.fields() }
             open[number] = state
           end
-          is_plain = is_plain and not state.is_left
-        end
-        if is_plain and name == algorithm.name then
           if not state.is_open then
             is_plain = open_plain(limit, state, value)
           end
           if is_plain then
             fits = fits_plain(limit, state, cost)
+            state.fits, state.is_open = fits, rows ~= nil
           end
         end
-        if rows then state.is_open = is_plain or state.is_open end
-        states[i], state.fits = state, fits
+        states[i] = state
         if not fits and not limit.shadow then is_allowed = false end
       end
       if not is_plain then
-        local keys = {}
+        local gap = { at = size, source = source, operation = operation, limits = {}, keys = {}, costs = {}, times = times }
+        left = left or {}
         for i = 1, width do
-          keys[i] = rows and rows[at + i] or at + i
-          states[i].is_left = true
+          gap.limits[i], gap.keys[i], gap.costs[i] = members[i].at, numbers[i], costs[i]
+          left[numbers[i]] = true
         end
         gaps = gaps or {}
-        gaps[#gaps + 1] = { at = size, kind = kind, keys = keys, times = times }
+        gaps[#gaps + 1] = gap
         times = 0
       end
       for time = 1, times do
         is_allowed = is_allowed or time > 1
         for i = 1, time > 1 and width or 0 do
-          local limit, state, fits = limits[i], states[i], false
-          local name, cost = limit.name, limit.cost
+          local limit, state, cost, fits = members[i], states[i], costs[i], false
+          local name = limit.name
           if name == algorithm.name then
             fits = fits_plain(limit, state, cost)
           end
@@ -242,8 +241,8 @@ if program[1] > 0 then
           if not fits and not limit.shadow then is_allowed = false end
         end
         for i = 1, width do
-          local limit, state, number = limits[i], states[i], rows and rows[at + i] or at + i
-          local name, cost, value = limit.name, limit.cost, values[number]
+          local limit, state, number, cost = members[i], states[i], numbers[i], costs[i]
+          local name, value = limit.name, values[number]
           local fits, first, second, third, ticket = state.fits, 0, 0, nil, nil
           if name == algorithm.name then
             first, second, third, ticket = answer_plain(limit, state, cost, fits, is_allowed, number)
@@ -255,12 +254,11 @@ if program[1] > 0 then
         end
         add_time()
       end
-      at = at + width
     end
     for number = 1, rows and key_count or 0 do
       local state, value = open[number], values[number]
-      local limit = state.limit
-      local name = limit.name
+      local limit = state and state.limit
+      local name = limit and limit.name
       if name == algorithm.name then
         write_plain(limit, state, value, number)
       end

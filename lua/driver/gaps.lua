@@ -11,25 +11,22 @@ local function program_of_gaps()
   local function write(...)
     for _, value in ipairs({ ... }) do written[#written + 1] = value end
   end
-  -- Limits are numbered in the order of the kinds that they are of: how many come before each kind's, and its costs.
-  local function write_limits(kind)
-    local at, costs = 3, { before = limits }
-    for i = 1, kind[1] do
-      local name, quota, shadow, count = kind[at], kind[at + 1], 0, #kind - 5
-      costs[i] = kind[at + 2]
-      at = at + 3
-      if kind.is_long then
-        shadow, count = kind[at], kind[at + 1]
-        at = at + 2
-      end
+  -- Each limit is written once: its numbers, by what it is written in and where.
+  local function number_of(source, at)
+    local known = numbers[source] or {}
+    numbers[source] = known
+    if not known[at] then
+      limits = limits + 1
+      known[at] = limits
+      local name, quota, shadow, first, count = source[at], source[at + 1], source[at + 2], at + 4, source[at + 3]
+      if source[1] == 1 then shadow, first, count = 0, at + 3, #source - 5 end
       write(name, shadow, quota, 0, 0, 0, count)
-      for parameter = at, at + count - 1 do write(kind[parameter]) end
-      at = at + count
+      for parameter = first, first + count - 1 do write(source[parameter]) end
     end
-    limits, numbers[kind] = limits + kind[1], costs
+    return known[at]
   end
   for _, gap in ipairs(gaps) do
-    if not numbers[gap.kind] then write_limits(gap.kind) end
+    for i, at in ipairs(gap.limits) do gap.limits[i] = number_of(gap.source, at) end
     for _, number in ipairs(gap.keys) do
       uses[number] = (uses[number] or 0) + gap.times
       if uses[number] > 1 and uses[number] - gap.times <= 1 then open[#open + 1] = number end
@@ -38,10 +35,9 @@ local function program_of_gaps()
   written[4] = limits
   write(#open, unpack(open))
   for _, gap in ipairs(gaps) do
-    local costs = numbers[gap.kind]
     for _ = 1, gap.times do
-      write(gap.kind[2], gap.kind[1])
-      for i, number in ipairs(gap.keys) do write(costs.before + i, number, costs[i]) end
+      write(gap.operation, #gap.keys)
+      for i, number in ipairs(gap.keys) do write(gap.limits[i], number, gap.costs[i]) end
     end
   end
   return written

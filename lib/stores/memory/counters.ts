@@ -38,7 +38,7 @@ const REUSED_VIEWS = 8;
 /** Checks counters of a table: evaluates all limits of a check first, and then commits all or none. */
 export class Counters {
   private views = newViews(REUSED_VIEWS);
-  private readonly simple: SimpleChecks;
+  private simple: SimpleChecks;
 
   constructor(
     private readonly table: CounterTable,
@@ -161,6 +161,7 @@ export class Counters {
     this.table.clear();
     // The entry of a view would retain all that were used before and after it.
     this.views = newViews(REUSED_VIEWS);
+    this.simple = new SimpleChecks(this.table, this.slackMs);
   }
 
   /**

@@ -1,16 +1,17 @@
 import type { ScriptValue } from '../../../algorithms/algorithm.js';
+import type { CompiledLimit } from '../../../limits/compiled-limit.js';
 import type { Check } from '../../store.js';
 import { keyOf } from '../keys.js';
-import { type Kind, Kinds } from './kinds.js';
-import { type FastChecks, kindText, type NumbersOf, USUAL_TIME } from './plain-checks.js';
+import { areAlike, type FastChecks, isPlainCheck, kindText, type NumbersOf, USUAL_TIME } from './plain-checks.js';
 
-/** Checks of a kind, by their keys. */
-interface Group extends Kind {
+/** Checks that ask the same of the same limit, by their keys. */
+interface Kind {
+  readonly first: Check;
   readonly keys: Key[];
 }
 
 interface Key {
-  readonly group: Group;
+  readonly kind: Kind;
   readonly key: string;
   /** The indices of the checks that have it. */
   readonly checks: number[];
@@ -20,7 +21,9 @@ interface Key {
 export class GroupedChecks implements FastChecks {
   readonly checks: Check[] = [];
   private readonly known = new Map<string, Key>();
-  private readonly groups = new Kinds<Group>((first, number) => ({ first, number, keys: [] }));
+  private readonly kinds: Kind[] = [];
+  private readonly kindsOf = new Map<CompiledLimit, Kind[]>();
+  private sorted: Key[] | undefined;
 
   constructor(private readonly prefix: string) {}
 
@@ -31,16 +34,17 @@ export class GroupedChecks implements FastChecks {
   add(check: Check): boolean {
     const { entries } = check;
     if (entries.length !== 1) return false;
-    const group = this.groups.of(check);
-    if (group === undefined) return false;
+    const kind = this.kindOf(check);
+    if (kind === undefined) return false;
     const key = keyOf(this.prefix, entries[0]!);
     let known = this.known.get(key);
     if (known === undefined) {
-      known = { group, key, checks: [] };
+      known = { kind, key, checks: [] };
       this.known.set(key, known);
-      group.keys.push(known);
-    } else if (known.group !== group) return false;
+      kind.keys.push(known);
+    } else if (known.kind !== kind) return false;
     known.checks.push(this.checks.push(check) - 1);
+    this.sorted = undefined;
     return true;
   }
 
@@ -49,16 +53,31 @@ export class GroupedChecks implements FastChecks {
   }
 
   args(numbersOf: NumbersOf, time: readonly ScriptValue[] | undefined): string[] {
-    const { all } = this.groups;
-    const kinds = all.map(({ first }) => kindText(first, numbersOf));
-    const program = `[[${kinds.join(',')}],[${all.map(({ keys }) => keys.length).join(',')}]]`;
+    const { kinds } = this;
+    const texts = kinds.map(({ first }) => kindText(first, numbersOf));
+    const program = `[[${texts.join(',')}],[${kinds.map(({ keys }) => keys.length).join(',')}]]`;
     const repeats = this.known.size < this.checks.length;
     if (!repeats && time === undefined) return [program];
     const times = repeats ? this.inOrder().map(({ checks }) => checks.length) : [];
     return [program, `[${[...(time ?? USUAL_TIME), ...times].join(',')}]`];
   }
 
-  private inOrder(): Key[] {
-    return this.groups.all.flatMap(({ keys }) => keys);
+  /** The kind of a check, a new one if it is the first of its kind; nothing if the fast way does not know it. */
+  private kindOf(check: Check): Kind | undefined {
+    const { limit } = check.entries[0]!;
+    const ofLimit = this.kindsOf.get(limit);
+    const known = ofLimit?.find(({ first }) => areAlike(first, check));
+    if (known !== undefined) return known;
+    if (!isPlainCheck(check)) return undefined;
+    const kind = { first: check, keys: [] };
+    this.kinds.push(kind);
+    if (ofLimit === undefined) this.kindsOf.set(limit, [kind]);
+    else ofLimit.push(kind);
+    return kind;
+  }
+
+  /** The keys, kind by kind. */
+  private inOrder(): readonly Key[] {
+    return (this.sorted ??= this.kinds.flatMap(({ keys }) => keys));
   }
 }

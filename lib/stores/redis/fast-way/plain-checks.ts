@@ -1,4 +1,5 @@
 import type { CompiledLimit } from '../../../limits/compiled-limit.js';
+import type { CheckEntry } from '../../../limits/counter.js';
 import type { Check } from '../../store.js';
 import { CONSUME, CONSUME_REFUNDABLE, HOLD, PEEK } from '../operations.js';
 import type { ScriptValue } from '../../../algorithms/algorithm.js';
@@ -45,7 +46,7 @@ function isKnown(limit: CompiledLimit): boolean {
   return !('retain' in parameters) || parameters.retain === 0;
 }
 
-function operationOf({ peek = false, refundable = false, hold = false }: Check): number {
+export function operationOf({ peek = false, refundable = false, hold = false }: Check): number {
   return peek ? PEEK : hold ? HOLD : refundable ? CONSUME_REFUNDABLE : CONSUME;
 }
 
@@ -72,14 +73,20 @@ export function areAlike(one: Check, other: Check): boolean {
   return true;
 }
 
-/** What checks of a kind ask, as lua/header.lua describes it; in its long form if other kinds may be of another number of limits. */
-export function kindText(check: Check, numbersOf: NumbersOf, isLong = check.entries.length > 1): string {
-  let text = `[${check.entries.length},${operationOf(check)}`;
-  for (const { limit, cost } of check.entries) {
-    const { algorithm, shadow, quota } = limit;
-    const numbers = numbersOf(limit);
-    const more = isLong ? `,${shadow ? 1 : 0},${numbers.length}` : '';
-    text += `,"${algorithm.name}",${quota},${cost}${more},${numbers.join(',')}`;
+/** What checks of a kind ask, as lua/header.lua describes it. */
+export function kindText(check: Check, numbersOf: NumbersOf): string {
+  const { entries } = check;
+  const operation = operationOf(check);
+  if (entries.length > 1) {
+    const costs = entries.map(({ cost }) => cost).join(',');
+    return `[${entries.length},${operation},${costs},${entries.map(({ limit }) => limitText(limit, numbersOf)).join(',')}]`;
   }
-  return `${text}]`;
+  const [{ limit, cost }] = entries as readonly [CheckEntry];
+  return `[1,${operation},"${limit.algorithm.name}",${limit.quota},${cost},${numbersOf(limit).join(',')}]`;
+}
+
+/** A limit, as lua/header.lua describes it. */
+export function limitText(limit: CompiledLimit, numbersOf: NumbersOf): string {
+  const numbers = numbersOf(limit);
+  return `"${limit.algorithm.name}",${limit.quota},${limit.shadow ? 1 : 0},${numbers.length},${numbers.join(',')}`;
 }
