@@ -23,7 +23,7 @@ type Call = keyof typeof DECLARATIONS;
 const MAX_LIMITS = 1000;
 
 /** Up to this many entries are compared with each other; more of them by their counters' ids. */
-const FEW_LIMITS = 8;
+const FEW_LIMITS = 16;
 
 /** One limit of a check from code. */
 export interface LimitCheck extends ConsumeOptions {

@@ -33,7 +33,7 @@ export const MODES = {
 } satisfies Record<string, CheckMode>;
 
 /** The views of up to this many limits are reused by the next check. */
-const REUSED_VIEWS = 8;
+const REUSED_VIEWS = 16;
 
 /** Checks counters of a table: evaluates all limits of a check first, and then commits all or none. */
 export class Counters {

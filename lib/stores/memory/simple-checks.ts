@@ -107,34 +107,38 @@ export class SimpleChecks {
       source: 'memory',
     };
     const lives = stored.expiresAt > now;
-    const expiresAt = now + reset + this.slackMs * 1000;
-    if (charged && reset <= 0) {
+    const needed = algorithm.keepFor === undefined ? reset : algorithm.keepFor(parameters, state);
+    const expiresAt = now + needed + this.slackMs * 1000;
+    if (!charged) {
+      counters.reuse(algorithm, state);
+      if (!lives) return decision;
+      // Other parameters may have given it less time than the refusal says.
+      if (expiresAt > stored.expiresAt) stored.expiresAt = expiresAt;
+      this.table.touch(stored);
+    } else if (needed <= 0) {
       this.table.delete(stored);
       counters.reuse(algorithm, state);
-    } else if (charged) {
-      counters.reuse(algorithm, stored.state);
-      stored.state = state;
-      stored.expiresAt = expiresAt;
-      this.table.touch(stored);
     } else {
-      counters.reuse(algorithm, state);
-      if (lives) {
-        // Other parameters may have given it less time than the refusal says.
-        if (expiresAt > stored.expiresAt) stored.expiresAt = expiresAt;
-        this.table.touch(stored);
-      }
+      const before = stored.state;
+      const saved = algorithm.save(parameters, state);
+      stored.state = saved;
+      stored.expiresAt = expiresAt;
+      if (!lives || reset <= 0) stored.carried = undefined;
+      if (algorithm.bytes === undefined) this.table.touch(stored);
+      else this.table.keep(limit, stored);
+      // The saved state may refer to what was stored before.
+      if (saved === state) counters.reuse(algorithm, before);
     }
     return decision;
   }
 }
 
-/** Whether a limit has nothing that takes more than its algorithm, and that no list of units. */
+/** Whether a limit has nothing that takes more than its algorithm. */
 function isSimple(limit: CompiledLimit): boolean {
   const { algorithm, features = [] } = limit;
   if (limit.whole !== limit || limit.blockFor !== 0 || limit.carry !== undefined || limit.escalation !== undefined)
     return false;
   if (limit.adapts || limit.varies || limit.together !== undefined || limit.estimates !== undefined) return false;
   if (features.some(({ memory }) => memory !== undefined)) return false;
-  if (algorithm.reopen === undefined || algorithm.keepFor !== undefined || algorithm.bytes !== undefined) return false;
   return !issuesTickets(algorithm) && algorithm.refuse === undefined;
 }
