@@ -1,3 +1,4 @@
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { assertKey, assertUnits } from '../limits/arguments.js';
 import { type CorrectionOptions, readCorrection, readWithinOption } from '../limits/consume-options.js';
 import type { Counter } from '../limits/counter.js';
@@ -15,6 +16,8 @@ export interface CalledLimit {
   readonly store: Store;
   /** The calls of this process that wait for its units. */
   readonly queues: WaitQueues;
+  /** The version of it that was last found to be counted in this process. */
+  countedHere?: CompiledLimit | undefined;
 }
 
 /** Whether a limit is within others, so that calls have to name them. */

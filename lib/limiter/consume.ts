@@ -32,12 +32,14 @@ export function consumeSync(
   key: string,
   given: number | ConsumeOptions | undefined,
 ): LeasedDecision {
-  const decision = decidedAtOnce(limit, key, given);
-  if (decision !== undefined) return decision;
   const { rule, store } = limit;
+  // Units that were taken ahead from Redis decide at once, too, but not always.
+  const decision = limit.countedHere === rule.limit ? decidedAtOnce(limit, key, given) : undefined;
+  if (decision !== undefined) return decision;
   for (const each of rule.isNested ? [rule, ...rule.ancestors] : [rule]) {
     if (!decidesAtOnce(store, each.limit)) throw new RateLimitArgumentError(askMessages.notAtOnce(each.name));
   }
+  limit.countedHere = rule.limit;
   return ask(limit, key, given, false).atOnce();
 }
 
@@ -53,7 +55,7 @@ function decidedAtOnce(
   assertCost(cost);
   const limit = rule.limitFor(key);
   const decision = limit.isPlain ? decideOne(store, limit, key, cost) : undefined;
-  return decision === undefined || !limit.shadow ? decision : toCallerDecision(decision, limit);
+  return decision && toCallerDecision(decision, limit);
 }
 
 /** Asks the store, which may answer at once. */

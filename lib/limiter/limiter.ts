@@ -14,6 +14,7 @@ import {
   usageOf,
   type UsageRange,
 } from '../features/usage/reading.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { type Counter, withStarts } from '../limits/counter.js';
 import type { Decision } from '../limits/decision.js';
 import type { Rule } from '../rules/rule.js';
@@ -36,6 +37,8 @@ import type { WaitQueues } from '../waiting/wait-queues.js';
  */
 export class Limiter {
   private bound: Rule | undefined;
+  /** @internal The version of it that was last found to be counted in this process. */
+  countedHere: CompiledLimit | undefined;
 
   /** @internal */
   constructor(

@@ -120,6 +120,16 @@ describe('consumeSync', () => {
       "limit 'gcra' is not counted in this process, so consumeSync cannot decide it: call consume, or give it scope: 'instance'";
     expect(() => service.for('gcra').consumeSync('key')).toThrow(new RateLimitArgumentError(message));
     expect(await service.for('gcra').peek('key')).toMatchObject({ remaining: 3 });
+    // Units that were taken ahead decide at once, too, but not always.
+    const ahead = service.for({
+      name: 'ahead',
+      algo: 'gcra',
+      rate: 100,
+      interval: '1m',
+      prefetch: { units: 10, ttl: '10s' },
+    });
+    for (let i = 0; i < 20; i++) await ahead.consume('key');
+    expect(() => ahead.consumeSync('key')).toThrow(/consumeSync cannot decide it/);
     const own = service.for({ algo: 'gcra', rate: 2, interval: '1m', scope: 'instance' });
     expect([1, 2, 3].map(() => own.consumeSync('key').allowed)).toEqual([true, true, false]);
   });

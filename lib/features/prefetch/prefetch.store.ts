@@ -51,6 +51,11 @@ export class PrefetchStore extends StoreLayer implements Listener {
     await this.inner.close();
   }
 
+  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
+    if (cost === 0) return undefined;
+    return this.units.get(limit)?.get(identity)?.use(cost, performance.now());
+  }
+
   override decide(check: Check, answer: CheckAnswer): void {
     const decision = check.entries.some(takes) ? this.decideAtOnce(check) : undefined;
     if (decision !== undefined) report(answer, [decision]);

@@ -19,7 +19,7 @@ export class InstanceScopeStore extends StoreLayer {
   }
 
   override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
-    return limit.instance ? decideOne(this.own, limit, identity, cost) : undefined;
+    return decideOne(this.storeOf(limit), limit, identity, cost);
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
