@@ -11,7 +11,7 @@ await startSharedRedis();
 export default {
   mutate: [
     'lib/algorithms/**/*.ts',
-    'lib/features/holds/**/*.ts',
+    'lib/features/**/*.ts',
     'lib/limits/**/*.ts',
     'lib/request/**/*.ts',
     'lib/stores/layers/**/*.ts',
