@@ -43,8 +43,8 @@ describe('consumeSync', () => {
   let promised: LimiterService;
   let atOnce: LimiterService;
   beforeAll(async () => {
-    const service = () => serviceOf({ store: createTestingStore({ clock }), define: limits });
-    [promised, atOnce] = await Promise.all([service(), service()]);
+    promised = await serviceOf({ store: createTestingStore({ clock }), define: limits });
+    atOnce = await serviceOf({ store: createTestingStore({ clock }), define: limits });
   });
 
   it.each(Object.keys(limits))('decides as consume does: %s', async (name) => {
@@ -95,12 +95,12 @@ describe('consumeSync', () => {
       ['key', -1],
       ['key', { within: { org: 'o' } }],
     ] as const) {
-      const error: unknown = await promised
+      const error = await promised
         .for('gcra')
         .consume(key, cost)
         .catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(RateLimitArgumentError);
-      expect(() => atOnce.for('gcra').consumeSync(key, cost)).toThrow(error as Error);
+      expect(() => atOnce.for('gcra').consumeSync(key, cost)).toThrow(error);
     }
   });
 

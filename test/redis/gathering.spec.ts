@@ -5,14 +5,15 @@ import { RedisStore, type RedisStoreOptions } from '../../lib/index.js';
 import { Gathering } from '../../lib/stores/redis/gathering.js';
 import { compile, connectRedis, freshPrefix } from '../support/stores.js';
 
-describe('an instance that gathers checks', () => {
-  const gathering = (asked: number, elapsedMs: number, longestMs = 1) => {
-    const of = new Gathering(longestMs);
-    of.waitMs(1000);
-    of.sent(asked);
-    return of.waitMs(1000 + elapsedMs);
-  };
+/** How long an instance waits that was asked so often in that time. */
+function waitOf(asked: number, elapsedMs: number, longestMs = 1): number {
+  const gathering = new Gathering(longestMs);
+  gathering.waitMs(1000);
+  gathering.sent(asked);
+  return gathering.waitMs(1000 + elapsedMs);
+}
 
+describe('an instance that gathers checks', () => {
   it.each([
     [100, 50, 1],
     [99, 50, 0],
@@ -21,8 +22,8 @@ describe('an instance that gathers checks', () => {
     // Too soon to judge.
     [1000, 49, 0],
   ])('asked %i times in %i ms waits %i ms', (asked, elapsedMs, waitMs) => {
-    expect(gathering(asked, elapsedMs)).toBe(waitMs);
-    expect(gathering(asked, elapsedMs, 0)).toBe(0);
+    expect(waitOf(asked, elapsedMs)).toBe(waitMs);
+    expect(waitOf(asked, elapsedMs, 0)).toBe(0);
   });
 
   it('stops once it is asked less', () => {
@@ -59,7 +60,11 @@ describe('checks of a store on Redis', () => {
   async function withStore<T>(options: RedisStoreOptions, run: (store: RedisStore) => Promise<T>): Promise<T> {
     const store = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: 60_000, ...options });
     await store.open();
-    return run(store).finally(() => store.close());
+    try {
+      return await run(store);
+    } finally {
+      await store.close();
+    }
   }
 
   it('travel with those of the next turns while many are asked', () =>
