@@ -24,7 +24,16 @@ export default {
   ignoreStatic: true,
   // Nothing that is run is checked for its types.
   disableTypeChecks: false,
-  ignorePatterns: ['/.stryker-tmp', '/bench', '/coverage', '/dist', '/sample-app', '/test/chaos', '/test/package'],
+  ignorePatterns: [
+    '/.stryker-tmp',
+    '/bench',
+    '/build',
+    '/coverage',
+    '/dist',
+    '/sample-app',
+    '/test/chaos',
+    '/test/package',
+  ],
   dryRunTimeoutMinutes: 30,
   timeoutMS: 60_000,
   // What mutants leave behind goes with the process.

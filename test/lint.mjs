@@ -10,10 +10,10 @@ import { dirname, join, normalize } from 'node:path';
 const FOUND_WELL = 'node_modules/.cache/lint.json';
 const LINTED = /\.[cm]?[jt]sx?$/;
 const IGNORED =
-  /(^|\/)(node_modules|dist|coverage|site|reports|\.git|\.stryker-tmp|\.temp|cache)$|^test\/package\/projects$|\.generated\.ts$/;
+  /(^|\/)(node_modules|build|dist|coverage|site|reports|\.git|\.stryker-tmp|\.temp|cache)$|^test\/package\/projects$|\.generated\.ts$/;
 const IMPORTED = /(?:\bfrom|\bimport|\bimport\()\s*['"](\.[^'"]+)['"]/g;
 /** What a file that imports the package by its name looks at. */
-const BUILT = /['"](?:nestjs-sluice|(?:\.\.\/)+dist)[/'"]/;
+const BUILT = /['"](?:nestjs-sluice|(?:\.\.\/)+(?:build|dist))[/'"]/;
 /** What may change the answer for any file. */
 const SETTINGS = [
   '.oxlintrc.json',
@@ -27,7 +27,7 @@ const texts = new Map(files.map((file) => [file, readFileSync(file, 'utf8')]));
 const hashes = new Map(files.map((file) => [file, hash(texts.get(file))]));
 const imports = new Map(files.map((file) => [file, importsOf(file)]));
 const settings = hash(...SETTINGS.map((file) => readFileSync(file)), ...declarations());
-const built = hash(...filesIn('dist', /\.d\.ts$/).map((file) => readFileSync(file)));
+const built = hash(...['build', 'dist'].flatMap((name) => filesIn(name, /\.d\.ts$/)).map((file) => readFileSync(file)));
 
 const keys = Object.fromEntries(files.map((file) => [file, keyOf(file)]));
 const before = existsSync(FOUND_WELL) ? JSON.parse(readFileSync(FOUND_WELL, 'utf8')) : undefined;

@@ -53,7 +53,7 @@ describe('the program', () => {
   });
 });
 
-describe('the built files', () => {
+describe('the compiled files', () => {
   it('of the program load nothing of Nest and nothing of Redis, but of the command that asks an app', () => {
     const entries = ['cli/program.js', 'cli/check/check.command.js', 'cli/simulate/simulate.command.js'];
     const asks = normalize('cli/explain/explain.command.js');
@@ -89,6 +89,6 @@ function packagesOf(entry: string, without: ReadonlySet<string>): string[] {
 }
 
 function importsOf(file: string): string[] {
-  const source = readFileSync(join(PACKAGE_FOLDER, 'dist', file), 'utf8');
+  const source = readFileSync(join(PACKAGE_FOLDER, 'build', file), 'utf8');
   return ts.preProcessFile(source, true, true).importedFiles.map(({ fileName }) => fileName);
 }

@@ -199,7 +199,7 @@ describe('over HTTP/2', () => {
 
 describe('a process that is killed', () => {
   const WORKER = fileURLToPath(new URL('../support/lease-worker.mjs', import.meta.url));
-  const BUILT = fileURLToPath(new URL('../../dist/limiter/lease.js', import.meta.url));
+  const BUILT = fileURLToPath(new URL('../../dist/index.js', import.meta.url));
 
   beforeAll(async () => {
     if (!existsSync(BUILT)) await npm(['run', 'build'], PACKAGE_FOLDER, 500_000);

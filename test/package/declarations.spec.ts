@@ -24,7 +24,7 @@ class Reports {
 @Module({ imports: [RateLimitModule.forRoot({ limits: [{ algo: 'gcra', rate: 1, interval: '1s' }] })] })
 export class AppModule {}
 
-export const stores = [new MemoryStore({ maxKeys: 10 }), createTestingStore({ clock: new TestClock() })];
+export const stores: MemoryStore[] = [new MemoryStore({ maxKeys: 10 }), createTestingStore({ clock: new TestClock() })];
 export const console = RateLimitConsoleModule.forRoot({ guards: 'none', actor: (context) => context.getClass().name });
 export { RateLimitTesting, RedisStore, Reports };
 `;

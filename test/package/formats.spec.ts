@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { HttpException } from '@nestjs/common';
@@ -70,6 +70,23 @@ describe('the entry points', () => {
     expect(apps).toEqual([held, held]);
   });
 
+  it('name what they export as the sources do', async () => {
+    const sources = await Promise.all(ENTRIES.map(([, path]) => import(`../../lib/${path}.js`) as Promise<object>));
+    const built = await Promise.all(ENTRIES.map(([, path]) => import(`../../dist/${path}.js`) as Promise<object>));
+    expect(built.map(namesIn)).toEqual(sources.map(namesIn));
+  });
+
+  // Nest and stack traces show them.
+  it('name no class apart from its variable', () => {
+    const dist = join(PACKAGE_FOLDER, 'dist');
+    const code = readdirSync(dist, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.js'));
+    const classes = code.flatMap((path) => [
+      ...readFileSync(join(dist, path), 'utf8').matchAll(/\b(\w+)=(?:\w+=)?class (?!extends\b)(\w+)/g),
+    ]);
+    expect(classes.length).toBeGreaterThan(30);
+    expect(classes.filter(([, variable, name]) => variable !== name).map(([all]) => all)).toEqual([]);
+  });
+
   it('are ES modules for Jest that runs such', async () => {
     const { RateLimitModule, RateLimitExceededException } = await import('nestjs-sluice');
     const { TestClock } = await import('nestjs-sluice/testing');
@@ -78,3 +95,7 @@ describe('the entry points', () => {
     expect(new TestClock().now()).toBeGreaterThan(0);
   });
 });
+
+function namesIn(exported: object): string[] {
+  return Object.entries(exported).map(([key, value]) => (typeof value === 'function' ? `${key}: ${value.name}` : key));
+}

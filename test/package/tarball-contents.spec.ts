@@ -1,6 +1,8 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join, posix, sep } from 'node:path';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, posix } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { SCRIPT } from '../../lib/stores/redis/script.generated.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 import { PACK_TIMEOUT_MS, type PackedAnew, packAnew } from '../support/packed-anew.js';
 import { brokenLinks } from '../support/pages.js';
@@ -39,6 +41,7 @@ describe('the package', () => {
     'dist/cjs/bullmq/index.js',
     'dist/cjs/bullmq/index.d.ts',
     'dist/cjs/package.json',
+    'dist/licenses.txt',
     'limits.schema.json',
     'package.json',
     'README.md',
@@ -49,16 +52,22 @@ describe('the package', () => {
     expect(paths).toContain(path);
   });
 
-  it('has all Lua files', () => {
-    const names = readdirSync(join(PACKAGE_FOLDER, 'lua'), { recursive: true, encoding: 'utf8' });
-    const lua = names.filter((name) => name.endsWith('.lua')).map((name) => `lua/${name}`);
-    expect(lua).not.toEqual([]);
-    expect(lua.filter((path) => !paths.includes(path))).toEqual([]);
-  });
+  it.each(['dist/shared/core.js', 'dist/cjs/shared/core.js'])(
+    'has the scripts in %s, and not in files beside it',
+    (path) => {
+      const code = readFileSync(join(packed.folder, path), 'utf8');
+      const unbroken = code.replaceAll('\\\n', '');
+      // Others are escaped there.
+      const lines = SCRIPT.split('\n').filter((line) => !/["'`\\$]/.test(line));
+      expect(lines.length).toBeGreaterThan(1000);
+      expect(lines.filter((line) => !unbroken.includes(line))).toEqual([]);
+      expect(paths.filter((name) => name.endsWith('.lua'))).toEqual([]);
+    },
+  );
 
-  it('has nothing but the build, the scripts and the documentation', () => {
+  it('has nothing but the build and the documentation', () => {
     const allowed =
-      /^(dist|lua|docs)\/|^(package\.json|limits\.schema\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/;
+      /^(dist|docs)\/|^(package\.json|limits\.schema\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/;
     expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   });
 
@@ -83,37 +92,66 @@ describe('the package', () => {
     expect(brokenLinks(pages, paths)).toEqual([]);
   });
 
-  it('has what is built anew, and nothing that was left over', () => {
-    const sources = readdirSync(join(PACKAGE_FOLDER, 'lib'), { recursive: true, encoding: 'utf8' });
-    const bundled = join('console', 'page', sep);
-    const names = sources
-      .filter((name) => name.endsWith('.ts') && !name.startsWith(bundled))
-      .map((name) => name.slice(0, -'.ts'.length));
-    const required = names.filter((name) => !name.startsWith(`cli${sep}`));
-    const built = [
-      ...names.map((name) => `dist/${name}`),
-      // The program is an ES module only.
-      ...required.map((name) => `dist/cjs/${name}`),
-    ].flatMap((name) => ['.js', '.js.map', '.d.ts'].map((ending) => name + ending));
+  it('has nothing left over: only what an entry point or the program loads', () => {
     const inDist = paths.filter((path) => path.startsWith('dist/'));
-    expect(inDist.toSorted()).toEqual([...built, 'dist/cjs/package.json'].toSorted());
-  });
-
-  it('has source maps that hold their sources, and refers to no others', () => {
-    const there = new Set(paths);
-    for (const path of paths.filter((name) => name.startsWith('dist/'))) {
-      const text = readFileSync(join(packed.folder, path), 'utf8');
-      if (path.endsWith('.map')) {
-        const { sources, sourcesContent } = JSON.parse(text) as { sources: string[]; sourcesContent?: unknown[] };
-        expect([path, sourcesContent?.filter((content) => typeof content === 'string').length]).toEqual([
-          path,
-          sources.length,
-        ]);
-      } else {
-        for (const [, map] of text.matchAll(/^\/\/# sourceMappingURL=(.*)$/gm)) {
-          if (!there.has(posix.join(posix.dirname(path), map!))) throw new Error(`${path} refers to ${map}`);
-        }
+    const loaded = new Set(inDist.filter((path) => /\/index\.(?:js|d\.ts)$|\/cli\/main\.js$/.test(path)));
+    // The loop takes in what is added while it runs.
+    for (const path of loaded) {
+      const { importedFiles } = ts.preProcessFile(readFileSync(join(packed.folder, path), 'utf8'), true, true);
+      for (const { fileName } of importedFiles.filter((file) => file.fileName.startsWith('.'))) {
+        const file = posix.join(posix.dirname(path), fileName);
+        loaded.add(path.endsWith('.d.ts') ? file.replace(/js$/, 'd.ts') : file);
       }
     }
+    expect(inDist.toSorted()).toEqual([...loaded, 'dist/cjs/package.json', 'dist/licenses.txt'].toSorted());
+  });
+
+  it('has no source maps, and refers to none', () => {
+    expect(paths.filter((path) => path.endsWith('.map'))).toEqual([]);
+    const code = paths.filter((path) => /^dist\/.*(?:\.js|\.d\.ts)$/.test(path));
+    expect(
+      code.filter((path) => readFileSync(join(packed.folder, path), 'utf8').includes('sourceMappingURL=')),
+    ).toEqual([]);
+  });
+
+  it('has the licences of the packages that are bundled', () => {
+    const text = readFileSync(join(packed.folder, 'dist/licenses.txt'), 'utf8');
+    for (const name of ['cluster-key-slot', 'cockatiel', 'ipaddr.js', 'luxon', 'ms', 'structured-headers', 'tslib']) {
+      expect(text).toMatch(new RegExp(`^${name.replace('.', '\\.')} \\d`, 'm'));
+    }
+    expect(text.match(/Permission is hereby granted|Licensed under the Apache License/g)).toHaveLength(6);
+  });
+
+  describe('is light', () => {
+    it('in bytes and files of its own', () => {
+      expect(paths.reduce((sum, path) => sum + statSync(join(packed.folder, path)).size, 0)).toBeLessThan(4_000_000);
+      expect(paths.length).toBeLessThan(400);
+    });
+
+    it('in its tarball', () => {
+      expect(statSync(packed.tarball).size).toBeLessThan(1_000_000);
+    });
+
+    it('in what it has installed beside it', () => {
+      const { dependencies } = manifestOf(PACKAGE_FOLDER);
+      const folders = new Set(Object.keys(dependencies ?? {}));
+      // The loop takes in what is added while it runs.
+      for (const name of folders) {
+        for (const one of Object.keys(manifestOf(join(PACKAGE_FOLDER, 'node_modules', name)).dependencies ?? {}))
+          folders.add(one);
+      }
+      const bytes = [...folders].map((name) => bytesOf(join(PACKAGE_FOLDER, 'node_modules', name)));
+      expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThan(2_000_000);
+    });
   });
 });
+
+function bytesOf(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+}
+
+function manifestOf(folder: string): { dependencies?: Record<string, string> } {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { dependencies?: Record<string, string> };
+}

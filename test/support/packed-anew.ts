@@ -9,7 +9,7 @@ import { packArguments, type PackedPackage, packedPackage } from './packed-packa
 export const PACK_TIMEOUT_MS = 500_000;
 
 /** What a clone does not have. */
-const GENERATED = new Set(['.git', 'node_modules', 'dist', 'coverage', 'reports', 'site', '.stryker-tmp']);
+const GENERATED = new Set(['.git', 'node_modules', 'build', 'dist', 'coverage', 'reports', 'site', '.stryker-tmp']);
 
 /** The package, packed after a build of which nothing was there before but a file that is left over. */
 export interface PackedAnew extends PackedPackage {

@@ -3,9 +3,9 @@
  * input says, and tells every 20 ms what was allowed since: a list of times, in milliseconds, before and after each.
  */
 import { Redis } from 'ioredis';
-import { prefetch as feature } from '../../dist/features/prefetch/prefetch.js';
-import { CompiledLimit } from '../../dist/limits/compiled-limit.js';
-import { createStoreStack } from '../../dist/nest/store-stack.js';
+import { prefetch as feature } from '../../build/features/prefetch/prefetch.js';
+import { CompiledLimit } from '../../build/limits/compiled-limit.js';
+import { createStoreStack } from '../../build/nest/store-stack.js';
 
 const FEWEST_BURSTS = 3;
 

@@ -1,0 +1,17 @@
+/** What the package's manifest says to the bundler. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('..', import.meta.url));
+export const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+/** The entry points, by their files without an ending, such as `testing/index`. */
+export const ENTRIES = Object.values(MANIFEST.exports).flatMap(
+  (entry) => /^\.\/dist\/(.*)\.js$/.exec(entry.import)?.[1] ?? [],
+);
+export const CORE = 'index';
+export const PROGRAM = 'cli/main';
+export const INSTALLED = Object.keys({ ...MANIFEST.dependencies, ...MANIFEST.peerDependencies });
+export const OPTIONAL = new Set(Object.keys(MANIFEST.peerDependenciesMeta));
+/** What the code runs on. */
+export const TARGET = { target: 'node20.19', platform: 'node', legalComments: 'none' };

@@ -1,0 +1,90 @@
+/** Bundles the modules of build/, and turns them into each format. */
+import { basename, join, posix, relative, sep } from 'node:path';
+import { build, transform } from 'esbuild';
+import { CORE, ENTRIES, INSTALLED, PROGRAM, ROOT, TARGET } from './manifest.mjs';
+import { coreInOneFile, namesOfStores, pageInPieces, PIECES, shortPackages } from './plugins.mjs';
+
+/** Without indentation the two formats are small enough to carry. Lines stay short enough to be shown with an error. */
+const COMPACT = { ...TARGET, minifyWhitespace: true, minifySyntax: true, lineLimit: 160 };
+
+/** The modules by their paths, each with its text and the paths that it imports, and the packages that are in them. */
+export async function bundledModules() {
+  const { outputFiles, metafile } = await build({
+    ...TARGET,
+    absWorkingDir: ROOT,
+    entryPoints: [
+      ...ENTRIES.map((entry) => ({ in: entry === CORE ? 'core' : `entry:${entry}`, out: entry })),
+      { in: `build/${PROGRAM}.js`, out: PROGRAM },
+      ...PIECES.map((_, i) => ({ in: `piece:${i}`, out: `console/page-${i + 1}` })),
+    ],
+    outdir: 'dist',
+    write: false,
+    metafile: true,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    // The ES modules of packages, of which only what is used is taken.
+    conditions: ['import', 'module'],
+    mainFields: ['module', 'main'],
+    external: INSTALLED.flatMap((name) => [name, `${name}/*`]),
+    chunkNames: 'shared/[name]-[hash]',
+    plugins: [coreInOneFile, shortPackages, namesOfStores, pageInPieces],
+    logLevel: 'warning',
+  });
+  const names = sharedNames(metafile.outputs);
+  const renamed = (text) => text.replaceAll(/[\w.-]+-[A-Z\d]{8}\.js\b/g, (name) => names.get(name) ?? name);
+  const outputs = outputFiles.map(({ path, text }) => {
+    const output = relative(join(ROOT, 'dist'), path).replaceAll(sep, '/');
+    const imports = metafile.outputs[`dist/${output}`].imports.filter(({ external }) => !external);
+    return [
+      renamed(output),
+      { text: renamed(text), imports: imports.map((one) => renamed(posix.relative('dist', one.path))) },
+    ];
+  });
+  const packages = Object.keys(metafile.inputs).flatMap((path) => packageOf(path) ?? []);
+  return { modules: new Map(outputs), bundled: new Set(packages) };
+}
+
+/** Names of shared files for stack traces: a command, or the folder that most of a file is from. */
+function sharedNames(outputs) {
+  const names = new Map();
+  const taken = new Set();
+  for (const [path, { entryPoint, inputs }] of Object.entries(outputs)) {
+    if (posix.dirname(path) !== 'dist/shared') continue;
+    const name = entryPoint === undefined ? folderOf(inputs) : basename(entryPoint, '.js');
+    let unique = name;
+    for (let i = 2; taken.has(unique); i++) unique = `${name}-${i}`;
+    taken.add(unique);
+    names.set(posix.basename(path), `${unique}.js`);
+  }
+  return names;
+}
+
+function folderOf(inputs) {
+  const sizes = new Map();
+  for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
+    if (path === 'build/nest/rate-limit.module.js') return 'core';
+    const folder = /^build\/([^/]+)\//.exec(path)?.[1];
+    if (path.startsWith('piece:')) return 'page';
+    if (folder !== undefined) sizes.set(folder, (sizes.get(folder) ?? 0) + bytesInOutput);
+  }
+  return [...sizes].toSorted(([, a], [, b]) => b - a)[0]?.[0] ?? 'helpers';
+}
+
+/** The text of a module in a format. */
+export async function compact(text, options) {
+  // By its name it is an ES module of Node: a default import is all that a CommonJS package exports.
+  const { code } = await transform(text, { ...COMPACT, ...options, sourcefile: 'module.mjs' });
+  return withClassNames(code);
+}
+
+/** The bundler renames classes that have decorators or refer to themselves: `X=class X2`, `X=class _X`. Users read their names. */
+function withClassNames(code) {
+  const renamed = [...code.matchAll(/\b(\w+)=(?:\w+=)?class (_\1|\1\d+)\b/g)];
+  const names = new Map(renamed.map(([, name, inner]) => [inner, name]));
+  return code.replaceAll(/\b\w+\b/g, (word) => names.get(word) ?? word);
+}
+
+function packageOf(path) {
+  return /(?:^|\/)node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1];
+}
