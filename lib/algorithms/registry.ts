@@ -61,6 +61,7 @@ const ABSENT: OptionalParts = {
 /** The algorithms by name. */
 export class AlgorithmRegistry {
   private readonly byName = new Map<unknown, Algorithm>();
+  private rows: OptionRows | undefined;
 
   /** @param variants what counts in place of these, and of those that are added, where an option is given */
   constructor(
@@ -95,11 +96,14 @@ export class AlgorithmRegistry {
 
   /** Every option of any of them, with what the first one that has it says of it. */
   get options(): OptionRows {
-    const rows = new Map<string, OptionRow>();
-    for (const { options } of this.all) {
-      for (const [option, row] of Object.entries(options)) if (!rows.has(option)) rows.set(option, row);
+    if (this.rows === undefined) {
+      const rows = new Map<string, OptionRow>();
+      for (const { options } of this.all) {
+        for (const [option, row] of Object.entries(options)) if (!rows.has(option)) rows.set(option, row);
+      }
+      this.rows = Object.fromEntries(rows);
     }
-    return Object.fromEntries(rows);
+    return this.rows;
   }
 
   /** The names of those that have an option. */
@@ -124,6 +128,7 @@ export class AlgorithmRegistry {
     }
     for (const [option, counted] of Object.entries(variants)) variants[option] = wholeOf({ ...counted, options });
     this.byName.set(algorithm.name, { ...wholeOf(algorithm), options, variants });
+    this.rows = undefined;
   }
 
   private get all(): Algorithm[] {

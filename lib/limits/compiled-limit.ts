@@ -2,13 +2,14 @@ import { asksForAnchor } from '../algorithms/anchor.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import { RecentMap } from '../util/recent-map.js';
 import { type CompiledVersion, type MetBy, type Version, type Versions, versionsOf } from './limit-feature.js';
-import type { LimitSettings } from './limit-settings.js';
-import { LimitTerms } from './limit-terms.js';
+import type { LimitPlace, LimitSettings } from './limit-settings.js';
+import { LimitTerms, type PlacedReading } from './limit-terms.js';
 import type { Priority } from './priority.js';
 
 export {
   type CarryOver,
   type Escalation,
+  type LimitPlace,
   type LimitSettings,
   type OnStoreError,
   STORE_ERROR_POLICIES,
@@ -53,9 +54,10 @@ export class CompiledLimit extends LimitTerms {
    * @param options those of the algorithm
    * @param given all others
    * @param metBy what the requests say of themselves that meet it
+   * @param place where it is declared, if `given` are settings that it shares with a limit in another place
    */
-  constructor(options: AlgorithmOptions, given: LimitSettings, metBy: MetBy = BY_ANYBODY) {
-    super(options, given);
+  constructor(options: AlgorithmOptions, given: LimitSettings, metBy: MetBy = BY_ANYBODY, place?: PlacedReading) {
+    super(options, given, place);
     const { candidate } = this.settings;
     const all = versionsOf(this);
     if (all.length > 0) this.versions = all.map((versions) => ({ versions, met: new RecentMap() }));
@@ -105,7 +107,7 @@ export class CompiledLimit extends LimitTerms {
   }
 
   private compiledBy(version: CompiledVersion): CompiledLimit {
-    const { settings, name } = this;
+    const { ownSettings: settings, name } = this;
     const candidate = settings.candidate && version.options(settings.candidate);
     return new CompiledLimit(version.options(this.options), { ...settings, name, candidate }, version.metBy);
   }
@@ -130,7 +132,7 @@ export class CompiledLimit extends LimitTerms {
    */
   partOf(part: number): CompiledLimit {
     if (this.unmet !== this) return this.unmet.partOf(part).meet(this.metBy);
-    const { carry: _, ...settings } = this.settings;
+    const { carry: _, ...settings } = this.ownSettings;
     const options: AlgorithmOptions = this.algorithm.share(this.options as never, part);
     const features = settings.features?.flatMap(({ of }, index) => {
       const terms = this.features![index]!.ofPart?.(part, options);
@@ -145,23 +147,34 @@ export class CompiledLimit extends LimitTerms {
     const { features: all = [] } = this;
     if (all.every(({ onlyWithRedis }) => onlyWithRedis !== true)) return this;
     const features = this.settings.features?.filter((_, index) => all[index]!.onlyWithRedis !== true);
-    return new CompiledLimit(this.options, { ...this.settings, features });
+    return new CompiledLimit(this.options, { ...this.ownSettings, features });
   }
 
   /** The same limit with counters of its own. */
   inNamespace(namespace: string): CompiledLimit {
     if (this.unmet !== this) return this.unmet.inNamespace(namespace).meet(this.metBy);
-    return new CompiledLimit(this.options, { ...this.settings, namespace });
+    return this.inPlace({ location: this.location, namespace });
+  }
+
+  /** The same limit, declared in another place: it has counters of its own, and shares what does not depend on the place. */
+  inPlace({ location, namespace }: Required<LimitPlace>): CompiledLimit {
+    const { reading } = this;
+    return new CompiledLimit(this.options, this.settings, undefined, { location, namespace, reading });
+  }
+
+  private get ownSettings(): LimitSettings {
+    const { location, namespace } = this;
+    return { ...this.settings, location, namespace };
   }
 
   /** The same limit with other options of its algorithm. */
   withOptions(options: AlgorithmOptions): CompiledLimit {
-    return new CompiledLimit(options, { ...this.settings, name: this.name });
+    return new CompiledLimit(options, { ...this.ownSettings, name: this.name });
   }
 
   /** The second version of it: like the first in all but its algorithm's options, and in shadow mode. */
   private candidateOf(options: AlgorithmOptions): CompiledLimit {
-    const { candidate: _, carry: _none, features, onStoreError, ...rest } = this.settings;
+    const { candidate: _, carry: _none, features, onStoreError, ...rest } = this.ownSettings;
     return new CompiledLimit(options, {
       ...rest,
       name: this.name,

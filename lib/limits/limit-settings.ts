@@ -39,12 +39,16 @@ export interface Escalation {
   readonly forgetAfter: number;
 }
 
-/** The settings of a limit besides its algorithm's options. */
-export interface LimitSettings {
+/** Where a limit is declared: all in which limits with equal settings differ. */
+export interface LimitPlace {
   /** Where the user wrote it, for messages. */
   readonly location: string;
   /** The namespace of its counters; `undefined` if its name alone identifies them. */
   readonly namespace?: string;
+}
+
+/** The settings of a limit besides its algorithm's options. */
+export interface LimitSettings extends LimitPlace {
   /** Its name; by default made of its algorithm and rate. */
   readonly name?: string | undefined;
   /** The end of its default name. */

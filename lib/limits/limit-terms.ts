@@ -1,15 +1,16 @@
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
-import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
+import type { AlgorithmOptions } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import type { Estimates } from './estimates.js';
 import { type DecidesTogether, featuresOf, type LimitFeature } from './limit-feature.js';
 import type { LimitMode } from './limit-mode.js';
 import { unitsOf } from './limit-parameters.js';
-import { refuseForeignOptions } from './limit-refusals.js';
+import { type OptionsReading, readOptionsOf } from './options-reading.js';
 import {
   type CarryOver,
   type Escalation,
+  type LimitPlace,
   type LimitSettings,
   NEAR_LIMIT,
   type OnStoreError,
@@ -20,6 +21,11 @@ const SEPARATORS = /[%:\r\n]/g;
 
 /** Follows the code of the algorithm in the keys of a candidate. */
 const CANDIDATE = 'c';
+
+/** Where a limit is declared, and what is known of its options from a limit in another place. */
+export interface PlacedReading extends LimitPlace {
+  readonly reading?: OptionsReading;
+}
 
 /** The terms of one limit: how it decides, and what identifies its counters. */
 export abstract class LimitTerms {
@@ -82,27 +88,32 @@ export abstract class LimitTerms {
   readonly lineage: string;
   /** All other options, without a prototype, to which other code may have written. */
   protected readonly settings: LimitSettings;
+  /** Where it is declared, for messages. Limits in different places share their settings. */
+  protected readonly location: string;
+  /** How it decides by its options alone. Limits in different places share that. */
+  protected readonly reading: OptionsReading;
 
   constructor(
     /** The options of its algorithm as written. */
     readonly options: AlgorithmOptions,
     given: LimitSettings,
+    place?: PlacedReading,
   ) {
-    // Without a prototype, to which other code may have written.
-    const settings = Object.assign(Object.create(null) as object, given);
+    // Without a prototype, to which other code may have written. Settings of another limit have none.
+    const isShared = Object.getPrototypeOf(given) === null;
+    const settings = isShared ? given : Object.assign(Object.create(null) as object, given);
+    const { location, namespace = '', reading = readOptionsOf(options, location) }: PlacedReading = place ?? settings;
     this.settings = settings;
-    const { location, namespace = '', name, shadow = false, generation = 0 } = settings;
-    const algorithm = algorithms.for(options);
-    if (algorithm === undefined) {
-      throw new RateLimitConfigError(messages.unknownAlgorithm(location, options.algo, algorithms.names));
-    }
-    refuseForeignOptions(options, algorithm, location);
+    this.location = location;
+    this.reading = reading;
+    const { name, shadow = false, generation = 0 } = settings;
+    const { algorithm } = reading;
     this.algorithm = algorithm;
-    this.declared = algorithm.compile(options as never, location);
-    this.name = name ?? algorithm.defaultName(options as never) + (settings.nameEnd ?? '');
+    this.declared = reading.parameters;
+    this.name = name ?? reading.defaultName + (settings.nameEnd ?? '');
     this.namespace = namespace;
-    const place = this.namespace.replaceAll(SEPARATORS, encodeURIComponent);
-    this.recordId = `${place}:${this.name}`;
+    const counted = this.namespace.replaceAll(SEPARATORS, encodeURIComponent);
+    this.recordId = `${counted}:${this.name}`;
     this.features = featuresOf(this, settings, location);
     this.parameters = this.declared;
     let countsOtherwise = false;

@@ -52,7 +52,7 @@ export class LimitRegistry {
   /** The names of limits that others are within. */
   private readonly parents = new Set<string>();
   /** Limits from functions and code, by namespace: most provide the same objects again and again. */
-  private readonly compiled = new WeakMap<LimitDefinition, Map<string, Rule>>();
+  private readonly compiled = new WeakMap<LimitDefinition, RulesByPlace>();
   /** The same for functions that make new objects each time. */
   private readonly equal = new ValueCache<Rule>();
 
@@ -161,13 +161,30 @@ export class LimitRegistry {
     let rules = typeof limit === 'object' && limit !== null ? this.compiled.get(limit) : undefined;
     const known = rules?.get(place);
     if (known !== undefined) return known;
-    const rule = this.equal.of([place, limit], () =>
-      this.linked(this.compiler.compile(limit, { location, namespace, onRoutes }), declaration),
+    const reading = this.compiler.read(limit, { location, namespace, onRoutes });
+    const rule = this.equal.of([place, reading], () =>
+      this.linked(this.compiler.declared(reading, declaration), declaration),
     );
     if (takesAnyKey(rule)) this.othersTakeAnyKey = true;
-    if (rules === undefined) this.compiled.set(limit, (rules = new Map()));
+    if (rules === undefined) this.compiled.set(limit, (rules = new RulesByPlace()));
     rules.set(place, rule);
     return rule;
+  }
+}
+
+/** The rules of one object, which most apps declare in one place. */
+class RulesByPlace {
+  private place: string | undefined;
+  private rule: Rule | undefined;
+  private others: Map<string, Rule> | undefined;
+
+  get(place: string): Rule | undefined {
+    return place === this.place ? this.rule : this.others?.get(place);
+  }
+
+  set(place: string, rule: Rule): void {
+    if (this.place === undefined) [this.place, this.rule] = [place, rule];
+    else (this.others ??= new Map()).set(place, rule);
   }
 }
 

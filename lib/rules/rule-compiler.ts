@@ -12,7 +12,7 @@ import { OnceLogger } from '../errors/once-logger.js';
 import { childlessOption, featuresOfOptions, featureTerms, requestTraitOf } from '../features/index.js';
 import { type BoundKey, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import { blockTerms } from '../limits/block-terms.js';
-import { CompiledLimit, type LimitSettings } from '../limits/compiled-limit.js';
+import type { CompiledLimit, LimitPlace, LimitSettings } from '../limits/compiled-limit.js';
 import { type OptionRows, ownRow } from '../options/option-row.js';
 import { refuseUnknown } from '../options/check-options.js';
 import { givenOptions, orElse } from '../options/values.js';
@@ -20,11 +20,14 @@ import type { RedisClient } from '../redis/client.js';
 import { ValueCache } from '../util/value-cache.js';
 import { algorithmOptions, commonOptions } from './common-options.js';
 import type { Declaration } from './declaration.js';
+import { LimitKind, LimitReading } from './limit-reading.js';
 import { earlyForms, refuseWhatNeedsARoute } from './middleware-phase.js';
 import { Rule } from './rule.js';
 
 /** The options that the module's `defaults` can have. */
 const DEFAULTS = COMMON_OPTIONS.filter((option) => isDefault(option)) as (keyof LimitDefaults)[];
+
+const COMMON_ROWS: OptionRows = limitOptions;
 
 /** Compiles limits as users write them. */
 @Injectable()
@@ -32,6 +35,9 @@ export class RuleCompiler {
   private readonly defaults: LimitDefaults = givenOptions<LimitDefaults>({}, DEFAULTS);
   /** Equal limits share one object, so that stores can share what they know about them. */
   private readonly limits = new ValueCache<CompiledLimit>();
+  /** Equal limits are read once, and so are those that only count in different places. */
+  private readonly kinds = new ValueCache<LimitKind>();
+  private readonly readings = new ValueCache<LimitReading>();
   private readonly log = new OnceLogger(logger);
   private readonly hasRedis: boolean;
 
@@ -45,11 +51,40 @@ export class RuleCompiler {
     if (defaults === undefined) return;
     refuseUnknown('defaults', defaults, DEFAULTS);
     // Mistakes in the defaults are reported as such, and not for the first limit that uses them.
-    this.compile({ ...defaults, algo: 'fixed-window', rate: 1, interval: 1 }, { location: 'defaults', namespace: '' });
+    const limit: LimitDefinition = { ...defaults, algo: 'fixed-window', rate: 1, interval: 1 };
+    const declaration = { location: 'defaults', namespace: '' };
+    this.declared(this.readAnew(limit, declaration), declaration);
     this.defaults = givenOptions(defaults, DEFAULTS);
   }
 
   compile(definition: LimitDefinition, declaration: Declaration): Rule {
+    return this.declared(this.read(definition, declaration), declaration);
+  }
+
+  /**
+   * Reads a limit, as far as it is the same wherever it is declared: equal ones are read once. Throws `RateLimitConfigError`.
+   */
+  read(definition: LimitDefinition, declaration: Declaration): LimitReading {
+    const { location, namespace, everywhere, onRoutes, generation, carry, off } = declaration;
+    const { name } = givenOptions(declaration, ['name']);
+    if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
+      throw new RateLimitConfigError(messages.notALimit(location, definition));
+    }
+    const asked = [definition, name, everywhere, onRoutes, generation, carry, off];
+    const reading = this.readings.of(asked, () => this.readAnew(definition, declaration));
+    if (namespace !== '' && reading.needsName !== undefined) {
+      throw new RateLimitConfigError(messages.noName(location, reading.needsName));
+    }
+    return reading;
+  }
+
+  /** The rule of a limit in the place where it is declared. Throws `RateLimitConfigError`. */
+  declared(reading: LimitReading, { location, namespace }: Declaration): Rule {
+    const limit = this.limits.of([reading.kind, namespace], () => reading.kind.limit({ location, namespace }));
+    return new Rule(limit, reading.settingsFor(limit));
+  }
+
+  private readAnew(definition: LimitDefinition, declaration: Declaration): LimitReading {
     const {
       location,
       namespace,
@@ -60,9 +95,6 @@ export class RuleCompiler {
       off = false,
     } = declaration;
     const { name: givenName } = givenOptions(declaration, ['name']);
-    if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
-      throw new RateLimitConfigError(messages.notALimit(location, definition));
-    }
     const adapts = algorithms.get(definition.algo)?.adapting !== undefined;
     const common = commonOptions(definition, this.defaults, location);
     const { name = givenName, cost, priority, skip, mode = 'enforce', message, body, count = 'all' } = common;
@@ -82,9 +114,11 @@ export class RuleCompiler {
     const needsUser = key.needsUser || (typeof trait?.by === 'object' && trait.by.needsUser);
     const { phase = needsUser ? 'authenticated' : 'guard' } = common;
     if (phase === 'middleware') refuseWhatNeedsARoute(key, common, trait, location, everywhere);
-    if (namespace !== '') refuseWhatCodeMustFind(given, location);
-    const settings: Omit<LimitSettings, 'location'> = {
-      namespace,
+    const needsName = optionThatNeedsName(given);
+    if (namespace !== '' && needsName !== undefined) {
+      throw new RateLimitConfigError(messages.noName(location, needsName));
+    }
+    const settings: Omit<LimitSettings, keyof LimitPlace> = {
       name,
       nameEnd: this.nameEnd(key, count),
       ...blockTerms(common, location),
@@ -103,11 +137,8 @@ export class RuleCompiler {
       carry,
       off,
     };
-    const limit = this.limits.of([options, settings], () => {
-      const compiled = new CompiledLimit(options, { location, ...settings });
-      return this.hasRedis ? compiled : compiled.withoutRedis();
-    });
-    return new Rule(limit, {
+    const kind = this.kinds.of([options, settings], () => new LimitKind(options, settings, this.hasRedis));
+    return new LimitReading(kind, needsName, (limit) => ({
       key,
       hasKey: definition.key !== undefined,
       ipv6Prefix,
@@ -128,7 +159,7 @@ export class RuleCompiler {
       perRoute,
       unnamed: name === undefined,
       log: this.log,
-    });
+    }));
   }
 
   /** What distinguishes limits of one rate that count by other keys, or other requests. */
@@ -144,11 +175,12 @@ function merged<A extends object, B extends object>(options: A, more: B): A & B 
   return Object.assign(Object.create(null) as object, options, more);
 }
 
-/** Records are read, and credits added, through the name of a limit, which must be the same everywhere. */
-function refuseWhatCodeMustFind(options: object, location: string): void {
-  const rows: OptionRows = { ...limitOptions, ...algorithms.options };
+/** An option of a limit because of which it needs a name that is the same everywhere: code finds what it keeps by that. */
+function optionThatNeedsName(options: object): string | undefined {
   for (const [option, value] of Object.entries(options)) {
-    if (value === undefined || !Object.hasOwn(rows, option) || ownRow(rows[option]!).needsName !== true) continue;
-    throw new RateLimitConfigError(messages.noName(location, option));
+    if (value === undefined) continue;
+    const rows = [algorithms.options, COMMON_ROWS].find((each) => Object.hasOwn(each, option));
+    if (rows !== undefined && ownRow(rows[option]!).needsName === true) return option;
   }
+  return undefined;
 }

@@ -25,7 +25,7 @@ export class Rule {
   private effective: CompiledLimit;
   /** Set only while some identities have overrides of their own. */
   private keyed: KeyedLimits | undefined;
-  private readonly listeners: (() => void)[] = [];
+  private listeners: (() => void)[] | undefined;
   /** The cost of a call from code, without a request to derive it from. */
   readonly fixedCost: number;
   /** The priority of a call from code, unless it sets one. */
@@ -48,7 +48,7 @@ export class Rule {
     const { cost, priority } = settings;
     this.fixedCost = typeof cost === 'number' ? cost : 1;
     this.fixedPriority = typeof priority === 'function' ? undefined : priority;
-    this.usual = { priority: this.fixedPriority };
+    this.usual = this.fixedPriority === undefined ? WITHOUT_PRIORITY : { priority: this.fixedPriority };
   }
 
   /** The limit that decides now for all identities without overrides of their own. */
@@ -116,12 +116,12 @@ export class Rule {
     if (limit === this.effective && keyed === undefined && this.keyed === undefined) return;
     this.effective = limit;
     this.keyed = keyed;
-    for (const listener of this.listeners) listener();
+    for (const listener of this.listeners ?? NO_LISTENERS) listener();
   }
 
   /** Calls back whenever another limit decides from then on. */
   onChange(listener: () => void): void {
-    this.listeners.push(listener);
+    (this.listeners ??= []).push(listener);
   }
 
   get phase(): Phase {
@@ -195,6 +195,8 @@ export class Rule {
 }
 
 const NONE: readonly Rule[] = [];
+const NO_LISTENERS: readonly (() => void)[] = [];
+const WITHOUT_PRIORITY: MetBy = { priority: undefined };
 
 function isOtherFunction(one: unknown, other: unknown): boolean {
   return typeof one === 'function' && one !== other;

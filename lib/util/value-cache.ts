@@ -34,15 +34,17 @@ export class ValueCache<V> {
     return value;
   }
 
+  /** Lengths before texts keep apart what is beside each other. */
   private textOf(value: unknown, depth: number): string {
-    if (typeof value === 'string') return JSON.stringify(value);
+    if (typeof value === 'string') return `'${value.length}:${value}`;
     if (typeof value === 'function') return this.serialOf(value);
     if (typeof value !== 'object' || value === null) return `${typeof value} ${String(value)}`;
     if (depth === MAX_DEPTH || !isPlain(value)) return this.serialOf(value);
-    const entries = Object.getOwnPropertyNames(value).map(
-      (name) => `${JSON.stringify(name)}:${this.textOf((value as Record<string, unknown>)[name], depth + 1)}`,
-    );
-    return Array.isArray(value) ? `[${entries.join()}]` : `{${entries.toSorted().join()}}`;
+    let text = Array.isArray(value) ? '[' : '{';
+    for (const name of Object.getOwnPropertyNames(value).sort()) {
+      text += `${name.length}:${name}=${this.textOf((value as Record<string, unknown>)[name], depth + 1)},`;
+    }
+    return `${text}}`;
   }
 
   private serialOf(value: object): string {
