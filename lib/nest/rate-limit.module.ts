@@ -114,7 +114,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly rates: Overrides,
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly transports: Transports,
-    documentation: ApiDocumentation,
+    private readonly documentation: ApiDocumentation,
     plans: RouteRulesRegistry,
     limits: LimitRegistry,
     limiters: LimiterService,
@@ -131,7 +131,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     for (const definitions of RateLimitFeatureModule.all(modules)) limits.define(definitions, 'forFeature');
     policies.begin();
     provideLimiters(modules, limits.names, limiters);
-    documentation.write();
+    documentation.begin();
     const needsInterceptor = plans.needInterceptor();
     // Nest reads what is bound to gateways and routes before it calls any hook.
     bindContinuations(modules, needsInterceptor);
@@ -186,6 +186,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     const { redis, store } = this.settings.options;
     // What is held in process ends with the process.
     if (redis !== undefined || store !== undefined) await this.queues.kept.end(LONGEST_WORK_MS);
+    this.documentation.end();
     this.policies.close();
     this.rates.close();
     await this.store.close();

@@ -40,6 +40,11 @@ export class HandlerClasses {
     return new Map(names.map((name) => [name, prototype[name] as Handler]));
   }
 
+  /** Whether limits of the module, or of the class and its methods, may apply to any of its routes. */
+  mayHaveLimits(type: HandlerClass): boolean {
+    return this.registry.moduleRules.length > 0 || this.targets(type).some((each) => declaredOn(each).specs.length > 0);
+  }
+
   /** The methods of a class that are decorated like routes. */
   routes(type: HandlerClass): Handler[] {
     return [...this.handlers(type).values()].filter(isRoute);

@@ -2,8 +2,12 @@ import type { AlgorithmOptions } from '../algorithms/index.js';
 import { CompiledLimit, type LimitPlace, type LimitSettings } from '../limits/compiled-limit.js';
 import type { RuleSettings } from './rule-settings.js';
 
+let lastId = 0;
+
 /** Limits with equal options and settings, wherever they are declared. */
 export class LimitKind {
+  /** Stands for it in texts. */
+  readonly id = ++lastId;
   private first: CompiledLimit | undefined;
 
   constructor(
@@ -22,6 +26,8 @@ export class LimitKind {
 
 /** What was read of a limit, as far as it is the same wherever it is declared. */
 export class LimitReading {
+  /** Stands for it in texts. */
+  readonly id = ++lastId;
   private settings: RuleSettings | undefined;
 
   constructor(

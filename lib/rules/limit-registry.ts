@@ -9,6 +9,7 @@ import { type RateLimitSettings } from '../config/settings.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { ancestorsOf, refusePlanOfParent } from './ancestors.js';
 import type { Declaration } from './declaration.js';
+import type { LimitReading } from './limit-reading.js';
 import { takesAnyKey } from './possible-keys.js';
 import type { Rule } from './rule.js';
 import { RuleCompiler } from './rule-compiler.js';
@@ -51,8 +52,12 @@ export class LimitRegistry {
   private othersTakeAnyKey = false;
   /** The names of limits that others are within. */
   private readonly parents = new Set<string>();
-  /** Limits from functions and code, by namespace: most provide the same objects again and again. */
-  private readonly compiled = new WeakMap<LimitDefinition, RulesByPlace>();
+  /** Limits from functions and code: most provide the same objects again and again. */
+  private readonly elsewhere = new WeakMap<LimitDefinition, WrittenLimit>();
+  /** Limits of classes and routes. */
+  private readonly onRoutes = new WeakMap<LimitDefinition, WrittenLimit>();
+  /** Rules of these, as if they were declared nowhere. */
+  private readonly withoutPlace = new WeakMap<LimitReading, Rule>();
   /** The same for functions that make new objects each time. */
   private readonly equal = new ValueCache<Rule>();
 
@@ -155,36 +160,65 @@ export class LimitRegistry {
       if (known !== undefined) return known.rule;
       throw new RateLimitConfigError(messages.unknownName(declaration.location, limit, this.names));
     }
-    const { location, namespace, onRoutes = false } = declaration;
-    // A limit on routes may have options that others may not.
-    const place = onRoutes ? `on ${namespace}` : namespace;
-    let rules = typeof limit === 'object' && limit !== null ? this.compiled.get(limit) : undefined;
-    const known = rules?.get(place);
+    const { namespace } = declaration;
+    const written = this.written(limit, declaration);
+    const known = written.get(namespace);
     if (known !== undefined) return known;
-    const reading = this.compiler.read(limit, { location, namespace, onRoutes });
-    const rule = this.equal.of([place, reading], () =>
+    const { reading } = written;
+    const rule = this.equal.ofText(`${reading.id} ${namespace}`, () =>
       this.linked(this.compiler.declared(reading, declaration), declaration),
     );
-    if (takesAnyKey(rule)) this.othersTakeAnyKey = true;
-    if (rules === undefined) this.compiled.set(limit, (rules = new RulesByPlace()));
-    rules.set(place, rule);
+    this.noteKeys(rule);
+    written.set(namespace, rule);
     return rule;
+  }
+
+  /** A rule of a limit of routes, given by name or definition, for questions to which the place does not matter. */
+  anywhere(limit: string | LimitDefinition): Rule {
+    if (typeof limit === 'string') return this.rule(limit, NO_PLACE);
+    const { reading } = this.written(limit, NO_PLACE);
+    let rule = this.withoutPlace.get(reading);
+    if (rule === undefined) {
+      rule = this.linked(this.compiler.declared(reading, NO_PLACE), NO_PLACE);
+      this.withoutPlace.set(reading, rule);
+      this.noteKeys(rule);
+    }
+    return rule;
+  }
+
+  private written(limit: LimitDefinition, declaration: Declaration): WrittenLimit {
+    // A limit on routes may have options that others may not.
+    const { location, namespace, onRoutes = false } = declaration;
+    const byObject = onRoutes ? this.onRoutes : this.elsewhere;
+    const known = typeof limit === 'object' && limit !== null ? byObject.get(limit) : undefined;
+    if (known !== undefined) return known;
+    const written = new WrittenLimit(this.compiler.read(limit, { location, namespace, onRoutes }));
+    byObject.set(limit, written);
+    return written;
+  }
+
+  private noteKeys(rule: Rule): void {
+    if (takesAnyKey(rule)) this.othersTakeAnyKey = true;
   }
 }
 
-/** The rules of one object, which most apps declare in one place. */
-class RulesByPlace {
-  private place: string | undefined;
+const NO_PLACE: Declaration = { location: '', namespace: '', onRoutes: true };
+
+/** An object that defines a limit, and its rules by namespace: most are declared in one place. */
+class WrittenLimit {
+  private namespace: string | undefined;
   private rule: Rule | undefined;
   private others: Map<string, Rule> | undefined;
 
-  get(place: string): Rule | undefined {
-    return place === this.place ? this.rule : this.others?.get(place);
+  constructor(readonly reading: LimitReading) {}
+
+  get(namespace: string): Rule | undefined {
+    return namespace === this.namespace ? this.rule : this.others?.get(namespace);
   }
 
-  set(place: string, rule: Rule): void {
-    if (this.place === undefined) [this.place, this.rule] = [place, rule];
-    else (this.others ??= new Map()).set(place, rule);
+  set(namespace: string, rule: Rule): void {
+    if (this.namespace === undefined) [this.namespace, this.rule] = [namespace, rule];
+    else (this.others ??= new Map()).set(namespace, rule);
   }
 }
 

@@ -52,7 +52,8 @@ export class RouteRulesRegistry {
    * the answer stays the same.
    */
   needInterceptor(): boolean {
-    const needsInterceptor = (spec: LimitSpec) => typeof spec === 'function' || this.probed(spec).needsInterceptor;
+    const needsInterceptor = (spec: LimitSpec) =>
+      typeof spec === 'function' || this.registry.anywhere(spec).needsInterceptor;
     try {
       this.hasInterceptor =
         this.registry.moduleRules.some((rule) => rule.needsInterceptor) ||
@@ -86,16 +87,11 @@ export class RouteRulesRegistry {
   private ruleOf(spec: LimitSpec): Rule | undefined {
     if (typeof spec === 'function' || (typeof spec === 'string' && !this.registry.has(spec))) return undefined;
     try {
-      return this.probed(spec);
+      return this.registry.anywhere(spec);
     } catch {
       // The check at start-up refuses the mistakes in it.
       return undefined;
     }
-  }
-
-  /** The rule of a limit, wherever it is declared. */
-  private probed(spec: Exclude<LimitSpec, Function>): Rule {
-    return this.registry.rule(spec, { location: '', namespace: '', onRoutes: true });
   }
 
   private rulesFor(type: HandlerClass, handler: Handler): RouteRules {

@@ -65,22 +65,22 @@ export class RuleCompiler {
    * Reads a limit, as far as it is the same wherever it is declared: equal ones are read once. Throws `RateLimitConfigError`.
    */
   read(definition: LimitDefinition, declaration: Declaration): LimitReading {
-    const { location, namespace, everywhere, onRoutes, generation, carry, off } = declaration;
+    const { location, everywhere, onRoutes, generation, carry, off } = declaration;
     const { name } = givenOptions(declaration, ['name']);
     if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
       throw new RateLimitConfigError(messages.notALimit(location, definition));
     }
     const asked = [definition, name, everywhere, onRoutes, generation, carry, off];
-    const reading = this.readings.of(asked, () => this.readAnew(definition, declaration));
-    if (namespace !== '' && reading.needsName !== undefined) {
-      throw new RateLimitConfigError(messages.noName(location, reading.needsName));
-    }
-    return reading;
+    return this.readings.of(asked, () => this.readAnew(definition, declaration));
   }
 
   /** The rule of a limit in the place where it is declared. Throws `RateLimitConfigError`. */
   declared(reading: LimitReading, { location, namespace }: Declaration): Rule {
-    const limit = this.limits.of([reading.kind, namespace], () => reading.kind.limit({ location, namespace }));
+    const { kind, needsName } = reading;
+    if (namespace !== '' && needsName !== undefined) {
+      throw new RateLimitConfigError(messages.noName(location, needsName));
+    }
+    const limit = this.limits.ofText(`${kind.id} ${namespace}`, () => kind.limit({ location, namespace }));
     return new Rule(limit, reading.settingsFor(limit));
   }
 

@@ -23,7 +23,11 @@ export class ValueCache<V> {
 
   /** Returns the value of an equal object, or makes a new one. */
   of(asked: unknown, make: () => V): V {
-    const key = this.textOf(asked, 0);
+    return this.ofText(this.textOf(asked, 0), make);
+  }
+
+  /** The same by a text that stands for what is asked. */
+  ofText(key: string, make: () => V): V {
     const known = this.known.get(key);
     if (known !== undefined) {
       this.known.touch(known);

@@ -3,12 +3,10 @@ import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { RouteRulesRegistry } from '../../rules/route-rules-registry.js';
 import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
 import { type RateLimitSettings } from '../../config/settings.js';
+import { HandlerClasses } from '../../rules/handler-classes.js';
+import { documentResponses, LateResponses, type Responses, responsesOf } from './late-responses.js';
 import { refusalResponse } from './refusal-response.js';
 
-type Responses = Record<string, object>;
-
-/** Where `@nestjs/swagger` keeps the responses of a controller or a route. Using the key avoids loading the package. */
-const RESPONSES = 'swagger/apiResponse';
 /** The property in which its compiler plugin keeps the types of a controller's methods. */
 const FOUND = '_OPENAPI_METADATA_FACTORY';
 /** A controller, with the plugin's findings. */
@@ -24,20 +22,32 @@ const STATUS = '__httpCode__';
 /** Adds the refusals of every route that has limits, mostly 429, to the documentation of `@nestjs/swagger`. */
 @Injectable()
 export class ApiDocumentation {
+  private readonly late = new LateResponses(() => this.write());
+
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly plans: RouteRulesRegistry,
     private readonly modules: ModulesContainer,
+    private readonly classes: HandlerClasses,
     private readonly scanner: MetadataScanner,
   ) {}
 
-  /** Must run before the app starts, since documents are usually made before that. */
-  write(): void {
-    for (const { controllers } of this.modules.values()) {
-      for (const { metatype } of controllers.values()) {
-        if (typeof metatype === 'function') this.describe(metatype as Documented);
-      }
-    }
+  /** Must run before the app starts, since documents are usually made before that. Adds them when a document is made. */
+  begin(): void {
+    for (const type of this.controllers()) if (this.classes.mayHaveLimits(type)) this.late.standIn(type);
+  }
+
+  end(): void {
+    this.late.withdraw();
+  }
+
+  private write(): void {
+    for (const type of this.controllers()) this.describe(type);
+  }
+
+  private controllers(): Documented[] {
+    const all = [...this.modules.values()].flatMap(({ controllers }) => [...controllers.values()]);
+    return all.map(({ metatype }) => metatype).filter((type) => typeof type === 'function') as Documented[];
   }
 
   private describe(type: Documented): void {
@@ -49,7 +59,7 @@ export class ApiDocumentation {
     // What the user has documented stays.
     const isNew = (status: number) => !Object.hasOwn(known, status);
     const ofAll = [...(statuses[0] ?? [])].filter((status) => isNew(status) && statuses.every((of) => of.has(status)));
-    if (ofAll.length > 0) Reflect.defineMetadata(RESPONSES, { ...known, ...this.refusals(ofAll) }, type);
+    if (ofAll.length > 0) documentResponses(type, { ...known, ...this.refusals(ofAll) });
     for (const [index, name] of routes.entries()) {
       const handler = prototype[name]!;
       const own = responsesOf(handler);
@@ -58,17 +68,13 @@ export class ApiDocumentation {
       );
       if (missing.length === 0) continue;
       const responses = own === undefined ? usualResponse(type, name, handler) : { ...own };
-      Reflect.defineMetadata(RESPONSES, Object.assign(responses, this.refusals(missing)), handler);
+      documentResponses(handler, Object.assign(responses, this.refusals(missing)));
     }
   }
 
   private refusals(statuses: readonly number[]): Responses {
     return Object.fromEntries(statuses.map((status) => [status, refusalResponse(this.settings, status)]));
   }
-}
-
-function responsesOf(target: object): Responses | undefined {
-  return Reflect.getMetadata(RESPONSES, target) as Responses | undefined;
 }
 
 /** The default documentation of a route without documented responses; adding only our refusals would remove it. */
