@@ -168,7 +168,9 @@ export class LimitRegistry {
     const rule = this.equal.ofText(`${reading.id} ${namespace}`, () =>
       this.linked(this.compiler.declared(reading, declaration), declaration),
     );
-    this.noteKeys(rule);
+    // Keys of lists may be any text once a route has a limit without a `key`, as code might use it.
+    const mayTakeAnyKey = declaration.onRoutes === true && rule.settings.hasKey !== true;
+    if (mayTakeAnyKey || takesAnyKey(rule)) this.othersTakeAnyKey = true;
     written.set(namespace, rule);
     return rule;
   }
@@ -181,7 +183,6 @@ export class LimitRegistry {
     if (rule === undefined) {
       rule = this.linked(this.compiler.declared(reading, NO_PLACE), NO_PLACE);
       this.withoutPlace.set(reading, rule);
-      this.noteKeys(rule);
     }
     return rule;
   }
@@ -195,10 +196,6 @@ export class LimitRegistry {
     const written = new WrittenLimit(this.compiler.read(limit, { location, namespace, onRoutes }));
     byObject.set(limit, written);
     return written;
-  }
-
-  private noteKeys(rule: Rule): void {
-    if (takesAnyKey(rule)) this.othersTakeAnyKey = true;
   }
 }
 

@@ -105,6 +105,13 @@ function responsesOf(document: OpenAPIObject, path: string) {
   return (get ?? post)?.responses ?? {};
 }
 
+const documented = (target: object) => Reflect.hasMetadata('swagger/apiResponse', target);
+const handlersOf = (types: readonly Type[]) =>
+  types.flatMap(({ prototype }: { prototype: Record<string, object> }) => {
+    const names = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor');
+    return names.map((name) => prototype[name]!);
+  });
+
 describe('the OpenAPI document', () => {
   let app: INestApplication | undefined;
 
@@ -306,5 +313,51 @@ describe('the OpenAPI document', () => {
       429: refusal,
     });
     expect(responsesOf(document, '/some/posted')).toEqual({ 201: report, 429: refusal });
+  });
+
+  describe('until it is made', () => {
+    const options: RateLimitModuleOptions = { define: { login: own, feature: own } };
+
+    async function start(types: Type[], given = options): Promise<INestApplication> {
+      const module = RateLimitModule.forRoot(given);
+      const testing = await Test.createTestingModule({ imports: [module], controllers: types }).compile();
+      testing.useLogger(false);
+      return testing.createNestApplication().init();
+    }
+
+    it('nothing is described of any route', async () => {
+      const types = controllers().slice(0, 3);
+      const before = handlersOf(types).filter(documented).length;
+      app = await start(types);
+      expect(handlersOf(types).filter(documented)).toHaveLength(before);
+      SwaggerModule.createDocument(app, new DocumentBuilder().build());
+      expect(handlersOf(types).filter(documented).length).toBeGreaterThan(before);
+    });
+
+    it('a controller shows its responses to whoever reads them', async () => {
+      const [, type] = controllers();
+      app = await start([type!]);
+      const responses = Reflect.getMetadata('swagger/apiResponse', type!) as Record<string, object>;
+      expect('429' in responses).toBe(true);
+      expect({ ...responses }).toEqual({ 429: expect.objectContaining({ description: 'Too many requests' }) });
+      expect(Reflect.getMetadata('swagger/apiResponse', type!)).toEqual(responses);
+    });
+
+    it('an app that has closed leaves nothing behind', async () => {
+      const types = controllers().slice(0, 3);
+      const before = types.map((type) => Reflect.getMetadata('swagger/apiResponse', type) as unknown);
+      await (await start(types)).close();
+      expect(types.map((type) => Reflect.getMetadata('swagger/apiResponse', type) as unknown)).toEqual(before);
+    });
+
+    it('a second app with the same controllers makes its own', async () => {
+      const [, type] = controllers();
+      const first = await start([type!]);
+      app = await start([type!], { ...options, problem: true });
+      const document = SwaggerModule.createDocument(app, new DocumentBuilder().build());
+      const refused = responsesOf(document, '/all/read')[429] as { content: object };
+      expect(Object.keys(refused.content)).toEqual(['application/problem+json']);
+      await first.close();
+    });
   });
 });
