@@ -142,6 +142,32 @@ describe('maxBytes', () => {
     expect(store.size).toBe(200);
   });
 
+  it('has a check charge all of its counters, though one grows and another one is evicted for it', async () => {
+    const maxBytes = 100_000;
+    const store = storeOf({ maxBytes });
+    const log = compile({ algo: 'sliding-log', rate: 1000, interval: '1h' }, 'log');
+    const both = async () => {
+      clock.advanceMs(1);
+      const entries = [log, plain].map((limit) => ({ limit, identity: 'user:1', cost: 1 }));
+      const [decisions] = await store.check([{ entries }]);
+      return decisions!.map(({ remaining }) => remaining);
+    };
+    await both();
+    await both();
+    for (let i = 0; store.bytes < maxBytes - 1500; i++) await ask(store, plain, { identity: `flood:${i}` });
+    // Each of these takes 20 bytes more.
+    while (store.bytes + 20 <= maxBytes) {
+      clock.advanceMs(1);
+      await ask(store, log, { identity: 'user:2' });
+    }
+    const { size } = store;
+    expect([await both(), await both()]).toEqual([
+      [997, 7],
+      [996, 6],
+    ]);
+    expect(store.size).toBeLessThan(size);
+  });
+
   it('is an option of the module', async () => {
     const app = await Test.createTestingModule({ imports: [RateLimitModule.forRoot({ maxBytes: 20_000 })] }).compile();
     await app.init();

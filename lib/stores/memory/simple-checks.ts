@@ -124,7 +124,8 @@ export class SimpleChecks {
       stored.state = saved;
       stored.expiresAt = expiresAt;
       if (!lives || reset <= 0) stored.carried = undefined;
-      if (algorithm.bytes === undefined) this.table.touch(stored);
+      // An earlier counter of the check may have grown, and this one been evicted for it.
+      if (algorithm.bytes === undefined && stored.segment !== undefined) this.table.touch(stored);
       else this.table.keep(limit, stored);
       // The saved state may refer to what was stored before.
       if (saved === state) counters.reuse(algorithm, before);
