@@ -88,7 +88,8 @@ export interface RateLimitModuleOptions {
   /**
    * How long a check waits for others while this instance asks Redis 2,000 times a second or more, so that more travel in one call:
    * milliseconds or a duration from 1 to 100 ms, or `true` for 1 ms. Redis then takes about half as much time for each; each takes
-   * up to so much longer. Below that rate, and without `redis`, it changes nothing.
+   * up to so much longer. `timeout` includes that wait, and is at least twice as long. Below that rate, and without `redis`, it changes
+   * nothing else.
    * @default false
    */
   gather?: Duration | boolean;

@@ -143,8 +143,12 @@ function gatherMs(gather: RateLimitModuleOptions['gather'], timeoutMs: number): 
   if (gather === undefined || gather === false) return 0;
   if (gather === true) return USUAL_GATHER_MS;
   const ms = milliseconds(gather);
-  if (ms === undefined || ms < 1 || ms > MAX_GATHER_MS || ms >= timeoutMs) {
-    throw wrongOption('gather', gather, `true, false or a duration from 1 to ${MAX_GATHER_MS} ms, less than 'timeout'`);
+  if (ms === undefined || ms < 1 || ms > MAX_GATHER_MS || 2 * ms > timeoutMs) {
+    throw wrongOption(
+      'gather',
+      gather,
+      `true, false or a duration from 1 to ${MAX_GATHER_MS} ms, at most half of 'timeout'`,
+    );
   }
   return ms;
 }

@@ -270,18 +270,21 @@ describe('start-up errors', () => {
     [{ timeout: 'soon' }, "option 'timeout' is 'soon', wants milliseconds or a duration"],
     [{ sendTimeout: 'soon' }, "option 'sendTimeout' is 'soon', wants a duration such as '30s', more than 0, or false"],
     [{ sendTimeout: 0 }, "option 'sendTimeout' is 0, wants a duration such as '30s', more than 0, or false"],
-    [{ gather: 0.5 }, "option 'gather' is 0.5, wants true, false or a duration from 1 to 100 ms, less than 'timeout'"],
     [
-      { gather: '1s' },
-      "option 'gather' is '1s', wants true, false or a duration from 1 to 100 ms, less than 'timeout'",
+      { gather: 0.5 },
+      "option 'gather' is 0.5, wants true, false or a duration from 1 to 100 ms, at most half of 'timeout'",
     ],
     [
-      { gather: 20, timeout: 20 },
-      "option 'gather' is 20, wants true, false or a duration from 1 to 100 ms, less than 'timeout'",
+      { gather: '1s' },
+      "option 'gather' is '1s', wants true, false or a duration from 1 to 100 ms, at most half of 'timeout'",
+    ],
+    [
+      { gather: 20, timeout: 39 },
+      "option 'gather' is 20, wants true, false or a duration from 1 to 100 ms, at most half of 'timeout'",
     ],
     [
       { gather: 'always' as never },
-      "option 'gather' is 'always', wants true, false or a duration from 1 to 100 ms, less than 'timeout'",
+      "option 'gather' is 'always', wants true, false or a duration from 1 to 100 ms, at most half of 'timeout'",
     ],
     [{ sendTimeout: true }, "option 'sendTimeout' is true, wants a duration such as '30s', more than 0, or false"],
     [

@@ -81,6 +81,21 @@ describe('checks of a store on Redis', () => {
     }
   });
 
+  it('have the rest of their time once they have waited', () =>
+    withStore({ gatherMs: 500, timeoutMs: 1000 }, async (store) => {
+      while (!(await travelTogether(store)));
+      await store.check(Array.from({ length: 2000 }, () => check('busy')));
+      const sent = new Promise<number>((resolve) => {
+        jest.spyOn(redis, 'evalsha').mockImplementation(() => {
+          resolve(performance.now());
+          return new Promise(() => undefined);
+        });
+      });
+      await expect(store.check([check('late')])).rejects.toThrow('did not answer within 1000 ms');
+      expect(performance.now() - (await sent)).toBeLessThan(900);
+      jest.restoreAllMocks();
+    }));
+
   it('are all answered if the store closes meanwhile', () =>
     withStore({ gatherMs: 100 }, async (store) => {
       while (!(await travelTogether(store)));

@@ -53,8 +53,10 @@ export class Batcher {
     /** How long jobs wait for others at most while many come, in milliseconds. */
     gatherMs = 0,
   ) {
-    this.gathering = new Gathering(gatherMs);
-    this.deadline = new SharedDeadline(calls.timeoutMs);
+    const longestMs = Math.min(gatherMs, calls.timeoutMs / 2);
+    this.gathering = new Gathering(longestMs);
+    // A check that has waited for others has the rest of its time for its call.
+    this.deadline = new SharedDeadline(calls.timeoutMs - longestMs);
   }
 
   /** Sends a job together with all others of this turn of the event loop; alone and at once, if there are few. */

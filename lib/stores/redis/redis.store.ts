@@ -46,7 +46,7 @@ export interface RedisStoreOptions {
   timeoutMs?: number;
   /**
    * How long a check waits for others at most, in milliseconds, while this process asks 2,000 times a second or more: they travel in
-   * one call. 0 never waits.
+   * one call. At most half of `timeoutMs`, which includes it. 0 never waits.
    * @default 0
    */
   gatherMs?: number;
