@@ -21,13 +21,12 @@ export class KeyTable<T> {
 
   set(key: string, value: T): void {
     const prefix = prefixOf(key);
-    const isNew = this.get(key) === undefined;
-    if (isNew) this.sorted = undefined;
+    const { size } = this;
     if (prefix === undefined) this.exact.set(key, value);
-    else {
-      this.prefixes.set(prefix, value);
-      if (isNew) this.count(prefix, 1);
-    }
+    else this.prefixes.set(prefix, value);
+    if (this.size === size) return;
+    this.sorted = undefined;
+    if (prefix !== undefined) this.count(prefix, 1);
   }
 
   delete(key: string): void {

@@ -28,9 +28,15 @@ export function fieldOf({ kind, limit, key }: OverrideAddress): string {
 
 /** Reads a stored field; `undefined` if another release wrote it for something unknown to this one. */
 export function addressOf(field: string): OverrideAddress | undefined {
-  const [kind = '', limit = ''] = field.split('\n', 2);
-  if (!Object.hasOwn(VALUE_FIELDS, kind) || field.length < kind.length + limit.length + 2) return undefined;
-  return { kind: kind as OverrideKind, limit, key: field.slice(kind.length + limit.length + 2) };
+  const afterKind = field.indexOf('\n');
+  const afterLimit = field.indexOf('\n', afterKind + 1);
+  const kind = field.slice(0, afterKind);
+  if (afterKind < 0 || afterLimit < 0 || !Object.hasOwn(VALUE_FIELDS, kind)) return undefined;
+  return {
+    kind: kind as OverrideKind,
+    limit: field.slice(afterKind + 1, afterLimit),
+    key: field.slice(afterLimit + 1),
+  };
 }
 
 /** The prefix of a key with a trailing star; `undefined` for the key of one identity. */

@@ -8,6 +8,9 @@ export type Known = Pick<StoredChange, 'version' | 'at'>;
 
 type Records = Map<string, StoredRecord | undefined>;
 
+/** Records with their fields, perhaps some of them twice. */
+type Fields = readonly (readonly [field: string, record: StoredRecord])[];
+
 /** What one instance knows of the overrides on Redis. It follows their changes one by one, and reports each once. */
 export class OverrideReplica {
   /** The last change that was reported; `undefined` until all records have been. */
@@ -45,21 +48,22 @@ export class OverrideReplica {
   }
 
   /** Starts to read all records. Until that is finished, no changes are followed. */
-  load(start: StoreState): { known: Known; add(page: Records): void; finish(end: StoreState): boolean } {
-    const records: Records = new Map();
+  load(start: StoreState): { known: Known; add(page: Fields): void; finish(end: StoreState): boolean } {
+    // Thousands of records are not put in a map before they are applied, which puts them in others.
+    const pages: Fields[] = [];
     const known = { version: start.version, at: start.at };
     this.known = undefined;
     return {
       known,
-      add: (page) => page.forEach((record, field) => records.set(field, record)),
+      add: (page) => void pages.push(page),
       finish: (end) => {
         const missed = since(end, known);
         if (missed === undefined) return false;
-        recordsOf(missed).forEach((record, field) => records.set(field, record));
+        const records = recordsOf(missed);
         this.rates = new Map();
         this.addRates(records, end.rates);
         this.known = { version: end.version, at: end.at };
-        this.publish({ now: end.now, complete: true, records });
+        this.publish({ now: end.now, complete: true, records: inOrder(pages, records) });
         return true;
       },
     };
@@ -83,6 +87,12 @@ function since({ version, at, changes }: StoreState, known: Known): readonly Sto
   if (before?.version !== known.version || before.at !== known.at) return undefined;
   const isWhole = missed.every((change, index) => change.version === known.version + 1 + index);
   return isWhole && missed.length === version - known.version ? missed : undefined;
+}
+
+/** The records of pages, and then others, which replace them. */
+function* inOrder(pages: readonly Fields[], others: Records): OverrideUpdate['records'] {
+  for (const page of pages) yield* page;
+  yield* others;
 }
 
 function recordsOf(changes: readonly StoredChange[]): Records {

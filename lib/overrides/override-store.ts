@@ -8,8 +8,8 @@ export interface OverrideUpdate {
   readonly now: number;
   /** Whether these are all records there are. */
   readonly complete: boolean;
-  /** The records; `undefined` for those that are gone. */
-  readonly records: ReadonlyMap<string, StoredRecord | undefined>;
+  /** The records by their fields, the latest last; `undefined` for those that are gone. */
+  readonly records: Iterable<readonly [field: string, record: StoredRecord | undefined]>;
 }
 
 /** A change of one override. */

@@ -21,11 +21,18 @@ export function readState(reply: unknown): StoreState {
   return { now, version, at, rates: new Map(pairs(reply, rest[0])), changes };
 }
 
+/** Some of all records, which are read once they are wanted. */
+export interface RecordPage {
+  /** Where the next page begins; `'0'` after the last one. */
+  readonly cursor: string;
+  records(): [field: string, record: StoredRecord][];
+}
+
 /** Reads the reply to `page`. */
-export function readPage(reply: unknown): { cursor: string; records: Map<string, StoredRecord> } {
+export function readPage(reply: unknown): RecordPage {
   const { rest } = head(reply, 6);
   const found = pairs(reply, rest[1]).filter(([field]) => field !== 'version');
-  return { cursor: String(rest[0]), records: new Map(found.map(([field, json]) => [field, readRecord(json)])) };
+  return { cursor: String(rest[0]), records: () => found.map(([field, json]) => [field, readRecord(json)]) };
 }
 
 /** Reads the reply to a change. */

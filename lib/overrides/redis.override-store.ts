@@ -14,7 +14,7 @@ import { type Known, OverrideReplica } from './override-replica.js';
 import { MAX_CHANGES, type OverrideChange, type OverrideStore, type OverrideUpdate } from './override-store.js';
 import type { StoredChange } from './override-store.js';
 import { OVERRIDES_SCRIPT } from './overrides-script.generated.js';
-import { readChange, readChanged, readPage, readState, type StoreState } from './overrides-reply.js';
+import { readChange, readChanged, readPage, readState, type RecordPage, type StoreState } from './overrides-reply.js';
 
 /** How often to read if no message reports a change. */
 const READ_EVERY_MS = 30_000;
@@ -166,13 +166,21 @@ export class RedisOverrideStore implements OverrideStore {
   private async loadAll(state: StoreState): Promise<boolean> {
     const loading = this.replica.load(state);
     if (state.version === 0) return loading.finish(state);
-    let cursor = '0';
-    do {
-      const page = await this.call(readPage, 'page', cursor);
-      loading.add(page.records);
-      cursor = page.cursor;
-    } while (cursor !== '0' && !this.closed);
+    let next: Promise<RecordPage> | undefined = this.page('0');
+    while (next !== undefined && !this.closed) {
+      const page: RecordPage = await next;
+      next = page.cursor === '0' ? undefined : this.page(page.cursor);
+      // The server scans the next page meanwhile.
+      loading.add(page.records());
+    }
     return this.closed || loading.finish(await this.state(loading.known));
+  }
+
+  private page(cursor: string): Promise<RecordPage> {
+    const page = this.call(readPage, 'page', cursor);
+    // Nobody waits for it if the store is closed meanwhile.
+    page.catch(() => undefined);
+    return page;
   }
 
   private state(known: Known | undefined): Promise<StoreState> {

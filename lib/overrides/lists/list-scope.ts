@@ -28,7 +28,7 @@ export class ListScope implements OverrideHolder {
   private sorted: string[] | undefined;
   private networks = 0;
   /** The entries found for addresses since the networks last changed. */
-  private found = new WeakMap<ClientAddress, Listed | typeof NOBODY>();
+  private found: WeakMap<ClientAddress, Listed | typeof NOBODY> | undefined;
   private readonly logged = new Map<string, string>();
 
   /**
@@ -131,7 +131,7 @@ export class ListScope implements OverrideHolder {
   }
 
   private placeNetwork({ parts, length }: Network, listed: Listed | undefined): void {
-    this.found = new WeakMap();
+    this.found = undefined;
     const table = parts.length === 2 ? this.v4 : this.v6;
     if (listed === undefined) table.delete(parts, length);
     else table.set(parts, length, listed);
@@ -145,11 +145,12 @@ export class ListScope implements OverrideHolder {
   }
 
   private findNetwork(address: ClientAddress): Listed | undefined {
-    let found = this.found.get(address);
+    const known = (this.found ??= new WeakMap());
+    let found = known.get(address);
     if (found === undefined) {
       const { v4, v6 } = address;
       found = stricter(v4 && this.v4.find(v4), v6 && this.v6.find(v6)) ?? NOBODY;
-      this.found.set(address, found);
+      known.set(address, found);
     }
     return found === NOBODY ? undefined : found;
   }

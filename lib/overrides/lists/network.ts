@@ -23,20 +23,25 @@ export function readNetwork(text: unknown): Network | string {
   const [address = '', bits, ...more] = text.split('/');
   const isRead = (isIPv4(address) || isIPv6(address)) && !address.includes('%') && more.length === 0;
   if (!isRead || (bits !== undefined && !LENGTH.test(bits))) return listMessages.networkWants();
-  const parsed = ipaddr.parse(address);
-  const length = bits === undefined ? 8 * parsed.toByteArray().length : Number(bits);
-  if (length > 8 * parsed.toByteArray().length) return listMessages.networkWants();
+  const allBits = isIPv4(address) ? 32 : 128;
+  const length = bits === undefined ? allBits : Number(bits);
+  if (length > allBits) return listMessages.networkWants();
+  // Node knows IPv4 addresses in one form only, which is read here: lists may have many.
+  if (allBits === 32) return network(partsOfOctets(address.split('.').map(Number)), length, address);
+  const parsed = ipaddr.IPv6.parse(address);
   // An IPv4 address written as IPv6 is the same address.
-  const isMapped = parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() && length >= MAPPED_BITS;
-  return isMapped ? network(parsed.toIPv4Address(), length - MAPPED_BITS) : network(parsed, length);
+  if (!parsed.isIPv4MappedAddress() || length < MAPPED_BITS) {
+    return network(parsed.parts, length, parsed.toRFC5952String());
+  }
+  const mapped = parsed.toIPv4Address();
+  return network(partsOf(mapped), length - MAPPED_BITS, mapped.toString());
 }
 
-function network(address: ipaddr.IPv4 | ipaddr.IPv6, length: number): Network | string {
-  const parts = partsOf(address);
+function network(parts: AddressParts, length: number, text: string): Network | string {
+  if (length === 16 * parts.length) return { parts, length, text };
   const common = parts.map((part, index) => part & (0xffff << (16 - Math.min(Math.max(length - 16 * index, 0), 16))));
-  const text = address instanceof ipaddr.IPv6 ? address.toRFC5952String() : address.toString();
   if (common.every((part, index) => part === parts[index])) {
-    return { parts, length, text: length === 16 * parts.length ? text : `${text}/${length}` };
+    return { parts, length, text: `${text}/${length}` };
   }
   // A typing error in either half would list a huge number of others.
   return listMessages.hostBits(`${textOf(common)}/${length}`, text);
@@ -45,8 +50,11 @@ function network(address: ipaddr.IPv4 | ipaddr.IPv6, length: number): Network | 
 /** The bits of an address in groups of 16. */
 export function partsOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressParts {
   if (address instanceof ipaddr.IPv6) return address.parts;
-  const [first, second, third, fourth] = address.octets as [number, number, number, number];
-  return [(first << 8) | second, (third << 8) | fourth];
+  return partsOfOctets(address.octets);
+}
+
+function partsOfOctets([first, second, third, fourth]: readonly number[]): AddressParts {
+  return [(first! << 8) | second!, (third! << 8) | fourth!];
 }
 
 function textOf(parts: AddressParts): string {
