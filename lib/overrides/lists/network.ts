@@ -16,18 +16,23 @@ export interface Network {
 const LENGTH = /^(?:0|[1-9]\d{0,2})$/;
 /** The bits of an IPv6 address before the IPv4 address that it maps. */
 const MAPPED_BITS = 96;
+/** The code of the digit 0, behind that of the dot. */
+const ZERO = 48;
 
 /** Reads an address or a network in CIDR notation; returns a text with what it wants if it is neither. */
 export function readNetwork(text: unknown): Network | string {
   if (typeof text !== 'string') return listMessages.networkWants();
-  const [address = '', bits, ...more] = text.split('/');
-  const isRead = (isIPv4(address) || isIPv6(address)) && !address.includes('%') && more.length === 0;
-  if (!isRead || (bits !== undefined && !LENGTH.test(bits))) return listMessages.networkWants();
-  const allBits = isIPv4(address) ? 32 : 128;
+  const slash = text.indexOf('/');
+  const address = slash < 0 ? text : text.slice(0, slash);
+  const bits = slash < 0 ? undefined : text.slice(slash + 1);
+  const isV4 = isIPv4(address);
+  if (!isV4 && (!isIPv6(address) || address.includes('%'))) return listMessages.networkWants();
+  if (bits !== undefined && !LENGTH.test(bits)) return listMessages.networkWants();
+  const allBits = isV4 ? 32 : 128;
   const length = bits === undefined ? allBits : Number(bits);
   if (length > allBits) return listMessages.networkWants();
   // Node knows IPv4 addresses in one form only, which is read here: lists may have many.
-  if (allBits === 32) return network(partsOfOctets(address.split('.').map(Number)), length, address);
+  if (isV4) return network(partsOfV4(address), length, address);
   const parsed = ipaddr.IPv6.parse(address);
   // An IPv4 address written as IPv6 is the same address.
   if (!parsed.isIPv4MappedAddress() || length < MAPPED_BITS) {
@@ -50,11 +55,24 @@ function network(parts: AddressParts, length: number, text: string): Network | s
 /** The bits of an address in groups of 16. */
 export function partsOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressParts {
   if (address instanceof ipaddr.IPv6) return address.parts;
-  return partsOfOctets(address.octets);
+  const [first, second, third, fourth] = address.octets as [number, number, number, number];
+  return [(first << 8) | second, (third << 8) | fourth];
 }
 
-function partsOfOctets([first, second, third, fourth]: readonly number[]): AddressParts {
-  return [(first! << 8) | second!, (third! << 8) | fourth!];
+/** The bits of an IPv4 address as Node knows them: decimals with dots between them. */
+function partsOfV4(address: string): AddressParts {
+  let bits = 0;
+  let octet = 0;
+  for (let index = 0; index < address.length; index++) {
+    const digit = address.charCodeAt(index) - ZERO;
+    if (digit >= 0) octet = 10 * octet + digit;
+    else {
+      bits = (bits << 8) | octet;
+      octet = 0;
+    }
+  }
+  bits = (bits << 8) | octet;
+  return [bits >>> 16, bits & 0xffff];
 }
 
 function textOf(parts: AddressParts): string {
