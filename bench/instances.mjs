@@ -33,13 +33,13 @@ async function start(job) {
  * @returns what runs a round in all of them at once, and what ends them
  */
 export async function startInstances(count, job) {
-  const instances = [];
+  const started = await Promise.allSettled(Array.from({ length: count }, (_, index) => start({ ...job, index })));
+  const instances = started.flatMap(({ value }) => (value === undefined ? [] : [value]));
   const stop = () => Promise.all(instances.map((instance) => instance.stop()));
-  try {
-    for (let index = 0; index < count; index++) instances.push(await start({ ...job, index }));
-  } catch (error) {
+  const failed = started.find(({ status }) => status === 'rejected');
+  if (failed !== undefined) {
     await stop();
-    throw error;
+    throw failed.reason;
   }
   return { run: () => Promise.all(instances.map((instance) => instance.run())), stop };
 }

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { profiled } from './profile.mjs';
 
 /** The first thousands of decisions are much slower: code is compiled, and scripts are loaded. */
-export const WARM_UP_MS = 1500;
+export const WARM_UP_MS = 1000;
 /** What is decided in process costs no more than a look at the clock, so that is done only now and then. */
 const LOOK_EVERY = 16;
 /** How often a round is made before it is given up, and how long the machine has to calm down. */
@@ -138,17 +138,31 @@ function assertRefused(name, { refused }, [least, most]) {
 }
 
 /**
- * Times contenders side by side. `prepare` is called with each one's check before. The first one is profiled if that is wanted.
+ * Times contenders side by side. `combine` makes one check of those of several limits, `prepare` is called with each one's check
+ * before. The first one is profiled if that is wanted.
  * @returns for each its medians: decisions a second, client CPU a decision, and latencies if one is in flight
  */
 export async function compare(contenders, options) {
-  const { url, limits, inFlight, keys, rounds, ms, keyOf = keysOf(keys), refused = [0, 0], prepare, profile } = options;
+  const {
+    url,
+    limits,
+    inFlight,
+    keys,
+    rounds,
+    ms,
+    keyOf = keysOf(keys),
+    refused = [0, 0],
+    combine,
+    prepare,
+    profile,
+  } = options;
   const redis = url === undefined ? undefined : new Redis(url);
   const servers = redis === undefined ? [] : [redis];
   await redis?.flushall();
   for (const contender of contenders) await assertLimits(contender, url);
   const runs = [];
-  for (const contender of contenders) runs.push({ contender, ...(await contender.make(url, limits)), results: [] });
+  for (const contender of contenders)
+    runs.push({ contender, ...(await contender.make(url, limits, combine)), results: [] });
   for (const { check } of runs) await prepare?.(check);
   for (const run of runs) await round(run.check, { inFlight, keyOf, ms: WARM_UP_MS });
   for (let i = 0; i < rounds; i++) {

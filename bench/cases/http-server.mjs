@@ -1,34 +1,29 @@
 /**
- * A Nest app in a process of its own: `node http-server.mjs <Express | Fastify> <variant> <redis url>`. Tells its port, and when it is asked the
- * processor time that it has used, or where that goes.
+ * A Nest app of one route in a process of its own: `node http-server.mjs <Express | Fastify> <variant> <redis url>`.
  */
 import { createRequire } from 'node:module';
 import 'reflect-metadata';
 import { Controller, Get, Module } from '@nestjs/common';
-import { APP_GUARD, NestFactory } from '@nestjs/core';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
+import { APP_GUARD } from '@nestjs/core';
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
 import { RateLimitModule } from 'nestjs-sluice';
-import { BARE } from '../contenders/ours.mjs';
-import { profiled } from '../profile.mjs';
+import { handle, serve } from '../served-app.mjs';
 
 const { ThrottlerGuard, ThrottlerModule } = createRequire(import.meta.url)('@nestjs/throttler');
 
 const [framework, variant, url] = process.argv.slice(2);
-const started = performance.now();
 
 /** Of one address, so much that nobody is refused, and so little that the counters are alive: 125 to 170 come back in a second. */
 const RATE = 1_000_000;
 const INTERVALS = [6_000_000, 7_000_000, 8_000_000];
 
-/** Without decorators, since this file is not compiled. */
 class HelloController {
   hello() {
     return 'hello';
   }
 }
 Controller()(HelloController);
-Get()(HelloController.prototype, 'hello', Object.getOwnPropertyDescriptor(HelloController.prototype, 'hello'));
+handle(HelloController, 'hello', Get());
 
 function imports() {
   const count = Number(/\d/.exec(variant)?.[0] ?? 0);
@@ -45,7 +40,7 @@ function imports() {
     interval,
   }));
   const redis = variant.startsWith('memory') ? undefined : url;
-  return [RateLimitModule.forRoot({ redis, limits, ...(variant.startsWith('bare') ? BARE : {}) })];
+  return [RateLimitModule.forRoot({ redis, limits })];
 }
 
 /** What is left of a rate limit if nothing is counted. */
@@ -71,24 +66,4 @@ Module({
   providers: providers(),
 })(AppModule);
 
-const adapter = framework === 'Fastify' ? [new FastifyAdapter()] : [];
-const app = await NestFactory.create(AppModule, ...adapter, { logger: false });
-await app.listen(0, '127.0.0.1');
-let stopProfile;
-let profile;
-
-async function answer(question) {
-  if (question === 'profile') {
-    profile = profiled(() => new Promise((resolve) => (stopProfile = resolve)));
-    return {};
-  }
-  if (question === 'profiled') {
-    stopProfile();
-    return { profile: await profile };
-  }
-  const { user, system } = process.cpuUsage();
-  return { cpuMicros: user + system };
-}
-
-process.on('message', (question) => void answer(question).then((told) => process.send(told)));
-process.send({ url: await app.getUrl(), startMs: performance.now() - started });
+await serve(AppModule, framework);

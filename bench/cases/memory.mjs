@@ -42,9 +42,9 @@ async function measure({ url }) {
   return { rows, logged };
 }
 
-function section({ rows, logged }) {
+function section({ rows, logged }, { goalsOf }) {
   const bytes = [...rows.map(({ name, bytes: each }) => [name, each]), ['sliding-log', `${logged} a request`]];
-  return ['## Memory on Redis', table(['algorithm', 'bytes of a key of 20 bytes'], bytes)];
+  return ['## Memory on Redis', table(['algorithm', 'bytes of a key of 20 bytes'], bytes), ...goalsOf('memory')];
 }
 
 export const memory = { name: 'memory', measure, section };

@@ -5,7 +5,7 @@ import { NestFactory } from '@nestjs/core';
 import { LimiterService, RateLimitModule } from 'nestjs-sluice';
 
 /** What an app can do without: nothing is measured or remembered, and a failing store fails the check. */
-export const BARE = { telemetry: false, refusalCache: false, onStoreError: 'deny' };
+const BARE = { telemetry: false, refusalCache: false, onStoreError: 'deny' };
 
 export function definitionOf({ rate, intervalMs, algo = 'token-bucket', ...parameters }, index = 0) {
   const definition = { name: `limit-${index}`, algo, rate, ...parameters };
@@ -24,7 +24,7 @@ export async function startApp(options) {
  * `check(key)` asks; `takeStrays()` tells how many decisions since it was asked the last time came from elsewhere than is timed,
  * or failed, and the last failure.
  */
-function asking(limiters, limits, sources) {
+function asking(limiters, limits, sources, combine, byCheck) {
   const bound = limits.map((limit, index) => limiters.for(definitionOf(limit, index)));
   let strays = { count: 0 };
   const countIfStray = ({ source }) => {
@@ -35,9 +35,9 @@ function asking(limiters, limits, sources) {
     strays.error = error;
     return false;
   };
-  const one = async (key) => {
+  const checkOf = (limit) => async (key) => {
     try {
-      const decision = await bound[0].consume(key);
+      const decision = await limit.consume(key);
       countIfStray(decision);
       return decision.allowed;
     } catch (error) {
@@ -58,20 +58,30 @@ function asking(limiters, limits, sources) {
     strays = { count: 0 };
     return taken;
   };
-  return { check: bound.length === 1 ? one : several, takeStrays };
+  const checks = bound.map(checkOf);
+  if (combine !== undefined) return { check: combine(checks), takeStrays };
+  return { check: checks.length === 1 && !byCheck ? checks[0] : several, takeStrays };
 }
 
-const contender = (name, optionsOf, sources, change = (limit) => limit) => ({
+/** One limit is asked by `consume`, or `byCheck` as several are. */
+const contender = (name, optionsOf, sources, change = (limit) => limit, byCheck = false) => ({
   name,
-  async make(url, limits) {
+  async make(url, limits, combine) {
     const { limiters, close } = await startApp(optionsOf(url));
-    return { ...asking(limiters, limits.map(change), sources), close };
+    return { ...asking(limiters, limits.map(change), sources, combine, byCheck), close };
   },
 });
 
 const ON_REDIS = ['redis', 'cache', 'prefetch'];
 
 export const ours = contender('nestjs-sluice', (redis) => ({ redis, prefix: 'ours' }), ON_REDIS);
+
+/** For fleets: an instance that asks much waits up to 1 ms for more checks. */
+export const oursGathering = contender(
+  'nestjs-sluice with gather',
+  (redis) => ({ redis, prefix: 'gathering', gather: true }),
+  ON_REDIS,
+);
 
 export const oursBare = contender(
   'nestjs-sluice, everything off',
@@ -88,15 +98,27 @@ export const oursLeased = contender(
 );
 
 /** The algorithm of the peer. */
-const inProcess = (name, options) =>
+const inProcess = (name, options, byCheck) =>
   contender(
     name,
     () => options,
     ['memory'],
     (limit) => ({ ...limit, algo: 'fixed-window' }),
+    byCheck,
   );
 export const oursInProcess = inProcess('nestjs-sluice', {});
+export const oursInProcessByCheck = inProcess('nestjs-sluice, check', {}, true);
 export const oursInProcessBare = inProcess('nestjs-sluice, everything off', BARE);
+
+/** Decides without a promise; what times it is the same loop that awaits the others. */
+export const oursAtOnce = {
+  name: 'nestjs-sluice, consumeSync',
+  async make(_, [limit]) {
+    const { limiters, close } = await startApp({});
+    const bound = limiters.for(definitionOf({ ...limit, algo: 'fixed-window' }));
+    return { check: (key) => bound.consumeSync(key).allowed, close };
+  },
+};
 
 /** Ours with another algorithm. */
 export const oursWith = (name, limit) => ({ name, unlimited: true, make: (url) => ours.make(url, [limit]) });

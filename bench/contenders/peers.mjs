@@ -1,11 +1,13 @@
 /**
  * The peers as their documentation sets them up, each asked in the same way: `check(key)` says whether a request of that key is
- * allowed. A limit is `{ rate, intervalMs }`; several limits are those of one request.
+ * allowed. A limit is `{ rate, intervalMs }`; several limits are those of one request, unless `combine` makes another check of
+ * the checks of each.
  */
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis';
 import { Cluster, Redis } from 'ioredis';
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 import { RedisStore } from 'rate-limit-redis';
+import { inTurn } from './combine.mjs';
 
 const RETURN_ONE = 'return 1';
 
@@ -14,31 +16,22 @@ function connect(target, options = {}) {
   return typeof target === 'string' ? new Redis(target, options) : new Cluster(target.nodes, options);
 }
 
-/** Asks one limiter after the other, as the guards of the peers do. */
-function inTurn(checks) {
-  if (checks.length === 1) return checks[0];
-  return async (key) => {
-    for (const check of checks) if (!(await check(key))) return false;
-    return true;
-  };
-}
-
 export const throttler = {
   name: '@nestjs/throttler on Redis',
-  make(url, limits) {
+  make(url, limits, combine = inTurn) {
     const redis = connect(url);
     const storage = new ThrottlerStorageRedisService(redis);
     const checks = limits.map(({ rate, intervalMs }, index) => async (key) => {
       const { isBlocked } = await storage.increment(`t:${key}`, intervalMs, rate, intervalMs, `limit-${index}`);
       return !isBlocked;
     });
-    return { check: inTurn(checks), close: () => redis.quit() };
+    return { check: combine(checks), close: () => redis.quit() };
   },
 };
 
 /** A refusal of this one is a rejection. */
-const flexible = (limiters) =>
-  inTurn(
+const flexible = (limiters, combine) =>
+  combine(
     limiters.map((limiter) => async (key) => {
       try {
         await limiter.consume(key);
@@ -52,13 +45,13 @@ const flexible = (limiters) =>
 
 const flexibleOnRedis = (name, prefix, options) => ({
   name,
-  make(target, limits) {
+  make(target, limits, combine = inTurn) {
     const redis = connect(target);
     const limiters = limits.map(({ rate, intervalMs }, index) => {
       const own = { storeClient: redis, points: rate, duration: intervalMs / 1000, keyPrefix: `${prefix}${index}` };
       return new RateLimiterRedis({ ...own, ...options(rate) });
     });
-    return { check: flexible(limiters), close: () => redis.quit() };
+    return { check: flexible(limiters, combine), close: () => redis.quit() };
   },
 });
 
@@ -75,17 +68,17 @@ export const rateLimiterFlexibleBlocking = flexibleOnRedis(
 
 export const rateLimiterFlexibleInMemory = {
   name: 'rate-limiter-flexible in memory',
-  make(_, limits) {
+  make(_, limits, combine = inTurn) {
     const limiters = limits.map(
       ({ rate, intervalMs }) => new RateLimiterMemory({ points: rate, duration: intervalMs / 1000 }),
     );
-    return { check: flexible(limiters), close: () => undefined };
+    return { check: flexible(limiters, combine), close: () => undefined };
   },
 };
 
 export const rateLimitRedis = {
   name: 'rate-limit-redis',
-  async make(url, limits) {
+  async make(url, limits, combine = inTurn) {
     const redis = new Redis(url);
     const checks = await Promise.all(
       limits.map(async ({ rate, intervalMs }, index) => {
@@ -94,7 +87,7 @@ export const rateLimitRedis = {
         return async (key) => (await store.increment(key)).totalHits <= rate;
       }),
     );
-    return { check: inTurn(checks), close: () => redis.quit() };
+    return { check: combine(checks), close: () => redis.quit() };
   },
 };
 

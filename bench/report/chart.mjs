@@ -3,6 +3,9 @@ import * as echarts from 'echarts';
 
 const WIDTH = 760;
 const OURS = '#1f6feb';
+/** The parts of a bar that has some. */
+const OUR_PARTS = [OURS, '#79b0ff'];
+const OTHER_PARTS = ['#9aa5b1', '#cdd4db'];
 const OTHERS = ['#9aa5b1', '#c08457', '#6b8e63', '#8a6fb0'];
 
 function render(option, height) {
@@ -15,6 +18,7 @@ function render(option, height) {
 
 const titleOf = (text) => ({ text, left: 'center', textStyle: { fontSize: 14 } });
 const isOurs = (name) => name.startsWith('nestjs-sluice');
+const colorOf = (name, part) => (isOurs(name) ? OUR_PARTS : OTHER_PARTS)[part];
 const rounded = (value) => Number(value.toPrecision(3));
 
 /** Bars of `{ name, value }`, ours first. */
@@ -38,6 +42,36 @@ export function bars(title, results, unit) {
       ],
     },
     80 + rows.length * 32,
+  );
+}
+
+/** Bars of `{ name, values }`, each made of named parts one after the other. */
+export function stackedBars(title, results, parts, unit) {
+  const rows = results.toReversed();
+  return render(
+    {
+      title: titleOf(title),
+      legend: { show: false },
+      grid: { left: 210, right: 60, top: 40, bottom: 50 },
+      xAxis: {
+        type: 'value',
+        name: `${unit} of processor time: ${parts.join(', then ')}`,
+        nameLocation: 'middle',
+        nameGap: 28,
+      },
+      yAxis: { type: 'category', data: rows.map(({ name }) => name) },
+      series: parts.map((part, index) => ({
+        name: part,
+        type: 'bar',
+        stack: 'all',
+        data: rows.map(({ name, values }) => ({
+          value: rounded(values[index]),
+          itemStyle: { color: colorOf(name, index) },
+        })),
+        label: { show: true, position: 'inside', formatter: '{c}' },
+      })),
+    },
+    100 + rows.length * 32,
   );
 }
 

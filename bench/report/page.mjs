@@ -2,12 +2,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, totalmem, type } from 'node:os';
 import { format } from 'oxfmt';
-import { percent, table } from './format.mjs';
+import { figures } from './figures.mjs';
+import { percent, table, whole } from './format.mjs';
 import { reasons } from './reasons.mjs';
 import { targets } from './targets.mjs';
 
 const INTRODUCTION = (command) =>
-  `Made by \`npm run bench${command.length === 0 ? '' : ` -- ${command.join(' ')}`}\`: all contenders in one run, in alternating rounds, on the same Redis; medians. Before one is timed it has to prove that it limits. Ours is the packed tarball, called by its public names (\`Limiter.consume\`, \`LimiterService.check\`, the global guard) with default options; where a row says so, without telemetry, refusal cache and fallback. The limits are token buckets unless told otherwise.`;
+  `Made by \`npm run bench${command.length === 0 ? '' : ` -- ${command.join(' ')}`}\`: all contenders in one run, in alternating rounds, on the same Redis; medians. Before one is timed it has to prove that it limits. Ours is the packed tarball, called by its public names (\`Limiter.consume\`, \`LimiterService.check\`, the global guard) with default options; where a row says so, with the option that it names, or with “everything off”: without telemetry, refusal cache and fallback. The limits are token buckets unless told otherwise.`;
 
 /** How much of the processors was not this machine's: the case in which it was most. */
 function worst(disturbed) {
@@ -28,17 +29,20 @@ const machine = (versions, disturbed) =>
     ],
   );
 
-/** Processes of one app on Express differ by more than what is wanted of them. */
-const verdict = (what, reached) => {
+const verdict = ({ reached, scatters }) => {
   if (!reached) return 'not reached';
-  return / of (an|the) app /.test(`${what.replace(',', ' ')} `) ? 'within the scatter' : 'reached';
+  return scatters ? 'within the scatter' : 'reached';
 };
 
-const goals = (reached) =>
-  table(
-    ['', 'wanted', 'measured', ''],
-    reached.map(({ what, target, value, reached: yes }) => [what, target, value.toFixed(2), verdict(what, yes)]),
-  );
+const figure = (value) => (Math.abs(value) < 100 ? value.toFixed(2) : whole(Math.round(value)));
+
+/** What is wanted of a case, or of one title of it, whether it was reached, and why not. */
+function goalsOf(reached, name, title) {
+  const goals = reached.filter((each) => each.case === name && (title === undefined || each.of === title));
+  if (goals.length === 0) return [];
+  const rows = goals.map((goal) => [goal.what, goal.target, figure(goal.value), verdict(goal)]);
+  return [table(['what we want to reach', 'wanted', 'measured', ''], rows), reasons(goals)];
+}
 
 /** Where the processor time of a case goes, if it misses a target. */
 function profileOf(reached, title, profile) {
@@ -64,17 +68,21 @@ export async function write({ cases, results, versions, disturbed, command, to }
       charts.set(file, svg);
       return `![${name}](${file})`;
     },
+    goalsOf: (name, title) => goalsOf(reached, name, title),
     profileOf: (title, profile) => profileOf(reached, title, profile),
   };
+  const pictures = cases.flatMap(({ name, picture }) => (picture === undefined ? [] : picture(results[name], page)));
   const sections = cases.flatMap(({ name, section }) => section(results[name], page));
-  const wanted = reached.length === 0 ? [] : ['## What we want to reach', goals(reached), reasons(reached)];
   const parts = [
     '# Benchmarks',
+    'What limits cost an app, beside its peers in one run: less is better where time is named, more where decisions are.',
+    ...pictures,
+    figures(results),
     INTRODUCTION(command),
-    machine(versions, disturbed),
-    'Client and server share the processors, so what one takes the other lacks: read the ratios, not the figures.',
-    ...wanted,
+    'Client and server share the processors, so what one takes the other lacks: read the ratios, not the figures. Below a result stands what we want to reach of it.',
     ...sections,
+    '## Machine and versions',
+    machine(versions, disturbed),
   ];
   for (const [file, svg] of charts) await writeFile(new URL(file, to), svg);
   const { code } = await format('benchmarks.md', parts.filter(Boolean).join('\n\n'));

@@ -14,13 +14,13 @@ const REASONS = {
     'Redis takes 0.45 µs for each, the client 1.45: the promise, the decision and its part of the reply, which each caller gets of its own. Tried: replies in their order instead of looked up, and a key that follows itself looked for once (1.87 µs became 1.45, kept), the last map remembered (no gain), arguments as latin1 or buffers (no gain).',
   'the same with a prefetch':
     'no call is left to save: 0.70 µs are a promise, a decision, a look at the clock and the layers that hand on. Tried: a decision written out instead of copied (1.06 µs became 0.70, kept), the clock once a turn (units would be used after their time), the last map remembered (no gain).',
-  'three limits, of throttler':
+  'three limits, of the better peer':
     'one call decides all three, but three counters are read and written all the same, 2.8 µs each on Redis. Tried: one command for all reads (kept), `SETRANGE` where the time to live stays (kept), numbers as arguments instead of JSON (no gain).',
   'one in flight, p50':
     'a call that does nothing takes most of it: the row “EVALSHA”. Tried: `GET` for a lone check instead of `MGET` (0.3 µs less, but a key of another type fails the call), parameters as arguments instead of JSON (no gain), a check sent at once instead of at the end of its turn (28 µs of the client became 23, kept).',
   'Redis CPU of a lone check':
     'the peer’s script is two commands without arithmetic. Ours was 28.0 µs and is 14.6, the peer’s 12.7. Tried: parameters as arguments instead of JSON (no gain), the time to live read before the value is written over (no gain), `GET` instead of `MGET` (0.3 µs less, but a key of another type fails the call).',
-  '16 in flight':
+  'one limit, 16 in flight':
     'eight checks share a call, and what a call costs whatever it asks is spread over them alone: 3.6 µs of the client each, and 2.8 where 128 share one. Tried: turns halved from 16 or 40 checks on instead of 8 (within scatter), the next call held back until the last one is answered (4.2 µs instead of 3.6), arguments as latin1 or buffers (no gain).',
   'in process':
     'the row “a promise of what is known” is what is left of a limiter that counts nothing. Left: a place in a map of 10,000 keys (a fifth, misses of the processor’s cache), the clock, a decision of eight numbers. Tried: states written over in place (kept), the last map remembered (no gain), the clock once a turn (no gain in process, and wrong on Redis).',
@@ -31,6 +31,9 @@ const REASONS = {
   'capacity of a Cluster of 6':
     'checks of one node share a write, but a script call has keys of one slot, so nearly each check is a call of its own. Tried: one call a node with keys that are not declared (a third of the cost, but no Cluster promises to allow that), one string for all commands of a node (23.1 µs of the client against 22.6), a corked connection alone (26.4).',
 };
+
+/** Whether what is wanted has a reason why it is not reached. */
+export const hasReason = (what) => Object.keys(REASONS).some((start) => what.startsWith(start));
 
 /** A list of the reasons for what is not reached. */
 export function reasons(reached) {

@@ -29,7 +29,7 @@ async function measure({ ms, rounds, quick }) {
   return points;
 }
 
-function section(points, { chart }) {
+function section(points, { chart, goalsOf }) {
   const names = [...new Set(points.map(({ name }) => name))];
   const series = names.map((name) => ({
     name,
@@ -51,6 +51,7 @@ function section(points, { chart }) {
         thousands(capacity),
       ]),
     ),
+    ...goalsOf('growth:cluster'),
   ];
 }
 
