@@ -343,6 +343,28 @@ describe('the OpenAPI document', () => {
       expect(Reflect.getMetadata('swagger/apiResponse', type!)).toEqual(responses);
     });
 
+    it('every document of an app is the same, of inherited routes too', async () => {
+      class Base {
+        @Get('base')
+        base() {}
+      }
+
+      @Controller('unlimited')
+      class UnlimitedController extends Base {}
+
+      @Controller('limited')
+      @RateLimit(own)
+      class LimitedController extends Base {
+        @Get('free')
+        @SkipRateLimit()
+        free() {}
+      }
+
+      app = await start([UnlimitedController, LimitedController]);
+      const [first, second] = [1, 2].map(() => SwaggerModule.createDocument(app!, new DocumentBuilder().build()));
+      expect(first!.paths).toEqual(second!.paths);
+    });
+
     it('an app that has closed leaves nothing behind', async () => {
       const types = controllers().slice(0, 3);
       const before = types.map((type) => Reflect.getMetadata('swagger/apiResponse', type) as unknown);

@@ -34,7 +34,10 @@ export class ApiDocumentation {
 
   /** Must run before the app starts, since documents are usually made before that. Adds them when a document is made. */
   begin(): void {
-    for (const type of this.controllers()) if (this.classes.mayHaveLimits(type)) this.late.standIn(type);
+    for (const type of this.controllers()) {
+      // What is written of a method holds for all classes that inherit it: none of them may be read before.
+      if (inherits(type) || this.classes.mayHaveLimits(type)) this.late.standIn(type);
+    }
   }
 
   end(): void {
@@ -75,6 +78,10 @@ export class ApiDocumentation {
   private refusals(statuses: readonly number[]): Responses {
     return Object.fromEntries(statuses.map((status) => [status, refusalResponse(this.settings, status)]));
   }
+}
+
+function inherits(type: Documented): boolean {
+  return Object.getPrototypeOf(type) !== Function.prototype;
 }
 
 /** The default documentation of a route without documented responses; adding only our refusals would remove it. */
