@@ -10,8 +10,9 @@ Charges nothing, and writes nothing to Redis.
 
 With --redis, without the app: a limit of its 'define', as it is configured
 there, under the overrides and lists that Redis has; those of the module's
-options and of a policy are the app's alone. With --module, of the app itself: it is started, without listening, with
-all that its modules do at start-up, and closed again.
+options and of a policy are the app's alone. With --module, of the app itself: it
+is started, without listening, with all that its modules do at start-up, and
+closed again.
 
 Options:
   --redis <url>       where the app counts; the variable REDIS_URL of the
