@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, HttpCode, type INestApplication, Post, type Type } from '@nestjs/common';
+import { Controller, Get, HttpCode, type INestApplication, Module, Post, type Type } from '@nestjs/common';
 import {
   ApiOkResponse,
   ApiProperty,
@@ -318,9 +318,9 @@ describe('the OpenAPI document', () => {
   describe('until it is made', () => {
     const options: RateLimitModuleOptions = { define: { login: own, feature: own } };
 
-    async function start(types: Type[], given = options): Promise<INestApplication> {
+    async function start(types: Type[], given = options, modules: Type[] = []): Promise<INestApplication> {
       const module = RateLimitModule.forRoot(given);
-      const testing = await Test.createTestingModule({ imports: [module], controllers: types }).compile();
+      const testing = await Test.createTestingModule({ imports: [module, ...modules], controllers: types }).compile();
       testing.useLogger(false);
       return testing.createNestApplication().init();
     }
@@ -370,6 +370,29 @@ describe('the OpenAPI document', () => {
       const before = types.map((type) => Reflect.getMetadata('swagger/apiResponse', type) as unknown);
       await (await start(types)).close();
       expect(types.map((type) => Reflect.getMetadata('swagger/apiResponse', type) as unknown)).toEqual(before);
+    });
+
+    it('an app still describes its routes when another one with the same controllers has closed', async () => {
+      const [, type] = controllers();
+      app = await start([type!]);
+      await (await start([type!], { ...options, problem: true })).close();
+      const document = SwaggerModule.createDocument(app, new DocumentBuilder().build());
+      const refused = responsesOf(document, '/all/read')[429] as { content: object };
+      expect(Object.keys(refused.content)).toEqual(['application/json']);
+    });
+
+    it('apps that close in the order of their starts leave nothing behind', async () => {
+      const [, type] = controllers();
+      const first = await start([type!]);
+
+      // A controller of two modules.
+      @Module({ controllers: [type!] })
+      class OtherModule {}
+
+      const second = await start([type!], options, [OtherModule]);
+      await first.close();
+      await second.close();
+      expect(Reflect.getMetadataKeys(type!)).not.toContain('swagger/apiResponse');
     });
 
     it('a second app with the same controllers makes its own', async () => {

@@ -12,8 +12,21 @@ export function documentResponses(target: object, responses: Responses): void {
   Reflect.defineMetadata(RESPONSES, responses, target);
 }
 
-/** What was documented of a class itself, by the responses that stand in for it. */
-const standIns = new WeakMap<object, Responses | undefined>();
+interface StandIn {
+  /** What was documented of the class itself, maybe by a stand-in of another app. */
+  readonly before: Responses | undefined;
+  /** Whether its app would still write. */
+  waits: boolean;
+}
+
+const standIns = new WeakMap<object, StandIn>();
+
+/** What was documented without stand-ins, or with those of other apps that still wait. */
+function documentedBefore(responses: Responses | undefined, others: boolean): Responses | undefined {
+  const standIn = responses && standIns.get(responses);
+  if (standIn === undefined || (others && standIn.waits)) return responses;
+  return documentedBefore(standIn.before, others);
+}
 
 function ownResponses(type: object): Responses | undefined {
   return Reflect.getOwnMetadata(RESPONSES, type) as Responses | undefined;
@@ -30,8 +43,9 @@ export class LateResponses {
 
   /** Stands in for the responses of a class; again, if those of another app do. */
   standIn(type: object): void {
-    const own = ownResponses(type);
-    const written = own !== undefined && standIns.has(own) ? standIns.get(own) : own;
+    // A controller may be in several modules.
+    if (this.byClass.has(type)) return;
+    const before = ownResponses(type);
     const onceWritten = <Given extends unknown[], Result>(read: (...given: Given) => Result) => {
       return (...given: Given): Result => {
         if (this.byClass.get(type) === late) this.writeAll();
@@ -47,16 +61,21 @@ export class LateResponses {
         getOwnPropertyDescriptor: onceWritten(Reflect.getOwnPropertyDescriptor),
       },
     );
-    standIns.set(late, written);
+    standIns.set(late, { before, waits: true });
     this.byClass.set(type, late);
     documentResponses(type, late);
   }
 
   /** Puts back what was documented before. */
   withdraw(): void {
+    this.putBack(true);
+  }
+
+  private putBack(others: boolean): void {
     for (const [type, late] of this.byClass) {
+      standIns.get(late)!.waits = false;
       if (ownResponses(type) !== late) continue;
-      const written = standIns.get(late);
+      const written = documentedBefore(late, others);
       if (written === undefined) Reflect.deleteMetadata(RESPONSES, type);
       else documentResponses(type, written);
     }
@@ -65,7 +84,7 @@ export class LateResponses {
 
   private writeAll(): void {
     const all = [...this.byClass];
-    this.withdraw();
+    this.putBack(false);
     this.write();
     // Who reads them now has got the stand-in.
     for (const [type, late] of all) Object.assign(late, responsesOf(type));
