@@ -56,6 +56,7 @@ export default {
     'FeatureOfOptions',
     'FeatureTerms',
     'NoText',
+    'PlacedReading',
     'Optional',
     'OptionsOf',
     'OverrideOf',

@@ -156,7 +156,7 @@ export class CompiledLimit extends LimitTerms {
     return this.inPlace({ location: this.location, namespace });
   }
 
-  /** The same limit, declared in another place: it has counters of its own, and shares what does not depend on the place. */
+  /** @internal The same limit, declared in another place: it has counters of its own, and shares what does not depend on the place. */
   inPlace({ location, namespace }: Required<LimitPlace>): CompiledLimit {
     const { reading } = this;
     return new CompiledLimit(this.options, this.settings, undefined, { location, namespace, reading });
