@@ -28,7 +28,7 @@ export class SimpleChecks {
     private readonly slackMs: number,
   ) {}
 
-  /** Decides a check of one limit that leaves nothing to others. Returns nothing, and has changed nothing, if that takes more steps. */
+  /** Decides a check of one limit. Returns nothing, and has changed nothing, if that takes more steps. */
   one(limit: CompiledLimit, identity: string, cost: number, now: number): StoreDecision | undefined {
     if (!this.open(0, limit, identity, cost, now)) return undefined;
     const slot = this.slots[0]!;
@@ -137,8 +137,7 @@ export class SimpleChecks {
 /** Whether a limit has nothing that takes more than its algorithm. */
 function isSimple(limit: CompiledLimit): boolean {
   const { algorithm, features = [] } = limit;
-  if (limit.whole !== limit || limit.blockFor !== 0 || limit.carry !== undefined || limit.escalation !== undefined)
-    return false;
+  if (limit.whole !== limit || limit.blockFor !== 0 || limit.carry !== undefined) return false;
   if (limit.adapts || limit.varies || limit.together !== undefined || limit.estimates !== undefined) return false;
   if (features.some(({ memory }) => memory !== undefined)) return false;
   return !issuesTickets(algorithm) && algorithm.refuse === undefined;

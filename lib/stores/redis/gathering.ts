@@ -1,6 +1,6 @@
 /** An instance gathers checks while it is asked this many a millisecond or more. */
 const BUSY = 2;
-/** How long it counts before it judges that. */
+/** How long it counts before it decides whether it is busy. */
 const SPAN_MS = 50;
 
 /** Decides whether an instance is asked often enough that waiting for more checks pays. */

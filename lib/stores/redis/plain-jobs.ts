@@ -17,7 +17,7 @@ export function partPlain(jobs: Job[]): Job[][] {
   for (const job of jobs) {
     const known = job.counters.filter(({ identity }) => identities.has(identity));
     if (known.length === 0) continue;
-    // What it has besides would be left, too, and what shares that.
+    // Its other identities, and all jobs that share them, would have to go along.
     if (known.length < job.counters.length) return [jobs];
     left.add(job);
   }

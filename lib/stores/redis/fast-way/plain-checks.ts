@@ -10,7 +10,7 @@ export interface FastChecks {
   readonly keys: readonly string[];
   /** In the order in which they were added. */
   readonly checks: readonly Check[];
-  /** Adds a check; returns whether it fits, else all of these checks, which are the same as before, have to go another way with it. */
+  /** Adds a check, and returns whether it fits. If not, `checks` is as before, and these checks and it have to be written another way. */
   add(check: Check): boolean;
   /** The index of each reply's check; nothing if the replies come in the order of the checks. */
   order(): readonly number[] | undefined;
@@ -46,6 +46,7 @@ function isKnown(limit: CompiledLimit): boolean {
   return !('retain' in parameters) || parameters.retain === 0;
 }
 
+/** The number of a check's operation in the script. */
 export function operationOf({ peek = false, refundable = false, hold = false }: Check): number {
   return peek ? PEEK : hold ? HOLD : refundable ? CONSUME_REFUNDABLE : CONSUME;
 }
