@@ -43,7 +43,10 @@ export class OpenTelemetry {
 
   /** The active span, if it records. */
   span(): Span | undefined {
-    const span = this.api.trace.getActiveSpan();
+    const { context, trace, ROOT_CONTEXT } = this.api;
+    const active = context.active();
+    // Most often there is nothing in it, and each check asks.
+    const span = active === ROOT_CONTEXT ? undefined : trace.getSpan(active);
     return span?.isRecording() === true ? span : undefined;
   }
 
