@@ -3,7 +3,7 @@ import { askMessages } from '../errors/messages/ask.js';
 import { assertCost, assertKey } from '../limits/arguments.js';
 import { askedOf, type ConsumeOptions } from '../limits/consume-options.js';
 import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
-import { decide, decideOne, decidesAtOnce } from '../stores/decide.js';
+import { decide, decidesAtOnce } from '../stores/decide.js';
 import { decideEnforced } from '../stores/enforced-entries.js';
 import { openDecision, toCallerDecision } from '../stores/store-decision.js';
 import { type CalledLimit, isNested } from './called-limit.js';
@@ -54,7 +54,7 @@ function decidedAtOnce(
   assertKey(key);
   assertCost(cost);
   const limit = rule.limitFor(key);
-  const decision = limit.isPlain ? decideOne(store, limit, key, cost) : undefined;
+  const decision = limit.isPlain ? store.decideOne?.(limit, key, cost) : undefined;
   return decision && toCallerDecision(decision, limit);
 }
 

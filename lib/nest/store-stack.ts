@@ -11,7 +11,6 @@ import { RefusalCacheStore } from '../stores/layers/refusal-cache.store.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { givenBackChannel } from '../stores/redis/keys.js';
 import { RedisStore } from '../stores/redis/redis.store.js';
-import { decideOne } from '../stores/decide.js';
 import type { Store, StoreDecision } from '../stores/store.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { DecisionStream } from '../telemetry/decision-stream.js';
@@ -89,7 +88,7 @@ export class StoreStack extends OuterLayer {
   }
 
   override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
-    return decideOne(this.inner, limit, identity, cost);
+    return this.inner.decideOne?.(limit, identity, cost);
   }
 
   override async close(): Promise<void> {

@@ -48,16 +48,6 @@ export function decide(store: Store, check: Check, answer: CheckAnswer): void {
   else (store as Store & DirectStore).decide(check, answer);
 }
 
-/** Asks a store to decide a check of one limit at once. */
-export function decideOne(
-  store: Store | (Store & DirectStore),
-  limit: CompiledLimit,
-  identity: string,
-  cost: number,
-): StoreDecision | undefined {
-  return 'decideOne' in store ? store.decideOne(limit, identity, cost) : undefined;
-}
-
 /** Whether a store answers checks of a limit at once. */
 export function decidesAtOnce(store: Store, limit: CompiledLimit): boolean {
   return store instanceof DirectStore && store.check === DirectStore.prototype.check && store.decidesAtOnce(limit);

@@ -199,6 +199,12 @@ export interface Store {
    * @default it has
    */
   hasNode?(node: string): boolean;
+  /**
+   * Decides a check of one limit at once; nothing, and nothing is changed, if that takes more than few steps.
+   * @internal
+   * @default it is asked by `check`
+   */
+  decideOne?(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined;
   /** Resolves when the store is ready, or has reported that it is not. */
   open?(): Promise<void>;
   /** Ends connections and timers that the store has made itself. */

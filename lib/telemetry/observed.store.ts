@@ -1,7 +1,7 @@
 import type { Span } from '@opentelemetry/api';
 import { StoreLayer } from '../stores/layers/store-layer.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
-import { decide, decideOne } from '../stores/decide.js';
+import { decide } from '../stores/decide.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName, rowOf } from '../stores/operation.js';
 import type { Check, CheckAnswer, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
 import { isOfStarts, type CheckEntry } from '../limits/counter.js';
@@ -52,7 +52,7 @@ export class ObservedStore extends StoreLayer {
 
   override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
     if (this.stream.tap !== undefined || this.listens(this.openTelemetry?.span())) return undefined;
-    return decideOne(this.inner, limit, identity, cost);
+    return this.inner.decideOne?.(limit, identity, cost);
   }
 
   override decide(check: Check, answer: CheckAnswer): void {

@@ -1,7 +1,7 @@
 import { isRefusal } from '../../limits/check-result.js';
 import { type CheckEntry, type Counter, withCandidates } from '../../limits/counter.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import { decide, decideOne } from '../../stores/decide.js';
+import { decide } from '../../stores/decide.js';
 import { OuterLayer } from '../../stores/layers/outer-layer.js';
 import type { Operation, OperationAnswer, OperationCounter, OperationName } from '../../stores/operation.js';
 import { chargeOf, isEstimate } from '../../stores/store-decision.js';
@@ -23,7 +23,7 @@ const DONE_TOO: { readonly [N in OperationName]?: 'always' | 'charged' } = {
  */
 export class CandidateStore extends OuterLayer {
   override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
-    return limit.candidate === undefined ? decideOne(this.inner, limit, identity, cost) : undefined;
+    return limit.candidate === undefined ? this.inner.decideOne?.(limit, identity, cost) : undefined;
   }
 
   override decide(check: Check, answer: CheckAnswer): void {

@@ -1,7 +1,7 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { allOrNothing, type Part } from '../all-or-nothing.js';
-import { answerWith, decide, decided, decideOne, operate } from '../decide.js';
+import { answerWith, decide, decided, operate } from '../decide.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
 import { chargesOf } from '../store-decision.js';
@@ -19,7 +19,7 @@ export class InstanceScopeStore extends StoreLayer {
   }
 
   override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
-    return decideOne(this.storeOf(limit), limit, identity, cost);
+    return this.storeOf(limit).decideOne?.(limit, identity, cost);
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
