@@ -4,6 +4,9 @@ import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
 import { ENTRIES, OPTIONAL, ROOT } from './manifest.mjs';
 
+/** What of a folder goes into a second file: it would be too long to be compressed with its copy. */
+const CONTRACT = /^algorithms\/(?:algorithm|capabilities|adaptive|in-flight|arrival-time|scale|leases|hold-options)/;
+
 /** The texts of declarations by their paths. */
 export async function bundledDeclarations() {
   const bundle = await rollup({
@@ -22,7 +25,8 @@ export async function bundledDeclarations() {
     // A file for each folder. npm compresses within 32 kB: what both formats have alike costs once if it is in small files.
     manualChunks: (path) => {
       const file = posix.relative('build', relative(ROOT, path).replaceAll(sep, '/'));
-      return ENTRIES.some((entry) => file === `${entry}.d.ts`) ? undefined : file.split('/')[0];
+      if (ENTRIES.some((entry) => file === `${entry}.d.ts`)) return undefined;
+      return CONTRACT.test(file) ? 'algorithm-contract' : file.split('/')[0];
     },
     chunkFileNames: 'shared/[name].d.ts',
     minifyInternalExports: false,

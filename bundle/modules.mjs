@@ -2,7 +2,7 @@
 import { basename, join, posix, relative, sep } from 'node:path';
 import { build, transform } from 'esbuild';
 import { CORE, ENTRIES, INSTALLED, PROGRAM, ROOT, TARGET } from './manifest.mjs';
-import { coreInOneFile, namesOfStores, pageInPieces, PIECES, shortPackages } from './plugins.mjs';
+import { coreInOneFile, longTextsInPieces, namesOfStores, PIECES, shortPackages } from './plugins.mjs';
 
 /** Without indentation the two formats are small enough to carry. Lines stay short enough to be shown with an error. */
 const COMPACT = { ...TARGET, minifyWhitespace: true, minifySyntax: true, lineLimit: 160 };
@@ -15,7 +15,7 @@ export async function bundledModules() {
     entryPoints: [
       ...ENTRIES.map((entry) => ({ in: entry === CORE ? 'core' : `entry:${entry}`, out: entry })),
       { in: `build/${PROGRAM}.js`, out: PROGRAM },
-      ...PIECES.map((_, i) => ({ in: `piece:${i}`, out: `console/page-${i + 1}` })),
+      ...[...PIECES.keys()].map((name) => ({ in: `piece:${name}`, out: `pieces/${name}` })),
     ],
     outdir: 'dist',
     write: false,
@@ -28,7 +28,7 @@ export async function bundledModules() {
     mainFields: ['module', 'main'],
     external: INSTALLED.flatMap((name) => [name, `${name}/*`]),
     chunkNames: 'shared/[name]-[hash]',
-    plugins: [coreInOneFile, shortPackages, namesOfStores, pageInPieces],
+    plugins: [coreInOneFile, shortPackages, namesOfStores, longTextsInPieces],
     logLevel: 'warning',
   });
   const names = sharedNames(metafile.outputs);
@@ -65,7 +65,8 @@ function folderOf(inputs) {
   for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
     if (path === 'build/nest/rate-limit.module.js') return 'core';
     const folder = /^build\/([^/]+)\//.exec(path)?.[1];
-    if (path.startsWith('piece:')) return 'page';
+    const piece = /piece:([a-z]+)-\d+$/.exec(path)?.[1];
+    if (piece !== undefined) return piece;
     if (folder !== undefined) sizes.set(folder, (sizes.get(folder) ?? 0) + bytesInOutput);
   }
   return [...sizes].toSorted(([, a], [, b]) => b - a)[0]?.[0] ?? 'helpers';

@@ -1,15 +1,18 @@
 /** How the sources differ from what is bundled. */
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
 import { transform } from 'esbuild';
 import { CORE, ROOT, TARGET } from './manifest.mjs';
 
 /** npm compresses within 32 kB: what both formats have alike costs once if it is in files that are smaller. */
 const PIECE = 30_000;
-const TEXT = /"[^"]{10000,}"/g;
-export const PIECES = [...readFileSync(join(ROOT, 'build/console/page.generated.js'), 'utf8').matchAll(TEXT)].flatMap(
-  ([text]) => piecesOf(text),
-);
+const TEXT = /"[^"]{5000,}"/g;
+const SCRIPT = /decisionScript = \(\) => (".*");/;
+/** Files with long texts, as they are bundled, by the names of their pieces: `page-1`, `page-2`, `script-1` ... */
+const LONG = { page: inPieces('page', readBuilt('console/page.generated.js')), script: scriptInPieces() };
+/** The texts of all pieces by their names. */
+export const PIECES = new Map(Object.values(LONG).flatMap(({ pieces }) => pieces));
 
 /**
  * Whoever loads an entry point loads the core, too. Each is bundled as if it said so. Otherwise the core would fall into a file for
@@ -52,30 +55,49 @@ export const namesOfStores = {
   },
 };
 
-/** The page of the console lies in files of its own, for the sake of what npm compresses (see `PIECE`). */
-export const pageInPieces = {
-  name: 'page-in-pieces',
+/** The page of the console and the script lie in files of their own, for the sake of what npm compresses (see `PIECE`). */
+export const longTextsInPieces = {
+  name: 'long-texts-in-pieces',
   setup({ onResolve, onLoad }) {
     onResolve({ filter: /^piece:/ }, ({ path }) => ({ path, namespace: 'piece' }));
     onLoad({ filter: /./, namespace: 'piece' }, ({ path }) => ({
-      contents: `export const text = ${JSON.stringify(PIECES[Number(path.slice('piece:'.length))])};`,
+      contents: `export const text = '${PIECES.get(path.slice('piece:'.length))}';`,
     }));
-    onLoad({ filter: /[\\/]page\.generated\.js$/ }, ({ path }) => {
-      let number = 0;
-      const imports = [];
-      const contents = readFileSync(path, 'utf8').replaceAll(TEXT, (text) => {
-        const names = piecesOf(text).map(() => `piece${number++}`);
-        imports.push(
-          ...names.map((name) => `import { text as ${name} } from 'piece:${name.slice('piece'.length)}';\n`),
-        );
-        return names.join(' + ');
-      });
-      return { contents: imports.join('') + contents };
-    });
+    onLoad({ filter: /[\\/](?:page|script)\.generated\.js$/ }, ({ path }) => ({
+      contents: LONG[basename(path, '.generated.js')].contents,
+    }));
   },
 };
 
-/** The pieces of a text in quotation marks that has none, nor escapes. */
-function piecesOf(text) {
-  return text.slice(1, -1).match(new RegExp(`.{1,${PIECE}}`, 'g'));
+/** A file, its long texts imported in pieces. These texts have no quotation marks and no escapes. */
+function inPieces(name, code) {
+  const pieces = [];
+  const imports = [];
+  const contents = code.replaceAll(TEXT, (text) => {
+    const locals = text
+      .slice(1, -1)
+      .match(new RegExp(`.{1,${PIECE}}`, 'g'))
+      .map((piece) => {
+        const number = pieces.push([`${name}-${pieces.length + 1}`, piece]);
+        imports.push(`import { text as piece${number} } from 'piece:${name}-${number}';\n`);
+        return `piece${number}`;
+      });
+    return locals.join(' + ');
+  });
+  return { pieces, contents: imports.join('') + contents };
+}
+
+/** The script is compressed, and expanded once for all stores on Redis. Few apps have Redis and no HTTP, which loads zlib anyway. */
+function scriptInPieces() {
+  const expanded = readBuilt('stores/redis/script.generated.js').replace(SCRIPT, (_, text) => {
+    const base64 = brotliCompressSync(JSON.parse(text)).toString('base64');
+    return `decisionScript = () => script ??=
+  process.getBuiltinModule('node:zlib').brotliDecompressSync(Buffer.from("${base64}", 'base64')).toString();
+let script;`;
+  });
+  return inPieces('script', expanded);
+}
+
+function readBuilt(path) {
+  return readFileSync(join(ROOT, 'build', path), 'utf8');
 }

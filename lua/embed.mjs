@@ -3,17 +3,18 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { composeScript, PLAIN, read } from './compose.mjs';
 
-/** Each a file, and the constants that it exports. */
+/** Each a file, and the constants that it exports; the long script by a function, which the package has compressed. */
 const modules = [
-  { target: 'lib/stores/redis/script.generated.ts', constants: { PLAIN_ALGORITHMS: PLAIN, SCRIPT: composeScript() } },
+  { target: 'lib/stores/redis/script.generated.ts', constants: { PLAIN_ALGORITHMS: PLAIN }, script: composeScript() },
   { target: 'lib/overrides/overrides-script.generated.ts', constants: { OVERRIDES_SCRIPT: read('overrides.lua') } },
 ];
 
-for (const { target, constants } of modules) {
+for (const { target, constants, script } of modules) {
   const lines = Object.entries(constants).map(([name, value]) => {
     const type = Array.isArray(value) ? ': readonly string[]' : '';
     return `export const ${name}${type} = ${JSON.stringify(value)};\n`;
   });
+  if (script !== undefined) lines.push(`export const decisionScript = (): string => ${JSON.stringify(script)};\n`);
   const text = `// Made from lua/ by lua/embed.mjs. Do not edit.\n${lines.join('')}`;
   const url = new URL(`../${target}`, import.meta.url);
   if (!process.argv.includes('--check')) {

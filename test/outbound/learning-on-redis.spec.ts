@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { type Lesson, type RateLesson, RedisStore, type Store } from '../../lib/index.js';
 import { OperationJob } from '../../lib/stores/redis/jobs.js';
-import { SCRIPT } from '../../lib/stores/redis/script.generated.js';
+import { decisionScript } from '../../lib/stores/redis/script.generated.js';
 import { read } from '../../lua/compose.mjs';
 import { withOwnRedis } from '../support/own-redis.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
@@ -29,7 +29,7 @@ const keysOfJob = (moreKeys?: number) =>
   ).keys;
 
 /** The scripts of instances that do not know yet how rates are learnt, or how anything is. */
-const before = SCRIPT.replace(read('driver/learn-rate.lua'), '');
+const before = decisionScript().replace(read('driver/learn-rate.lua'), '');
 const first = before.replace(read('driver/learn.lua'), '');
 
 describe('what is learnt, on Redis', () => {
@@ -114,7 +114,7 @@ describe('what is learnt, on Redis', () => {
     ['do not know yet how rates are learnt', before],
     ['do not learn yet', first],
   ])('holds for instances that %s', async (_which, script) => {
-    expect(script.length).toBeLessThan(SCRIPT.length);
+    expect(script.length).toBeLessThan(decisionScript().length);
     const old = storeWith(script);
     await store.learn!(
       counter,

@@ -6,7 +6,7 @@ import { noteSilence } from '../../redis/silence.js';
 import { Script } from '../../redis/script.js';
 import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { Program, type TestClock } from './program.js';
-import { SCRIPT } from './script.generated.js';
+import { decisionScript } from './script.generated.js';
 
 /** Calls of the script, each within a deadline, with what this process knows about the server's clock. */
 export class ScriptCalls {
@@ -19,7 +19,7 @@ export class ScriptCalls {
     private readonly prefix: string,
     readonly timeoutMs: number,
     private readonly clock: TestClock | undefined,
-    script = SCRIPT,
+    script = decisionScript(),
   ) {
     this.script = new Script(client, script);
   }
