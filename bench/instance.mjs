@@ -1,6 +1,6 @@
 /** One of several processes: `node instance.mjs <job>`. Says when it is warm, and after a message the result of one round. */
 import { mixed } from './contenders/combine.mjs';
-import { ours, oursGathering } from './contenders/ours.mjs';
+import { ours, oursFixed, oursGathering } from './contenders/ours.mjs';
 import { rateLimiterFlexible } from './contenders/peers.mjs';
 import { several, steady } from './limits.mjs';
 import { keysOf, round, roundOf, WARM_UP_MS } from './measure.mjs';
@@ -9,7 +9,7 @@ import { keysOf, round, roundOf, WARM_UP_MS } from './measure.mjs';
 const WARM_UP_CHECKS = 10_000;
 
 const { contender, target, keys, inFlight, ms, index, limits = 1 } = JSON.parse(process.argv[2]);
-const found = [ours, oursGathering, rateLimiterFlexible].find(({ name }) => name === contender);
+const found = [ours, oursFixed, oursGathering, rateLimiterFlexible].find(({ name }) => name === contender);
 const asked = limits === 1 ? await found.make(target, [steady]) : await found.make(target, several(limits), mixed);
 const inOrder = keysOf(keys);
 // No two processes begin with the same key.

@@ -76,11 +76,23 @@ const ON_REDIS = ['redis', 'cache', 'prefetch'];
 
 export const ours = contender('nestjs-sluice', (redis) => ({ redis, prefix: 'ours' }), ON_REDIS);
 
+/** The algorithm of the peers. */
+const asPeers = (limit) => ({ ...limit, algo: 'fixed-window' });
+
+/** Like with like: the peers have fixed windows alone. */
+export const oursFixed = contender(
+  'nestjs-sluice, fixed windows',
+  (redis) => ({ redis, prefix: 'fixed' }),
+  ON_REDIS,
+  asPeers,
+);
+
 /** For fleets: an instance that asks much waits up to 1 ms for more checks. */
 export const oursGathering = contender(
-  'nestjs-sluice with gather',
+  'nestjs-sluice, fixed windows, with gather',
   (redis) => ({ redis, prefix: 'gathering', gather: true }),
   ON_REDIS,
+  asPeers,
 );
 
 export const oursBare = contender(
@@ -97,15 +109,7 @@ export const oursLeased = contender(
   (limit) => ({ ...limit, algo: 'fixed-window', prefetch: { units: 10_000, ttl: '100ms' } }),
 );
 
-/** The algorithm of the peer. */
-const inProcess = (name, options, byCheck) =>
-  contender(
-    name,
-    () => options,
-    ['memory'],
-    (limit) => ({ ...limit, algo: 'fixed-window' }),
-    byCheck,
-  );
+const inProcess = (name, options, byCheck) => contender(name, () => options, ['memory'], asPeers, byCheck);
 export const oursInProcess = inProcess('nestjs-sluice', {});
 export const oursInProcessByCheck = inProcess('nestjs-sluice, check', {}, true);
 export const oursInProcessBare = inProcess('nestjs-sluice, everything off', BARE);

@@ -2,6 +2,8 @@
 import { micros, table, thousands } from './format.mjs';
 
 const OURS = 'nestjs-sluice';
+/** With the algorithm of the peers. */
+const FIXED = `${OURS}, fixed windows`;
 const THROTTLER = '@nestjs/throttler';
 const FLEXIBLE = 'rate-limiter-flexible on Redis';
 const named = (results, name) => results.find((each) => each.name === name);
@@ -19,13 +21,13 @@ function ofApp(apps) {
 function ofMixed(cases) {
   const found = cases.find(({ inFlight }) => inFlight === 16);
   if (found === undefined) return [];
-  const [own, theirs] = [OURS, FLEXIBLE].map((name) => named(found.results, name).perSecond);
+  const [own, theirs] = [FIXED, FLEXIBLE].map((name) => named(found.results, name).perSecond);
   return [['20 different limits, 16 in flight: decisions', thousands(own), thousands(theirs), FLEXIBLE, own / theirs]];
 }
 
 function ofFleet(fleets) {
   const all = fleets.filter(({ limits }) => limits === 20);
-  const [own, gathering, theirs] = [OURS, `${OURS} with gather`, FLEXIBLE].map((name) => named(all, name).carried);
+  const [own, gathering, theirs] = [FIXED, `${FIXED}, with gather`, FLEXIBLE].map((name) => named(all, name).carried);
   const text = `${thousands(own)}; with \`gather\` ${thousands(gathering)}`;
   return [
     [
