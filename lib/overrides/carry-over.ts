@@ -8,9 +8,10 @@ import type { OverrideRecord } from './override-record.js';
  * - 'reset': a new generation, and so new keys.
  */
 export function carryOver(
-  record: Pick<OverrideRecord, 'generation'> & Partial<OverrideRecord>,
+  generation: number,
+  record: Pick<OverrideRecord, 'inherit' | 'previousQuota'> | undefined,
 ): Pick<Declaration, 'generation' | 'carry'> {
-  const { generation, inherit, previousQuota } = record;
+  const { inherit, previousQuota } = record ?? {};
   if ((inherit !== 'proportional' && inherit !== 'additive') || previousQuota === undefined) return { generation };
   return { generation, carry: { mode: inherit, quotaBefore: previousQuota } };
 }

@@ -202,7 +202,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
     const record = (from?.rate?.patch ?? null) === null ? undefined : from?.rate;
     const mode = chain.find(hasMode)?.overridingMode;
     if (from === undefined && mode === undefined && generation === 0) return configured;
-    const carried = carryOver(record === undefined ? { generation } : { ...record, generation });
+    const carried = carryOver(generation, record);
     const key = JSON.stringify([from?.patch, carried, mode]);
     const known = this.compiled.get(key);
     if (known !== undefined) return known;

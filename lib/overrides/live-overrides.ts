@@ -8,7 +8,7 @@ import { ExpiryQueue } from '../util/expiry-queue.js';
 import { LongTimeout } from '../util/long-timeout.js';
 import { LimitOverrides } from './limit-overrides.js';
 import type { Lists } from './lists/lists.js';
-import { addressOf, type OverrideKind } from './override-address.js';
+import { addressOf, fieldOf, type OverrideKind } from './override-address.js';
 import type { OverrideHolder } from './override-holder.js';
 import type { OverrideUpdate } from './override-store.js';
 
@@ -17,6 +17,13 @@ interface Expiry {
   readonly overrides: OverrideHolder;
   readonly kind: OverrideKind;
   readonly key: string;
+}
+
+/** Where the records of fields go that begin alike. */
+interface Target {
+  readonly prefix: string;
+  readonly kind: OverrideKind;
+  readonly overrides: OverrideHolder;
 }
 
 /** The overrides in force in this process, for all limits. */
@@ -49,11 +56,13 @@ export class LiveOverrides {
     const changed = new Set<OverrideHolder>(complete ? this.holders() : []);
     for (const overrides of changed) overrides.clear();
     if (complete) this.expiries.clear();
+    let target: Target | undefined;
     for (const [field, record] of records) {
-      const address = addressOf(field);
-      if (address === undefined) continue;
-      const { kind, limit, key } = address;
-      const overrides: OverrideHolder = kind === 'list' ? this.lists.scope(limit) : this.overridesOf(limit);
+      // Thousands of fields in a row may begin alike.
+      if (target === undefined || !field.startsWith(target.prefix)) target = this.targetOf(field);
+      if (target === undefined) continue;
+      const { overrides, kind, prefix } = target;
+      const key = field.slice(prefix.length);
       const endsAt = overrides.put(kind, key, record, now);
       if (endsAt !== undefined) this.expiries.add(endsAt, { overrides, kind, key });
       changed.add(overrides);
@@ -62,6 +71,14 @@ export class LiveOverrides {
     this.commit(changed);
     this.setTimeout();
   };
+
+  private targetOf(field: string): Target | undefined {
+    const address = addressOf(field);
+    if (address === undefined) return undefined;
+    const { kind, limit } = address;
+    const overrides = kind === 'list' ? this.lists.scope(limit) : this.overridesOf(limit);
+    return { prefix: fieldOf({ kind, limit, key: '' }), kind, overrides };
+  }
 
   /** Puts the changes in force. */
   private commit(changed: ReadonlySet<OverrideHolder>): void {

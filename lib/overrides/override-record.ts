@@ -6,11 +6,11 @@ import { INHERIT_MODES, type InheritMode, type RatePatch } from './override.js';
 /** The stored form of an override. `lua/overrides.lua` documents each field. */
 export interface OverrideRecord {
   /** For a rate. */
-  readonly patch?: RatePatch | null;
+  readonly patch?: RatePatch | null | undefined;
   /** For a mode. */
-  readonly mode?: LimitMode | null;
+  readonly mode?: LimitMode | null | undefined;
   /** For a list entry. */
-  readonly list?: ListName | null;
+  readonly list?: ListName | null | undefined;
   readonly version: number;
   readonly generation: number;
   readonly inherit: InheritMode;
@@ -77,7 +77,9 @@ export function isInForce({ patch, mode, list, expiresAt }: OverrideRecord, now:
 
 /** The same record without its value: only its generation still matters. */
 export function ended(record: OverrideRecord): OverrideRecord {
-  return { ...record, patch: null, mode: null, list: null };
+  const { version, generation, inherit, expiresAt, quota, previousQuota, by, reason } = record;
+  const others = { version, generation, inherit, expiresAt, quota, previousQuota, by, reason };
+  return { patch: null, mode: null, list: null, ...others };
 }
 
 /** A patch, a mode, or the name of a list. */

@@ -1,15 +1,19 @@
 import { fieldOf } from './override-address.js';
 import { asRecord, readRecord, type StoredRecord } from './override-record.js';
+import { RecordReader } from './record-reader.js';
 import type { OverrideUpdate, StoredChange } from './override-store.js';
-import { isKnownKind, type StoreState } from './overrides-reply.js';
+import { isKnownKind, type RecordPage, type StoreState } from './overrides-reply.js';
 
 /** Identifies a change: histories that diverge have changes with equal numbers and different times. */
 export type Known = Pick<StoredChange, 'version' | 'at'>;
 
 type Records = Map<string, StoredRecord | undefined>;
 
-/** Records with their fields, perhaps some of them twice. */
-type Fields = readonly (readonly [field: string, record: StoredRecord])[];
+/** Records and their fields, perhaps some of them twice. */
+interface Loaded {
+  readonly fields: readonly string[];
+  readonly records: readonly StoredRecord[];
+}
 
 /** What one instance knows of the overrides on Redis. It follows their changes one by one, and reports each once. */
 export class OverrideReplica {
@@ -48,14 +52,19 @@ export class OverrideReplica {
   }
 
   /** Starts to read all records. Until that is finished, no changes are followed. */
-  load(start: StoreState): { known: Known; add(page: Fields): void; finish(end: StoreState): boolean } {
+  load(start: StoreState): {
+    known: Known;
+    add(page: Pick<RecordPage, 'fields' | 'values'>): void;
+    finish(end: StoreState): boolean;
+  } {
     // Thousands of records are not put in a map before they are applied, which puts them in others.
-    const pages: Fields[] = [];
+    const pages: Loaded[] = [];
+    const reader = new RecordReader();
     const known = { version: start.version, at: start.at };
     this.known = undefined;
     return {
       known,
-      add: (page) => void pages.push(page),
+      add: ({ fields, values }) => void pages.push({ fields, records: values.map((json) => reader.read(json)) }),
       finish: (end) => {
         const missed = since(end, known);
         if (missed === undefined) return false;
@@ -90,8 +99,12 @@ function since({ version, at, changes }: StoreState, known: Known): readonly Sto
 }
 
 /** The records of pages, and then others, which replace them. */
-function* inOrder(pages: readonly Fields[], others: Records): OverrideUpdate['records'] {
-  for (const page of pages) yield* page;
+function* inOrder(pages: readonly Loaded[], others: Records): OverrideUpdate['records'] {
+  for (const { fields, records } of pages) {
+    for (let index = 0; index < fields.length; index++) {
+      if (fields[index] !== VERSION_FIELD) yield [fields[index]!, records[index]];
+    }
+  }
   yield* others;
 }
 
@@ -104,5 +117,8 @@ function recordsOf(changes: readonly StoredChange[]): Records {
   }
   return records;
 }
+
+/** Of the hash of all overrides: has the number of the last change. */
+const VERSION_FIELD = 'version';
 
 const rateField = (limit: string) => fieldOf({ kind: 'rate', limit, key: '' });

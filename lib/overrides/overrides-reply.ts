@@ -1,7 +1,6 @@
 import { messages } from '../errors/messages/general.js';
 import { readWholeNumber } from '../redis/whole-number.js';
 import { type OverrideAddress, VALUE_FIELDS } from './override-address.js';
-import { readRecord, type StoredRecord } from './override-record.js';
 import type { StoredChange } from './override-store.js';
 
 /** The store's state in the script's reply: the last change, the rates of all identities, and the changes that were missed. */
@@ -21,18 +20,33 @@ export function readState(reply: unknown): StoreState {
   return { now, version, at, rates: new Map(pairs(reply, rest[0])), changes };
 }
 
-/** Some of all records, which are read once they are wanted. */
+/** Some of all records. */
 export interface RecordPage {
   /** Where the next page begins; `'0'` after the last one. */
   readonly cursor: string;
-  records(): [field: string, record: StoredRecord][];
+  readonly fields: readonly string[];
+  /** The records of the fields, as JSON. */
+  readonly values: readonly string[];
+}
+
+/** Separates the texts of a page, which hardly ever contain it. */
+export const SEPARATOR = '\0';
+
+/** Reads the reply to `page` with joined texts; `undefined` if some contain the separator. */
+export function readJoinedPage(reply: unknown): RecordPage | undefined {
+  const { rest } = head(reply, 8);
+  const [cursor, length, ...joined] = rest.map(String);
+  if (length === '0') return { cursor: cursor!, fields: [], values: [] };
+  const [fields, values] = joined.map((texts) => texts.split(SEPARATOR));
+  const isWhole = String(fields!.length) === length && String(values!.length) === length;
+  return isWhole ? { cursor: cursor!, fields: fields!, values: values! } : undefined;
 }
 
 /** Reads the reply to `page`. */
 export function readPage(reply: unknown): RecordPage {
   const { rest } = head(reply, 6);
-  const found = pairs(reply, rest[1]).filter(([field]) => field !== 'version');
-  return { cursor: String(rest[0]), records: () => found.map(([field, json]) => [field, readRecord(json)]) };
+  const found = pairs(reply, rest[1]);
+  return { cursor: String(rest[0]), fields: found.map(([field]) => field), values: found.map(([, json]) => json) };
 }
 
 /** Reads the reply to a change. */

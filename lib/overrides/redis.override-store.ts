@@ -14,7 +14,16 @@ import { type Known, OverrideReplica } from './override-replica.js';
 import { MAX_CHANGES, type OverrideChange, type OverrideStore, type OverrideUpdate } from './override-store.js';
 import type { StoredChange } from './override-store.js';
 import { OVERRIDES_SCRIPT } from './overrides-script.generated.js';
-import { readChange, readChanged, readPage, readState, type RecordPage, type StoreState } from './overrides-reply.js';
+import {
+  readChange,
+  readChanged,
+  readJoinedPage,
+  readPage,
+  readState,
+  type RecordPage,
+  SEPARATOR,
+  type StoreState,
+} from './overrides-reply.js';
 
 /** How often to read if no message reports a change. */
 const READ_EVERY_MS = 30_000;
@@ -171,13 +180,15 @@ export class RedisOverrideStore implements OverrideStore {
       const page: RecordPage = await next;
       next = page.cursor === '0' ? undefined : this.page(page.cursor);
       // The server scans the next page meanwhile.
-      loading.add(page.records());
+      loading.add(page);
     }
     return this.closed || loading.finish(await this.state(loading.known));
   }
 
   private page(cursor: string): Promise<RecordPage> {
-    const page = this.call(readPage, 'page', cursor);
+    const page = this.call(readJoinedPage, 'page', cursor, SEPARATOR).then(
+      (joined) => joined ?? this.call(readPage, 'page', cursor),
+    );
     // Nobody waits for it if the store is closed meanwhile.
     page.catch(() => undefined);
     return page;

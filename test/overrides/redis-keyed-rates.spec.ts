@@ -190,6 +190,15 @@ describe('rates of single keys on Redis', () => {
     for (let round = 0; round < 50; round++) await until(() => quota(two, String(round)), 100 + round);
   });
 
+  it('load though keys or values contain what separates them in a page', async () => {
+    const one = await start();
+    await set(one, 'a\0b', 40);
+    await set(one, 'plain', 50);
+    await redis.hset(key(OVERRIDES), 'rate\nlogin\ntenant:broken', 'not\0a record');
+    const two = await start();
+    expect([await quota(two, 'a\0b'), await quota(two, 'plain'), await quota(two, 'broken')]).toEqual([40, 50, 10]);
+  });
+
   it.each(['', 'app:', '{app}:'])('lie in one slot of a Cluster, behind the prefix %j of a connection', (keyPrefix) => {
     const slots = overrideKeys('sluice', keyPrefix).map((each) => keySlot(keyPrefix + each));
     expect(new Set(slots).size).toBe(1);

@@ -1,4 +1,4 @@
-import { isIPv4, isIPv6 } from 'node:net';
+import { isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { listMessages } from '../../errors/messages/list.js';
 import type { AddressParts } from './prefix-table.js';
@@ -16,8 +16,9 @@ export interface Network {
 const LENGTH = /^(?:0|[1-9]\d{0,2})$/;
 /** The bits of an IPv6 address before the IPv4 address that it maps. */
 const MAPPED_BITS = 96;
-/** The code of the digit 0, behind that of the dot. */
+/** The code of the digit 0, and how far that of the dot is from it. */
 const ZERO = 48;
+const DOT = -2;
 
 /** Reads an address or a network in CIDR notation; returns a text with what it wants if it is neither. */
 export function readNetwork(text: unknown): Network | string {
@@ -25,14 +26,14 @@ export function readNetwork(text: unknown): Network | string {
   const slash = text.indexOf('/');
   const address = slash < 0 ? text : text.slice(0, slash);
   const bits = slash < 0 ? undefined : text.slice(slash + 1);
-  const isV4 = isIPv4(address);
-  if (!isV4 && (!isIPv6(address) || address.includes('%'))) return listMessages.networkWants();
+  // Lists may have many, so these are read without the parser of all forms.
+  const v4 = partsOfV4(address);
+  if (v4 === undefined && (!isIPv6(address) || address.includes('%'))) return listMessages.networkWants();
   if (bits !== undefined && !LENGTH.test(bits)) return listMessages.networkWants();
-  const allBits = isV4 ? 32 : 128;
+  const allBits = v4 === undefined ? 128 : 32;
   const length = bits === undefined ? allBits : Number(bits);
   if (length > allBits) return listMessages.networkWants();
-  // Node knows IPv4 addresses in one form only, which is read here: lists may have many.
-  if (isV4) return network(partsOfV4(address), length, address);
+  if (v4 !== undefined) return network(v4, length, address);
   const parsed = ipaddr.IPv6.parse(address);
   // An IPv4 address written as IPv6 is the same address.
   if (!parsed.isIPv4MappedAddress() || length < MAPPED_BITS) {
@@ -59,18 +60,24 @@ export function partsOf(address: ipaddr.IPv4 | ipaddr.IPv6): AddressParts {
   return [(first << 8) | second, (third << 8) | fourth];
 }
 
-/** The bits of an IPv4 address as Node knows them: decimals with dots between them. */
-function partsOfV4(address: string): AddressParts {
+/** The bits of an IPv4 address in the one form that Node knows: four decimals without leading zeros. */
+function partsOfV4(address: string): AddressParts | undefined {
   let bits = 0;
-  let octet = 0;
+  let dots = 0;
+  let octet = -1;
   for (let index = 0; index < address.length; index++) {
     const digit = address.charCodeAt(index) - ZERO;
-    if (digit >= 0) octet = 10 * octet + digit;
-    else {
+    if (digit === DOT && octet >= 0 && dots < 3) {
       bits = (bits << 8) | octet;
-      octet = 0;
+      octet = -1;
+      dots++;
+    } else {
+      if (digit < 0 || digit > 9 || octet === 0) return undefined;
+      octet = octet < 0 ? digit : 10 * octet + digit;
+      if (octet > 255) return undefined;
     }
   }
+  if (dots < 3 || octet < 0) return undefined;
   bits = (bits << 8) | octet;
   return [bits >>> 16, bits & 0xffff];
 }

@@ -3,7 +3,7 @@ export type AddressParts = readonly number[];
 
 /** Values of networks of one address family: one map for each prefix length, of which few are in use. */
 export class PrefixTable<T> {
-  private readonly byLength = new Map<number, Map<string, T>>();
+  private readonly byLength = new Map<number, Map<string | number, T>>();
   /** The lengths in use, the longest first. */
   private lengths: readonly number[] = [];
 
@@ -38,8 +38,9 @@ export class PrefixTable<T> {
   }
 }
 
-/** The leading bits as a text, one character for each 16 bits. */
-function prefixOf(parts: AddressParts, length: number): string {
+/** The leading bits: of IPv4 as a number, of IPv6 as a text with one character for each 16 bits. */
+function prefixOf(parts: AddressParts, length: number): string | number {
+  if (parts.length === 2) return length === 0 ? 0 : ((parts[0]! << 16) | parts[1]!) & (-1 << (32 - length));
   const whole = length >> 4;
   const rest = length & 15;
   let prefix = '';

@@ -1,3 +1,4 @@
+import { isIPv4 } from 'node:net';
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
@@ -23,3 +24,19 @@ it.each(['01.2.3.4', '1.2.3', '1.2.3.4.5', '256.1.1.1', '1.2.3.4/33', '1.2.3.4/8
   'refuses %s',
   (text) => expect(typeof readNetwork(text)).toBe('string'),
 );
+
+it('takes for IPv4 what Node does', () => {
+  const part = fc.oneof(
+    fc.integer({ min: 0, max: 300 }).map(String),
+    fc.constantFrom('', '00', '01', '1e1', '0x1', ' 1', '-1', '/', ':'),
+  );
+  fc.assert(
+    fc.property(fc.array(part, { minLength: 3, maxLength: 5 }), (parts) => {
+      const text = parts.join('.');
+      fc.pre(!text.includes('/'));
+      const read = readNetwork(text);
+      expect(typeof read === 'string' ? undefined : read.text).toBe(isIPv4(text) ? text : undefined);
+    }),
+    { numRuns: propertyRuns(1000) },
+  );
+});
