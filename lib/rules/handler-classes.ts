@@ -1,12 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { declaredOn, isLost, lineageOf } from './declared-metadata.js';
+import { DeclaredClass, type Handler } from './declared-class.js';
 import { LimitRegistry } from './limit-registry.js';
-import type { Declarer, HandlerClass } from './namespaces.js';
+import type { HandlerClass } from './namespaces.js';
 import { isHandler } from './route-names.js';
 
-/** A method that is called for requests, messages or fields. */
-export type Handler = object;
+export type { Handler } from './declared-class.js';
 
 /** Finds the classes of an app whose methods are called from outside, and these methods. */
 @Injectable()
@@ -19,11 +18,25 @@ export class HandlerClasses {
 
   /** All controllers, and all providers that declare limits or, if each route counts on its own, have any. */
   all(): HandlerClass[] {
-    const types = [...this.modules.values()].flatMap(({ controllers, providers }) => [
-      ...[...controllers.values()].map(({ metatype }) => metatype).filter(isClass),
-      ...[...providers.values()].map(({ metatype }) => metatype).filter((type) => isClass(type) && this.matters(type)),
-    ]);
-    return [...new Set(types as HandlerClass[])];
+    return this.declared().map(({ type }) => type);
+  }
+
+  /** The same, with what they declare now. */
+  declared(): DeclaredClass[] {
+    const found = new Map<HandlerClass, DeclaredClass>();
+    const passed = new Set<HandlerClass>();
+    for (const { controllers, providers } of this.modules.values()) {
+      for (const { metatype: type } of controllers.values()) {
+        if (isClass(type) && !found.has(type)) found.set(type, this.read(type));
+      }
+      for (const { metatype: type } of providers.values()) {
+        if (!isClass(type) || found.has(type) || passed.has(type)) continue;
+        const read = this.read(type);
+        if (this.matters(read)) found.set(type, read);
+        else passed.add(type);
+      }
+    }
+    return [...found.values()];
   }
 
   /** All controllers and providers that are classes, with or without limits. */
@@ -36,70 +49,41 @@ export class HandlerClasses {
   /** The methods of a class by name. A wrapped method may have lost its own name. */
   handlers(type: HandlerClass): Map<string, Handler> {
     const prototype = type.prototype as Record<string, Handler>;
-    const names = this.scanner.getAllMethodNames(prototype);
-    return new Map(names.map((name) => [name, prototype[name] as Handler]));
+    return new Map(this.namesOf(type).map((name) => [name, prototype[name] as Handler]));
+  }
+
+  /** The name by which a class has a method. */
+  nameOf(type: HandlerClass, handler: Handler): string | undefined {
+    const prototype = type.prototype as Record<string, Handler>;
+    return this.namesOf(type).find((name) => prototype[name] === handler);
   }
 
   /** Whether limits of the module, or of the class and its methods, may apply to any of its routes. */
   mayHaveLimits(type: HandlerClass): boolean {
-    return this.registry.moduleRules.length > 0 || this.targets(type).some((each) => declaredOn(each).specs.length > 0);
+    return this.registry.moduleRules.length > 0 || this.read(type).hasLimits;
   }
 
   /** The methods of a class that are decorated like routes. */
   routes(type: HandlerClass): Handler[] {
-    return [...this.handlers(type).values()].filter(isRoute);
+    return this.read(type).routes.map(({ handler }) => handler);
   }
 
-  /** The classes and methods that may carry the decorators of a route. */
-  targets(type: HandlerClass): object[] {
-    return [...lineageOf(type), ...this.handlers(type).values()];
-  }
-
-  /** The class and the methods that need a namespace, which limits with the same name share. */
-  declarers(type: HandlerClass): Declarer[] {
-    const perRoute = this.countsPerRoute || lineageOf(type).some(declaresPerRoute);
-    const methods = [...this.handlers(type)].filter(
-      ([, handler]) => declaresUnnamed(handler) || (perRoute && isRoute(handler)),
-    );
-    const ofClass = lineageOf(type).some(declaresUnnamed) ? [{ type }] : [];
-    return [...ofClass, ...methods.map(([method]) => ({ type, method }))];
-  }
-
-  /** The routes whose limits are declared on functions that no request calls any more. */
-  lostMethods(type: HandlerClass): string[] {
-    const routes = [...this.handlers(type)].filter(([, handler]) => isRoute(handler));
-    return routes.map(([method]) => method).filter((method) => isLost(type.prototype as object, method));
-  }
-
-  private get countsPerRoute(): boolean {
+  /** Whether each route counts on its own for a limit of the module. */
+  get countsPerRoute(): boolean {
     return this.registry.moduleRules.some(({ perRoute }) => perRoute);
   }
 
-  private matters(type: HandlerClass): boolean {
-    if (this.targets(type).some(declares) || this.lostMethods(type).length > 0) return true;
-    return this.countsPerRoute && [...this.handlers(type).values()].some(isHandler);
+  private read(type: HandlerClass): DeclaredClass {
+    return new DeclaredClass(type, this.namesOf(type));
   }
-}
 
-/** Whether a class or method itself declares limits or skips. */
-export function declares(target: object): boolean {
-  const { specs, skips } = declaredOn(target);
-  return specs.length > 0 || skips.length > 0;
-}
+  private namesOf(type: HandlerClass): readonly string[] {
+    return this.scanner.getAllMethodNames(type.prototype as object);
+  }
 
-/** Whether a method is decorated by others than us, as every route is. */
-export function isRoute(handler: Handler): boolean {
-  return Reflect.getMetadataKeys(handler).length > 0;
-}
-
-/** Whether it declares limits whose counters are not identified by a name. */
-function declaresUnnamed(target: object): boolean {
-  return declaredOn(target).specs.some((spec) => typeof spec !== 'string');
-}
-
-/** Whether each route of a class has its own counter for a limit of that class. */
-function declaresPerRoute(type: object): boolean {
-  return declaredOn(type).specs.some((spec) => typeof spec === 'object' && spec?.perRoute === true);
+  private matters(provider: DeclaredClass): boolean {
+    return provider.declares || (this.countsPerRoute && provider.methods.some(({ handler }) => isHandler(handler)));
+  }
 }
 
 function isClass(type: object | null): type is HandlerClass {

@@ -165,9 +165,9 @@ export class LimitRegistry {
     const known = written.get(namespace);
     if (known !== undefined) return known;
     const { reading } = written;
-    const rule = this.equal.ofText(`${reading.id} ${namespace}`, () =>
-      this.linked(this.compiler.declared(reading, declaration), declaration),
-    );
+    const make = () => this.linked(this.compiler.declared(reading, declaration), declaration);
+    // Only functions make new objects again and again.
+    const rule = declaration.onRoutes === true ? make() : this.equal.ofText(`${reading.id} ${namespace}`, make);
     // Keys of lists may be any text once a route has a limit without a `key`, as code might use it.
     const mayTakeAnyKey = declaration.onRoutes === true && rule.settings.hasKey !== true;
     if (mayTakeAnyKey || takesAnyKey(rule)) this.othersTakeAnyKey = true;

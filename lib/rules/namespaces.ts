@@ -51,10 +51,10 @@ export class Namespaces {
    * that the order in which they are found does not matter.
    */
   assign(wanting: readonly Declarer[]): void {
-    const prefixes = new Map<HandlerClass, string[]>();
+    const locations = new Map<HandlerClass, string | undefined>();
     let open = wanting
       .filter(({ type, method }) => this.namespaces.get(type)?.has(method) !== true)
-      .map((declarer) => ({ declarer, names: this.names(declarer, prefixes) }));
+      .map((declarer) => ({ declarer, names: this.names(declarer, locations) }));
     while (open.length > 0) {
       const counts = new Map<string, number>();
       for (const { names } of open) if (names[0] !== undefined) counts.set(names[0], (counts.get(names[0]) ?? 0) + 1);
@@ -84,12 +84,12 @@ export class Namespaces {
   }
 
   /** The names of a class or method, the most specific first. */
-  private names({ type, method }: Declarer, prefixes: Map<HandlerClass, string[]>): string[] {
-    const named = explicit({ type, ...(method !== undefined && { method }) });
+  private names(declarer: Declarer, locations: Map<HandlerClass, string | undefined>): string[] {
+    const named = explicit(declarer);
     if (named !== undefined) return [named];
-    let ofType = prefixes.get(type);
-    if (ofType === undefined) prefixes.set(type, (ofType = this.prefixes(type)));
-    const location = nameOfClass(type, ofType);
+    const { type, method } = declarer;
+    if (!locations.has(type)) locations.set(type, nameOfClass(type, this.prefixes(type)));
+    const location = locations.get(type);
     const written = writtenName(type);
     if (method === undefined) {
       const first = location === undefined ? undefined : this.routes(type, location).sort()[0];

@@ -6,7 +6,8 @@ import { withinMessages } from '../errors/messages/within.js';
 import type { LimitAnswer, LimitSpec } from '../config/limit-definition.js';
 import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard } from './bound-guards.js';
-import { declares, type Handler, HandlerClasses } from './handler-classes.js';
+import { type Handler, isDeclaration } from './declared-class.js';
+import { HandlerClasses } from './handler-classes.js';
 import { LimitRegistry } from './limit-registry.js';
 import { isSource, type DeclarationSite, RouteRules, type RuleSource } from './route-rules.js';
 import { ROUTE_OF_CLASS, RouteRule } from './route-rule.js';
@@ -21,12 +22,21 @@ export function isAwaited(handler: Handler): boolean {
   return awaited.has(handler);
 }
 
+/** What is the same for all routes of a class. */
+interface DeclaredByClass {
+  readonly sites: readonly DeclarationSite[];
+  /** Whether the class has guards of its own that may set a user. */
+  readonly isGuarded: boolean;
+}
+
 /** Makes and keeps the rules of every route at start-up, so that mistakes show there and requests only look them up. */
 @Injectable()
 export class RouteRulesRegistry {
   /** The rules of middlewares, which run before the route is known. */
   readonly ofMiddleware: RouteRules;
   private readonly byHandler = new WeakMap<HandlerClass, Map<Handler, RouteRules>>();
+  private readonly byClass = new WeakMap<HandlerClass, DeclaredByClass>();
+  private readonly ofModule: DeclarationSite;
   private hasInterceptor = false;
 
   constructor(
@@ -34,7 +44,8 @@ export class RouteRulesRegistry {
     private readonly classes: HandlerClasses,
     private readonly namespaces: Namespaces,
   ) {
-    this.ofMiddleware = new RouteRules([{ location: 'limits', skips: [], specs: registry.moduleRules }], false);
+    this.ofModule = { location: 'limits', skips: [], specs: registry.moduleRules };
+    this.ofMiddleware = new RouteRules([this.ofModule], false);
   }
 
   /** The rules of a route. If Nest did not know its class at start-up, they are made on the first request. */
@@ -58,8 +69,8 @@ export class RouteRulesRegistry {
       this.hasInterceptor =
         this.registry.moduleRules.some((rule) => rule.needsInterceptor) ||
         this.classes
-          .all()
-          .some((type) => this.classes.targets(type).some((target) => declaredOn(target).specs.some(needsInterceptor)));
+          .declared()
+          .some(({ specs }) => specs.some(needsInterceptor));
     } catch {
       // The check at start-up refuses the mistakes in them.
       this.hasInterceptor = true;
@@ -95,31 +106,44 @@ export class RouteRulesRegistry {
   }
 
   private rulesFor(type: HandlerClass, handler: Handler): RouteRules {
-    const method = [...this.classes.handlers(type)].find(([, each]) => each === handler)?.[0];
-    const name = `${classNameOf(type)}.${method ?? (handler as Function).name}`;
+    const method = this.classes.nameOf(type, handler);
+    const location = `@RateLimit on ${classNameOf(type)}.${method ?? (handler as Function).name}`;
     const declarer = { type, ...(method !== undefined && { method }) };
-    const ofRoute = (specs: DeclarationSite['specs'], prefix: string) =>
-      specs.map((spec) =>
-        isSource(spec) || !spec.perRoute ? spec : new RouteRule(spec, prefix + this.namespaces.of(declarer)),
-      );
+    const { sites: ofClass, isGuarded } = this.ofClass(type);
     const sites = [
-      { location: 'limits', skips: [], specs: ofRoute(this.registry.moduleRules, '') },
-      ...this.sitesOf(type).map((site) => ({ ...site, specs: ofRoute(site.specs, ROUTE_OF_CLASS) })),
-      this.site(`@RateLimit on ${name}`, handler, declarer),
+      this.ofRoute(this.ofModule, '', declarer),
+      ...ofClass.map((site) => this.ofRoute(site, ROUTE_OF_CLASS, declarer)),
+      this.site(location, handler, declarer),
     ];
     this.refuseIdleSkips(sites);
-    const routeRules = new RouteRules(sites, bindsOtherGuard(type) || bindsOtherGuard(handler));
+    const routeRules = new RouteRules(sites, isGuarded || bindsOtherGuard(handler));
     if (routeRules.needsInterceptor && !this.hasInterceptor) {
-      throw new RateLimitConfigError(messages.noInterceptor(`@RateLimit on ${name}`));
+      throw new RateLimitConfigError(messages.noInterceptor(location));
     }
     if (routeRules.waitsForEnd || this.ofMiddleware.middlewareWaitsForEnd) awaited.add(handler);
     return routeRules;
   }
 
+  /** The declarations of a site as they are for one route: of some limits, each route has its own counter. */
+  private ofRoute(site: DeclarationSite, prefix: string, declarer: Declarer): DeclarationSite {
+    const { specs } = site;
+    if (!specs.some(isPerRoute)) return site;
+    const namespace = prefix + this.namespaces.of(declarer);
+    return { ...site, specs: specs.map((spec) => (isPerRoute(spec) ? new RouteRule(spec, namespace) : spec)) };
+  }
+
+  private ofClass(type: HandlerClass): DeclaredByClass {
+    let known = this.byClass.get(type);
+    if (known === undefined) {
+      this.byClass.set(type, (known = { sites: this.sitesOf(type), isGuarded: bindsOtherGuard(type) }));
+    }
+    return known;
+  }
+
   /** The limits declared by a class and its superclasses. */
   sitesOf(type: HandlerClass): DeclarationSite[] {
     return lineageOf(type)
-      .filter((target) => target === type || declares(target))
+      .filter((target) => target === type || isDeclaration(declaredOn(target)))
       .map((target) => this.site(`@RateLimit on ${classNameOf(target as HandlerClass)}`, target, { type }));
   }
 
@@ -149,6 +173,7 @@ export class RouteRulesRegistry {
   }
 
   private refuseIdleSkips(sites: readonly DeclarationSite[]): void {
+    if (sites.every(({ skips }) => skips.length === 0)) return;
     const known = new Set(this.registry.names);
     let outer: Rule[] = [];
     for (const { location, skips, specs } of sites) {
@@ -171,6 +196,10 @@ export class RouteRulesRegistry {
       }
     }
   }
+}
+
+function isPerRoute(spec: DeclarationSite['specs'][number]): spec is Rule {
+  return !isSource(spec) && spec.perRoute;
 }
 
 function statusOf({ limit }: Rule): number {

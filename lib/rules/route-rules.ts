@@ -68,13 +68,13 @@ export class RouteRules {
     this.hasSources = this.sources.length > 0;
     this.continuesAfterGuards = this.authenticated.length > 0 || this.hasSources;
     this.isEmpty = this.guard.length === 0 && !this.continuesAfterGuards;
-    this.waitsForEnd = this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.waitsForEnd);
-    this.middlewareWaitsForEnd = this.middleware.some((rule) => rule.waitsForEnd);
+    this.waitsForEnd = this.hasSources || this.guard.some(waitsForEnd) || this.authenticated.some(waitsForEnd);
+    this.middlewareWaitsForEnd = this.middleware.some(waitsForEnd);
   }
 
   /** Whether the interceptor must see its requests. */
   get needsInterceptor(): boolean {
-    return this.hasSources || [...this.guard, ...this.authenticated].some((rule) => rule.needsInterceptor);
+    return this.hasSources || this.guard.some(needsInterceptor) || this.authenticated.some(needsInterceptor);
   }
 
   /**
@@ -97,6 +97,14 @@ export class RouteRules {
   }
 }
 
+function waitsForEnd(rule: Rule): boolean {
+  return rule.waitsForEnd;
+}
+
+function needsInterceptor(rule: Rule): boolean {
+  return rule.needsInterceptor;
+}
+
 /** The rules of a phase. The guard also checks those of the middleware, which may not run. */
 export function rulesOfPhase(rules: readonly Rule[], phase: Phase): readonly Rule[] {
   const later = levelsAfterGuards(rules);
@@ -108,6 +116,7 @@ export function rulesOfPhase(rules: readonly Rule[], phase: Phase): readonly Rul
 
 /** All levels of hierarchies in which some level is checked after the guards: they are charged together. */
 function levelsAfterGuards(rules: readonly Rule[]): ReadonlySet<Rule> {
+  if (!rules.some(({ isNested }) => isNested)) return NO_RULES;
   const roots = new Set<Rule>();
   for (const rule of rules) if (rule.isNested && rule.phase === 'authenticated') roots.add(rule.ancestors.at(-1)!);
   if (roots.size === 0) return NO_RULES;
@@ -149,6 +158,7 @@ export function merge(sites: readonly DeclarationSite[], answers: Answers, obser
       if (skipped !== undefined) observer?.leftOut(skipped, site, 'skipped');
       merged.delete(name);
     }
+    if (specs.length === 0) continue;
     const here = new Set<string>();
     for (const spec of specs) {
       for (const rule of isSource(spec) ? (answers.get(spec) ?? []) : [spec]) {

@@ -75,12 +75,14 @@ export class RuleCompiler {
   }
 
   /** The rule of a limit in the place where it is declared. Throws `RateLimitConfigError`. */
-  declared(reading: LimitReading, { location, namespace }: Declaration): Rule {
+  declared(reading: LimitReading, { location, namespace, onRoutes }: Declaration): Rule {
     const { kind, needsName } = reading;
     if (namespace !== '' && needsName !== undefined) {
       throw new RateLimitConfigError(messages.noName(location, needsName));
     }
-    const limit = this.limits.ofText(`${kind.id} ${namespace}`, () => kind.limit({ location, namespace }));
+    const make = () => kind.limit({ location, namespace });
+    // Each place on routes has a namespace of its own, so its limit is found by its declaration.
+    const limit = onRoutes === true ? make() : this.limits.ofText(`${kind.id} ${namespace}`, make);
     return new Rule(limit, reading.settingsFor(limit));
   }
 

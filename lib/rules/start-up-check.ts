@@ -4,11 +4,11 @@ import { limitersOf } from '../config/limiter-tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { bindsOwnGuard } from './bound-guards.js';
-import { declaredOn, lineageOf } from './declared-metadata.js';
+import { type DeclaredClass, type DeclaredMethod, isRoute } from './declared-class.js';
 import { GuardCheck } from './guard-check.js';
-import { HandlerClasses, isRoute } from './handler-classes.js';
+import { HandlerClasses } from './handler-classes.js';
 import { LimitRegistry } from './limit-registry.js';
-import { classNameOf, type HandlerClass, Namespaces } from './namespaces.js';
+import { classNameOf, Namespaces } from './namespaces.js';
 import { rulesOfPhase } from './route-rules.js';
 import { RouteRulesRegistry } from './route-rules-registry.js';
 import { isGateway, resolvesField } from './route-names.js';
@@ -36,21 +36,23 @@ export class StartUpCheck {
     for (const rule of [...this.registry.moduleRules, ...this.registry.named.map((limit) => limit.rule)]) {
       void rule.ancestors;
     }
-    const classes = this.classes.all();
-    this.namespaces.assign(classes.flatMap((type) => this.classes.declarers(type)));
-    for (const type of classes) {
+    const classes = this.classes.declared();
+    const { countsPerRoute } = this.classes;
+    this.namespaces.assign(classes.flatMap((each) => each.declarers(countsPerRoute)));
+    for (const each of classes) {
+      const { type, lost } = each;
       // Also for a controller without routes, whose own limits would otherwise never be read.
       this.routes.sitesOf(type);
-      for (const method of this.classes.lostMethods(type)) {
+      for (const method of lost) {
         throw new RateLimitConfigError(messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`));
       }
-      for (const handler of this.classes.routes(type)) this.routes.of(type, handler);
+      for (const { handler } of this.limitedRoutes(each)) this.routes.of(type, handler);
     }
     if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
     if (this.guards.isEnabled) this.refuseUnreached(classes);
-    this.guards.warnOfFields(classes.flatMap((type) => this.fields(type)));
+    this.guards.warnOfFields(classes.flatMap((each) => this.fields(each)));
     // If the guard has nothing to check, its position does not matter.
-    if (classes.some((type) => this.hasLimits(type))) this.guards.warnOfEarlier();
+    if (classes.some((each) => this.hasLimits(each))) this.guards.warnOfEarlier();
   }
 
   private refuseUnknownLimiters(type: object | null, inject: readonly unknown[] | null | undefined): void {
@@ -61,8 +63,8 @@ export class StartUpCheck {
     }
   }
 
-  private refuseUnguarded(classes: readonly HandlerClass[]): void {
-    const unguarded = classes.flatMap((type) => this.unguarded(type));
+  private refuseUnguarded(classes: readonly DeclaredClass[]): void {
+    const unguarded = classes.flatMap((each) => this.unguarded(each));
     if (unguarded.length > 0) throw new RateLimitConfigError(messages.unguarded(unguarded));
     const { moduleRules } = this.registry;
     if (rulesOfPhase(moduleRules, 'middleware').length === moduleRules.length) return;
@@ -73,30 +75,34 @@ export class StartUpCheck {
   }
 
   /** Refuses limits where Nest calls no guards, although one is bound. */
-  private refuseUnreached(classes: readonly HandlerClass[]): void {
+  private refuseUnreached(classes: readonly DeclaredClass[]): void {
     if (this.guards.reachesGateways) return;
-    const gateways = classes.filter(isGateway).flatMap((type) => this.unguarded(type));
+    const gateways = classes.filter(({ type }) => isGateway(type)).flatMap((each) => this.unguarded(each));
     if (gateways.length > 0) throw new RateLimitConfigError(messages.unreachedGateways(gateways));
   }
 
   /** The routes of a class that have limits but none of our guards. */
-  private unguarded(type: HandlerClass): string[] {
+  private unguarded({ type, hasLimitsOfClass, methods }: DeclaredClass): string[] {
     if (bindsOwnGuard(type)) return [];
-    const ofClass = lineageOf(type).some((target) => declaredOn(target).specs.length > 0);
-    return [...this.classes.handlers(type)]
-      .filter(([, handler]) => (ofClass ? isRoute(handler) : declaredOn(handler).specs.length > 0))
-      .filter(([, handler]) => !this.routes.of(type, handler).isEmpty && !bindsOwnGuard(handler))
-      .map(([method]) => `${classNameOf(type)}.${method}`);
+    return methods
+      .filter(({ handler, declared }) => (hasLimitsOfClass ? isRoute(handler) : declared.specs.length > 0))
+      .filter(({ handler }) => !this.routes.of(type, handler).isEmpty && !bindsOwnGuard(handler))
+      .map(({ name }) => `${classNameOf(type)}.${name}`);
   }
 
   /** The fields of GraphQL types that declare limits. */
-  private fields(type: HandlerClass): string[] {
-    return [...this.classes.handlers(type)]
-      .filter(([, handler]) => resolvesField(type, handler) && declaredOn(handler).specs.length > 0)
-      .map(([method]) => `${classNameOf(type)}.${method}`);
+  private fields({ type, methods }: DeclaredClass): string[] {
+    return methods
+      .filter(({ handler, declared }) => declared.specs.length > 0 && resolvesField(type, handler))
+      .map(({ name }) => `${classNameOf(type)}.${name}`);
   }
 
-  private hasLimits(type: HandlerClass): boolean {
-    return this.classes.routes(type).some((handler) => !this.routes.of(type, handler).isEmpty);
+  private hasLimits(each: DeclaredClass): boolean {
+    return this.limitedRoutes(each).some(({ handler }) => !this.routes.of(each.type, handler).isEmpty);
+  }
+
+  /** The routes that may have limits, or skip some. The rules of all others are made when they are called. */
+  private limitedRoutes(each: DeclaredClass): readonly DeclaredMethod[] {
+    return this.registry.moduleRules.length > 0 ? each.routes : each.declaredRoutes;
   }
 }

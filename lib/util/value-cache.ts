@@ -44,11 +44,18 @@ export class ValueCache<V> {
     if (typeof value === 'function') return this.serialOf(value);
     if (typeof value !== 'object' || value === null) return `${typeof value} ${String(value)}`;
     if (depth === MAX_DEPTH || !isPlain(value)) return this.serialOf(value);
-    let text = Array.isArray(value) ? '[' : '{';
+    if (Array.isArray(value)) return this.textOfList(value, depth + 1);
+    let text = '{';
     for (const name of Object.getOwnPropertyNames(value).sort()) {
       text += `${name.length}:${name}=${this.textOf((value as Record<string, unknown>)[name], depth + 1)},`;
     }
     return `${text}}`;
+  }
+
+  private textOfList(values: readonly unknown[], depth: number): string {
+    let text = '[';
+    for (const value of values) text += `${this.textOf(value, depth)},`;
+    return `${text}]`;
   }
 
   private serialOf(value: object): string {

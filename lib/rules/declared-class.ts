@@ -1,0 +1,108 @@
+import { type Declared, declaredOn, isLost, lineageOf } from './declared-metadata.js';
+import type { LimitSpec } from '../config/limit-definition.js';
+import type { Declarer, HandlerClass } from './namespaces.js';
+
+/** A method that is called for requests, messages or fields. */
+export type Handler = object;
+
+/** A method of a class, and what is declared on it. */
+export interface DeclaredMethod {
+  readonly name: string;
+  readonly handler: Handler;
+  readonly declared: Declared;
+}
+
+/** A class with its methods, as it is at one step of the start: what is declared there is read once. */
+export class DeclaredClass {
+  readonly methods: readonly DeclaredMethod[];
+  /** What the class and its superclasses declare, the farthest first. */
+  private readonly ofClass: readonly Declared[];
+  private knownRoutes: readonly DeclaredMethod[] | undefined;
+
+  constructor(
+    readonly type: HandlerClass,
+    names: readonly string[],
+  ) {
+    const prototype = type.prototype as Record<string, Handler>;
+    this.ofClass = lineageOf(type).map(declaredOn);
+    this.methods = names.map((name) => {
+      const handler = prototype[name]!;
+      return { name, handler, declared: declaredOn(handler) };
+    });
+  }
+
+  /** The methods that are decorated like routes. */
+  get routes(): readonly DeclaredMethod[] {
+    return (this.knownRoutes ??= this.methods.filter(({ handler }) => isRoute(handler)));
+  }
+
+  /** Whether the class itself, or one that it extends, declares limits. */
+  get hasLimitsOfClass(): boolean {
+    return this.ofClass.some(hasLimits);
+  }
+
+  /** Whether the class or any of its methods declares limits. */
+  get hasLimits(): boolean {
+    return this.hasLimitsOfClass || this.methods.some(({ declared }) => hasLimits(declared));
+  }
+
+  /** Whether anything is declared on the class or its methods, or was lost there. */
+  get declares(): boolean {
+    return this.declaresOfClass || this.methods.some(({ declared }) => isDeclaration(declared)) || this.lost.length > 0;
+  }
+
+  /** All limits, names of limits and functions that are declared on the class and its methods. */
+  get specs(): LimitSpec[] {
+    return [...this.ofClass, ...this.methods.map(({ declared }) => declared)].flatMap(({ specs }) => specs);
+  }
+
+  /** The routes to which anything applies that is declared on them or on the class. */
+  get declaredRoutes(): readonly DeclaredMethod[] {
+    return this.declaresOfClass ? this.routes : this.routes.filter(({ declared }) => isDeclaration(declared));
+  }
+
+  /** The names of the routes whose limits are declared on functions that no request calls any more. */
+  get lost(): readonly string[] {
+    const prototype = this.type.prototype as object;
+    return this.routes.map(({ name }) => name).filter((name) => isLost(prototype, name));
+  }
+
+  /** The class and the methods that need a namespace, which limits with the same name share; `perRoute`: all routes do. */
+  declarers(perRoute: boolean): Declarer[] {
+    const { type } = this;
+    const each = perRoute || this.ofClass.some(declaresPerRoute);
+    const methods = this.methods.filter(
+      ({ handler, declared }) => declaresUnnamed(declared) || (each && isRoute(handler)),
+    );
+    const ofClass = this.ofClass.some(declaresUnnamed) ? [{ type }] : [];
+    return [...ofClass, ...methods.map(({ name }) => ({ type, method: name }))];
+  }
+
+  private get declaresOfClass(): boolean {
+    return this.ofClass.some(isDeclaration);
+  }
+}
+
+/** Whether a method is decorated by others than us, as every route is. */
+export function isRoute(handler: Handler): boolean {
+  return Reflect.getMetadataKeys(handler).length > 0;
+}
+
+/** Whether limits or skips are declared. */
+export function isDeclaration({ specs, skips }: Declared): boolean {
+  return specs.length > 0 || skips.length > 0;
+}
+
+function hasLimits({ specs }: Declared): boolean {
+  return specs.length > 0;
+}
+
+/** Whether limits are declared whose counters are not identified by a name. */
+function declaresUnnamed({ specs }: Declared): boolean {
+  return specs.some((spec) => typeof spec !== 'string');
+}
+
+/** Whether each route of a class has its own counter for a limit of that class. */
+function declaresPerRoute({ specs }: Declared): boolean {
+  return specs.some((spec) => typeof spec === 'object' && spec?.perRoute === true);
+}
