@@ -3,7 +3,7 @@ import type { AlgorithmOptions } from '../algorithms/index.js';
 import { RecentMap } from '../util/recent-map.js';
 import { type CompiledVersion, type MetBy, type Version, type Versions, versionsOf } from './limit-feature.js';
 import type { LimitPlace, LimitSettings } from './limit-settings.js';
-import { LimitTerms, type PlacedReading } from './limit-terms.js';
+import { LimitTerms, type PlaceLikeAnother } from './limit-terms.js';
 import type { Priority } from './priority.js';
 
 export {
@@ -56,7 +56,7 @@ export class CompiledLimit extends LimitTerms {
    * @param metBy what the requests say of themselves that meet it
    * @param place where it is declared, if `given` are settings that it shares with a limit in another place
    */
-  constructor(options: AlgorithmOptions, given: LimitSettings, metBy: MetBy = BY_ANYBODY, place?: PlacedReading) {
+  constructor(options: AlgorithmOptions, given: LimitSettings, metBy: MetBy = BY_ANYBODY, place?: PlaceLikeAnother) {
     super(options, given, place);
     const { candidate } = this.settings;
     const all = versionsOf(this);
@@ -158,8 +158,7 @@ export class CompiledLimit extends LimitTerms {
 
   /** @internal The same limit, declared in another place: it has counters of its own, and shares what does not depend on the place. */
   inPlace({ location, namespace }: Required<LimitPlace>): CompiledLimit {
-    const { reading } = this;
-    return new CompiledLimit(this.options, this.settings, undefined, { location, namespace, reading });
+    return new CompiledLimit(this.options, this.settings, undefined, { location, namespace, like: this });
   }
 
   private get ownSettings(): LimitSettings {

@@ -172,7 +172,8 @@ export interface FeatureTerms {
 }
 
 /** How requests meet a limit in different versions, by each of its features in which they do. */
-export function versionsOf({ features = [] }: { readonly features: readonly LimitFeature[] | undefined }): Versions[] {
+export function versionsOf({ features }: { readonly features: readonly LimitFeature[] | undefined }): Versions[] {
+  if (features === undefined) return [];
   // A version by other options has versions by the other features.
   const inOrder = [true, undefined].flatMap((first) => features.filter(({ ofOptions }) => ofOptions === first));
   return inOrder.flatMap(({ versions }) => (versions === undefined ? [] : bare(versions)));

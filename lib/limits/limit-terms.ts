@@ -22,9 +22,9 @@ const SEPARATORS = /[%:\r\n]/g;
 /** Follows the code of the algorithm in the keys of a candidate. */
 const CANDIDATE = 'c';
 
-/** Where a limit is declared, and what is known of its options from a limit in another place. */
-export interface PlacedReading extends LimitPlace {
-  readonly reading?: OptionsReading;
+/** Where a limit is declared, and a limit with the same options and settings in another place. */
+export interface PlaceLikeAnother extends LimitPlace {
+  readonly like?: LimitTerms;
 }
 
 /** The terms of one limit: how it decides, and what identifies its counters. */
@@ -97,12 +97,13 @@ export abstract class LimitTerms {
     /** The options of its algorithm as written. */
     readonly options: AlgorithmOptions,
     given: LimitSettings,
-    place?: PlacedReading,
+    place?: PlaceLikeAnother,
   ) {
     // Without a prototype, to which other code may have written. Settings of another limit have none.
     const isShared = Object.getPrototypeOf(given) === null;
     const settings = isShared ? given : Object.assign(Object.create(null) as object, given);
-    const { location, namespace = '', reading = readOptionsOf(options, location) }: PlacedReading = place ?? settings;
+    const { location, namespace = '', like }: PlaceLikeAnother = place ?? settings;
+    const reading = like === undefined ? readOptionsOf(options, location) : like.reading;
     this.settings = settings;
     this.location = location;
     this.reading = reading;
@@ -114,7 +115,9 @@ export abstract class LimitTerms {
     this.namespace = namespace;
     const counted = this.namespace.replaceAll(SEPARATORS, encodeURIComponent);
     this.recordId = `${counted}:${this.name}`;
-    this.features = featuresOf(this, settings, location);
+    // One of equal limits has features if the others have.
+    const isBare = like !== undefined && like.features === undefined;
+    this.features = isBare ? undefined : featuresOf(this, settings, location);
     this.parameters = this.declared;
     let countsOtherwise = false;
     this.together = undefined;
@@ -133,7 +136,7 @@ export abstract class LimitTerms {
     this.off = settings.off ?? false;
     // A limit that is not asked refuses nothing.
     this.shadow = shadow || this.off;
-    this.nearFrom = this.nearFromOf(this.quota);
+    this.nearFrom = like === undefined ? this.nearFromOf(this.quota) : like.nearFrom;
     this.onStoreError = settings.onStoreError ?? 'local';
     this.escalation = settings.escalation;
     this.blockFor = settings.escalation?.steps[0] ?? settings.blockFor ?? 0;
