@@ -68,9 +68,7 @@ export class RouteRulesRegistry {
     try {
       this.hasInterceptor =
         this.registry.moduleRules.some((rule) => rule.needsInterceptor) ||
-        this.classes
-          .declared()
-          .some(({ specs }) => specs.some(needsInterceptor));
+        this.classes.declared().some(({ specs }) => specs.some(needsInterceptor));
     } catch {
       // The check at start-up refuses the mistakes in them.
       this.hasInterceptor = true;
