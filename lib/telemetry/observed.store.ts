@@ -1,7 +1,6 @@
 import type { Span } from '@opentelemetry/api';
 import { StoreLayer } from '../stores/layers/store-layer.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
-import { decide } from '../stores/decide.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName, rowOf } from '../stores/operation.js';
 import type { Check, CheckAnswer, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
 import { isOfStarts, type CheckEntry } from '../limits/counter.js';
@@ -64,8 +63,8 @@ export class ObservedStore extends StoreLayer {
     if (counts && check.reserving !== true) {
       if (!listens && this.inner instanceof MemoryStore) return decideTapped(this.inner, check, answer, tap);
       const counted = tapped(tap, check, answer);
-      decide(this.inner, check, listens ? new ObservedAnswer(this, check, counted, span) : counted);
-    } else decide(this.inner, check, listens || counts ? new ObservedAnswer(this, check, answer, span) : answer);
+      this.below.decide(check, listens ? new ObservedAnswer(this, check, counted, span) : counted);
+    } else this.below.decide(check, listens || counts ? new ObservedAnswer(this, check, answer, span) : answer);
   }
 
   override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
@@ -86,7 +85,7 @@ export class ObservedStore extends StoreLayer {
   private readonly look = (entry: CheckEntry): StoreDecision | undefined => {
     let found: StoreDecision | undefined;
     const answer = { decided: ([decision]: StoreDecision[]) => void (found = decision), failed: () => undefined };
-    decide(this.inner, { entries: [entry], peek: true }, answer);
+    this.below.decide({ entries: [entry], peek: true }, answer);
     return found;
   };
 

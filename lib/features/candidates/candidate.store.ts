@@ -1,7 +1,6 @@
 import { isRefusal } from '../../limits/check-result.js';
 import { type CheckEntry, type Counter, withCandidates } from '../../limits/counter.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import { decide } from '../../stores/decide.js';
 import { OuterLayer } from '../../stores/layers/outer-layer.js';
 import type { Operation, OperationAnswer, OperationCounter, OperationName } from '../../stores/operation.js';
 import { chargeOf, isEstimate } from '../../stores/store-decision.js';
@@ -32,11 +31,11 @@ export class CandidateStore extends OuterLayer {
       for (let i = 0; i < entries.length; i++) {
         if (entries[i]!.limit.candidate === undefined) continue;
         const both = { ...check, entries: withCandidates(entries) };
-        decide(this.inner, both, new AnswerWithCandidates(this, both, entries.length, answer));
+        this.below.decide(both, new AnswerWithCandidates(this, both, entries.length, answer));
         return;
       }
     }
-    decide(this.inner, check, answer);
+    this.below.decide(check, answer);
   }
 
   override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {

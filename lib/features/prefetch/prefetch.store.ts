@@ -4,7 +4,7 @@ import type { InstanceChannel, Listener } from '../../redis/instance-channel.js'
 import { isRefusal } from '../../limits/check-result.js';
 import { LONGEST_IDENTITY } from '../../limits/identity.js';
 import { allOrNothing, type Part } from '../../stores/all-or-nothing.js';
-import { answerWith, decide, decided, report } from '../../stores/decide.js';
+import { answerWith, decided, report } from '../../stores/decide.js';
 import {
   blocksNobody,
   type Operation,
@@ -59,7 +59,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
   override decide(check: Check, answer: CheckAnswer): void {
     const decision = check.entries.some(takes) ? this.decideAtOnce(check) : undefined;
     if (decision !== undefined) report(answer, [decision]);
-    else if (check.reserving === true || !check.entries.some(takes)) decide(this.inner, check, answer);
+    else if (check.reserving === true || !check.entries.some(takes)) this.below.decide(check, answer);
     else answerWith(this.decideInParts(check), answer);
   }
 

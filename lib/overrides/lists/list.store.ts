@@ -1,6 +1,6 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { isRefusal } from '../../limits/check-result.js';
-import { decide, report } from '../../stores/decide.js';
+import { report } from '../../stores/decide.js';
 import { PartlyKnownAnswer } from '../../stores/partly-known-answer.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
 import type { Operation, OperationAnswer, OperationCounter, OperationName } from '../../stores/operation.js';
@@ -19,7 +19,7 @@ export class ListStore extends StoreLayer {
 
   override decide(check: Check, answer: CheckAnswer): void {
     if (!this.lists.isEmpty && this.concerns(check)) this.decideListed(check, answer);
-    else decide(this.inner, check, answer);
+    else this.below.decide(check, answer);
   }
 
   /** What a list let pass was not charged. */
@@ -52,7 +52,7 @@ export class ListStore extends StoreLayer {
         answer,
         entries.map(({ limit }, index) => known[index] ?? listed(limit, 'allow')),
       );
-    } else decide(this.inner, { ...check, entries: rest }, new PartlyKnownAnswer(known, answer));
+    } else this.below.decide({ ...check, entries: rest }, new PartlyKnownAnswer(known, answer));
   }
 }
 

@@ -2,7 +2,7 @@ import { RateLimitStoreError } from '../../errors/errors.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
 import type { LimitFeature } from '../../limits/limit-feature.js';
-import { answerWith, decide, decided, operate } from '../decide.js';
+import { answerWith, decided, operate } from '../decide.js';
 import {
   blocksNobody,
   type Operation,
@@ -77,7 +77,7 @@ export class FallbackStore extends StoreLayer {
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
-    if (this.circuits.isHealthy) decide(this.inner, check, new WatchedAnswer(this, check, answer));
+    if (this.circuits.isHealthy) this.below.decide(check, new WatchedAnswer(this, check, answer));
     else answerWith(this.ask(check), answer);
   }
 

@@ -25,7 +25,7 @@ export class InstanceScopeStore extends StoreLayer {
   override decide(check: Check, answer: CheckAnswer): void {
     const { entries } = check;
     if (entries.every(isOwn)) decide(this.own, check, answer);
-    else if (!entries.some(isOwn)) decide(this.inner, check, answer);
+    else if (!entries.some(isOwn)) this.below.decide(check, answer);
     else answerWith(this.decideInParts(check), answer);
   }
 

@@ -4,7 +4,7 @@ import { BoundedMap, Kept } from '../../util/bounded-map.js';
 import { isRefusal } from '../../limits/check-result.js';
 import type { Counter } from '../../limits/counter.js';
 import { counterId } from '../../limits/counter-id.js';
-import { decide, report } from '../decide.js';
+import { report } from '../decide.js';
 import {
   type Operation,
   type OperationAnswer,
@@ -81,13 +81,13 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
 
   override decide(check: Check, answer: CheckAnswer): void {
     if (!this.isListening || check.peek === true || check.reserving === true || !this.isRemembered(check)) {
-      decide(this.inner, check, answer);
+      this.below.decide(check, answer);
       return;
     }
     const now = performance.now();
     const remembered = this.refusals.size === 0 ? undefined : this.recall(check, now);
     if (remembered !== undefined) report(answer, remembered);
-    else decide(this.inner, check, new RememberedAnswer(this, check, answer, this.epoch, now));
+    else this.below.decide(check, new RememberedAnswer(this, check, answer, this.epoch, now));
   }
 
   /** Remembers a refusal, unless units may have come back since it was asked for. */

@@ -1,7 +1,7 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
-import { decide, decidesAtOnce, DirectStore, operate } from '../decide.js';
+import { type Decider, deciderOf, decidesAtOnce, DirectStore, operate } from '../decide.js';
 import { type FeatureReading, read, READ } from '../feature-reading.js';
 import type { LearntRate, Lesson } from '../lesson.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
@@ -12,8 +12,12 @@ const OPTIONAL = ['nodeOf', 'hasNode', 'blockedFor', 'credit', 'learn'] as const
 
 /** A store around another one. All that it is asked comes to `decide` or `operate`: a layer overrides these, for what it changes. */
 export abstract class StoreLayer extends DirectStore implements Store {
+  /** Decides the checks that it hands on to the inner store. */
+  protected below: Decider;
+
   constructor(protected inner: Store) {
     super();
+    this.below = deciderOf(inner);
     for (const name of OPTIONAL) if (inner[name] === undefined) Object.assign(this, { [name]: undefined });
   }
 
@@ -35,10 +39,11 @@ export abstract class StoreLayer extends DirectStore implements Store {
   /** Puts a layer below this one, from now on. */
   insert(layer: (inner: Store) => StoreLayer): void {
     this.inner = layer(this.inner);
+    this.below = deciderOf(this.inner);
   }
 
   decide(check: Check, answer: CheckAnswer): void {
-    decide(this.inner, check, answer);
+    this.below.decide(check, answer);
   }
 
   override decidesAtOnce(limit: CompiledLimit): boolean {
