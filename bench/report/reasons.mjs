@@ -13,7 +13,7 @@ const REASONS = {
   'one hot key':
     'Redis takes 0.45 µs for each, the client 1.45: the promise, the decision and its part of the reply, which each caller gets of its own. Tried: replies in their order instead of looked up, and a key that follows itself looked for once (1.87 µs became 1.45, kept), the last map remembered (no gain), arguments as latin1 or buffers (no gain).',
   'the same with a prefetch':
-    'no call is left to save: 0.70 µs are a promise, a decision, a look at the clock and the layers that hand on. Tried: a decision written out instead of copied (1.06 µs became 0.70, kept), the clock once a turn (units would be used after their time), the last map remembered (no gain).',
+    'no call is left to save: what remains is a promise, a decision and a look at the clock. Tried: a decision written out instead of copied (1.06 µs became 0.70, kept), each layer knows the one below (0.55 µs became 0.38, kept), the clock once a turn (units would be used after their time), the last map remembered (no gain).',
   'three limits, of the better peer':
     'one call decides all three, but three counters are read and written all the same, 2.8 µs each on Redis. Tried: one command for all reads (kept), `SETRANGE` where the time to live stays (kept), numbers as arguments instead of JSON (no gain).',
   'one in flight, p50':
@@ -23,7 +23,7 @@ const REASONS = {
   'one limit, 16 in flight':
     'eight checks share a call, and what a call costs whatever it asks is spread over them alone: 3.6 µs of the client each, and 2.8 where 128 share one. Tried: turns halved from 16 or 40 checks on instead of 8 (within scatter), the next call held back until the last one is answered (4.2 µs instead of 3.6), arguments as latin1 or buffers (no gain).',
   'in process':
-    'the row “a promise of what is known” is what is left of a limiter that counts nothing. Left: a place in a map of 10,000 keys (a fifth, misses of the processor’s cache), the clock, a decision of eight numbers. Tried: states written over in place (kept), the last map remembered (no gain), the clock once a turn (no gain in process, and wrong on Redis).',
+    'the row “a promise of what is known” is what is left of a limiter that counts nothing. Left: a place in a map of 10,000 keys (a fifth, misses of the processor’s cache), the clock, a decision of eight numbers. Tried: states written over in place (kept), each layer knows the one below and no look for a span where the context is empty (15 % less, kept), the last map remembered (no gain), the clock once a turn (no gain in process, and wrong on Redis).',
   'the same by `consumeSync`':
     'with 10,000 keys the misses of the processor’s cache stand above the promise that is saved; with 1,000 keys on a quiet machine it was 1.4 to 1.5. Tried: one check past the layers that have nothing to add (0.7 µs became 0.23, kept), whether the store counts here remembered (kept), the limit of a key looked up once (kept).',
   'requests/s of an app':
