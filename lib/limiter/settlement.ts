@@ -16,7 +16,8 @@ function lastUnits(taken: Refund, units: number, first: number): Refund {
   return { ...last, candidate: { ...candidate, ticket: ticketBefore(limit.candidate, candidate.ticket, first)! } };
 }
 
-function ticketBefore(limit: CompiledLimit, ticket: number | undefined, units: number): number | undefined {
+/** The ticket of a charge without its last `units`. */
+export function ticketBefore(limit: CompiledLimit, ticket: number | undefined, units: number): number | undefined {
   if (!ticket || units === 0) return ticket;
   return limit.algorithm.queue?.ticketBefore(limit.parameters, ticket, units) ?? ticket;
 }

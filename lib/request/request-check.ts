@@ -24,11 +24,9 @@ export class RequestCheck {
    * refusal of a request without a key.
    */
   begin(request: LimitedRequest, rules: readonly Rule[]): Awaitable<PendingCheck | undefined> {
-    const { context, parts, mayReplaceLimits } = request;
     if (rules.length === 0) return undefined;
-    refuseIfClosed(request, rules);
-    request.apply(rules);
-    const entries = requestEntries(rules, context, parts);
+    const { parts, mayReplaceLimits } = request;
+    const entries = this.entries(request, rules);
     const address = this.lists.hasNetworks ? addressOf(parts) : undefined;
     if (!isPromise(entries)) return this.ask(entries, mayReplaceLimits, address);
     return entries.then((found) => {
@@ -36,6 +34,19 @@ export class RequestCheck {
       refuseIfClosed(request, rules);
       return this.ask(found, mayReplaceLimits, address);
     });
+  }
+
+  /** What rules ask of the store for a request. Throws or rejects with the refusal of a request without a key. */
+  entries(request: LimitedRequest, rules: readonly Rule[]): Awaitable<readonly RuleEntry[]> {
+    const { context, parts } = request;
+    refuseIfClosed(request, rules);
+    request.apply(rules);
+    return requestEntries(rules, context, parts);
+  }
+
+  /** Asks the store about entries of several calls at once. Units of all of them can be given back. */
+  askTogether(entries: readonly RuleEntry[], request: LimitedRequest): PendingCheck | undefined {
+    return this.ask(entries, true, this.lists.hasNetworks ? addressOf(request.parts) : undefined);
   }
 
   private ask(

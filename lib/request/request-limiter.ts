@@ -7,6 +7,7 @@ import { Answers } from './answers.js';
 import { runOf } from './call-run.js';
 import { Completions } from './completions.js';
 import { DeniedAddresses } from './denied-addresses.js';
+import type { JointCalls } from './joint-calls.js';
 import type { GuardContinuation, LimitedRequest } from './limited-request.js';
 import type { PendingCheck } from './pending-check.js';
 import { RequestCheck } from './request-check.js';
@@ -19,6 +20,9 @@ import { watchHandler } from './watch-handler.js';
  */
 @Injectable()
 export class RequestLimiter implements GuardContinuation {
+  /** Decides calls that belong together, if anything does. */
+  joint: JointCalls | undefined;
+
   constructor(
     private readonly registry: RouteRulesRegistry,
     private readonly requests: Requests,
@@ -40,6 +44,11 @@ export class RequestLimiter implements GuardContinuation {
 
   /** The guard's part; returns the same. */
   beforeGuards(context: ExecutionContext): Awaitable<true> {
+    const joined = this.joint?.beforeGuards(context);
+    return joined === undefined ? this.checkInGuard(context) : joined.then(() => this.checkInGuard(context));
+  }
+
+  private checkInGuard(context: ExecutionContext): Awaitable<true> {
     const routeRules = this.registry.of(context.getClass(), context.getHandler());
     if (this.registry.ofMiddleware.middlewareWaitsForEnd) this.followEarly(context);
     if (routeRules.isEmpty && (routeRules.skipsAll || !this.deniedAddresses.mayRefuse)) return true;
@@ -50,6 +59,11 @@ export class RequestLimiter implements GuardContinuation {
 
   /** The check after the guards; returns the same. */
   afterGuards(context: ExecutionContext): Awaitable<true> {
+    const joined = this.joint?.afterGuards(context);
+    return joined === undefined ? this.checkAfterGuards(context) : joined.then(() => this.checkAfterGuards(context));
+  }
+
+  private checkAfterGuards(context: ExecutionContext): Awaitable<true> {
     const routeRules = this.registry.of(context.getClass(), context.getHandler());
     if (!routeRules.continuesAfterGuards) return true;
     const request = this.requests.find(context);

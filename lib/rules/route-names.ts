@@ -76,6 +76,19 @@ export function resolvesField(type: object, handler: object): boolean {
   return isRoute && !ROOT_TYPES.has(read(RESOLVER_TYPE, handler) ?? read(RESOLVER_TYPE, type));
 }
 
+/** The root field of GraphQL that a method of a class answers: its operation, such as `'Mutation'`, and its name. */
+export function rootFieldOf(
+  type: object,
+  handler: object,
+  method: string,
+): { readonly operation: string; readonly name: string } | undefined {
+  const isField = read(RESOLVED_FIELD, handler) === true;
+  const operation = read(RESOLVER_TYPE, handler) ?? (isField ? read(RESOLVER_TYPE, type) : undefined);
+  if (!ROOT_TYPES.has(operation)) return undefined;
+  const name = read(RESOLVER_NAME, handler);
+  return { operation: operation as string, name: typeof name === 'string' && name !== '' ? name : method };
+}
+
 function version(target: object): string | undefined {
   const declared = read(VERSION, target);
   return declared === undefined ? undefined : `v${listed(declared)}`;
