@@ -7,6 +7,7 @@ export default {
     'lib/console/index.ts',
     'lib/outbound/index.ts',
     'lib/bullmq/index.ts',
+    'lib/graphql/index.ts',
   ],
   tsconfig: 'tsconfig.build.json',
   skipErrorChecking: true,

@@ -43,6 +43,7 @@ const GROUPS: readonly Group[] = [
       'plans',
       'concurrency',
       'transports',
+      'graphql',
       'middleware',
     ),
     rest: /^docs\/guides\//,

@@ -13,6 +13,7 @@ const ENTRIES = [
   ['./console', 'console/index'],
   ['./outbound', 'outbound/index'],
   ['./bullmq', 'bullmq/index'],
+  ['./graphql', 'graphql/index'],
 ] as const;
 
 interface Told {

@@ -28,6 +28,7 @@ const LAYERS = [
   'explain',
   'nest',
   'bullmq',
+  'graphql',
   'console',
   'testing',
   'cli',

@@ -7,6 +7,7 @@ export { bullmqMessages } from './bullmq.js'; // jobs of BullMQ
 export { cliMessages } from './cli.js'; // the command line program
 export { consoleMessages } from './console.js'; // the console
 export { messages } from './general.js'; // options, start-up, requests, stores, rates that change, tests; what has no topic of its own
+export { graphqlMessages } from './graphql.js'; // GraphQL by operation
 export { holdMessages } from './hold.js'; // `hold` and `onLapse`, and amounts of money
 export { keyMessages } from './key.js'; // keys that a limit never counts by
 export { listMessages } from './list.js'; // allow and deny lists

@@ -1,0 +1,101 @@
+import { Injectable, SetMetadata } from '@nestjs/common';
+import type { DocumentNode, GraphQLSchema, OperationDefinitionNode } from 'graphql';
+import type { Operation } from './operation.js';
+import { fragmentsOf, variablesOf } from './operation-source.js';
+import { Operations } from './operations.js';
+
+/** The metadata key of `@Plugin` of `@nestjs/apollo`, in version 13 and 14. */
+const PLUGIN = 'graphql:plugin';
+
+/** What Apollo Server knows of a request. */
+interface ApolloRequest {
+  readonly schema: GraphQLSchema;
+  readonly document?: DocumentNode;
+  readonly operation?: OperationDefinitionNode | null;
+  readonly contextValue: object;
+  readonly request: { readonly variables?: unknown };
+  readonly response: { readonly http?: { status?: number | undefined }; readonly body?: ApolloBody };
+  /** The errors as they were thrown: the app may remove the paths of those that it sends. */
+  readonly errors?: readonly unknown[];
+}
+
+/** A response. One that is sent in parts is not known as a whole. */
+type ApolloBody =
+  | { readonly kind: 'single'; readonly singleResult: ApolloResult }
+  | { readonly kind: 'incremental'; readonly initialResult: ApolloResult };
+
+interface ApolloResult {
+  readonly data?: unknown;
+  extensions?: Record<string, unknown>;
+}
+
+/** What it calls while a request runs. */
+export interface ApolloListener {
+  /** Decides the operation. Rejects with its refusal, and then nothing of it runs. */
+  didResolveOperation(request: object): Promise<void>;
+  /** Ends the operation. */
+  willSendResponse(request: object): Promise<void>;
+}
+
+/**
+ * A plugin for Apollo Server. `ApolloDriver` finds it by itself; a `GraphQLModule` with `include` needs it among its `plugins`.
+ */
+@Injectable()
+@SetMetadata(PLUGIN, true)
+export class RateLimitApolloPlugin {
+  /** @internal Whether a server has it. */
+  isUsed = false;
+
+  /** @internal */
+  constructor(private readonly operations: Operations) {}
+
+  /** Called by Apollo Server when it starts. Rejects with `RateLimitConfigError` for a wrong directive in the schema. */
+  async serverWillStart({ schema }: { readonly schema: object }): Promise<void> {
+    this.isUsed = true;
+    this.operations.checkSchema(schema as GraphQLSchema);
+  }
+
+  /** Called by Apollo Server for each request. */
+  async requestDidStart(): Promise<ApolloListener> {
+    let operation: Operation | undefined;
+    let isRefused = false;
+    return {
+      didResolveOperation: async (request) => {
+        operation = this.begin(request as ApolloRequest);
+        try {
+          await operation?.decision;
+        } catch (error) {
+          isRefused = true;
+          throw error;
+        }
+      },
+      willSendResponse: async (request) => {
+        if (operation === undefined) return;
+        const { response, errors } = request as ApolloRequest;
+        const { http, body } = response;
+        const result = body?.kind === 'incremental' ? body.initialResult : body?.singleResult;
+        // As for the refusal of a single field.
+        if (isRefused && http !== undefined) http.status = 200;
+        if (!isRefused) {
+          this.operations.end(operation, body?.kind === 'single' ? { data: result?.data, errors } : undefined);
+        }
+        const { report } = operation;
+        if (report !== undefined && result !== undefined) result.extensions = { ...result.extensions, cost: report };
+      },
+    };
+  }
+
+  private begin({ schema, document, operation, contextValue, request }: ApolloRequest): Operation | undefined {
+    if (!operation || document === undefined) return undefined;
+    const variables = variablesOf(schema, operation, request.variables);
+    // With wrong variables, nothing runs.
+    if (variables === undefined) return undefined;
+    return this.operations.begin({
+      schema,
+      operation,
+      fragments: fragmentsOf(document),
+      ...variables,
+      context: contextValue,
+    });
+  }
+}

@@ -1,0 +1,8 @@
+/**
+ * Limits GraphQL by operation: all limits of an operation are decided together, and operations cost points.
+ * @module nestjs-sluice/graphql
+ */
+export { type ApolloListener, RateLimitApolloPlugin } from './apollo.plugin.js';
+export type { QueryCostOptions, RateLimitGraphqlOptions, WeighedField } from './cost/cost-options.js';
+export type { CostReport, ThrottleStatus } from './cost/cost-report.js';
+export { type RateLimitGraphqlAsyncOptions, RateLimitGraphqlModule } from './rate-limit-graphql.module.js';

@@ -1,0 +1,78 @@
+import type { DocumentNode, GraphQLSchema, OperationDefinitionNode } from 'graphql';
+import type { Operation } from './operation.js';
+import { fragmentsOf, operationsOf, variablesOf } from './operation-source.js';
+import type { Operations } from './operations.js';
+
+/** What Mercurius knows of a request. */
+interface MercuriusContext {
+  readonly reply?: { readonly request?: { readonly body?: unknown; readonly query?: unknown } };
+  /** The index of the operation in a batch. */
+  readonly operationId?: number;
+}
+
+/** What was executed. */
+interface Execution {
+  readonly data?: unknown;
+  readonly errors?: unknown;
+  extensions?: Record<string, unknown>;
+}
+
+/** What Mercurius adds to the instance of Fastify. */
+interface Mercurius {
+  readonly schema: GraphQLSchema;
+  addHook(
+    name: 'preExecution',
+    hook: (schema: GraphQLSchema, document: DocumentNode, context: object, variables: unknown) => Promise<void>,
+  ): void;
+  addHook(name: 'onResolution', hook: (execution: Execution, context: object) => Promise<void>): void;
+}
+
+/**
+ * Lets Mercurius decide each operation before it is executed. Returns whether the app has Mercurius. Throws
+ * `RateLimitConfigError` for a wrong directive in the schema.
+ */
+export function hookIntoMercurius(server: unknown, operations: Operations): boolean {
+  const { graphql } = server as { readonly graphql?: Mercurius };
+  if (typeof graphql?.addHook !== 'function') return false;
+  operations.checkSchema(graphql.schema);
+  const begun = new WeakMap<object, Operation>();
+  graphql.addHook('preExecution', async (schema, document, context, given) => {
+    const operation = chosen(document, context);
+    const variables = operation && variablesOf(schema, operation, given);
+    // Which of several operations is executed may be known only when its first field asks the guard.
+    if (operation === undefined || variables === undefined) return;
+    const begins = operations.begin({ schema, operation, fragments: fragmentsOf(document), ...variables, context });
+    try {
+      await begins.decision;
+      begun.set(context, begins);
+    } catch (error) {
+      throw withReport(error, begins);
+    }
+  });
+  graphql.addHook('onResolution', async (execution, context) => {
+    const operation = begun.get(context);
+    if (operation === undefined) return;
+    operations.end(operation, { data: execution.data, errors: execution.errors });
+    const { report } = operation;
+    if (report !== undefined) execution.extensions = { ...execution.extensions, cost: report };
+  });
+  return true;
+}
+
+/** Mercurius sends nothing beside the error of an operation that does not run, so the error tells what that would cost. */
+function withReport(error: unknown, { report }: Operation): unknown {
+  if (report === undefined || typeof error !== 'object' || error === null) return error;
+  const { extensions } = error as { extensions?: object };
+  return Object.assign(error, { extensions: { ...extensions, cost: report } });
+}
+
+/** The operation that the request names, or the only one. Hooks are not told its name. */
+function chosen(document: DocumentNode, context: object): OperationDefinitionNode | undefined {
+  const all = operationsOf(document);
+  if (all.length === 1) return all[0];
+  const { reply, operationId } = context as MercuriusContext;
+  const { body, query } = reply?.request ?? {};
+  const sent: unknown = Array.isArray(body) ? body[operationId ?? 0] : (body ?? query);
+  const { operationName } = (sent ?? {}) as { readonly operationName?: unknown };
+  return typeof operationName === 'string' ? all.find(({ name }) => name?.value === operationName) : undefined;
+}

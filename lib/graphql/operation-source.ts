@@ -1,0 +1,80 @@
+import { getArgumentValues, getVariableValues, Kind, OperationTypeNode } from 'graphql';
+import type {
+  DocumentNode,
+  FieldNode,
+  FragmentDefinitionNode,
+  GraphQLField,
+  GraphQLObjectType,
+  GraphQLSchema,
+  OperationDefinitionNode,
+} from 'graphql';
+
+/** An operation that a server is about to execute, as all servers know it. */
+export interface OperationSource {
+  readonly schema: GraphQLSchema;
+  readonly operation: OperationDefinitionNode;
+  readonly fragments: Readonly<Record<string, FragmentDefinitionNode | undefined>>;
+  /** The values of its variables, coerced. */
+  readonly variables: Readonly<Record<string, unknown>>;
+  /** The same, in the form in which GraphQL passes them on. */
+  readonly variableValues: unknown;
+  /** The context that all of its resolvers share, and no other operation. */
+  readonly context: object;
+}
+
+/** The fragments of a document by name. */
+export function fragmentsOf({ definitions }: DocumentNode): Record<string, FragmentDefinitionNode> {
+  const fragments = Object.create(null) as Record<string, FragmentDefinitionNode>;
+  for (const each of definitions) if (each.kind === Kind.FRAGMENT_DEFINITION) fragments[each.name.value] = each;
+  return fragments;
+}
+
+/** The operations of a document. */
+export function operationsOf({ definitions }: DocumentNode): OperationDefinitionNode[] {
+  return definitions.filter((each) => each.kind === Kind.OPERATION_DEFINITION);
+}
+
+/** The coerced variables of an operation; `undefined` if they are wrong, and it will not run. */
+export function variablesOf(
+  schema: GraphQLSchema,
+  { variableDefinitions = [] }: OperationDefinitionNode,
+  given: unknown,
+): Pick<OperationSource, 'variables' | 'variableValues'> | undefined {
+  const inputs = typeof given === 'object' && given !== null ? (given as Record<string, unknown>) : {};
+  const found = getVariableValues(schema, variableDefinitions, inputs) as {
+    readonly coerced?: Record<string, unknown>;
+    readonly variableValues?: { readonly coerced: Record<string, unknown> };
+  };
+  // GraphQL 17 wraps them.
+  const variables = found.coerced ?? found.variableValues?.coerced;
+  return variables && { variables, variableValues: found.variableValues ?? variables };
+}
+
+/** The values of variables as resolvers get them. */
+export function coercedOf(variableValues: unknown): Readonly<Record<string, unknown>> {
+  const { coerced, sources } = (variableValues ?? {}) as { readonly coerced?: object; readonly sources?: object };
+  const isWrapped = typeof coerced === 'object' && typeof sources === 'object';
+  return (isWrapped ? coerced : (variableValues ?? {})) as Record<string, unknown>;
+}
+
+/** The arguments of a field; `undefined` if they are wrong, and its resolver will not run. */
+export function argumentsOf(
+  { variableValues }: OperationSource,
+  field: GraphQLField<unknown, unknown>,
+  node: FieldNode,
+): Record<string, unknown> | undefined {
+  try {
+    return getArgumentValues(field, node, variableValues as Record<string, unknown>);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The type whose fields an operation selects. */
+export function rootTypeOf({
+  schema,
+  operation: { operation: kind },
+}: OperationSource): GraphQLObjectType | null | undefined {
+  if (kind === OperationTypeNode.QUERY) return schema.getQueryType();
+  return kind === OperationTypeNode.MUTATION ? schema.getMutationType() : schema.getSubscriptionType();
+}

@@ -1,0 +1,303 @@
+import type { ExecutionContext, Type } from '@nestjs/common';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { OperationTypeNode } from 'graphql';
+import type { GraphQLObjectType, GraphQLResolveInfo, GraphQLSchema } from 'graphql';
+import type { Phase } from '../config/common-limit-options.js';
+import { RateLimitConfigError } from '../errors/errors.js';
+import { logger } from '../errors/logger.js';
+import { graphqlMessages } from '../errors/messages/graphql.js';
+import type { Answers } from '../request/answers.js';
+import { runOf } from '../request/call-run.js';
+import { giveBack } from '../request/charges.js';
+import type { DeniedAddresses } from '../request/denied-addresses.js';
+import type { JointCalls } from '../request/joint-calls.js';
+import { LimitedRequest } from '../request/limited-request.js';
+import { keepRequest } from '../request/request-of-call.js';
+import type { RequestLimiter } from '../request/request-limiter.js';
+import type { Transports } from '../request/transports.js';
+import type { RouteRulesRegistry } from '../rules/route-rules-registry.js';
+import { RouteRules } from '../rules/route-rules.js';
+import { callOf } from '../transports/read-request.js';
+import { reasonOf } from '../util/reason-of.js';
+import type { OperationResult, QueryCosts } from './cost/query-costs.js';
+import type { JointCheck } from './joint-check.js';
+import { Operation } from './operation.js';
+import { argumentsOf, coercedOf, type OperationSource, rootTypeOf } from './operation-source.js';
+import type { ResolvedFields } from './resolved-fields.js';
+import { type SelectedField, Selections, TooManySteps } from './selections.js';
+
+/** The names under which Nest's decorators file the fields of an operation. */
+const ROOTS = { query: 'Query', mutation: 'Mutation', subscription: 'Subscription' } as const;
+
+/** What the check of operations takes from the rest of the library. */
+export interface OperationServices {
+  readonly limiter: RequestLimiter;
+  readonly registry: RouteRulesRegistry;
+  readonly transports: Transports;
+  readonly answers: Answers;
+  readonly deniedAddresses: DeniedAddresses;
+  readonly check: JointCheck;
+  readonly fields: ResolvedFields;
+  /** `undefined` if operations cost nothing. */
+  readonly costs: QueryCosts | undefined;
+}
+
+/** Stands for the method of an operation, which has none. */
+function operation(): void {}
+
+/** The result of an operation of which nothing ran. */
+const NOTHING: OperationResult = { data: undefined };
+
+/** No limits are declared for an operation itself. */
+const NO_RULES = new RouteRules([], false);
+
+/** Decides the limits of all fields of an operation together, before any of them runs. */
+export class Operations implements JointCalls {
+  /** By their contexts, since documents are cached, and then by their documents, since several operations may share a context. */
+  private readonly known = new WeakMap<object, WeakMap<object, Operation>>();
+
+  private made: OperationServices | undefined;
+
+  /** Finds its services, once all modules have theirs. */
+  open: () => OperationServices = () => {
+    throw new RateLimitConfigError(graphqlMessages.noRateLimitModule());
+  };
+
+  private get services(): OperationServices {
+    return (this.made ??= this.open());
+  }
+
+  /** Returns itself with its services found. Throws `RateLimitConfigError` for a wrong limit. */
+  ready(): this {
+    void this.services;
+    return this;
+  }
+
+  /** Refuses what is wrong in the directives of a schema. Throws `RateLimitConfigError`. */
+  checkSchema(schema: GraphQLSchema): void {
+    this.services.costs?.check(schema);
+  }
+
+  /** Begins to decide an operation. If its decision rejects, the operation must not run. */
+  begin(source: OperationSource): Operation {
+    const before = this.find(source);
+    return before === undefined || before.isEnded ? this.make(source) : before;
+  }
+
+  /**
+   * Ends an operation that was not refused: gives back what its fields did not use, and settles what it cost.
+   *
+   * @param result `undefined` if it is not known as a whole
+   */
+  end(operation: Operation, result: OperationResult | undefined): void {
+    operation.isEnded = true;
+    for (const field of operation.fields.values()) {
+      if (!operation.begun.has(field)) giveBack(field.charges).catch(logFailure);
+    }
+    const { cost, whole } = operation;
+    if (cost === undefined) return;
+    const { costs } = this.services;
+    if (operation.isRefused) costs!.settled(cost, whole, NOTHING);
+    else operation.report = costs!.settled(cost, whole, result);
+  }
+
+  beforeGuards(context: ExecutionContext): Promise<void> | undefined {
+    const info = infoOf(context);
+    if (info === undefined) return undefined;
+    const source = sourceOf(context, info);
+    let operation = this.find(source) ?? this.make(source);
+    // The same field again is another operation with the same context.
+    if (info.path.prev === undefined && operation.hasBegun(info.path.key)) operation = this.make(source);
+    if (operation.isDecided) return this.join(operation, context, info);
+    return operation.decision!.then(() => this.join(operation, context, info));
+  }
+
+  afterGuards(context: ExecutionContext): Promise<void> | undefined {
+    const info = infoOf(context);
+    const operation = info && this.known.get(context.getArgs<object[]>()[CONTEXT]!)?.get(info.operation);
+    if (operation?.isDecided !== true || info!.path.prev !== undefined) return undefined;
+    const isCosted = operation.cost !== undefined && !operation.knowsUser;
+    if (operation.lastDecision !== undefined) {
+      return isCosted || operation.fields.has(String(info!.path.key)) ? operation.lastDecision : undefined;
+    }
+    // A field whose guards have found no user says nothing about other fields.
+    const waiting = hasUser(this.reread(operation.whole)) ? [...operation.fields.values()].filter(isUndecided) : [];
+    if (waiting.length === 0 && !isCosted) return undefined;
+    operation.lastDecision = this.decide(operation, ['authenticated'], waiting);
+    operation.lastDecision.catch(() => undefined);
+    return operation.lastDecision;
+  }
+
+  private find({ context, operation }: OperationSource): Operation | undefined {
+    return this.known.get(context)?.get(operation);
+  }
+
+  /** An operation that is being decided. */
+  private make(source: OperationSource): Operation {
+    let operations = this.known.get(source.context);
+    if (operations === undefined) this.known.set(source.context, (operations = new WeakMap()));
+    const operation = new Operation(source, this.standIn(source));
+    operations.set(source.operation, operation);
+    operation.decision = this.decideFirst(operation);
+    operation.decision.catch(() => undefined);
+    return operation;
+  }
+
+  private async decideFirst(operation: Operation): Promise<void> {
+    const { whole } = operation;
+    const { deniedAddresses, answers } = this.services;
+    await this.translated(whole, async () => {
+      if (deniedAddresses.mayRefuse && deniedAddresses.refuses(whole)) throw answers.denied(whole);
+    });
+    // A subscription is one call, which the guard checks when it begins; each of its events has fields of its own.
+    if (operation.source.operation.operation !== OperationTypeNode.SUBSCRIPTION) this.readFields(operation);
+    operation.cost = this.services.costs?.of(operation.source);
+    operation.knowsUser = hasUser(whole);
+    const phases: Phase[] = operation.knowsUser ? ['guard', 'authenticated'] : ['guard'];
+    await this.decide(operation, phases, [...operation.fields.values()]);
+    operation.isDecided = true;
+  }
+
+  private async decide(
+    operation: Operation,
+    phases: readonly Phase[],
+    fields: readonly LimitedRequest[],
+  ): Promise<void> {
+    const { whole, source, cost } = operation;
+    const { check, costs } = this.services;
+    for (const field of fields) this.reread(field);
+    const answered = this.standIn(source);
+    const extra = cost && costs!.asked(cost, phases);
+    try {
+      await this.translated(whole, () => check.decide(phases, fields, whole, extra, answered));
+    } catch (error) {
+      if (extra !== undefined && extra.rules.length > 0) {
+        operation.isRefused = true;
+        operation.report = costs!.refused(cost!, answered);
+      }
+      throw error;
+    }
+    operation.held();
+    for (const field of fields) {
+      field.guardCheck = true;
+      if (phases.includes('authenticated')) field.lastCheck = true;
+    }
+  }
+
+  /** Makes a request of each query or mutation that has limits. */
+  private readFields(operation: Operation): void {
+    const { source } = operation;
+    for (const [key, selected] of rootFieldsOf(source)) {
+      const resolved = this.services.fields.of(ROOTS[source.operation.operation], selected.node.name.value);
+      if (resolved === undefined) continue;
+      const { type, handler } = resolved;
+      const routeRules = this.services.registry.of(type, handler);
+      if (routeRules.isEmpty) continue;
+      const args = callArguments(source, selected);
+      if (args === undefined) continue;
+      operation.fields.set(key, this.requestOf(args, type as Type, handler, routeRules));
+    }
+  }
+
+  /** Lets a field that was decided with its operation pass. */
+  private join(operation: Operation, context: ExecutionContext, info: GraphQLResolveInfo): undefined {
+    const request = info.path.prev === undefined ? operation.fields.get(String(info.path.key)) : undefined;
+    if (request === undefined || request.handler !== context.getHandler() || operation.begun.has(request)) return;
+    operation.begun.add(request);
+    request.begin(context);
+    keepRequest(callOf(request.reader, context), request, true);
+    const run = runOf(context.getArgs());
+    if (run === undefined) return;
+    request.run = run;
+    request.completion?.follow(run);
+    operation.follow(run);
+  }
+
+  private standIn(source: OperationSource): LimitedRequest {
+    const args = [undefined, {}, source.context, { ...infoParts(source), fieldName: '', fieldNodes: [] }];
+    return this.requestOf(args, Operations as Type, operation, NO_RULES);
+  }
+
+  private requestOf(args: unknown[], type: Type, handler: Function, routeRules: RouteRules): LimitedRequest {
+    const context = new ExecutionContextHost(args, type, handler);
+    context.setType('graphql');
+    const { transports, limiter } = this.services;
+    return new LimitedRequest(context, type, handler, transports.of(context), routeRules, limiter);
+  }
+
+  private reread(request: LimitedRequest): LimitedRequest {
+    return request.begin(request.context);
+  }
+
+  /** Runs a check; a refusal becomes the error that GraphQL shows. */
+  private async translated(request: LimitedRequest, check: () => Promise<void>): Promise<void> {
+    try {
+      await check();
+    } catch (error) {
+      throw await this.services.answers.translate(request, error);
+    }
+  }
+}
+
+/** The indices of the arguments of a field: parent value, arguments, context, info. */
+const CONTEXT = 2;
+const INFO = 3;
+
+/** The `info` of a field's call; `undefined` for calls of another kind. */
+function infoOf(context: ExecutionContext): GraphQLResolveInfo | undefined {
+  if (context.getType<string>() !== 'graphql') return undefined;
+  const { [CONTEXT]: shared, [INFO]: info } = context.getArgs<(object | null | undefined)[]>();
+  const isField = typeof shared === 'object' && shared !== null && typeof info === 'object' && info !== null;
+  return isField && 'operation' in info && 'path' in info ? (info as GraphQLResolveInfo) : undefined;
+}
+
+function sourceOf(context: ExecutionContext, info: GraphQLResolveInfo): OperationSource {
+  const { schema, operation, fragments, variableValues } = info;
+  const shared = context.getArgs<object[]>()[CONTEXT]!;
+  return { schema, operation, fragments, variableValues, variables: coercedOf(variableValues), context: shared };
+}
+
+/** The fields that an operation selects of its root type. */
+function rootFieldsOf(source: OperationSource): ReadonlyMap<string, SelectedField> {
+  const type = rootTypeOf(source);
+  try {
+    return type == null ? new Map() : new Selections(source).of(type, [source.operation.selectionSet]);
+  } catch (error) {
+    // Its cost is counted as more than any limit has; without a limit of the cost, its fields are checked one by one.
+    if (error instanceof TooManySteps) return new Map();
+    throw error;
+  }
+}
+
+/** What the resolver of a field will be called with; `undefined` if it will not be. */
+function callArguments(source: OperationSource, { key, node, nodes }: SelectedField): unknown[] | undefined {
+  const parentType = rootTypeOf(source) as GraphQLObjectType;
+  const field = parentType.getFields()[node.name.value];
+  const args = field && argumentsOf(source, field, node);
+  if (args === undefined) return undefined;
+  const info = {
+    ...infoParts(source),
+    fieldName: node.name.value,
+    fieldNodes: nodes,
+    returnType: field!.type,
+    parentType,
+    path: { prev: undefined, key, typename: parentType.name },
+  };
+  return [undefined, args, source.context, info];
+}
+
+function infoParts({ schema, fragments, operation: node, variableValues }: OperationSource) {
+  return { schema, fragments, rootValue: undefined, operation: node, variableValues };
+}
+
+function isUndecided({ routeRules, lastCheck }: LimitedRequest): boolean {
+  return routeRules.continuesAfterGuards && lastCheck === undefined;
+}
+
+function hasUser({ parts: { request } }: LimitedRequest): boolean {
+  return request?.user !== undefined && request.user !== null;
+}
+
+function logFailure(error: unknown): void {
+  logger.error(reasonOf(error), error instanceof Error ? error.stack : undefined);
+}

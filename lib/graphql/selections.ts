@@ -1,0 +1,184 @@
+import { Kind } from 'graphql';
+import type {
+  DirectiveNode,
+  FieldNode,
+  GraphQLAbstractType,
+  GraphQLInterfaceType,
+  GraphQLNamedType,
+  GraphQLObjectType,
+  GraphQLSchema,
+  SelectionNode,
+  SelectionSetNode,
+} from 'graphql';
+import type { OperationSource } from './operation-source.js';
+
+/** A type that selections can be applied to. Of an interface, they stand for all types that no fragment names. */
+export type SelectedType = GraphQLObjectType | GraphQLInterfaceType | GraphQLAbstractType;
+
+/** One field of a response object. Several selections of one response name are one field. */
+export interface SelectedField {
+  /** Its name in the response. */
+  readonly key: string;
+  readonly node: FieldNode;
+  readonly nodes: FieldNode[];
+  /** What is selected of its value. */
+  readonly sets: SelectionSetNode[];
+}
+
+/** More steps than any honest document takes; counting them takes some ten milliseconds. */
+const MAX_STEPS = 50_000;
+
+/** A document takes too many steps to be read. */
+export class TooManySteps extends Error {}
+
+/**
+ * What an operation selects. Each part of it is read once, however often fragments repeat it, and in a bounded number of steps: few
+ * lines of fragments can select billions of fields.
+ */
+export class Selections {
+  private readonly ids = new Map<SelectionSetNode, number>();
+  private readonly fields = new Map<string, ReadonlyMap<string, SelectedField>>();
+  private readonly objects = new Map<string, readonly SelectedType[]>();
+  private steps = 0;
+
+  constructor(private readonly source: OperationSource) {}
+
+  private get schema(): GraphQLSchema {
+    return this.source.schema;
+  }
+
+  /** Counts a step. Throws `TooManySteps`. */
+  step(): void {
+    if (++this.steps > MAX_STEPS) throw new TooManySteps();
+  }
+
+  /** Identifies selections of a type. */
+  idOf(type: SelectedType, sets: readonly SelectionSetNode[]): string {
+    let id = type.name;
+    for (const set of sets) {
+      let number = this.ids.get(set);
+      if (number === undefined) this.ids.set(set, (number = this.ids.size));
+      id += ` ${number}`;
+    }
+    return id;
+  }
+
+  /** The fields that are selected of an object of a type. */
+  of(type: SelectedType, sets: readonly SelectionSetNode[]): ReadonlyMap<string, SelectedField> {
+    const id = this.idOf(type, sets);
+    let found = this.fields.get(id);
+    if (found !== undefined) return found;
+    const fields = new Map<string, SelectedField>();
+    const visited = new Set<string>();
+    for (const set of sets) this.collect(type, set, fields, visited);
+    this.fields.set(id, (found = fields));
+    return found;
+  }
+
+  /** The types of objects that selections can meet: of an abstract type all that a fragment may single out, and the type itself. */
+  typesOf(type: SelectedType, sets: readonly SelectionSetNode[]): readonly SelectedType[] {
+    if (!isAbstract(type)) return [type];
+    const id = this.idOf(type, sets);
+    let found = this.objects.get(id);
+    if (found !== undefined) return found;
+    const types = new Set<SelectedType>([type]);
+    const possible = new Set<SelectedType>(this.schema.getPossibleTypes(type));
+    const visited = new Set<string>();
+    for (const set of sets) this.narrow(type, possible, set, types, visited);
+    this.objects.set(id, (found = [...types]));
+    return found;
+  }
+
+  private collect(
+    type: SelectedType,
+    { selections }: SelectionSetNode,
+    fields: Map<string, SelectedField>,
+    visited: Set<string>,
+  ): void {
+    for (const selection of selections) {
+      this.step();
+      if (!this.isIncluded(selection)) continue;
+      if (selection.kind === Kind.FIELD) {
+        const key = selection.alias?.value ?? selection.name.value;
+        let field = fields.get(key);
+        if (field === undefined) fields.set(key, (field = { key, node: selection, nodes: [], sets: [] }));
+        field.nodes.push(selection);
+        if (selection.selectionSet !== undefined) field.sets.push(selection.selectionSet);
+        continue;
+      }
+      const inner = this.innerOf(selection, visited);
+      if (inner !== undefined && this.applies(inner.on, type)) this.collect(type, inner.set, fields, visited);
+    }
+  }
+
+  private narrow(
+    type: GraphQLAbstractType,
+    possible: ReadonlySet<SelectedType>,
+    { selections }: SelectionSetNode,
+    types: Set<SelectedType>,
+    visited: Set<string>,
+  ): void {
+    for (const selection of selections) {
+      this.step();
+      if (selection.kind === Kind.FIELD || !this.isIncluded(selection)) continue;
+      const inner = this.innerOf(selection, visited);
+      if (inner === undefined) continue;
+      const on = inner.on === undefined ? undefined : this.schema.getType(inner.on);
+      if (on !== undefined && !this.applies(inner.on, type)) {
+        for (const each of isAbstract(on) ? this.schema.getPossibleTypes(on) : [on as GraphQLObjectType]) {
+          this.step();
+          if (possible.has(each)) types.add(each);
+        }
+      }
+      this.narrow(type, possible, inner.set, types, visited);
+    }
+  }
+
+  /** What a fragment selects, and of which type; `undefined` if it was visited before. */
+  private innerOf(
+    selection: Exclude<SelectionNode, FieldNode>,
+    visited: Set<string>,
+  ): { readonly on: string | undefined; readonly set: SelectionSetNode } | undefined {
+    if (selection.kind === Kind.INLINE_FRAGMENT) {
+      return { on: selection.typeCondition?.name.value, set: selection.selectionSet };
+    }
+    const name = selection.name.value;
+    if (visited.has(name)) return undefined;
+    visited.add(name);
+    const fragment = this.source.fragments[name];
+    return fragment && { on: fragment.typeCondition.name.value, set: fragment.selectionSet };
+  }
+
+  /** Whether a fragment on a type applies to all objects of another one. */
+  private applies(on: string | undefined, type: SelectedType): boolean {
+    if (on === undefined || on === type.name) return true;
+    const condition = this.schema.getType(on);
+    return isAbstract(condition) && this.schema.isSubType(condition, type as GraphQLObjectType);
+  }
+
+  private isIncluded({ directives = [] }: SelectionNode): boolean {
+    for (const directive of directives) {
+      const { value } = directive.name;
+      if (value === 'skip' && this.conditionOf(directive) === true) return false;
+      if (value === 'include' && this.conditionOf(directive) === false) return false;
+    }
+    return true;
+  }
+
+  private conditionOf({ arguments: args = [] }: DirectiveNode): unknown {
+    const value = args.find(({ name }) => name.value === 'if')?.value;
+    if (value?.kind === Kind.VARIABLE) return this.source.variables[value.name.value];
+    return value?.kind === Kind.BOOLEAN ? value.value : undefined;
+  }
+}
+
+/** Whether a type is an interface or a union. */
+export function isAbstract(type: GraphQLNamedType | undefined): type is GraphQLAbstractType {
+  const kind = type?.[Symbol.toStringTag];
+  return kind === 'GraphQLInterfaceType' || kind === 'GraphQLUnionType';
+}
+
+/** Whether something can be selected of values of a type. */
+export function isComposite(type: GraphQLNamedType | undefined): type is SelectedType {
+  return type?.[Symbol.toStringTag] === 'GraphQLObjectType' || isAbstract(type);
+}
