@@ -57,7 +57,7 @@ export default {
     'FeatureOfOptions',
     'FeatureTerms',
     'NoText',
-    'PlacedReading',
+    'PlaceLikeAnother',
     'Optional',
     'OptionsOf',
     'OverrideOf',
