@@ -162,7 +162,14 @@ export type {
   RecordedChange,
   SetRateOptions,
 } from './overrides/override.js';
-export type { ClusterConnection, RedisClient, RedisConnection } from './redis/client.js';
+export type { RedisClient, RedisConnection } from './redis/client.js';
+export type { ClusterConnection } from './redis/given-connection.js';
+export type {
+  NodeRedisClient,
+  NodeRedisCluster,
+  NodeRedisConnection,
+  NodeRedisSentinel,
+} from './redis/node-redis/types.js';
 export { Reservation } from './limiter/reservation.js';
 export { ReservedCheck } from './limiter/reserved-check.js';
 export { MemoryStore, RedisStore } from './features/own-stores.js';

@@ -14,8 +14,8 @@ import type { RequestReader } from '../transports/request-reader.js';
 /** The options of `RateLimitModule.forRoot`, also returned by the factory of `forRootAsync`. */
 export interface RateLimitModuleOptions {
   /**
-   * Where counters live: a URL, ioredis options, an ioredis connection (which stays open when the app closes), or
-   * `{ nodes, options }` for a Cluster.
+   * Where counters live: a URL, ioredis options, a connection of ioredis or an open client of node-redis (which stay open when the
+   * app closes), or `{ nodes, options }` for a Cluster.
    * @default in this process
    */
   redis?: RedisConnection | undefined;

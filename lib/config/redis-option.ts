@@ -1,18 +1,30 @@
-import { isClient, isClusterConnection } from '../redis/client.js';
+import { messages } from '../errors/messages/general.js';
+import { redisMessages } from '../errors/messages/redis.js';
+import { isClient } from '../redis/client.js';
+import { isClusterConnection, refusalOf } from '../redis/given-connection.js';
 import { isRecord } from './option-checks.js';
 
 /** The options of ioredis of which one at least says where Redis is. */
 const CONNECTION_OPTIONS = ['host', 'port', 'path', 'sentinels', 'Connector', 'db', 'username', 'password', 'tls'];
 
-export const REDIS_CONNECTION =
-  "a URL such as 'redis://localhost:6379', ioredis options such as { host, port }, an ioredis connection, or { nodes } for a Cluster";
+const REDIS_CONNECTION =
+  "a URL such as 'redis://localhost:6379', ioredis options such as { host, port }, a connection of ioredis or node-redis, or " +
+  '{ nodes } for a Cluster';
 
 export function isRedisConnection(redis: unknown): boolean {
   if (typeof redis === 'string') return /^rediss?:$/.test(URL.canParse(redis) ? new URL(redis).protocol : '');
-  if (!isRecord(redis)) return false;
+  if (!isRecord(redis) || refusalOf(redis) !== undefined) return false;
   if (isClient(redis)) return true;
   if (isClusterConnection(redis)) return Array.isArray(redis.nodes) && redis.nodes.length > 0;
   return CONNECTION_OPTIONS.some((option) => redis[option] !== undefined) && typeof redis['sendCommand'] !== 'function';
+}
+
+/** The message for something that is not a connection: what it is, if that can be told. */
+export function wrongRedis(location: string, redis: unknown): string {
+  const refusal = refusalOf(redis);
+  return refusal === undefined
+    ? messages.wrongOption(location, 'redis', withoutSecrets(redis), REDIS_CONNECTION)
+    : redisMessages.unusable(location, refusal, REDIS_CONNECTION);
 }
 
 /** Hides possible passwords of a wrong connection: shows a URL without them, and of an object only the names of its options. */

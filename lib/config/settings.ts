@@ -9,7 +9,7 @@ import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
 import { defaultMaxBytes } from '../stores/memory/counter-table.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 import { OPTION_CHECKS } from './option-checks.js';
-import { isRedisConnection, REDIS_CONNECTION, withoutSecrets } from './redis-option.js';
+import { isRedisConnection, wrongRedis } from './redis-option.js';
 
 /** The module's options, read and checked. */
 export interface RateLimitSettings {
@@ -101,7 +101,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
   const { store, redis, maxKeys = 100_000, maxWaiters = 10_000, timeout = 250 } = options;
   if (store !== undefined && redis !== undefined) throw wrongOption('store', store, "to stand alone, without 'redis'");
   if (redis !== undefined && !isRedisConnection(redis)) {
-    throw wrongOption('redis', withoutSecrets(redis), REDIS_CONNECTION);
+    throw new RateLimitConfigError(wrongRedis(LOCATION, redis));
   }
   const timeoutMs = duration(LOCATION, 'timeout', timeout) / 1000;
   if (timeoutMs > MAX_TIMEOUT_MS) throw wrongOption('timeout', timeout, 'at most 1 hour');

@@ -15,7 +15,7 @@ import { consoleLogger } from '../errors/logger.js';
 import { Explainer } from '../explain/explainer.js';
 import { LimiterService } from '../nest/limiter.service.js';
 import { Overrides } from '../overrides/overrides.js';
-import type { RedisClient } from '../redis/client.js';
+import type { Connection } from '../redis/connection.js';
 import { HandlerClasses } from '../rules/handler-classes.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { RouteRulesRegistry } from '../rules/route-rules-registry.js';
@@ -79,7 +79,7 @@ export class RateLimitConsole
     @Optional() stream?: DecisionStream,
     @Optional() @Inject(RATE_LIMIT_SETTINGS) limiting?: RateLimitSettings,
     @Optional() @Inject(RATE_LIMIT_STORE) store?: StoreLayer,
-    @Optional() @Inject(RATE_LIMIT_REDIS) client?: RedisClient,
+    @Optional() @Inject(RATE_LIMIT_REDIS) client?: Connection,
     @Optional() registry?: LimitRegistry,
     @Optional() plans?: RouteRulesRegistry,
     @Optional() classes?: HandlerClasses,

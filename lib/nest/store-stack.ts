@@ -1,5 +1,7 @@
 import { InstanceChannel } from '../redis/instance-channel.js';
-import { createClient, ignoreConnectionErrors, isClient, isCluster, type RedisConnection } from '../redis/client.js';
+import { connectionOf, createClient, ignoreConnectionErrors, isClient, isCluster } from '../redis/client.js';
+import type { RedisConnection } from '../redis/client.js';
+import type { Connection } from '../redis/connection.js';
 import type { StoreReport } from '../stores/layers/circuits.js';
 import { FallbackStore } from '../stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../stores/layers/instance.store.js';
@@ -23,7 +25,7 @@ export interface CountingPlace {
   /** The user's own store; it stays open. */
   readonly store?: Store | undefined;
   /** The connection to Redis. */
-  readonly redis?: RedisConnection | undefined;
+  readonly redis?: RedisConnection | Connection | undefined;
   /**
    * Whether closing the store closes the connection.
    * @default whether the connection is made here
@@ -129,15 +131,16 @@ async function baseOf(settings: StoreSettings, local: Store): Promise<Base> {
   if (replacement !== undefined) return { store: replacement, isShared: false };
   if (store !== undefined) return { store, isShared: true };
   if (redis === undefined) return { store: local, isShared: false };
-  const client = isClient(redis) ? redis : await createClient(redis);
-  const ownsClient = settings.ownsClient ?? client !== redis;
-  const release = ignoreConnectionErrors(client);
+  const isGiven = isClient(redis);
+  const connection = connectionOf(isGiven ? redis : await createClient(redis));
+  const ownsClient = settings.ownsClient ?? !isGiven;
+  const release = ignoreConnectionErrors(connection);
   return {
     // Our own connection may fail once more while it ends.
-    store: new RedisStore(client, { prefix, timeoutMs, gatherMs, ownsClient, ...(ownsClient ? {} : { release }) }),
+    store: new RedisStore(connection, { prefix, timeoutMs, gatherMs, ownsClient, ...(ownsClient ? {} : { release }) }),
     isShared: true,
-    channel: new InstanceChannel(client, givenBackChannel(prefix), timeoutMs),
+    channel: new InstanceChannel(connection, givenBackChannel(prefix), timeoutMs),
     // In a Cluster, a check of several slots can be refused because of units that are given back a moment later.
-    remembersRefusals: refusalCache && !isCluster(client),
+    remembersRefusals: refusalCache && !isCluster(connection),
   };
 }

@@ -7,14 +7,17 @@ import {
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
 } from '../config/tokens.js';
+import { RateLimitConfigError } from '../errors/errors.js';
 import { moduleLogger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
+import { redisMessages } from '../errors/messages/redis.js';
 import { replicaMessages } from '../errors/messages/replica.js';
 import { readConfiguredLists } from '../overrides/lists/list-options.js';
 import { Lists } from '../overrides/lists/lists.js';
 import { MemoryOverrideStore } from '../overrides/memory.override-store.js';
 import { RedisOverrideStore } from '../overrides/redis.override-store.js';
-import { createClient, isClient, type RedisClient, resends } from '../redis/client.js';
+import { connectionOf, createClient, isClient, isUnopened, resends } from '../redis/client.js';
+import type { Connection } from '../redis/connection.js';
 import { missesFailovers } from '../redis/sentinels.js';
 import type { StoreReport } from '../stores/layers/circuits.js';
 import type { SlotReport } from '../stores/layers/slot-circuits.js';
@@ -60,18 +63,20 @@ export const storeProviders: Provider[] = [
     provide: RATE_LIMIT_REDIS,
     useFactory: async ({ options: { redis }, timeoutMs }: RateLimitSettings) => {
       if (redis === undefined) return undefined;
-      const client = isClient(redis) ? redis : await createClient(redis, timeoutMs);
-      if (client === redis && resends(client)) moduleLogger.warn(messages.resends());
-      if (missesFailovers(client)) moduleLogger.warn(messages.missesFailovers());
-      return client;
+      const isGiven = isClient(redis);
+      const connection = connectionOf(isGiven ? redis : await createClient(redis, timeoutMs));
+      if (isGiven && isUnopened(connection)) throw new RateLimitConfigError(redisMessages.notOpen('RateLimitModule'));
+      if (isGiven && resends(connection)) moduleLogger.warn(messages.resends());
+      if (missesFailovers(connection)) moduleLogger.warn(messages.missesFailovers());
+      return connection;
     },
     inject: [RATE_LIMIT_SETTINGS],
   },
   {
     provide: RATE_LIMIT_STORE,
-    useFactory: (settings: RateLimitSettings, decisions: DecisionStream, lists: Lists, redis?: RedisClient) => {
+    useFactory: (settings: RateLimitSettings, decisions: DecisionStream, lists: Lists, redis?: Connection) => {
       const { options } = settings;
-      const place = { store: options.store, redis, ownsClient: redis !== options.redis };
+      const place = { store: options.store, redis, ownsClient: !isClient(options.redis) };
       return createAppStore(settings, decisions, lists, place);
     },
     inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_LISTS, RATE_LIMIT_REDIS],
@@ -83,7 +88,7 @@ export const storeProviders: Provider[] = [
   },
   {
     provide: OVERRIDE_STORE,
-    useFactory: (settings: RateLimitSettings, redis?: RedisClient) =>
+    useFactory: (settings: RateLimitSettings, redis?: Connection) =>
       redis === undefined ? new MemoryOverrideStore() : new RedisOverrideStore(redis, settings),
     inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
   },

@@ -2,10 +2,12 @@ import { RateLimitStoreError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 import { ChannelListener } from '../redis/channel-listener.js';
-import { connect, CONNECT_TIMEOUT_MS, type RedisClient } from '../redis/client.js';
+import { connect, CONNECT_TIMEOUT_MS } from '../redis/client.js';
+import type { Connection } from '../redis/connection.js';
 import { notConnected } from '../redis/connection-errors.js';
 import { withDeadline } from '../redis/deadline.js';
 import { Script } from '../redis/script.js';
+import { isErrorReply } from '../redis/reply-error.js';
 import { noteSilence } from '../redis/silence.js';
 import { asStoreError, serverOf } from '../redis/store-error.js';
 import { overrideKeys } from '../stores/redis/keys.js';
@@ -56,7 +58,7 @@ export class RedisOverrideStore implements OverrideStore {
   private closed = false;
 
   constructor(
-    private readonly client: RedisClient,
+    private readonly client: Connection,
     { prefix, timeoutMs }: RedisOverrideStoreOptions,
   ) {
     this.script = new Script(client, OVERRIDES_SCRIPT);
@@ -201,7 +203,7 @@ export class RedisOverrideStore implements OverrideStore {
   /** Warns of an error reply, once until the next successful read. Checks report failing connections. */
   private warn(error: unknown): void {
     const reason = error instanceof RateLimitStoreError ? error.cause : error;
-    if (this.warned || this.closed || !(reason instanceof Error) || reason.name !== 'ReplyError') return;
+    if (this.warned || this.closed || !isErrorReply(reason)) return;
     this.warned = true;
     logger.warn(messages.overridesUnreadable(reason.message));
   }
@@ -211,7 +213,7 @@ export class RedisOverrideStore implements OverrideStore {
     return asStoreError(error, serverOf(this.client));
   }
 
-  private ready(): RedisClient {
+  private ready(): Connection {
     if (this.client.status !== 'ready') throw notConnected(this.client);
     return this.client;
   }

@@ -1,14 +1,9 @@
-import type { Redis } from 'ioredis';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 import { reasonOf } from '../util/reason-of.js';
-import {
-  CONNECT_TIMEOUT_MS,
-  DISCONNECT_TIMEOUT_MS,
-  isCluster,
-  type RedisClient,
-  ignoreConnectionErrors,
-} from './client.js';
+import { CONNECT_TIMEOUT_MS, DISCONNECT_TIMEOUT_MS, isCluster, ignoreConnectionErrors } from './client.js';
+import type { Connection, Server } from './connection.js';
+import { isErrorReply } from './reply-error.js';
 import { endSentinels } from './sentinels.js';
 import { longestSilenceOf } from './silence.js';
 
@@ -34,7 +29,7 @@ const REFUSED_PAUSE_MS = 30_000;
  * listens to any node: each forwards the messages of all.
  */
 export class ChannelListener {
-  private connection: Redis | undefined;
+  private connection: Server | undefined;
   private timer: NodeJS.Timeout | undefined;
   private pauseMs = FIRST_PAUSE_MS;
   private warned = false;
@@ -46,7 +41,7 @@ export class ChannelListener {
    * called when messages may be missed from now on.
    */
   constructor(
-    private readonly client: RedisClient,
+    private readonly client: Connection,
     private readonly channel: string,
     private readonly onMessage: (message?: string) => void,
     private readonly onDisconnect: () => void = () => undefined,
@@ -87,14 +82,14 @@ export class ChannelListener {
     connection.connect().catch(() => undefined);
   }
 
-  private async subscribe(connection: Redis): Promise<void> {
+  private async subscribe(connection: Server): Promise<void> {
     try {
       await connection.subscribe(this.channel);
       this.pauseMs = FIRST_PAUSE_MS;
       this.onMessage();
       this.started();
     } catch (error) {
-      if (!this.closed && isReply(error)) this.refused(error);
+      if (!this.closed && isErrorReply(error)) this.refused(error);
       connection.disconnect();
     }
   }
@@ -113,14 +108,9 @@ export class ChannelListener {
     this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
   }
 
-  private node(): Redis | undefined {
+  private node(): Server | undefined {
     if (!isCluster(this.client)) return this.client;
     const nodes = this.client.nodes('master');
     return nodes[Math.floor(Math.random() * nodes.length)];
   }
-}
-
-/** Whether the server refused it, such as for a user without access to the channel; otherwise a connection has ended. */
-function isReply(error: unknown): boolean {
-  return (error as { name?: unknown } | null)?.name === 'ReplyError';
 }

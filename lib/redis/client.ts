@@ -1,26 +1,28 @@
 /** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
-import type { Cluster, ClusterNode, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import type { Cluster, ClusterNode, Redis, RedisOptions } from 'ioredis';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { reasonOf } from '../util/reason-of.js';
+import { redisMessages } from '../errors/messages/redis.js';
 import { forgetError, rememberError } from './connection-errors.js';
+import type { Connection, ServerCluster } from './connection.js';
 import { handleFloatingCommands } from './floating-commands.js';
+import { type ClusterConnection, isClusterConnection, isIoredis, isNodeRedis, refusalOf } from './given-connection.js';
+import { NodeRedisAdapter } from './node-redis/adapter.js';
+import { adapt } from './node-redis/adapt.js';
+import { NodeRedisNodes } from './node-redis/node-redis-cluster.js';
+import type { NodeRedisConnection } from './node-redis/types.js';
 import { HEARS_OF_FAILOVERS, ignoreSentinelErrors } from './sentinels.js';
 import { limitSilence } from './silence.js';
 
-/** A connection made by the app: this package uses it, and never closes it. */
+/** A connection that the app made with ioredis: this package uses it, and never closes it. */
 export type RedisClient = Redis | Cluster;
 
-/** The nodes of a Cluster through which the others are discovered. */
-export interface ClusterConnection {
-  /** Some of its nodes, such as `{ host, port }`. */
-  nodes: ClusterNode[];
-  /** The ioredis options of the Cluster. */
-  options?: ClusterOptions;
-}
-
-/** How to reach Redis: a URL, ioredis options (also for Sentinel), an existing connection, or the nodes of a Cluster. */
-export type RedisConnection = string | RedisOptions | RedisClient | ClusterConnection;
+/**
+ * How to reach Redis: a URL, ioredis options (also for Sentinel), an existing connection of ioredis or node-redis, or the nodes of a
+ * Cluster.
+ */
+export type RedisConnection = string | RedisOptions | RedisClient | NodeRedisConnection | ClusterConnection;
 
 /** How long to try to connect before the app starts without Redis. */
 export const CONNECT_TIMEOUT_MS = 2000;
@@ -56,29 +58,50 @@ const isDemoted = ({ message }: Error): boolean => message.startsWith('READONLY'
 
 const backOff = (times: number): number => Math.min(times * 50, 1000);
 
-export function isClient(redis: unknown): redis is RedisClient {
-  return typeof redis === 'object' && redis !== null && 'evalsha' in redis && 'status' in redis;
+export function isClient(redis: unknown): redis is RedisClient | NodeRedisConnection | Connection {
+  return isIoredis(redis) || isNodeRedis(redis);
 }
 
-export function isClusterConnection(redis: unknown): redis is ClusterConnection {
-  return typeof redis === 'object' && redis !== null && !isClient(redis) && 'nodes' in redis;
+/** The connection of a client. Throws `RateLimitConfigError` if the library cannot use it. */
+export function connectionOf(client: RedisClient | NodeRedisConnection | Connection): Connection {
+  if (isIoredis(client)) return client;
+  if (isNodeRedis(client)) return adapt(client);
+  throw new RateLimitConfigError(redisMessages.noClient(refusalOf(client), client));
 }
 
-export function isCluster(client: RedisClient): client is Cluster {
+export function isCluster(client: RedisClient): client is Cluster;
+export function isCluster(client: Connection): client is ServerCluster;
+export function isCluster(client: { readonly isCluster: boolean }): boolean {
   return client.isCluster;
 }
 
-/** Whether a connection resends commands after it breaks; for a Cluster, its options decide. */
-export function resends(client: RedisClient): boolean {
-  const options = isCluster(client) ? client.options.redisOptions : client.options;
+/** Whether a connection is of a client that the app has not opened: ioredis opens one by itself, node-redis does not. */
+export function isUnopened(client: Connection): boolean {
+  return client instanceof NodeRedisAdapter && client.status === 'end';
+}
+
+/** Whether a connection resends commands after it breaks; for a Cluster, its options decide. Node-redis never does. */
+export function resends(client: Connection): boolean {
+  if (client instanceof NodeRedisAdapter) return false;
+  const ioredis = client as unknown as RedisClient;
+  const options = isCluster(ioredis) ? ioredis.options.redisOptions : ioredis.options;
   return options?.autoResendUnfulfilledCommands !== false;
+}
+
+/** Makes the client of a Cluster discover which node has which slots, after one has failed. */
+export function rediscoverNodes(cluster: ServerCluster, failed: string): void {
+  if (cluster instanceof NodeRedisNodes) cluster.rediscover(failed);
+  else (cluster as unknown as Cluster).refreshSlotsCache();
 }
 
 /**
  * Creates a connection for `connect`. Only here is ioredis loaded. `timeoutMs` is the longest check. Throws
  * `RateLimitConfigError` if ioredis refuses the options.
  */
-export async function createClient(redis: Exclude<RedisConnection, RedisClient>, timeoutMs = 0): Promise<RedisClient> {
+export async function createClient(
+  redis: Exclude<RedisConnection, RedisClient | NodeRedisConnection>,
+  timeoutMs = 0,
+): Promise<RedisClient> {
   const ioredis = await loadIoredis();
   try {
     return make(ioredis, redis, timeoutMs);
@@ -90,7 +113,7 @@ export async function createClient(redis: Exclude<RedisConnection, RedisClient>,
 
 function make(
   { Cluster, Redis }: Ioredis,
-  redis: Exclude<RedisConnection, RedisClient>,
+  redis: Exclude<RedisConnection, RedisClient | NodeRedisConnection>,
   timeoutMs: number,
 ): RedisClient {
   const limits = { connectTimeout: CONNECT_TIMEOUT_MS, disconnectTimeout: DISCONNECT_TIMEOUT_MS };
@@ -122,7 +145,13 @@ function make(
 }
 
 /** A separate connection to the same server or Cluster, for `connect`. The caller closes it. `timeoutMs` is the longest check. */
-export function duplicate(client: RedisClient, timeoutMs: number): RedisClient {
+export function duplicate(connection: Connection, timeoutMs: number): Connection {
+  if (connection instanceof NodeRedisAdapter) {
+    const copy = connection.copy();
+    ignoreConnectionErrors(copy);
+    return copy;
+  }
+  const client = connection as unknown as RedisClient;
   const copy = isCluster(client)
     ? client.duplicate([], { ...FAIL_FAST_CLUSTER, lazyConnect: true })
     : client.duplicate({ ...FAIL_FAST, lazyConnect: true });
@@ -137,7 +166,9 @@ export function duplicate(client: RedisClient, timeoutMs: number): RedisClient {
  *
  * @returns a function that stops this, for a connection that stays in use
  */
-export function ignoreConnectionErrors(client: RedisClient): () => void {
+export function ignoreConnectionErrors(connection: Connection): () => void {
+  if (connection instanceof NodeRedisAdapter) return connection.ignoreErrors();
+  const client = connection as unknown as RedisClient;
   const forget = () => forgetError(client);
   const ignore = (error: Error) => {
     rememberError(client, error);
@@ -174,7 +205,7 @@ export function ignoreConnectionErrors(client: RedisClient): () => void {
  * Resolves when the client is ready; rejects with its first error, such as a refused connection, or when the time is up. The
  * client keeps connecting either way.
  */
-export function connect(client: RedisClient): Promise<void> {
+export function connect(client: Connection): Promise<void> {
   return new Promise((resolve, reject) => {
     if (client.status === 'ready') return resolve();
     const settle = (failure?: Error) => {

@@ -1,6 +1,6 @@
 import { messages } from '../errors/messages/general.js';
 import { ChannelListener } from './channel-listener.js';
-import type { RedisClient } from './client.js';
+import type { Connection } from './connection.js';
 import { withDeadline } from './deadline.js';
 
 /** A listener of the channel. */
@@ -18,7 +18,7 @@ export class InstanceChannel {
   private started = false;
 
   constructor(
-    private readonly client: RedisClient,
+    private readonly client: Connection,
     private readonly channel: string,
     private readonly timeoutMs: number,
   ) {

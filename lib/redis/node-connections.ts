@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import calculateSlot from 'cluster-key-slot';
-/** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
-import type { Cluster, Redis } from 'ioredis';
+import type { Server, ServerCluster, Stream } from './connection.js';
 import { MovingSlots } from './moving-slots.js';
 
 /** The beginning of a node's reply to a command that it did not run, because it no longer has the slot, or not yet. */
@@ -18,11 +17,11 @@ export interface SlotCall {
   readonly keys: readonly string[];
   /** When its caller gives up, by the process's clock. */
   readonly deadline: number;
-  send(connection: Redis): Promise<unknown>;
+  send(connection: Server): Promise<unknown>;
   /** Sends through the Cluster's client, which follows redirections until it finds the slot. */
   sendByClient(): Promise<unknown>;
   /** Fixes what the node reported as missing, and returns whether to ask it again. */
-  mend(error: unknown, connection: Redis): Promise<boolean>;
+  mend(error: unknown, connection: Server): Promise<boolean>;
 }
 
 /**
@@ -30,15 +29,15 @@ export interface SlotCall {
  * calls of one turn leave in one write per node. What a node did not run is left to the client, which knows how to find the slot.
  */
 export class NodeConnections {
-  private readonly nodes = new Map<string, Redis>();
+  private readonly nodes = new Map<string, Server>();
   /** The streams whose writes are held back while a function sends. */
-  private held: Redis['stream'][] | undefined;
+  private held: Stream[] | undefined;
   readonly moving = new MovingSlots();
 
-  constructor(private readonly client: Cluster) {}
+  constructor(private readonly client: ServerCluster) {}
 
   /** The connection of a node, if it is ready. */
-  of(name: string): Redis | undefined {
+  of(name: string): Server | undefined {
     const known = this.nodes.get(name);
     if (known?.status === 'ready') return known;
     this.nodes.clear();
@@ -71,13 +70,13 @@ export class NodeConnections {
 
   /** Sends everything written to a node meanwhile in one write. */
   inOneWrite(send: () => void): void {
-    const streams: Redis['stream'][] = [];
+    const streams: Stream[] = [];
     this.held = streams;
     try {
       send();
     } finally {
       this.held = undefined;
-      for (const stream of streams) stream.uncork();
+      for (const stream of streams) stream.uncork?.();
     }
   }
 
@@ -106,13 +105,13 @@ export class NodeConnections {
     }
   }
 
-  private nextNode(message: string, address: string | undefined, slot: number): Redis | undefined {
+  private nextNode(message: string, address: string | undefined, slot: number): Server | undefined {
     if (address !== undefined) return this.withAddress(address);
     return message.startsWith(TRY_AGAIN) ? this.of(this.client.slots[slot]?.[0] ?? '') : undefined;
   }
 
   /** The connection of a node. It need not be ready: it queues commands. */
-  private withAddress(address: string): Redis | undefined {
+  private withAddress(address: string): Server | undefined {
     const prefix = this.client.options.keyPrefix ?? '';
     return this.client
       .nodes('all')
@@ -128,15 +127,16 @@ export class NodeConnections {
     return NOT_RUN.test(message) || (message === CLOSED && (this.client.options.retryDelayOnFailover ?? 0) > 0);
   }
 
-  private hold(stream: Redis['stream']): void {
-    if (this.held === undefined || this.held.includes(stream)) return;
-    stream.cork();
+  /** A connection without a stream sends all that it gets in one turn in one write, anyway. */
+  private hold(stream: Stream | undefined): void {
+    if (stream === undefined || this.held === undefined || this.held.includes(stream)) return;
+    stream.cork?.();
     this.held.push(stream);
   }
 }
 
 /** With ASKING, the node accepts keys of a slot that it does not have yet, for the next command only. */
-async function sendAsking(node: Redis, call: SlotCall): Promise<unknown> {
+async function sendAsking(node: Server, call: SlotCall): Promise<unknown> {
   const [, reply] = await Promise.all([node.asking(), call.send(node)]);
   return reply;
 }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-/** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
-import type { Redis } from 'ioredis';
-import { isCluster, type RedisClient } from './client.js';
+import { isCluster } from './client.js';
+import type { Connection, Server } from './connection.js';
 import { NodeConnections } from './node-connections.js';
 
 /** Errors may come from another realm, as in a test runner. */
@@ -21,11 +20,11 @@ function shaOf(source: string): string {
 /** Runs a script by its hash. Loads it into a server that lacks it, once for all waiting runs. */
 export class Script {
   private readonly sha: string;
-  private readonly loading = new Map<Redis, Promise<void>>();
+  private readonly loading = new Map<Server, Promise<void>>();
   private readonly nodes: NodeConnections | undefined;
 
   constructor(
-    private readonly client: RedisClient,
+    private readonly client: Connection,
     private readonly source: string,
   ) {
     this.sha = shaOf(source);
@@ -76,18 +75,18 @@ export class Script {
    * Runs the script on the connection of one server, or of the one that has the slot by now. Calls back with each that it uses.
    */
   async runOn(
-    server: Redis,
+    server: Server,
     keys: readonly string[],
     args: readonly string[],
     timeoutMs: number,
-    onServer: (server: Redis) => void,
+    onServer: (server: Server) => void,
   ): Promise<unknown> {
     const deadline = performance.now() + timeoutMs;
-    const send = (node: Redis) => {
+    const send = (node: Server) => {
       onServer(node);
       return node.evalsha(this.sha, keys.length, ...keys, ...args);
     };
-    const mend = async (failure: unknown, node: Redis) => {
+    const mend = async (failure: unknown, node: Server) => {
       if (!isNoScript(failure)) return false;
       await this.loadInto(node);
       return true;
@@ -120,7 +119,7 @@ export class Script {
     else this.nodes.inOneWrite(send);
   }
 
-  private loadInto(server: Redis): Promise<void> {
+  private loadInto(server: Server): Promise<void> {
     const known = this.loading.get(server);
     if (known !== undefined) return known;
     const loading = server

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 /** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
 import type { Redis } from 'ioredis';
+import type { Server } from './connection.js';
 import { withDeadline } from './deadline.js';
 import { handleFloatingCommands } from './floating-commands.js';
 
@@ -67,7 +68,7 @@ export function ignoreSentinelErrors(client: Redis): () => void {
 }
 
 /** Ends the connections to Sentinels of a connection that has ended. */
-export function endSentinels(client: Redis): void {
+export function endSentinels(client: Server): void {
   if (hasSentinels(client)) client.disconnect();
 }
 
@@ -75,13 +76,15 @@ export function endSentinels(client: Redis): void {
  * Asks the Sentinels whether the connected server is their master, which it does not know itself until it is demoted. Never
  * rejects; `undefined` if they do not answer in time, or there are none.
  */
-export async function isMasterOfSentinels(client: Redis, timeoutMs: number): Promise<boolean | undefined> {
+export async function isMasterOfSentinels(connection: Server, timeoutMs: number): Promise<boolean | undefined> {
+  if (!hasSentinels(connection)) return undefined;
+  const client = connection as unknown as Redis;
   const { sentinels, role } = optionsOf(client);
-  if (!sentinels || role === 'slave' || client.status !== 'ready') return undefined;
+  if (role === 'slave' || client.status !== 'ready') return undefined;
   const inTime = <T>(answer: Promise<T>) => withDeadline(answer, timeoutMs).catch(() => undefined);
   const [info, ...named] = await Promise.all([
     inTime(client.info('server')),
-    ...sentinels.map((each) => inTime(masterOf(client, each, timeoutMs))),
+    ...sentinels!.map((each) => inTime(masterOf(client, each, timeoutMs))),
   ]);
   const own = /^run_id:(\w+)/m.exec(info ?? '')?.[1];
   const answers = named.flatMap((master) => (master === undefined ? [] : (isSame(client, own, master) ?? [])));

@@ -9,9 +9,20 @@ export abstract class TimedCall {
   /** @internal */
   isTimed = false;
 
+  /** @internal Whether it has got its time a second time. */
+  isProlonged = false;
+
   /** Called when its time is up and there is no reply. */
   abstract expire(): void;
+
+  /** Whether it may still be in this process, held by a client that sends all commands of a turn in the next one. */
+  isHeld(): boolean {
+    return false;
+  }
 }
+
+/** A timer that is this late, in milliseconds, says that the process was blocked. */
+const LATE_MS = 10;
 
 /** One timer for any number of calls with the same time limit. */
 export class SharedDeadline {
@@ -60,6 +71,13 @@ export class SharedDeadline {
     while (due !== undefined && due.until <= now) {
       const call = due;
       due = call.newer;
+      if (now - call.until > LATE_MS && !call.isProlonged && call.isHeld()) {
+        // The time of a call whose command was not sent meanwhile begins now.
+        this.end(call);
+        this.begin(call);
+        call.isProlonged = true;
+        continue;
+      }
       // If the process was blocked for longer, its sockets are read first: a reply that has already arrived wins.
       setImmediate(() => {
         if (!call.isTimed) return;

@@ -1,8 +1,5 @@
-/** The part of a socket that is used. */
-interface Stream {
-  readonly bytesRead: number;
-  destroy(error: Error): void;
-}
+import type { Stream } from './connection.js';
+import { NodeRedisAdapter } from './node-redis/adapter.js';
 
 /** What is known of a connection's silence, from calls that were not answered in time. */
 class Silence {
@@ -45,7 +42,8 @@ export function limitSilence(client: object, longestMs: number): void {
 
 /** Notes that a call on a connection was not answered in time. */
 export function noteSilence(client: object): void {
-  silences.get(client)?.note();
+  if (client instanceof NodeRedisAdapter) client.abandonUnsent();
+  else silences.get(client)?.note();
 }
 
 /** How long a connection may be silent, in milliseconds; `undefined` if the app decides that. */

@@ -1,7 +1,7 @@
 import { RateLimitStoreError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { reasonOf } from '../util/reason-of.js';
-import type { RedisClient } from './client.js';
+import type { Connection } from './connection.js';
 
 /** ioredis's messages for a command whose connection ended, or was already gone. */
 const LOST =
@@ -31,7 +31,7 @@ interface Place {
 export function serverOf({
   isCluster,
   options,
-}: Partial<Pick<RedisClient, 'isCluster' | 'options'>>): string | undefined {
+}: Partial<Pick<Connection, 'isCluster' | 'options'>>): string | undefined {
   if (isCluster) return undefined;
   const { host, port, path, name, sentinels } = (options ?? {}) as Place;
   if (sentinels) return `the master '${name}' of the Sentinels`;

@@ -16,7 +16,7 @@ import type { CompiledLimit, LimitPlace, LimitSettings } from '../limits/compile
 import { type OptionRows, ownRow } from '../options/option-row.js';
 import { refuseUnknown } from '../options/check-options.js';
 import { givenOptions, orElse } from '../options/values.js';
-import type { RedisClient } from '../redis/client.js';
+import type { Connection } from '../redis/connection.js';
 import { ValueCache } from '../util/value-cache.js';
 import { algorithmOptions, commonOptions } from './common-options.js';
 import type { Declaration } from './declaration.js';
@@ -44,7 +44,7 @@ export class RuleCompiler {
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly keys: KeyResolverFactory,
-    @Inject(RATE_LIMIT_REDIS) redis: RedisClient | undefined,
+    @Inject(RATE_LIMIT_REDIS) redis: Connection | undefined,
   ) {
     this.hasRedis = redis !== undefined;
     const { defaults } = settings.options;

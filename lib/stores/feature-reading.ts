@@ -1,7 +1,7 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Counter } from '../limits/counter.js';
 import type { KeptInMemory, MemoryBounds } from '../limits/limit-feature.js';
-import type { RedisClient } from '../redis/client.js';
+import type { Connection } from '../redis/connection.js';
 
 /** What a feature can use of a store that counts in process. */
 export interface MemoryParts {
@@ -15,7 +15,7 @@ export interface MemoryParts {
 
 /** What a feature can use of a store that counts on Redis. */
 export interface RedisParts {
-  readonly client: RedisClient;
+  readonly client: Connection;
   readonly prefix: string;
   /** The best guess of the server's time, in whole microseconds. */
   now(): number;

@@ -12,7 +12,12 @@ import { ask, compile } from '../support/stores.js';
 
 beforeAll(ensureBuilt);
 
-describe('on a Cluster', () => {
+const connections: Record<string, (nodes: RedisCluster['nodes']) => object> = {
+  'a connection of its own': (nodes) => ({ nodes }),
+  'a client of node-redis': (nodes) => ({ nodeRedis: { nodes } }),
+};
+
+describe.each(Object.entries(connections))('on a Cluster, with %s', (_, redisOf) => {
   let cluster: RedisCluster;
 
   beforeAll(async () => {
@@ -39,7 +44,7 @@ describe('on a Cluster', () => {
           }
         } while (Date.now() < end);
       };
-      const redis = { nodes: cluster.nodes };
+      const redis = redisOf(cluster.nodes);
       const timeoutMs = scenarioMs(0) + 500_000;
       const results = await runUnderLoad({ redis, counters, during, timeoutMs, pairs: true });
       expect(moved).toBeGreaterThanOrEqual(counters.length);
@@ -77,7 +82,7 @@ describe('on a Cluster', () => {
         await until('the replica is promoted', async () => (await cluster.masters()).length === 3);
         await sleep(AFTERWARDS_MS);
       };
-      const results = await runUnderLoad({ redis: { nodes: cluster.nodes }, counters, during, timeoutMs: 500_000 });
+      const results = await runUnderLoad({ redis: redisOf(cluster.nodes), counters, during, timeoutMs: 500_000 });
       await undo(lost!);
       await until('it is back', () => cluster.servers.every(({ running }) => running));
       expectInvariants(results, counters, 1);

@@ -3,11 +3,13 @@ import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Logger, type LoggerService, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
+import { createClient } from 'redis';
 import {
   CompiledLimit,
   type OnStoreError,
   RateLimit,
   RateLimitModule,
+  type RateLimitModuleOptions,
   RateLimitStoreError,
   type Store,
   type StoreDecision,
@@ -146,11 +148,26 @@ async function startSetting(cleanups: Cleanups, args: readonly string[] = []): P
   return { server, proxy, admin, connect };
 }
 
-async function startStore(cleanups: Cleanups, { url }: { url: string }) {
+/** What an app gives as `redis`. */
+type Connect = (cleanups: Cleanups, url: string) => RateLimitModuleOptions['redis'];
+
+const connections: Record<string, Connect> = {
+  'a URL': (_, url) => url,
+  'a client of node-redis': (cleanups, url) => {
+    const client = createClient({ url });
+    client.on('error', () => undefined);
+    void client.connect().catch(() => undefined);
+    cleanups.push(() => client.destroy());
+    return client;
+  },
+};
+
+async function startStore(cleanups: Cleanups, { url }: { url: string }, connect: Connect) {
   const reports: StoreReport[] = [];
   const report = (news: StoreReport) => reports.push(news);
   const prefix = freshPrefix();
-  const store = await createStoreStack({ redis: url, prefix, timeoutMs: TIMEOUT_MS, maxKeys: 1000, report });
+  const redis = connect(cleanups, url);
+  const store = await createStoreStack({ redis, prefix, timeoutMs: TIMEOUT_MS, maxKeys: 1000, report });
   cleanups.push(() => store.close());
   await store.open?.();
   return { store, states: () => reports.map(({ state }) => state) };
@@ -220,49 +237,52 @@ function expectRecovery(states: readonly string[]): void {
   expect(states.at(-1)).toBe('recovered');
 }
 
-describe('no check waits longer than its deadline, none but probes once Redis is not asked, and each is answered', () => {
-  it.each(Object.entries(outages))(
-    'while Redis %s',
-    (_, { args, begin, end, fromTheStart = false }) =>
-      withCleanups(async (cleanups) => {
-        const setting = await startSetting(cleanups, args);
-        if (fromTheStart) await begin(setting);
-        const { store, states } = await startStore(cleanups, setting.proxy);
-        if (!fromTheStart) {
+describe.each(Object.entries(connections))(
+  'with %s no check waits longer than its deadline, none but probes once Redis is not asked, and each is answered',
+  (_kind, connect) => {
+    it.each(Object.entries(outages))(
+      'while Redis %s',
+      (_, { args, begin, end, fromTheStart = false }) =>
+        withCleanups(async (cleanups) => {
+          const setting = await startSetting(cleanups, args);
+          if (fromTheStart) await begin(setting);
+          const { store, states } = await startStore(cleanups, setting.proxy, connect);
+          if (!fromTheStart) {
+            await untilRedis(store, states);
+            await begin(setting);
+          }
+          const before = fromTheStart ? 0 : states().length;
+          // They fail together, which is enough for Redis not to be asked.
+          const first = await crowd(store, CROWD);
+          expect(slowest(first)).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+
+          const later: Answer[] = [];
+          const since = performance.now();
+          for (const stop = since + scenarioMs(400); performance.now() < stop || later.length <= limits.length;) {
+            later.push(...(await crowd(store, 1)));
+            await sleep(1);
+          }
+          const probes = 1 + Math.floor((performance.now() - since) / PROBE_AFTER_MS);
+          expect(later.length).toBeGreaterThan(limits.length);
+          expect(later.filter(({ waited }) => waited).length).toBeLessThanOrEqual(probes);
+          expect(slowest(later)).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+          expectAnswersOf([...first, ...later]);
+          expect(states().slice(before)).toEqual(['failing']);
+
+          await end(setting);
           await untilRedis(store, states);
-          await begin(setting);
-        }
-        const before = fromTheStart ? 0 : states().length;
-        // They fail together, which is enough for Redis not to be asked.
-        const first = await crowd(store, CROWD);
-        expect(slowest(first)).toBeLessThan(TIMEOUT_MS + SLACK_MS);
-
-        const later: Answer[] = [];
-        const since = performance.now();
-        for (const stop = since + scenarioMs(400); performance.now() < stop || later.length <= limits.length;) {
-          later.push(...(await crowd(store, 1)));
-          await sleep(1);
-        }
-        const probes = 1 + Math.floor((performance.now() - since) / PROBE_AFTER_MS);
-        expect(later.length).toBeGreaterThan(limits.length);
-        expect(later.filter(({ waited }) => waited).length).toBeLessThanOrEqual(probes);
-        expect(slowest(later)).toBeLessThan(TIMEOUT_MS + SLACK_MS);
-        expectAnswersOf([...first, ...later]);
-        expect(states().slice(before)).toEqual(['failing']);
-
-        await end(setting);
-        await untilRedis(store, states);
-        expectRecovery(states().slice(before));
-      }),
-    scenarioMs(0) + 600_000,
-  );
-});
+          expectRecovery(states().slice(before));
+        }),
+      scenarioMs(0) + 600_000,
+    );
+  },
+);
 
 describe('connections that a firewall has forgotten', () => {
   it('are given up, and others made', () =>
     withCleanups(async (cleanups) => {
       const setting = await startSetting(cleanups);
-      const { store, states } = await startStore(cleanups, setting.proxy);
+      const { store, states } = await startStore(cleanups, setting.proxy, connections['a URL']!);
       await untilRedis(store, states);
       const before = states().length;
       setting.proxy.lose();
@@ -278,9 +298,9 @@ function holdUp(ms: number): void {
 }
 
 describe('a process that is busy for longer than the deadline, again and again', () => {
-  it('takes all answers of Redis, under load', () =>
+  it.each(Object.entries(connections))('takes all answers of Redis, under load, with %s', (_, connect) =>
     withCleanups(async (cleanups) => {
-      const { store, states } = await startStore(cleanups, (await startSetting(cleanups)).server);
+      const { store, states } = await startStore(cleanups, (await startSetting(cleanups)).server, connect);
       let late = 0;
       for (let turns = 0; turns < 6; turns++) {
         await until('Redis decides', async () => {
@@ -295,7 +315,8 @@ describe('a process that is busy for longer than the deadline, again and again',
         });
       }
       if (late === 0) expect(states()).toEqual([]);
-    }));
+    }),
+  );
 });
 
 @Controller()

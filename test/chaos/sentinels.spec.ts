@@ -9,7 +9,12 @@ import { type RedisSentinel, type RedisServer, startSentinel } from '../support/
 
 beforeAll(ensureBuilt);
 
-describe('with Sentinels', () => {
+const connections: Record<string, (sentinel: Pick<RedisSentinel, 'sentinels' | 'name'>) => object> = {
+  'a connection of its own': (sentinel) => sentinel,
+  'a client of node-redis': (sentinel) => ({ nodeRedis: sentinel }),
+};
+
+describe.each(Object.entries(connections))('with Sentinels, with %s', (_, redisOf) => {
   let sentinel: RedisSentinel;
 
   beforeEach(async () => {
@@ -28,7 +33,7 @@ describe('with Sentinels', () => {
         await until('the replica is promoted', () => isMaster(replica));
         await sleep(AFTERWARDS_MS);
       };
-      const results = await runUnderLoad({ redis: { sentinels, name }, counters, during, timeoutMs: 500_000 });
+      const results = await runUnderLoad({ redis: redisOf({ sentinels, name }), counters, during, timeoutMs: 500_000 });
       expectInvariants(results, counters, 1);
       expect(Math.min(...allowedByRedis(results, counters))).toBeGreaterThanOrEqual(90);
       expectFailover(results);

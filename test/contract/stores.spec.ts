@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { MemoryStore, type Store } from '../../lib/index.js';
+import { MemoryStore, RedisStore, type Store } from '../../lib/index.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
-import { connectRedis, type ManualClock, storeKinds } from '../support/stores.js';
+import { type Client, openClient } from '../support/node-redis.js';
+import { connectRedis, freshPrefix, type ManualClock, storeKinds } from '../support/stores.js';
 import { concurrencyContract } from './concurrency-contract.js';
 import { holdsContract } from './holds-contract.js';
 import { operationsContract } from './operations-contract.js';
@@ -24,6 +25,16 @@ afterAll(() => redis.disconnect());
 
 describe.each(Object.entries(storeKinds))('%s', (_, make) => {
   contract((clock) => make(clock, redis));
+});
+
+describe('RedisStore on a client of node-redis', () => {
+  let client: Client;
+  beforeAll(async () => {
+    client = await openClient();
+  });
+  afterAll(() => client.close());
+
+  contract((clock) => new RedisStore(client, { clock, prefix: freshPrefix(), timeoutMs: 5000 }));
 });
 
 describe.each(Object.entries(storeKinds))('FallbackStore over %s', (_, make) => {

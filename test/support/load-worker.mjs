@@ -13,8 +13,22 @@ const PAUSE_MS = 5;
 /** How much longer they go on at most, until Redis has decided for all counters and is told to answer again. */
 const RECOVERY_MS = 90_000;
 
+/** What an app gives as `redis`: options as they are, or a client of node-redis, which it opens. */
+async function connectionOf(redis) {
+  if (redis.nodeRedis === undefined) return redis;
+  const { createCluster, createSentinel } = await import('redis');
+  const { nodes, sentinels, name } = redis.nodeRedis;
+  const client =
+    nodes === undefined
+      ? createSentinel({ name, sentinelRootNodes: sentinels })
+      : createCluster({ rootNodes: nodes.map((socket) => ({ socket })) });
+  client.on('error', () => undefined);
+  return client.connect();
+}
+
 await runTask(async (input, startTogether, stopped) => {
-  const { redis, prefix, counters, inFlight, timeoutMs, refusalCache, pairs } = input;
+  const { prefix, counters, inFlight, timeoutMs, refusalCache, pairs } = input;
+  const redis = await connectionOf(input.redis);
   const reports = [];
   const report = ({ state }) => {
     reports.push(state);
@@ -79,5 +93,6 @@ await runTask(async (input, startTogether, stopped) => {
   counts.longestGapMs = Math.max(counts.longestGapMs, time.now() - lastOfRedis);
   time.stop();
   await store.close();
+  if (redis !== input.redis) redis.destroy();
   return { ...counts, allowed, unknown, reports };
 });

@@ -1,4 +1,5 @@
-import { isCluster, type RedisClient } from '../../redis/client.js';
+import { isCluster } from '../../redis/client.js';
+import type { Connection } from '../../redis/connection.js';
 import { notConnected } from '../../redis/connection-errors.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { noteSilence } from '../../redis/silence.js';
@@ -15,7 +16,7 @@ export class ConsoleRedis {
   latencyMs: number | null = null;
 
   constructor(
-    readonly client: RedisClient,
+    readonly client: Connection,
     prefix: string,
     private readonly timeoutMs: number,
   ) {

@@ -164,7 +164,8 @@ export const messages = {
     `limit '${name}' keeps no history, wants algo ${listOf(able.map(quoted), 'or')}`,
   unusableRedis: (reason: string) =>
     `RateLimitModule: option 'redis' makes no connection (${reason}), wants what ioredis can connect to`,
-  noIoredis: () => "redis: the package 'ioredis' could not be loaded, wants it installed next to nestjs-sluice",
+  noIoredis: () =>
+    "redis: the package 'ioredis' could not be loaded, wants it installed next to nestjs-sluice, or a client of node-redis as 'redis'",
   countFailed: (name: string) => `the function 'count' of limit '${name}' failed, so the request counts`,
   answerFailed: (option: string, name: string) =>
     `the function '${option}' of limit '${name}' failed, so the refusal says what it would without it`,

@@ -16,6 +16,7 @@ export { outboundMessages } from './outbound.js'; // calls to others' APIs
 export { planMessages } from './plan.js'; // `anchor`, and prepaid units
 export { policyMessages } from './policy.js'; // policies: what is wrong in one, and what happens to its versions
 export { priorityMessages } from './priority.js'; // `priority` and `reserveFor`
+export { redisMessages } from './redis.js'; // connections to Redis that are not usable
 export { replicaMessages } from './replica.js'; // `replicas`
 export { waitMessages } from './wait.js'; // calls that wait for units
 export { withinMessages } from './within.js'; // `within`

@@ -5,7 +5,8 @@ import { messages } from '../../errors/messages/general.js';
 import type { RateLimitSettings } from '../../config/settings.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../../config/tokens.js';
 import type { Decision } from '../../limits/decision.js';
-import { isCluster, type RedisClient } from '../../redis/client.js';
+import { isCluster } from '../../redis/client.js';
+import type { Connection } from '../../redis/connection.js';
 import { isMasterOfSentinels } from '../../redis/sentinels.js';
 import type { StoreLayer } from '../../stores/layers/store-layer.js';
 
@@ -52,7 +53,7 @@ export class RateLimitHealthIndicator {
   /** @internal */
   constructor(
     @Inject(RATE_LIMIT_STORE) private readonly store: StoreLayer,
-    @Optional() @Inject(RATE_LIMIT_REDIS) private readonly redis: RedisClient | undefined,
+    @Optional() @Inject(RATE_LIMIT_REDIS) private readonly redis: Connection | undefined,
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: Pick<RateLimitSettings, 'timeoutMs'>,
   ) {}
 

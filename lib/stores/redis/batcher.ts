@@ -205,6 +205,11 @@ export class Batcher {
     for (const job of jobs) job.reject(failure);
   }
 
+  /** Whether the client has commands that it has not sent yet. */
+  get holdsCommands(): boolean {
+    return this.calls.holdsCommands;
+  }
+
   timeOut(call: Call): void {
     this.calls.noteSilence();
     this.fail(call, new RateLimitStoreError(messages.storeTimeout(this.calls.timeoutMs)));
@@ -261,5 +266,9 @@ class Call extends TimedCall {
 
   expire(): void {
     this.batcher.timeOut(this);
+  }
+
+  override isHeld(): boolean {
+    return this.batcher.holdsCommands;
   }
 }

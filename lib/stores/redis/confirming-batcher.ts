@@ -1,6 +1,7 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages/general.js';
-import { connect, duplicate, isCluster, type RedisClient } from '../../redis/client.js';
+import { connect, duplicate, isCluster } from '../../redis/client.js';
+import type { Connection } from '../../redis/connection.js';
 import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { Batcher } from './batcher.js';
 import { ConfirmingCalls } from './confirming-calls.js';
@@ -20,12 +21,12 @@ interface CallOptions {
  * Sends what replicas have to confirm on a connection of its own, made at first use, so that other requests do not wait for it.
  */
 export class ConfirmingBatcher {
-  private readonly client: RedisClient;
+  private readonly client: Connection;
   private readonly batcher: Batcher;
   private readonly timeoutMs: number;
   private connecting: Promise<void> | undefined;
 
-  constructor(client: RedisClient, { prefix, timeoutMs, clock, script }: CallOptions) {
+  constructor(client: Connection, { prefix, timeoutMs, clock, script }: CallOptions) {
     this.client = duplicate(client, timeoutMs);
     this.timeoutMs = timeoutMs;
     const calls = new ConfirmingCalls(this.client, prefix, timeoutMs, clock, script);

@@ -1,8 +1,7 @@
-/** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
-import type { Redis } from 'ioredis';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { replicaMessages } from '../../errors/messages/replica.js';
 import { connect, isCluster } from '../../redis/client.js';
+import type { Server } from '../../redis/connection.js';
 import { notConnected } from '../../redis/connection-errors.js';
 import { withDeadline } from '../../redis/deadline.js';
 import type { Program } from './program.js';
@@ -14,8 +13,8 @@ import { ScriptCalls } from './script-calls.js';
  * never on another one.
  */
 export class ConfirmingCalls extends ScriptCalls {
-  private readonly ranOn = new WeakMap<Program, Redis>();
-  private readonly connecting = new Map<Redis, Promise<void>>();
+  private readonly ranOn = new WeakMap<Program, Server>();
+  private readonly connecting = new Map<Server, Promise<void>>();
 
   /** The longest wait for replicas; together with the call it ends within the time of a check. */
   private get longestMs(): number {
@@ -24,7 +23,7 @@ export class ConfirmingCalls extends ScriptCalls {
 
   override async run(program: Program, node?: string): Promise<unknown> {
     const server = await this.serverOf(node);
-    const remember = (at: Redis) => void this.ranOn.set(program, at);
+    const remember = (at: Server) => void this.ranOn.set(program, at);
     return this.script.runOn(server, program.keys, program.args(), this.timeoutMs, remember);
   }
 
@@ -33,7 +32,7 @@ export class ConfirmingCalls extends ScriptCalls {
     const { longestMs } = this;
     try {
       const server = this.ranOn.get(program)!;
-      return await withDeadline(Promise.resolve(server.wait(wanted, longestMs)), this.timeoutMs);
+      return await withDeadline(server.wait(wanted, longestMs), this.timeoutMs);
     } catch (cause) {
       throw asUnconfirmed(new RateLimitStoreError(replicaMessages.unasked(longestMs), { cause }));
     }
@@ -45,7 +44,7 @@ export class ConfirmingCalls extends ScriptCalls {
   }
 
   /** All requests that wait for a connection share one event listener. */
-  private connected(server: Redis): Promise<void> {
+  private connected(server: Server): Promise<void> {
     const known = this.connecting.get(server);
     if (known !== undefined) return known;
     const connecting = connect(server).finally(() => this.connecting.delete(server));
@@ -53,7 +52,7 @@ export class ConfirmingCalls extends ScriptCalls {
     return connecting;
   }
 
-  private async serverOf(node: string | undefined): Promise<Redis> {
+  private async serverOf(node: string | undefined): Promise<Server> {
     const { client } = this;
     if (!isCluster(client)) return client;
     const server = client.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === node);

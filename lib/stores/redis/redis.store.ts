@@ -4,7 +4,9 @@ import { RateLimitArgumentError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages/general.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { type Counter, startsOf } from '../../limits/counter.js';
-import { connect, isCluster, type RedisClient } from '../../redis/client.js';
+import type { NodeRedisConnection } from '../../redis/node-redis/types.js';
+import { connect, connectionOf, isCluster, type RedisClient } from '../../redis/client.js';
+import type { Connection } from '../../redis/connection.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { endSentinels } from '../../redis/sentinels.js';
 import { answerWith, DirectStore, report } from '../decide.js';
@@ -69,6 +71,7 @@ export interface RedisStoreOptions {
 
 /** Counts on Redis: all checks made in one turn of the event loop travel in one call of one script. */
 export class RedisStore extends DirectStore implements Store {
+  private readonly client: Connection;
   private readonly prefix: string;
   private readonly timeoutMs: number;
   private readonly ownsClient: boolean;
@@ -93,11 +96,13 @@ export class RedisStore extends DirectStore implements Store {
    * @param client the connection, which need not be ready yet
    * @param options how it counts
    */
-  constructor(
-    private readonly client: RedisClient,
-    options: RedisStoreOptions = {},
-  ) {
+  constructor(client: RedisClient | NodeRedisConnection, options?: RedisStoreOptions);
+  /** @internal */
+  constructor(client: RedisClient | NodeRedisConnection | Connection, options?: RedisStoreOptions);
+  constructor(given: RedisClient | NodeRedisConnection | Connection, options: RedisStoreOptions = {}) {
     super();
+    const client = connectionOf(given);
+    this.client = client;
     const { prefix = 'sluice', timeoutMs = 250, gatherMs = 0, ownsClient = false, release, clock, script } = options;
     this.prefix = prefix;
     this.timeoutMs = timeoutMs;

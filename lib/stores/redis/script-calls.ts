@@ -1,6 +1,8 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
-import { CONNECT_TIMEOUT_MS, type RedisClient } from '../../redis/client.js';
+import { CONNECT_TIMEOUT_MS } from '../../redis/client.js';
+import type { Connection } from '../../redis/connection.js';
 import { notConnected } from '../../redis/connection-errors.js';
+import { NodeRedisAdapter } from '../../redis/node-redis/adapter.js';
 import { withDeadline } from '../../redis/deadline.js';
 import { noteSilence } from '../../redis/silence.js';
 import { Script } from '../../redis/script.js';
@@ -15,7 +17,7 @@ export class ScriptCalls {
   private clockOffset = 0;
 
   constructor(
-    protected readonly client: RedisClient,
+    protected readonly client: Connection,
     private readonly prefix: string,
     readonly timeoutMs: number,
     private readonly clock: TestClock | undefined,
@@ -69,6 +71,11 @@ export class ScriptCalls {
   /** Sends the calls made meanwhile in one write per node of a Cluster. */
   inOneWrite(send: () => void): void {
     this.script.inOneWrite(send);
+  }
+
+  /** Whether the client has commands that it has not sent yet. */
+  get holdsCommands(): boolean {
+    return this.client instanceof NodeRedisAdapter && this.client.holdsCommands;
   }
 
   /** Notes that a call was not answered in time. */

@@ -1,14 +1,15 @@
 import calculateSlot from 'cluster-key-slot';
-import type { Cluster } from 'ioredis';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages/general.js';
 import type { Counter } from '../../limits/counter.js';
+import { rediscoverNodes } from '../../redis/client.js';
+import type { ServerCluster } from '../../redis/connection.js';
 import { hashTagOf, keyOf } from './keys.js';
 
 /** The slots of a Cluster, and which node has which, as far as the client knows. */
 export class Slots {
   constructor(
-    private readonly client: Cluster,
+    private readonly client: ServerCluster,
     private readonly prefix: string,
     /** Why calls on a slot may have just failed, if it is moving. */
     private readonly whyMoving: (slot: number) => string | undefined,
@@ -30,7 +31,7 @@ export class Slots {
   /** Whether a node is a master of any slot. */
   hasNode(node: string): boolean {
     const { slots } = this.client;
-    return node === '' ? slots.length === 0 : slots.some(([master]) => master === node);
+    return node === '' ? slots.length === 0 : slots.some((nodes) => nodes?.[0] === node);
   }
 
   /**
@@ -38,7 +39,7 @@ export class Slots {
    * another one has its slots by now.
    */
   blame(node: string, failure: RateLimitStoreError, counter: Counter): RateLimitStoreError {
-    this.client.refreshSlotsCache();
+    rediscoverNodes(this.client, node);
     const slot = this.of(counter);
     const reason = this.whyMoving(slot);
     const error =

@@ -1,0 +1,70 @@
+// oxlint-disable-next-line typescript/no-explicit-any -- each event has its own arguments.
+export type EventListener = (...args: any[]) => void;
+
+/** A command with its arguments. */
+export type Command = (string | number)[];
+
+/** Commands that leave together. */
+export interface Pipeline {
+  /** Each reply, or the error in its place. */
+  exec(): Promise<[error: Error | null, reply: unknown][] | null>;
+}
+
+/** The part of a socket that is used. */
+export interface Stream {
+  readonly bytesRead: number;
+  destroy(error: Error): void;
+  cork?(): void;
+  uncork?(): void;
+}
+
+/** The commands that one server or a Cluster gets. */
+interface Commands {
+  /** What is known of its state; only a `'ready'` one is asked. */
+  readonly status: string;
+  evalsha(sha: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
+  del(...keys: string[]): Promise<unknown>;
+  publish(channel: string, message: string): Promise<unknown>;
+  lrange(key: string, first: number, last: number): Promise<string[]>;
+  zrangebyscore(key: string, least: number | string, most: number | string): Promise<string[]>;
+  zscore(key: string, member: string): Promise<string | null>;
+  zcount(key: string, least: number | string, most: number | string): Promise<number>;
+  pipeline(commands: Command[]): Pipeline;
+  connect(): Promise<unknown>;
+  /** Ends it in order. */
+  quit(): Promise<unknown>;
+  /** Ends it at once. */
+  disconnect(): void;
+  on(event: string, listener: EventListener): unknown;
+  off(event: string, listener: EventListener): unknown;
+  once(event: string, listener: EventListener): unknown;
+}
+
+/** A connection to one server: one of ioredis as it is, or a client of node-redis behind an adapter. */
+export interface Server extends Commands {
+  readonly isCluster: boolean;
+  readonly options: {
+    readonly host?: string | undefined;
+    readonly port?: number | undefined;
+    readonly keyPrefix?: string | undefined;
+  };
+  readonly stream?: Stream;
+  script(subcommand: 'LOAD', source: string): Promise<unknown>;
+  asking(): Promise<unknown>;
+  wait(replicas: number, timeoutMs: number): Promise<number>;
+  subscribe(channel: string): Promise<unknown>;
+  /** A separate connection like this one, for `connect`. Whoever makes it ends it. */
+  duplicate(options?: object): Server;
+}
+
+/** The connections to the nodes of a Cluster. */
+export interface ServerCluster extends Commands {
+  readonly isCluster: boolean;
+  readonly options: { readonly keyPrefix?: string | undefined; readonly retryDelayOnFailover?: number | undefined };
+  /** The addresses of each slot's nodes, its master first. */
+  readonly slots: readonly (readonly string[] | undefined)[];
+  nodes(role: 'all' | 'master'): Server[];
+}
+
+/** A connection to Redis, as the library uses it. */
+export type Connection = Server | ServerCluster;

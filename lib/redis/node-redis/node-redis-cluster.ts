@@ -1,0 +1,211 @@
+import calculateSlot from 'cluster-key-slot';
+import { notConnected, rememberError } from '../connection-errors.js';
+import type { Server, ServerCluster } from '../connection.js';
+import { type Bridge, type Emitter, NodeRedisAdapter } from './adapter.js';
+import { type FullClient, keyPrefixOf, NodeRedisServer } from './node-redis-server.js';
+import type { NodeRedisCluster } from './types.js';
+
+/** What a client of a Cluster knows of a node. */
+interface Node {
+  readonly address: string;
+  readonly host: string;
+  readonly port: number;
+  /** Absent until something is sent to it, with `minimizeConnections`. */
+  readonly client?: FullClient;
+}
+
+interface Shard {
+  readonly master: Node;
+}
+
+/** All that is used of a client of a Cluster. */
+export interface FullCluster extends NodeRedisCluster, Emitter {
+  readonly _keyPrefix?: string;
+  readonly masters: readonly Node[];
+  readonly slots: readonly Shard[];
+  /** Of version 6. */
+  readonly isReady?: boolean;
+  readonly nodeByAddress: ReadonlyMap<string, Node>;
+  /** Discovers the nodes, as the client does when one answers that it lacks a slot. No public method does. */
+  readonly _slots?: { rediscover?(startWith: FullClient): Promise<unknown> };
+  connect(): Promise<unknown>;
+  close(): Promise<unknown>;
+  nodeClient(node: object): Promise<FullClient>;
+  duplicate(overrides?: object): FullCluster;
+}
+
+/** How long to wait until nodes are discovered again, in milliseconds. */
+const REDISCOVER_AFTER_MS = 200;
+
+/** One node of a Cluster. */
+class ClusterNode extends NodeRedisServer {
+  constructor(
+    private readonly cluster: FullCluster,
+    private readonly node: Node,
+    keyPrefix: string | undefined,
+  ) {
+    super(keyPrefix);
+  }
+
+  protected override get client(): FullClient | undefined {
+    return this.node.client;
+  }
+
+  override get status(): string {
+    return this.node.client === undefined ? 'wait' : super.status;
+  }
+
+  /** As the Cluster names it: what address its client uses is decided by `nodeAddressMap`. */
+  override get options(): Server['options'] {
+    const { host, port } = this.node;
+    return this.keyPrefix === undefined ? { host, port } : { host, port, keyPrefix: this.keyPrefix };
+  }
+
+  override async connect(): Promise<void> {
+    try {
+      await this.cluster.nodeClient(this.node);
+      this.emit('ready');
+    } catch (error) {
+      this.emit('error', error);
+      throw error;
+    }
+  }
+
+  protected override async send(args: string[]): Promise<unknown> {
+    if (this.node.client !== undefined) return super.send(args);
+    const client = await this.cluster.nodeClient(this.node);
+    return client.sendCommand(args, this.commandOptions);
+  }
+}
+
+/** A Cluster, through a client of node-redis. */
+export class NodeRedisNodes extends NodeRedisAdapter implements ServerCluster {
+  readonly isCluster = true;
+  private readonly servers = new WeakMap<Node, ClusterNode>();
+  private knownShards: readonly Shard[] | undefined;
+  private addresses: (readonly string[])[] = [];
+  private rediscoverAt = 0;
+
+  constructor(
+    private readonly cluster: FullCluster,
+    /** Whether it is a copy that was made here. */
+    private readonly isOwn = false,
+  ) {
+    super(keyPrefixOf(cluster));
+  }
+
+  get status(): string {
+    const { isOpen, isReady, masters } = this.cluster;
+    if (isOpen) return (isReady ?? masters.some(isUsable)) ? 'ready' : 'connecting';
+    return this.isOwn ? 'wait' : 'end';
+  }
+
+  get options(): { readonly keyPrefix?: string } {
+    return this.keyPrefix === undefined ? {} : { keyPrefix: this.keyPrefix };
+  }
+
+  /** The client makes a new list whenever it has discovered the nodes. */
+  get slots(): readonly (readonly string[])[] {
+    const { slots } = this.cluster;
+    if (slots !== this.knownShards) {
+      this.knownShards = slots;
+      const masters = new Map<Shard, readonly string[]>();
+      this.addresses = Array.from(slots, (shard) => {
+        let address = masters.get(shard);
+        if (address === undefined) masters.set(shard, (address = shard === undefined ? [] : [shard.master.address]));
+        return address;
+      });
+    }
+    return this.addresses;
+  }
+
+  nodes(role: 'all' | 'master'): Server[] {
+    const { masters, nodeByAddress } = this.cluster;
+    const nodes = role === 'master' ? masters : [...nodeByAddress.values()];
+    return nodes.map((node) => this.serverOf(node));
+  }
+
+  /** Discovers the nodes anew through another one than that which failed. */
+  rediscover(failed: string): void {
+    const now = performance.now();
+    if (now < this.rediscoverAt) return;
+    const other = this.cluster.masters.find(({ address, client }) => address !== failed && client?.isReady);
+    if (other === undefined) return;
+    this.rediscoverAt = now + REDISCOVER_AFTER_MS;
+    const { _slots: internals } = this.cluster;
+    internals?.rediscover?.(other.client!)?.catch(() => undefined);
+  }
+
+  async connect(): Promise<void> {
+    if (!this.isOwn) return this.notReady();
+    try {
+      await this.cluster.connect();
+    } catch (error) {
+      this.emit('error', error);
+      throw error;
+    }
+  }
+
+  quit(): Promise<unknown> {
+    return this.cluster.close();
+  }
+
+  disconnect(): void {
+    if (this.cluster.isOpen) this.cluster.destroy();
+  }
+
+  override copy(): NodeRedisNodes {
+    const copy = this.cluster.duplicate({ commandOptions: undefined, clientSideCache: undefined });
+    // Our own connections report errors where they are used.
+    copy.on('error', () => undefined);
+    return new NodeRedisNodes(copy, true);
+  }
+
+  override get holdsCommands(): boolean {
+    return super.holdsCommands || this.cluster.masters.some((node) => this.servers.get(node)?.holdsCommands);
+  }
+
+  override abandonUnsent(): void {
+    super.abandonUnsent();
+    for (const node of this.cluster.nodeByAddress.values()) this.servers.get(node)?.abandonUnsent();
+  }
+
+  /** The client follows redirections until it finds the slot. It would wait for a node that is down. */
+  protected override sendTo(key: string | undefined, args: string[]): Promise<unknown> {
+    if (key === undefined) return this.sendToAny(args);
+    const node = this.cluster.slots[calculateSlot(key)]?.master;
+    if (node !== undefined && !isUsable(node)) return Promise.reject(notConnected(this.serverOf(node)));
+    return this.cluster.sendCommand(key, false, args, this.commandOptions);
+  }
+
+  protected override emitters(): readonly (readonly [Emitter, readonly Bridge[]])[] {
+    return [
+      [
+        this.cluster,
+        [
+          ['connect', () => this.emit('ready')],
+          ['node-ready', () => this.status === 'ready' && this.emit('ready')],
+          ['error', (error: Error) => this.emit('error', error)],
+          ['node-error', (error: Error) => rememberError(this, error)],
+          ['disconnect', () => this.emit('end')],
+        ],
+      ],
+    ];
+  }
+
+  private sendToAny(args: string[]): Promise<unknown> {
+    const client = this.cluster.masters.find((node) => node.client?.isReady)?.client;
+    return client === undefined ? this.notReady() : client.sendCommand(args, this.commandOptions);
+  }
+
+  private serverOf(node: Node): ClusterNode {
+    let server = this.servers.get(node);
+    if (server === undefined) this.servers.set(node, (server = new ClusterNode(this.cluster, node, this.keyPrefix)));
+    return server;
+  }
+}
+
+/** Whether a node is connected, or will be when something is sent to it. */
+function isUsable({ client }: Node): boolean {
+  return client === undefined || client.isReady;
+}

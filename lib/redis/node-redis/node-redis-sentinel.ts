@@ -1,0 +1,120 @@
+import type { Server } from '../connection.js';
+import type { Bridge, Emitter } from './adapter.js';
+import { type FullClient, NodeRedisServer, keyPrefixOf, OwnNodeRedisServer, ownCopyOf } from './node-redis-server.js';
+import type { NodeRedisSentinel } from './types.js';
+
+/** All that is used of a client that has Sentinels. */
+export interface FullSentinel extends NodeRedisSentinel, Emitter {
+  readonly _keyPrefix?: string;
+  connect(): Promise<unknown>;
+  close(): Promise<unknown>;
+  duplicate(overrides?: object): FullSentinel;
+  /**
+   * Calls back with the client of the master once it is connected, and discovers the master if it is not. All commands of the
+   * client go through it, but only a part of them can be sent by public methods: those send a command twice whose connection broke
+   * before it was answered, and a check would be charged twice.
+   */
+  _execute(isReadonly: boolean, use: (master: FullClient) => Promise<unknown>): Promise<unknown>;
+}
+
+/** How long to wait until the master is looked for again, in milliseconds. */
+const LOOK_AGAIN_MS = 100;
+
+/** The master of the Sentinels that a client knows. */
+export class NodeRedisMaster extends NodeRedisServer {
+  protected override client: FullClient | undefined;
+  private looking: Promise<void> | undefined;
+
+  constructor(
+    private readonly sentinel: FullSentinel,
+    /** Whether it is a copy that was made here. */
+    private readonly isOwn = false,
+  ) {
+    super(keyPrefixOf(sentinel));
+  }
+
+  /** The client of a master that was replaced is closed. Looking for the next one takes a moment. */
+  override get status(): string {
+    if (this.client?.isReady) return 'ready';
+    if (!this.sentinel.isOpen) return this.isOwn ? 'wait' : 'end';
+    void this.look();
+    return 'connecting';
+  }
+
+  override async connect(): Promise<void> {
+    if (!this.isOwn) return this.notReady();
+    try {
+      await this.sentinel.connect();
+      await this.look();
+    } catch (error) {
+      this.emit('error', error);
+      throw error;
+    }
+  }
+
+  override async quit(): Promise<void> {
+    await this.sentinel.close();
+  }
+
+  override disconnect(): void {
+    if (this.sentinel.isOpen) void Promise.resolve(this.sentinel.destroy()).catch(() => undefined);
+  }
+
+  /** A connection to the master of now, which ends as soon as another one takes over: a frozen one would not end it. */
+  override duplicate(): Server {
+    return new OwnNodeRedisServer(
+      () => ownCopyOf(this.client),
+      this.keyPrefix,
+      (moved) => {
+        const changed = ({ type }: { type: string }) => type === 'MASTER_CHANGE' && moved();
+        this.sentinel.on('topology-change', changed);
+        return () => this.sentinel.off('topology-change', changed);
+      },
+    );
+  }
+
+  /** A client of our own that has the same Sentinels. */
+  override copy(): NodeRedisMaster {
+    const copy = this.sentinel.duplicate({ commandOptions: undefined, clientSideCache: undefined });
+    // Our own connections report errors where they are used.
+    copy.on('error', () => undefined);
+    return new NodeRedisMaster(copy, true);
+  }
+
+  protected override emitters(): readonly (readonly [Emitter, readonly Bridge[]])[] {
+    return [
+      [
+        this.sentinel,
+        [
+          ['error', (error: Error) => this.emit('error', error)],
+          ['client-error', ({ error }: { error: Error }) => this.emit('error', error)],
+          ['topology-change', () => void this.status],
+          ['end', () => this.emit('end')],
+        ],
+      ],
+    ];
+  }
+
+  /** Never rejects: it is called again. */
+  private look(): Promise<void> {
+    this.looking ??= this.find()
+      .then(
+        () => this.emit('ready'),
+        () => sleep(LOOK_AGAIN_MS),
+      )
+      .finally(() => (this.looking = undefined));
+    return this.looking;
+  }
+
+  private async find(): Promise<void> {
+    // oxlint-disable-next-line no-underscore-dangle
+    await this.sentinel._execute(false, (master) => {
+      this.client = master;
+      return Promise.resolve();
+    });
+  }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms).unref());
+}

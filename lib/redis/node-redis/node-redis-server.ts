@@ -1,0 +1,207 @@
+import type { Server } from '../connection.js';
+import { type Bridge, type Emitter, NodeRedisAdapter } from './adapter.js';
+import type { NodeRedisClient } from './types.js';
+
+/** All that is used of a client of one server. */
+export interface FullClient extends NodeRedisClient, Emitter {
+  readonly _keyPrefix?: string;
+  connect(): Promise<unknown>;
+  close(): Promise<unknown>;
+  duplicate(overrides?: object): FullClient;
+  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>;
+}
+
+interface ClientOptions {
+  readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string };
+}
+
+/** One server, through whichever client of node-redis leads to it now. */
+export abstract class NodeRedisServer extends NodeRedisAdapter implements Server {
+  readonly isCluster = false;
+
+  /** The client that leads to the server now. */
+  protected abstract get client(): FullClient | undefined;
+
+  get status(): string {
+    const { client } = this;
+    if (client?.isReady) return 'ready';
+    return client?.isOpen ? 'connecting' : 'end';
+  }
+
+  /** Where the server is, for messages. */
+  get options(): Server['options'] & { readonly path?: string } {
+    const { socket = {} } = optionsOf(this.client);
+    const { host = 'localhost', port = 6379, path } = socket;
+    const place = path === undefined ? { host, port } : { path };
+    return this.keyPrefix === undefined ? place : { ...place, keyPrefix: this.keyPrefix };
+  }
+
+  script(subcommand: 'LOAD', source: string): Promise<unknown> {
+    return this.send(['SCRIPT', subcommand, source]);
+  }
+
+  asking(): Promise<unknown> {
+    return this.send(['ASKING']);
+  }
+
+  wait(replicas: number, timeoutMs: number): Promise<number> {
+    return this.send(['WAIT', String(replicas), String(timeoutMs)]) as Promise<number>;
+  }
+
+  subscribe(_channel: string): Promise<unknown> {
+    return Promise.reject(new Error('only a connection of its own subscribes'));
+  }
+
+  connect(): Promise<unknown> {
+    return this.notReady();
+  }
+
+  async quit(): Promise<void> {
+    await this.client?.close();
+  }
+
+  disconnect(): void {
+    if (this.client?.isOpen) this.client.destroy();
+  }
+
+  override copy(): Server {
+    return this.duplicate();
+  }
+
+  duplicate(): Server {
+    return new OwnNodeRedisServer(() => ownCopyOf(this.client), this.keyPrefix);
+  }
+
+  protected send(args: string[]): Promise<unknown> {
+    const { client } = this;
+    return client?.isReady ? client.sendCommand(args, this.commandOptions) : this.notReady();
+  }
+
+  protected override sendTo(_key: string | undefined, args: string[]): Promise<unknown> {
+    return this.send(args);
+  }
+
+  protected override emitters(): readonly (readonly [Emitter, readonly Bridge[]])[] {
+    return this.client === undefined ? [] : [[this.client, this.bridges]];
+  }
+
+  protected readonly bridges: readonly Bridge[] = [
+    ['ready', () => this.emit('ready')],
+    ['error', (error: Error) => this.failed(error)],
+    ['end', () => this.ended()],
+  ];
+
+  protected failed(error: Error): void {
+    this.emit('error', error);
+  }
+
+  protected ended(): void {
+    this.emit('end');
+  }
+}
+
+/** The server of a client that the app made. */
+export class GivenNodeRedisServer extends NodeRedisServer {
+  constructor(protected override readonly client: FullClient) {
+    super(keyPrefixOf(client));
+  }
+}
+
+/**
+ * A connection of our own. It does not connect again by itself: whoever made it connects it once more, or makes another one.
+ */
+export class OwnNodeRedisServer extends NodeRedisServer {
+  protected override client: FullClient | undefined;
+  /** From `connect` until the event `end`. */
+  private isUp = false;
+  private stopWatching: (() => void) | undefined;
+
+  constructor(
+    private readonly make: () => FullClient | undefined,
+    keyPrefix: string | undefined,
+    /** Calls back when another server should be asked instead. Returns a function that stops this. */
+    private readonly whenMoved: (moved: () => void) => () => void = () => () => undefined,
+  ) {
+    super(keyPrefix);
+  }
+
+  override get status(): string {
+    if (this.client?.isReady) return 'ready';
+    return this.client?.isOpen ? 'connecting' : 'wait';
+  }
+
+  override async connect(): Promise<void> {
+    this.disconnect();
+    this.isUp = true;
+    const client = this.make();
+    this.client = client;
+    try {
+      if (client === undefined) return await this.notReady();
+      for (const [event, listener] of this.bridges) client.on(event, listener);
+      this.stopWatching = this.whenMoved(() => this.disconnect());
+      await client.connect();
+    } catch (error) {
+      this.ended();
+      throw error;
+    }
+  }
+
+  override subscribe(channel: string): Promise<unknown> {
+    const { client } = this;
+    if (!client?.isReady) return this.notReady();
+    return client.subscribe(channel, (message) => this.emit('message', channel, message));
+  }
+
+  override disconnect(): void {
+    super.disconnect();
+    this.ended();
+  }
+
+  protected override emitters(): readonly (readonly [Emitter, readonly Bridge[]])[] {
+    return [];
+  }
+
+  /** A client that does not connect again emits no `end` when its connection breaks. */
+  protected override failed(error: Error): void {
+    super.failed(error);
+    if (!this.client?.isOpen) this.ended();
+  }
+
+  protected override ended(): void {
+    if (!this.isUp) return;
+    this.isUp = false;
+    this.stopWatching?.();
+    this.stopWatching = undefined;
+    super.ended();
+  }
+}
+
+/** How long to try to connect. */
+const CONNECT_TIMEOUT_MS = 2000;
+
+/** A client like this one: it fails at once, and does nothing by itself that the app set for its own. */
+export function ownCopyOf(client: FullClient | undefined): FullClient | undefined {
+  return client?.duplicate({
+    socket: {
+      ...optionsOf(client).socket,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+      keepAliveInitialDelay: 10_000,
+      reconnectStrategy: false,
+    },
+    clientSideCache: undefined,
+    emitInvalidate: undefined,
+    commandOptions: undefined,
+    disableOfflineQueue: true,
+  });
+}
+
+/** The prefix of the keys of all commands of a client, an option of version 6. We send raw commands, which lack it. */
+export function keyPrefixOf(client: { readonly _keyPrefix?: string | undefined }): string | undefined {
+  const { _keyPrefix: keyPrefix } = client;
+  return keyPrefix === '' ? undefined : keyPrefix;
+}
+
+function optionsOf(client: { readonly options?: object | undefined } | undefined): ClientOptions {
+  return client?.options ?? {};
+}
