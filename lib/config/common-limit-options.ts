@@ -127,8 +127,8 @@ export interface CommonLimitOptions extends CommonFeatureOptions {
   /**
    * `'guard'` checks before the route's own guards, `'authenticated'` after all guards and before pipes and handler.
    * `'middleware'`, only for limits of the module, checks in a `RateLimitMiddleware`, before the route is known, or in the guard
-   * if no middleware runs; the key must be `'ip'`, `'global'` or `'header:<name>'`, the `cost` a number, and there must be no
-   * `skip`.
+   * if no middleware runs. The key cannot be `'user'` there. Functions such as `key`, `skip` and `cost` get the request before its
+   * body is read, in a context whose class and handler are `null`.
    * @default 'authenticated' for key 'user', else 'guard'
    */
   phase?: Phase;

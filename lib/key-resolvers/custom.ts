@@ -10,7 +10,7 @@ export const functionKey: KeyScheme<KeyFunction, KeyFunction> = {
   form: 'a function',
   parse: (key) => (typeof key === 'function' && !isResolverClass(key) ? (key as KeyFunction) : undefined),
   describe: () => CUSTOM,
-  needsRoute: true,
+  needsRoute: false,
   resolve: (key) => (context) => key(context),
 };
 
@@ -19,7 +19,7 @@ export const classKey: KeyScheme<Type<KeyResolver>, Type<KeyResolver>> = {
   form: 'a class that implements KeyResolver',
   parse: (key) => (typeof key === 'function' && isResolverClass(key) ? key : undefined),
   describe: () => CUSTOM,
-  needsRoute: true,
+  needsRoute: false,
   resolve(type, { instances }) {
     instances.need(type);
     return (context) => {

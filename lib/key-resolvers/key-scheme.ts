@@ -43,7 +43,7 @@ export interface KeyScheme<Key = unknown, P = unknown> {
   parse(key: unknown, location: string): P | undefined;
   /** Its names in messages and default names. */
   describe(parameter: P, key: Key): KeyDescription;
-  /** Whether it is known only once the route is, and so not in a middleware. */
+  /** Whether it is known only once guards have run, and so not in a middleware. */
   readonly needsRoute: boolean;
   /** Whether it needs authentication first: its limits are checked after the guards, and a request without a user gets a 401. */
   readonly needsUser?: boolean;

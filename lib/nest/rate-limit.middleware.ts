@@ -1,11 +1,11 @@
 import { type INestApplicationContext, Injectable, type NestMiddleware } from '@nestjs/common';
 import { RequestLimiter } from '../request/request-limiter.js';
 
-/** A Node-style middleware, which both Express and Fastify accept. */
+/** A Node-style middleware, which both Express and Fastify accept. A hook of Fastify can pass its request and reply, too. */
 export type RateLimitMiddlewareFunction = (
   request: object,
   response: object,
-  next: (error?: unknown) => void,
+  next: (error?: Error) => void,
 ) => Promise<void>;
 
 /**
@@ -23,13 +23,13 @@ export class RateLimitMiddleware implements NestMiddleware {
   constructor(private readonly limiter: RequestLimiter) {}
 
   /** Checks a request. A refusal is passed to `next`. */
-  async use(request: object, response: object, next: (error?: unknown) => void): Promise<void> {
+  async use(request: object, response: object, next: (error?: Error) => void): Promise<void> {
     try {
       const checked = this.limiter.beforeRoute(request, response);
       if (checked !== true) await checked;
     } catch (error) {
       // Passed on, not thrown: over Fastify, only then filters get Fastify's own request and reply.
-      next(error);
+      next(error as Error);
       return;
     }
     next();

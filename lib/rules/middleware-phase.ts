@@ -10,7 +10,10 @@ export function earlyForms(): string {
   return `${formsOf(keySchemes.filter(({ needsRoute }) => !needsRoute))} in phase 'middleware'`;
 }
 
-/** A middleware sees a request when only its address and headers are known. */
+/**
+ * Refuses what a middleware cannot know: it sees a request before its route and its user. Functions get the request as it is then.
+ * Throws `RateLimitConfigError`.
+ */
 export function refuseWhatNeedsARoute(
   key: BoundKey,
   options: AllCommonOptions,
@@ -18,16 +21,14 @@ export function refuseWhatNeedsARoute(
   location: string,
   everywhere: boolean,
 ): void {
-  const { cost, skip, within, perRoute } = options;
+  const { within, perRoute } = options;
   const refuse = (option: string, got: unknown, wants: string) => {
     throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
   };
   if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
   if (key.needsRoute) refuse('key', key.given, earlyForms());
-  if (typeof cost === 'function') refuse('cost', cost, "a whole number >= 0 in phase 'middleware'");
   if (typeof trait?.by === 'object')
     refuse(trait.option, (options as Record<string, unknown>)[trait.option], "nothing in phase 'middleware'");
-  if (skip !== undefined) refuse('skip', skip, "nothing in phase 'middleware'");
   if (within !== undefined) refuse('within', within, "nothing in phase 'middleware'");
   if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
 }

@@ -7,9 +7,11 @@ import {
   Catch,
   Controller,
   type ExceptionFilter,
+  type ExecutionContext,
   Get,
   HttpException,
   type INestApplication,
+  Injectable,
   type MiddlewareConsumer,
   Module,
   type NestModule,
@@ -17,8 +19,10 @@ import {
   type Type,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { GraphQLModule, Query, Resolver } from '@nestjs/graphql';
 import {
+  type KeyResolver,
   type LimitDefinition,
   MemoryStore,
   RateLimit,
@@ -39,6 +43,8 @@ import { frameworks, HttpApp, startUp } from './http-app.js';
 const flood: LimitDefinition = { name: 'flood', algo: 'fixed-window', rate: 2, interval: '10s', phase: 'middleware' };
 const busy: LimitDefinition = { ...flood, name: 'busy', rate: 9 };
 const guarded: LimitDefinition = { name: 'guarded', algo: 'fixed-window', rate: 9, interval: '10s' };
+const KEYS =
+  "wants 'ip', 'global', 'header:<name>', a function or a class that implements KeyResolver in phase 'middleware'";
 const perKey: LimitDefinition = { ...flood, name: 'per-key', key: 'header:x-key', onMissingKey: 'refuse' };
 
 /** What reached a handler. */
@@ -130,6 +136,18 @@ const ways: [string, Type[], (app: INestApplication) => void][] = [
   ['app.use', [], asFunction],
 ];
 
+interface EarlyRequest {
+  readonly originalUrl: string;
+  readonly headers: Partial<Record<string, string>>;
+  readonly body?: unknown;
+}
+const requestOf = (context: ExecutionContext) => context.switchToHttp().getRequest<EarlyRequest>();
+
+interface FastifyRequestOfTest {
+  readonly account: string;
+  readonly routeOptions: { readonly url?: string };
+}
+
 const told = (response: Response) => response.headers.get('ratelimit');
 
 const wants = (message: string) => (error: unknown) => {
@@ -218,6 +236,73 @@ describe.each(frameworks)('the middleware over %s', (framework) => {
       expect([await status('a'), await status('b'), await status('a'), await status('a')]).toEqual([
         200, 200, 200, 429,
       ]);
+    });
+
+    it('counts by functions of the request, which run before its body is read', async () => {
+      const seen: unknown[] = [];
+      const { url } = await start({
+        limits: [
+          {
+            ...flood,
+            key: async (context) => {
+              const request = requestOf(context);
+              seen.push([context.getClass(), context.getHandler(), request.body]);
+              await Promise.resolve();
+              return request.headers.authorization?.replace(/^Bearer /, '');
+            },
+            cost: (context) => Number(requestOf(context).headers['x-cost'] ?? 1),
+            skip: (context) => requestOf(context).originalUrl.startsWith('/free'),
+            onMissingKey: 'refuse',
+          },
+        ],
+      });
+      const send = async (token?: string, path = '/body', cost = 1) => {
+        const headers = { 'content-type': 'application/json', 'x-cost': String(cost) };
+        const authorization = token === undefined ? {} : { authorization: `Bearer ${token}` };
+        const init = { method: 'POST', headers: { ...headers, ...authorization }, body: '{"a":1}' };
+        return fetch(url + path, init);
+      };
+      const first = await send('a');
+      expect([first.status, await first.json(), told(first)]).toEqual([201, { a: 1 }, '"flood";r=1;t=10']);
+      expect([(await send('a', '/body', 2)).status, (await send('a')).status, (await send('a')).status]).toEqual([
+        429, 201, 429,
+      ]);
+      expect([(await send('b')).status, (await send()).status]).toEqual([201, 400]);
+      // Skipped by its path: the limit does not apply, not even where the guard runs.
+      expect([(await fetch(`${url}/free`)).status, told(await fetch(`${url}/free`))]).toEqual([200, null]);
+      expect(handled).toEqual(['body', 'body', 'body']);
+      // With Express, Nest parses bodies before it runs the middlewares of modules.
+      if (framework === 'fastify' || imports.length === 0) {
+        expect(seen).toEqual(seen.map(() => [null, null, undefined]));
+      }
+    });
+
+    it('counts by a KeyResolver', async () => {
+      @Injectable()
+      class Tenants implements KeyResolver {
+        async resolve(context: ExecutionContext) {
+          const { host } = requestOf(context).headers;
+          return Promise.resolve(`${host === undefined ? '' : 'tenant'}:${requestOf(context).headers['x-key']}`);
+        }
+      }
+      app = await HttpApp.start(framework, {
+        controllers: [RoutesController],
+        imports,
+        limits: { limits: [{ ...flood, rate: 1, key: Tenants }] },
+        providers: [Tenants],
+        configure,
+      });
+      expect(await app.statuses(2, '/', { 'x-key': 'a' })).toEqual([200, 429]);
+      expect(await app.statuses(2, '/', { 'x-key': 'b' })).toEqual([200, 429]);
+    });
+
+    it('answers 500 if a function fails, and counts nothing', async () => {
+      const { url } = await start({
+        limits: [{ ...flood, key: (context) => requestOf(context).headers['x-key']!.trim() }],
+      });
+      expect((await fetch(`${url}/`)).status).toBe(500);
+      expect(told(await fetch(`${url}/`, { headers: { 'x-key': 'a' } }))).toBe('"flood";r=1;t=10');
+      expect(handled).toEqual(['root']);
     });
 
     it('gives functions the request, and answers with problem details', async () => {
@@ -372,6 +457,74 @@ describe.each(frameworks)('the middleware over %s', (framework) => {
   });
 });
 
+/** Finds out who sends a request, in a hook. */
+const authenticate = (app: INestApplication) => {
+  (app as NestFastifyApplication)
+    .getHttpAdapter()
+    .getInstance()
+    .addHook('onRequest', (request, _, done) => {
+      request.headers['x-account'] = request.headers['x-key'] === 'wrong' ? undefined : 'one';
+      done();
+    });
+};
+
+describe('the middleware beside hooks of Fastify', () => {
+  const byAccount: LimitDefinition = {
+    ...flood,
+    key: (context) => context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-account'],
+    onMissingKey: 'refuse',
+  };
+
+  it('runs after the onRequest hooks that were added before the app was started', async () => {
+    const app = await HttpApp.start('fastify', {
+      controllers: [RoutesController],
+      limits: { limits: [byAccount] },
+      configure: (nest) => {
+        authenticate(nest);
+        asFunction(nest);
+      },
+    });
+    expect(await app.statuses(1, '/', { 'x-key': 'wrong' })).toEqual([400]);
+    expect(await app.statuses(3, '/', { 'x-key': 'right' })).toEqual([200, 200, 429]);
+    await app.close();
+  });
+
+  it('can be a hook itself, whose functions get the request of Fastify', async () => {
+    const seen: unknown[] = [];
+    const app = await HttpApp.start('fastify', {
+      controllers: [RoutesController],
+      limits: {
+        limits: [
+          {
+            ...flood,
+            key: (context) => {
+              const { account, routeOptions } = context.switchToHttp().getRequest<FastifyRequestOfTest>();
+              seen.push(routeOptions.url);
+              return account;
+            },
+          },
+        ],
+      },
+      configure: (nest) => {
+        const fastify = (nest as NestFastifyApplication).getHttpAdapter().getInstance();
+        fastify.decorateRequest('account', '');
+        fastify.addHook('onRequest', (request, _, done) => {
+          (request as unknown as { account: string }).account = 'one';
+          done();
+        });
+        const limit = rateLimitMiddleware(nest);
+        fastify.addHook('onRequest', (request, reply, done) => void limit(request, reply, done));
+      },
+    });
+    const responses = [await app.get('/'), await app.get('/nowhere'), await app.get('/')];
+    expect(responses.map(({ status }) => status)).toEqual([200, 404, 429]);
+    expect(told(responses[2]!)).toBe('"flood";r=0;t=10');
+    expect(await responses[2]!.json()).toMatchObject({ limits: ['flood'] });
+    expect(seen).toEqual(['/', undefined, '/']);
+    await app.close();
+  });
+});
+
 describe('the middleware and GraphQL', () => {
   @Resolver()
   class ReportsResolver {
@@ -405,15 +558,12 @@ describe('the middleware and GraphQL', () => {
 
 describe('phase: middleware', () => {
   it.each<[Partial<LimitDefinition>, string]>([
-    [
-      { key: 'user' },
-      "limits[0]: option 'key' is 'user', wants 'ip', 'global' or 'header:<name>' in phase 'middleware'",
-    ],
-    [{ key: () => 'all' }, "wants 'ip', 'global' or 'header:<name>' in phase 'middleware'"],
-    [{ key: 7 as never }, "wants 'ip', 'global' or 'header:<name>' in phase 'middleware'"],
-    [{ cost: () => 1 }, "wants a whole number >= 0 in phase 'middleware'"],
-    [{ skip: () => false }, "wants nothing in phase 'middleware'"],
-  ])('refuses what needs a route: %j', async (options, message) => {
+    [{ key: 'user' }, `limits[0]: option 'key' is 'user', ${KEYS}`],
+    [{ key: 7 as never }, `limits[0]: option 'key' is 7, ${KEYS}`],
+    [{ skip: true as never }, "limits[0]: option 'skip' is true, wants a function of the context"],
+    [{ perRoute: true }, "limits[0]: option 'perRoute' is true, wants false in phase 'middleware'"],
+    [{ within: 'team' }, "limits[0]: option 'within' is 'team', wants nothing in phase 'middleware'"],
+  ])('refuses what needs a route or a user: %j', async (options, message) => {
     await startUp({ limits: [{ ...flood, ...options } as LimitDefinition] }).catch(wants(message));
     expect.assertions(2);
   });

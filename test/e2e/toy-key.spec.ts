@@ -81,7 +81,7 @@ describe('a form of key that a test adds', () => {
 
   it('can be asked by a middleware if it needs no route', async () => {
     await expect(startUp({ limits: [{ ...minute, key: 'user', phase: 'middleware' }] })).rejects.toThrow(
-      "wants 'ip', 'global', 'header:<name>' or 'query:<name>' in phase 'middleware'",
+      "'header:<name>', a function, a class that implements KeyResolver or 'query:<name>' in phase 'middleware'",
     );
     await expect(startUp({ limits: [{ ...minute, key: byToken, phase: 'middleware' }] })).resolves.toBeUndefined();
   });

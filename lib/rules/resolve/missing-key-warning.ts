@@ -32,7 +32,7 @@ export function warnOfMissingKey(
   if (count === MOST_WATCHED) return;
   counts.set(handler, count + 1);
   const type = context.getClass() as Function | null;
-  const route = `${type?.name || 'a class without a name'}.${handler?.name ?? ''}`;
+  const route = type === null ? 'every route' : `${type.name || 'a class without a name'}.${handler?.name ?? ''}`;
   const option = by === key ? 'key' : 'share.by';
   if (count === 0) log.warn(messages.countsAddress(rule.name, route, option, phase));
   const { request, response } = parts;
