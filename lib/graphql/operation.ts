@@ -24,9 +24,10 @@ export class Operation {
   report: CostReport | undefined;
   /** Whether it was answered. Some of its fields may still be at work. */
   isEnded = false;
-  /** The same as `decision` for what has to know the user. */
-  lastDecision: Promise<void> | undefined;
-
+  /** The same for fields that had to wait until guards have run, by the decision that they share. */
+  readonly later = new Map<LimitedRequest, Promise<void>>();
+  /** The same for its cost, if that has to know the user. */
+  laterCost: Promise<void> | undefined;
   private holders: readonly LimitedRequest[] = [];
   private readonly runs: CallRun[] = [];
 

@@ -15,6 +15,7 @@ import { LimitedRequest } from '../request/limited-request.js';
 import { keepRequest } from '../request/request-of-call.js';
 import type { RequestLimiter } from '../request/request-limiter.js';
 import type { Transports } from '../request/transports.js';
+import { boundGuards } from '../rules/bound-guards.js';
 import type { RouteRulesRegistry } from '../rules/route-rules-registry.js';
 import { RouteRules } from '../rules/route-rules.js';
 import { callOf } from '../transports/read-request.js';
@@ -116,16 +117,34 @@ export class Operations implements JointCalls {
     const info = infoOf(context);
     const operation = info && this.known.get(context.getArgs<object[]>()[CONTEXT]!)?.get(info.operation);
     if (operation?.isDecided !== true || info!.path.prev !== undefined) return undefined;
-    const isCosted = operation.cost !== undefined && !operation.knowsUser;
-    if (operation.lastDecision !== undefined) {
-      return isCosted || operation.fields.has(String(info!.path.key)) ? operation.lastDecision : undefined;
-    }
-    // A field whose guards have found no user says nothing about other fields.
-    const waiting = hasUser(this.reread(operation.whole)) ? [...operation.fields.values()].filter(isUndecided) : [];
-    if (waiting.length === 0 && !isCosted) return undefined;
-    operation.lastDecision = this.decide(operation, ['authenticated'], waiting);
-    operation.lastDecision.catch(() => undefined);
-    return operation.lastDecision;
+    const field = operation.fields.get(String(info!.path.key));
+    const waits = field !== undefined && (operation.later.has(field) || isUndecided(field));
+    const { laterCost } = operation;
+    if (laterCost !== undefined) return waits ? laterCost.then(() => this.decideLater(operation, field)) : laterCost;
+    const isCosted = operation.cost !== undefined && !operation.knowsUser && this.services.costs!.needsUser;
+    return waits || isCosted ? this.decideLater(operation, field, isCosted) : undefined;
+  }
+
+  /** Decides what had to wait for guards, as one of its fields has passed them. */
+  private decideLater(operation: Operation, field: LimitedRequest | undefined, isCosted = false): Promise<void> {
+    const known = field && operation.later.get(field);
+    if (known !== undefined) return known;
+    const waiting = this.waitingWith(operation, field);
+    const decision = this.decide(operation, ['authenticated'], waiting, isCosted);
+    decision.catch(() => undefined);
+    for (const each of waiting) operation.later.set(each, decision);
+    if (isCosted) operation.laterCost = decision;
+    return decision;
+  }
+
+  /**
+   * The fields that can be decided as one of them has passed its guards: all of them if these have found a user, otherwise those
+   * with the same guards, which will find none either.
+   */
+  private waitingWith(operation: Operation, field: LimitedRequest | undefined): LimitedRequest[] {
+    const waiting = [...operation.fields.values()].filter((each) => isUndecided(each) && !operation.later.has(each));
+    if (hasUser(this.reread(operation.whole))) return waiting;
+    return field === undefined ? [] : waiting.filter((each) => each === field || hasSameGuards(each, field));
   }
 
   private find({ context, operation }: OperationSource): Operation | undefined {
@@ -162,12 +181,13 @@ export class Operations implements JointCalls {
     operation: Operation,
     phases: readonly Phase[],
     fields: readonly LimitedRequest[],
+    isCosted = true,
   ): Promise<void> {
     const { whole, source, cost } = operation;
     const { check, costs } = this.services;
     for (const field of fields) this.reread(field);
     const answered = this.standIn(source);
-    const extra = cost && costs!.asked(cost, phases);
+    const extra = isCosted && cost !== undefined ? costs!.asked(cost, phases) : undefined;
     try {
       await this.translated(whole, () => check.decide(phases, fields, whole, extra, answered));
     } catch (error) {
@@ -292,6 +312,11 @@ function infoParts({ schema, fragments, operation: node, variableValues }: Opera
 
 function isUndecided({ routeRules, lastCheck }: LimitedRequest): boolean {
   return routeRules.continuesAfterGuards && lastCheck === undefined;
+}
+
+function hasSameGuards(one: LimitedRequest, other: LimitedRequest): boolean {
+  const [guards, others] = [one, other].map(({ type, handler }) => [...boundGuards(type), ...boundGuards(handler)]);
+  return guards!.length === others!.length && guards!.every((guard, index) => guard === others![index]);
 }
 
 function hasUser({ parts: { request } }: LimitedRequest): boolean {

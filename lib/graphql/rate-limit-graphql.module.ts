@@ -4,15 +4,15 @@ import {
   type ExecutionContext,
   type FactoryProvider,
   Inject,
-  Injectable,
   Module,
   type ModuleMetadata,
   type NestInterceptor,
   type OnApplicationBootstrap,
   type OnModuleInit,
+  Optional,
   type Provider,
 } from '@nestjs/common';
-import { APP_INTERCEPTOR, HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
 import type { Observable } from 'rxjs';
 import { RATE_LIMIT_STORE } from '../config/tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
@@ -74,7 +74,13 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
     private readonly host: HttpAdapterHost,
     private readonly modules: ModuleRef,
     @Inject(GRAPHQL_SETTINGS) private readonly settings: GraphqlSettings,
+    config: ApplicationConfig,
+    @Optional() registry?: LimitRegistry,
   ) {
+    // Servers make their resolvers before all modules are initialized.
+    if (settings.cost !== undefined && mayNeedUser(settings.cost, registry)) {
+      config.addGlobalInterceptor(new OperationInterceptor(operations));
+    }
     // A server may start before `onModuleInit` is called here.
     operations.open = () => this.services();
   }
@@ -82,7 +88,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
   /** Sets up the module. Throws `RateLimitConfigError` for a wrong option. */
   static forRoot(options: RateLimitGraphqlOptions = {}): DynamicModule {
     const cost = readGraphqlOptions(options, FOR_ROOT);
-    return moduleOf([{ provide: GRAPHQL_SETTINGS, useValue: { cost } }], cost !== undefined);
+    return moduleOf({ provide: GRAPHQL_SETTINGS, useValue: { cost } });
   }
 
   /** Sets up the module with options that are known only at start-up. */
@@ -94,7 +100,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
       useFactory: async (...args: unknown[]) => ({ cost: readGraphqlOptions(await make(...args), location) }),
       inject,
     };
-    return { ...moduleOf([settings], true), imports };
+    return { ...moduleOf(settings), imports };
   }
 
   /** Called by Nest: all operations are decided from now on. Throws `RateLimitConfigError` for a wrong limit. */
@@ -141,7 +147,6 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
 }
 
 /** Decides what has to know the user, where no limit of the app asks for an interceptor. */
-@Injectable()
 class OperationInterceptor implements NestInterceptor {
   constructor(private readonly operations: Operations) {}
 
@@ -151,11 +156,19 @@ class OperationInterceptor implements NestInterceptor {
   }
 }
 
-function moduleOf(settings: Provider[], mayCost: boolean): DynamicModule {
-  const interceptors = mayCost ? [{ provide: APP_INTERCEPTOR, useClass: OperationInterceptor }] : [];
+/** Whether the cost may be counted only after the guards. A limit may not be defined yet. */
+function mayNeedUser({ limits }: QueryCostSettings, registry: LimitRegistry | undefined): boolean {
+  try {
+    return limits.some((limit) => registry?.anywhere(limit).phase !== 'guard');
+  } catch {
+    return true;
+  }
+}
+
+function moduleOf(settings: Provider): DynamicModule {
   return {
     module: RateLimitGraphqlModule,
-    providers: [...settings, Operations, RateLimitApolloPlugin, ...interceptors],
+    providers: [settings, Operations, RateLimitApolloPlugin],
     exports: [RateLimitApolloPlugin],
   };
 }

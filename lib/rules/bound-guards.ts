@@ -14,7 +14,8 @@ export function bindsOwnGuard(target: object): boolean {
   return boundGuards(target).some(isOwnGuard);
 }
 
-function boundGuards(target: object): readonly object[] {
+/** The guards that `@UseGuards` binds to a class or handler. */
+export function boundGuards(target: object): readonly object[] {
   return (Reflect.getMetadata(GUARDS, target) as object[] | undefined) ?? [];
 }
 

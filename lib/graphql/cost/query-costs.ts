@@ -69,6 +69,11 @@ export class QueryCosts {
     this.reader.check(schema);
   }
 
+  /** Whether a limit has to know the user. */
+  get needsUser(): boolean {
+    return rulesOfPhase(this.rules, 'authenticated').length > 0;
+  }
+
   /** What an operation asks in some phases. */
   asked({ points }: RequestedCost, phases: readonly Phase[]): Extra {
     const rules = phases.flatMap((phase) => rulesOfPhase(this.rules, phase));
