@@ -188,7 +188,13 @@ export type {
   Store,
   StoreDecision,
 } from './stores/store.js';
-export type { ConsumeOptions, CorrectionOptions, OfTenant, WithinOptions } from './limits/consume-options.js';
+export type {
+  CallOptions,
+  ConsumeOptions,
+  CorrectionOptions,
+  OfTenant,
+  WithinOptions,
+} from './limits/consume-options.js';
 export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { Priority } from './limits/priority.js';

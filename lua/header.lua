@@ -54,7 +54,8 @@
 --            and costs, whose keys follow each other: the number of entries of a check, the number of checks, the number of the first
 --            key, what to add to it from check to check, then the number of the limit and the cost of each entry. A check has each
 --            key once. 17 says which feature decides on the entries of the check that follows: how many numbers it needs to know, its
---            name, and these
+--            name, and these. 19, and a 0, say that the check that follows (0, 1, 8 or 16, of one cost) takes as many units as fit, at most the
+--            cost, the same number from each entry; it replies how many, and then as to that cost, or, if none fits, to a cost of 1
 -- ARGV[2]  of checks of the first two sorts, unless all is as usual, a flat JSON array: now, slack, as above; then how many checks each
 --          row has, if not one each
 -- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4, 8, 9 and 16 replies

@@ -39,6 +39,7 @@ const GROUPS: readonly Group[] = [
       'protecting-a-login',
       'blocking',
       'waiting',
+      'taking-what-is-there',
       'budgets',
       'plans',
       'concurrency',

@@ -7,7 +7,7 @@ import type { WaitQueues } from '../waiting/wait-queues.js';
 import { Lease, type LeasedCheckResult, type LeasedDecision, withLease } from './lease.js';
 
 /** Makes what code gets from the decisions of a check. */
-type Making<T> = (
+export type Making<T> = (
   answers: readonly StoreDecision[],
   entries: readonly CheckEntry[],
   store: Store,

@@ -1,13 +1,14 @@
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { askMessages } from '../errors/messages/ask.js';
 import { assertCost, assertKey } from '../limits/arguments.js';
-import { askedOf, type ConsumeOptions } from '../limits/consume-options.js';
+import { type Asked, askedOf, type ConsumeOptions, UP_TO_OPTIONS } from '../limits/consume-options.js';
 import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
 import { decide, decidesAtOnce } from '../stores/decide.js';
 import { decideEnforced } from '../stores/enforced-entries.js';
 import { openDecision, toCallerDecision } from '../stores/store-decision.js';
 import { type CalledLimit, isNested } from './called-limit.js';
 import { CallerAnswer, levelDecision, ownDecision } from './caller-answer.js';
+import { refuseHeldUnits, taking } from './take.js';
 import type { LeasedDecision } from './lease.js';
 
 /** Takes units of a limit, and of all limits it is within, if they fit now; or only looks whether they would. */
@@ -67,7 +68,8 @@ function ask(
 ): CallerAnswer<LeasedDecision> {
   const { rule, store, queues } = limit;
   assertKey(key);
-  const asked = askedOf(given, rule);
+  const asked = askedOf(given, rule, UP_TO_OPTIONS);
+  if (asked.upTo === true) return take(limit, key, asked, peek);
   if (isNested(limit, asked.within)) {
     const entries = callEntries(rule, key, asked, peek);
     const answer = new CallerAnswer(levelDecision, entries, store, queues, peek);
@@ -79,5 +81,16 @@ function ask(
   const answer = new CallerAnswer(ownDecision, entries, store, queues, peek);
   if (entry.limit.off) answer.decided([openDecision(entry.limit)]);
   else decide(store, { entries, peek }, answer);
+  return answer;
+}
+
+/** Takes as many units as there are. */
+function take(limit: CalledLimit, key: string, asked: Asked, peek: boolean): CallerAnswer<LeasedDecision> {
+  const { rule, store, queues } = limit;
+  const isOfLevels = isNested(limit, asked.within);
+  const entries = isOfLevels ? callEntries(rule, key, asked, peek) : [callEntry(rule, key, asked.cost, asked, peek)];
+  refuseHeldUnits(entries);
+  const answer = new CallerAnswer(taking(isOfLevels ? levelDecision : ownDecision), entries, store, queues, peek);
+  decideEnforced(store, { entries, peek, upTo: true }, answer);
   return answer;
 }

@@ -2,7 +2,15 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { assertCost, assertKey } from '../limits/arguments.js';
-import { CONSUME_OPTIONS, type ConsumeOptions, readAsked, refuseUnknownMembers } from '../limits/consume-options.js';
+import {
+  CONSUME_OPTIONS,
+  type ConsumeOptions,
+  readAsked,
+  readUpTo,
+  refuseUnknownMembers,
+  UP_TO_OPTIONS,
+} from '../limits/consume-options.js';
+import { upToMessages } from '../errors/messages/up-to.js';
 import { assertPriority } from '../limits/priority.js';
 import type { CheckEntry } from '../limits/counter.js';
 import { counterId } from '../limits/counter-id.js';
@@ -11,7 +19,9 @@ import type { LimitRegistry } from '../rules/limit-registry.js';
 import { callEntry, type LevelsCheck, levelsOf, mergedEntries } from '../rules/resolve/call-entries.js';
 import type { Rule } from '../rules/rule.js';
 import { MAX_WORK, workOf } from '../stores/work.js';
+import type { Check } from '../stores/store.js';
 import { Limiter } from './limiter.js';
+import { refuseHeldUnits } from './take.js';
 
 const DECLARATIONS = {
   check: { location: 'LimiterService.check', namespace: '' },
@@ -25,7 +35,7 @@ const MAX_LIMITS = 1000;
 /** Up to this many entries are compared with each other; more of them by their counters' ids. */
 const FEW_LIMITS = 16;
 
-/** One limit of a check from code. */
+/** One limit of a check from code. With `upTo`, all limits of the check give the same number of units, at most the least of theirs. */
 export interface LimitCheck extends ConsumeOptions {
   /** The limit: its definition, the name of a defined one, or a `Limiter`. */
   limit: LimitDefinition | string | Limiter;
@@ -33,7 +43,34 @@ export interface LimitCheck extends ConsumeOptions {
   key: string;
 }
 
-const MEMBERS: readonly (keyof LimitCheck)[] = ['limit', 'key', ...CONSUME_OPTIONS];
+const RESERVED: readonly (keyof LimitCheck)[] = ['limit', 'key', ...CONSUME_OPTIONS];
+const MEMBERS = { check: [...RESERVED, ...UP_TO_OPTIONS], reserve: RESERVED };
+
+/** Reads a check, which may take as many units as there are. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
+export function checkOf(checks: readonly LimitCheck[], registry: LimitRegistry): Pick<Check, 'entries' | 'upTo'> {
+  if (!takesMost(checks)) return { entries: entriesOf(checks, registry) };
+  const mosts = checks.map((check) => readUpTo(check));
+  const without = mosts.indexOf(undefined);
+  if (without >= 0) {
+    throw new RateLimitArgumentError(upToMessages.notOfAll(ruleOf(checks[without]!, registry, 'check').name));
+  }
+  const cost = Math.min(...(mosts as readonly number[]));
+  const entries = entriesOf(
+    checks.map(({ upTo: _, ...check }) => ({ ...check, cost })),
+    registry,
+  );
+  refuseHeldUnits(entries);
+  const shared = entries.find((entry) => entry.cost !== cost);
+  if (shared !== undefined) throw new RateLimitArgumentError(upToMessages.shared(shared.limit.name));
+  return { entries, upTo: true };
+}
+
+/** Whether any limit of a check is to give as many units as there are. What is no check is refused later. */
+function takesMost(checks: readonly (LimitCheck | undefined | null)[]): checks is readonly LimitCheck[] {
+  if (!Array.isArray(checks)) return false;
+  for (const check of checks as readonly (LimitCheck | undefined | null)[]) if (check?.upTo !== undefined) return true;
+  return false;
+}
 
 /** Reads what a check or a reservation asks of each limit. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
 export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry, call: Call = 'check'): CheckEntry[] {
@@ -45,7 +82,7 @@ export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry
   const entries = (checks as readonly LimitCheck[]).map((check) => {
     const rule = ruleOf(check, registry, call);
     isNested ||= rule.isNested;
-    return entryOf(check, rule);
+    return entryOf(check, rule, call);
   });
   const twice = repeated(entries);
   if (twice !== undefined) {
@@ -73,9 +110,10 @@ function ruleOf(check: LimitCheck, registry: LimitRegistry, call: Call): Rule {
 }
 
 /** What a check asks of the limit itself. */
-function entryOf(check: LimitCheck, rule: Rule): CheckEntry {
-  refuseUnknownMembers(check, MEMBERS);
-  const { key, cost, priority, within } = check;
+function entryOf(check: LimitCheck, rule: Rule, call: Call): CheckEntry {
+  const { key, cost, priority, within, upTo } = check;
+  if (upTo !== undefined) throw new RateLimitArgumentError(upToMessages.notReserved);
+  refuseUnknownMembers(check, MEMBERS[call]);
   const units = cost === undefined ? rule.fixedCost : cost;
   assertKey(key);
   assertCost(units);

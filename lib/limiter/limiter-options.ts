@@ -1,8 +1,8 @@
 import type { Duration } from '../options/values.js';
-import type { ConsumeOptions } from '../limits/consume-options.js';
+import type { CallOptions } from '../limits/consume-options.js';
 
 /** The units that a call waits for, and when to stop waiting. */
-export interface AcquireOptions extends ConsumeOptions {
+export interface AcquireOptions extends CallOptions {
   /**
    * The longest wait: milliseconds or a duration such as `'5s'`, at most 1 year.
    * @default no timeout
@@ -13,7 +13,7 @@ export interface AcquireOptions extends ConsumeOptions {
 }
 
 /** The units that a call reserves. */
-export interface ReserveOptions extends ConsumeOptions {
+export interface ReserveOptions extends CallOptions {
   /**
    * The longest wait: milliseconds or a duration such as `'5s'`, at most 1 year. If the units would come later, they are refused.
    * @default '1y'

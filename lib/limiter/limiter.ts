@@ -57,8 +57,8 @@ export class Limiter {
   }
 
   /**
-   * Takes units if they fit: the number given, or the `cost` of the options. A refusal is a decision, not an error. Allowed
-   * decisions of `concurrency` limits have a `lease`.
+   * Takes units if they fit: the number given, or the `cost` of the options; or, with `upTo`, as many as there are, at most that many.
+   * The decision then has `taken`. A refusal is a decision, not an error. Allowed decisions of `concurrency` limits have a `lease`.
    */
   consume(key: string, cost?: number | ConsumeOptions): Promise<LeasedDecision> {
     return consume(this, key, cost, false);

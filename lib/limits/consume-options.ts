@@ -2,6 +2,7 @@ import type { Anchor } from '../algorithms/anchor.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { priorityMessages } from '../errors/messages/priority.js';
+import { upToMessages } from '../errors/messages/up-to.js';
 import { withinMessages } from '../errors/messages/within.js';
 import { assertCost } from './arguments.js';
 import { assertPriority, type Priority } from './priority.js';
@@ -16,7 +17,7 @@ export interface WithinOptions {
 }
 
 /** The units that a call takes, how important it is, and whose they are. */
-export interface ConsumeOptions extends WithinOptions {
+export interface CallOptions extends WithinOptions {
   /**
    * Units: a whole number >= 0. A call of 0 units takes nothing and is decided as by `peek`.
    * @default the limit's own cost, or 1
@@ -38,6 +39,18 @@ export interface ConsumeOptions extends WithinOptions {
    * others.
    */
   anchor?: Anchor | null;
+}
+
+/** The options of `consume`, `consumeSync`, `peek` and `LimiterService.check`. */
+export interface ConsumeOptions extends CallOptions {
+  /**
+   * Takes as many units as there are, at most these, in place of `cost`: a whole number >= 1. The decision has `taken`. It is allowed if
+   * at least one was there, and else refused as one unit is. For a limit within others, and for a check of several limits, each gives
+   * the same number; a limit in shadow mode does not reduce it. Not for `concurrency` and `adaptive`, whose units are held, and in a
+   * check for all limits or none.
+   * @default `cost` units or none
+   */
+  upTo?: number;
 }
 
 /** The tenant whose units a call gives back or charges. */
@@ -66,7 +79,10 @@ export const CONSUME_OPTIONS = [
   'share',
   'anchor',
   'within',
-] as const satisfies readonly (keyof ConsumeOptions)[];
+] as const satisfies readonly (keyof CallOptions)[];
+
+/** The options of a call that may take as many units as there are. */
+export const UP_TO_OPTIONS = ['upTo'] as const satisfies readonly (keyof ConsumeOptions)[];
 
 /** Reads the options of a call that takes only the keys of the limits that its limit is within. */
 export function readWithinOption(given: unknown): unknown {
@@ -119,6 +135,8 @@ export interface Asked {
   readonly hasCost: boolean;
   /** Whether the priority is. */
   readonly hasPriority: boolean;
+  /** Whether it takes as many units as there are, at most the cost. */
+  readonly upTo?: boolean;
 }
 
 /** The defaults of calls: those of their limit. */
@@ -135,13 +153,23 @@ export function askedOf(
 ): Asked {
   if (typeof given === 'object' && given !== null && !Array.isArray(given)) {
     refuseUnknownMembers(given, CONSUME_OPTIONS, others);
-    return readAsked(given, byDefault);
+    const asked = readAsked(given, byDefault);
+    const most = readUpTo(given);
+    return most === undefined ? asked : { ...asked, cost: most, hasCost: true, upTo: true };
   }
   const cost: unknown = given === undefined ? byDefault.fixedCost : given;
   assertCost(cost);
   const hasCost = given !== undefined;
   const { fixedPriority: priority } = byDefault;
   return { cost, priority, share: undefined, anchor: undefined, within: undefined, hasCost, hasPriority: false };
+}
+
+/** Reads the most units of a call that takes as many as there are. Throws `RateLimitArgumentError`. */
+export function readUpTo({ upTo, cost }: ConsumeOptions): number | undefined {
+  if (upTo === undefined) return undefined;
+  if (cost !== undefined) throw new RateLimitArgumentError(upToMessages.withCost(cost, upTo));
+  if (!Number.isSafeInteger(upTo) || upTo < 1) throw new RateLimitArgumentError(upToMessages.wrongUpTo(upTo));
+  return upTo;
 }
 
 /** Reads the options of a call. It ignores other members. */

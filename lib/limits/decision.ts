@@ -29,6 +29,8 @@ export interface Decision {
   offences?: number;
   /** For a limit with `credits`: the credits left. They are included in `remaining`. */
   credits?: number;
+  /** For a call with `upTo`: the units that it took, 0 if it was refused; for a `peek`, those that it would take. */
+  taken?: number;
   /**
    * For an `adaptive` limit: the units in flight, including those that wait for the event loop. `quota` is what it allows now.
    */
@@ -50,4 +52,6 @@ export interface CheckResult {
   tightest: Decision;
   /** Milliseconds to hold the request: the longest delay of its decisions. */
   delayMs: number;
+  /** For a check with `upTo`: the units that it took from each limit; 0 if it was refused. */
+  taken?: number;
 }

@@ -9,9 +9,10 @@ import { Limiter } from '../limiter/limiter.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import type { Rule } from '../rules/rule.js';
 import { CallerAnswer, leasedResult } from '../limiter/caller-answer.js';
+import { takenResult } from '../limiter/take.js';
 import { decidedEnforced, decideEnforced } from '../stores/enforced-entries.js';
 import { refuseHeldEntries } from '../limiter/reserve.js';
-import { entriesOf, type LimitCheck } from '../limiter/limit-checks.js';
+import { checkOf, entriesOf, type LimitCheck } from '../limiter/limit-checks.js';
 import type { LeasedCheckResult } from '../limiter/lease.js';
 import { ReservedCheck } from '../limiter/reserved-check.js';
 import { WaitQueues } from '../waiting/wait-queues.js';
@@ -99,15 +100,17 @@ export class LimiterService {
   }
 
   /**
-   * Takes units from several limits at once: from all of them, or, if one refuses, from none. Rejects with
+   * Takes units from several limits at once: from all of them, or, if one refuses, from none. With `upTo` for all of them, takes as many
+   * units as the one has that has the fewest left, and says how many in `taken`. Rejects with
    * `RateLimitArgumentError` if the list is empty, has more than 1,000 limits, costs more work than 2,500 plain limits, has one
    * limit twice for the same key, or has a wrong cost or key.
    */
   check(checks: readonly LimitCheck[]): Promise<LeasedCheckResult> {
     try {
-      const entries = entriesOf(checks, this.registry);
-      const answer = new CallerAnswer(leasedResult, entries, this.store, this.queues);
-      decideEnforced(this.store, { entries }, answer);
+      const check = checkOf(checks, this.registry);
+      const result = check.upTo === true ? takenResult : leasedResult;
+      const answer = new CallerAnswer(result, check.entries, this.store, this.queues);
+      decideEnforced(this.store, check, answer);
       return answer.promise();
     } catch (error) {
       return Promise.reject(error);

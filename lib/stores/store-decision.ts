@@ -2,14 +2,37 @@ import { type CheckedLimit, toCheckResult } from '../limits/check-result.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckEntry } from '../limits/counter.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
-import type { HeldLease, Refund, StoreDecision } from './store.js';
+import type { Check, HeldLease, Refund, StoreDecision } from './store.js';
 
 /** What a decision charged for an entry: all that it takes to give it back, settle it or hold it later. */
 export function chargeOf(
-  { limit, identity, cost: units }: CheckEntry,
-  { ticket, chargedAt, source, candidate }: StoreDecision,
+  { limit, identity, cost }: CheckEntry,
+  { ticket, chargedAt, source, candidate, taken: units = cost }: StoreDecision,
 ): Refund {
   return { limit, identity, units, ticket, chargedAt, source, candidate };
+}
+
+/** The units that a check with `upTo` took: what the limit that has the fewest left gave. A store that ignores it took all or none. */
+export function takenOf(entries: readonly CheckEntry[], decisions: readonly StoreDecision[]): number {
+  let least = entries[0]!.cost;
+  for (let i = 0; i < entries.length; i++) {
+    const { limit } = entries[i]!;
+    const decision = decisions[i]!;
+    if (limit.shadow) continue;
+    if (!decision.allowed) return 0;
+    least = Math.min(least, decision.taken ?? least);
+  }
+  return least;
+}
+
+/** What a check was about in the end, for those who count it: the units that it took, or the one unit for which it was refused. */
+export function decidedEntries(
+  { entries, upTo = false }: Pick<Check, 'entries' | 'upTo'>,
+  decisions: readonly StoreDecision[],
+): readonly CheckEntry[] {
+  if (!upTo) return entries;
+  const cost = Math.max(1, takenOf(entries, decisions));
+  return entries.map((entry) => ({ ...entry, cost }));
 }
 
 /** The charge of units that are held until they are released, if it is one. An entry that a list lets pass holds nothing. */
@@ -43,6 +66,7 @@ export function toDecision(answer: StoreDecision): Decision {
   if (offences !== undefined) decision.offences = offences;
   if (inFlight !== undefined) decision.inFlight = inFlight;
   if (credits !== undefined) decision.credits = credits;
+  if (answer.taken !== undefined) decision.taken = answer.taken;
   return decision;
 }
 

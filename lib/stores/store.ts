@@ -45,6 +45,11 @@ export interface Check {
   readonly refundable?: boolean;
   /** Holds units of limits with a `hold` until they are settled; decisions have a ticket. Refusals begin no block. */
   readonly hold?: boolean;
+  /**
+   * Takes as many units as fit, the same number from each entry, and at most the cost, which is the same for all. Decisions then have
+   * `taken`. If not one fits, it is refused like a check of one unit. A store that ignores it takes all or none.
+   */
+  readonly upTo?: boolean;
   /** The address of the client, for lists of addresses. */
   readonly address?: string | undefined;
   /** When it was asked, if it has waited since: milliseconds of the process's clock. Its deadline counts from then. */

@@ -1,5 +1,6 @@
 import { report } from '../stores/decide.js';
 import type { MemoryStore } from '../stores/memory/memory.store.js';
+import { decidedEntries } from '../stores/store-decision.js';
 import { type AnswerTap, type Check, type CheckAnswer, type StoreDecision, UNTIMED } from '../stores/store.js';
 
 /** Counts decisions while requests wait for them. */
@@ -11,7 +12,7 @@ export interface DecisionTap extends AnswerTap {
 /** The answer to use in place of `answer`, so that decisions are counted first: `answer` itself, if it can do that. */
 export function tapped(tap: DecisionTap, check: Check, answer: CheckAnswer): CheckAnswer {
   if (tap.times()) return new TimedAnswer(tap, check, answer);
-  if (answer.countBy === undefined) return new TappedAnswer(tap, check, answer);
+  if (answer.countBy === undefined || check.upTo === true) return new TappedAnswer(tap, check, answer);
   answer.countBy(tap, check.entries);
   return answer;
 }
@@ -27,7 +28,7 @@ export function decideTapped(store: MemoryStore, check: Check, answer: CheckAnsw
     answer.failed(error);
     return;
   }
-  tap.decided(check.entries, decisions, start < 0 ? UNTIMED : performance.now() - start);
+  tap.decided(decidedEntries(check, decisions), decisions, start < 0 ? UNTIMED : performance.now() - start);
   report(answer, decisions);
 }
 
@@ -40,7 +41,7 @@ class TappedAnswer implements CheckAnswer {
   ) {}
 
   decided(decisions: StoreDecision[]): void {
-    this.tap.decided(this.check.entries, decisions, UNTIMED);
+    this.tap.decided(decidedEntries(this.check, decisions), decisions, UNTIMED);
     this.answer.decided(decisions);
   }
 
@@ -55,7 +56,7 @@ class TimedAnswer extends TappedAnswer {
   private readonly start = performance.now();
 
   override decided(decisions: StoreDecision[]): void {
-    this.tap.decided(this.check.entries, decisions, performance.now() - this.start);
+    this.tap.decided(decidedEntries(this.check, decisions), decisions, performance.now() - this.start);
     this.answer.decided(decisions);
   }
 }

@@ -3,6 +3,7 @@ import { StoreLayer } from '../stores/layers/store-layer.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName, rowOf } from '../stores/operation.js';
 import type { Check, CheckAnswer, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
+import { decidedEntries } from '../stores/store-decision.js';
 import { isOfStarts, type CheckEntry } from '../limits/counter.js';
 import { isRefusal } from '../limits/check-result.js';
 import { shownIdentity } from '../limits/hierarchy.js';
@@ -96,7 +97,7 @@ export class ObservedStore extends StoreLayer {
   /** Publishes a check that was answered. */
   checked(check: Check, decisions: readonly StoreDecision[], latencyMs: number, span?: Span): void {
     this.openTelemetry?.metrics?.took(operationOf(check), latencyMs, decisions);
-    let { entries } = check;
+    let entries = decidedEntries(check, decisions);
     if (check.reserving === true) {
       if (!isMade(entries[0] as ReserveEntry, decisions[0]!)) return;
       entries = entries.slice(0, decisions.length);

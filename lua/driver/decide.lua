@@ -2,11 +2,15 @@
 --
 -- Uses: add, add_undecided, answer, begin_block, can_reserve, has_features, keep_alive, note_charge, now, open, save, states,
 --   values, wait_for
--- Leaves: decide, entry_costs, entry_keys, entry_limits, entry_waits, fit_together, together_numbers
+-- Leaves: decide, entry_costs, entry_keys, entry_limits, entry_waits, fit_most, fit_together, fitting, found,
+--   together_numbers
 
 -- The entries of the check that is being decided, and what was found about each.
 local entry_limits, entry_keys, entry_costs, entry_waits = {}, {}, {}, {}
 local found, fitting, delays = {}, {}, {}
+
+-- The function that finds how many units the next check takes, if it takes as many as fit.
+local fit_most
 
 -- The function of the feature that decides which entries of the next check fit, if one does, and what it needs to know of them.
 local fit_together, together_numbers
@@ -14,7 +18,8 @@ local fit_together, together_numbers
 -- Decides a check, or many with the same limits and costs, whose keys are `step` apart.
 local function decide(mode, count, times, step)
   local charges, reserves, begins_blocks, offset = mode.charges, mode.reserves, mode.begins_blocks, 0
-  local is_estimate, withheld = mode.estimates, nil
+  local is_estimate, withheld, taken = mode.estimates, nil, nil
+  local needs_all = fit_together or fit_most
   for _ = 1, times do
     local allowed, decided = true, true
     local limit, cost, state, fits, algorithm
@@ -40,10 +45,14 @@ local function decide(mode, count, times, step)
       else
         fits = (cost <= limit.quota or algorithm.varies) and not state.blocked_until and algorithm.fits(limit, state, cost)
       end
-      if i > 1 or fit_together then found[i], fitting[i] = state, fits end
+      if i > 1 or needs_all then found[i], fitting[i] = state, fits end
       if not fits and not limit.shadow then allowed = false end
     end
-    if fit_together and decided then
+    if fit_most and decided then
+      taken, withheld = fit_most(count)
+      allowed, cost, fits = taken > 0, entry_costs[1], fitting[1]
+      add(taken)
+    elseif fit_together and decided then
       allowed, withheld = fit_together(together_numbers, wait_for, count, entry_limits, entry_costs, found, fitting)
       fits = fitting[1]
     end
@@ -84,5 +93,5 @@ local function decide(mode, count, times, step)
     end
     offset = offset + step
   end
-  fit_together = nil
+  fit_together, fit_most = nil, nil
 end

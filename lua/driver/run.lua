@@ -1,8 +1,8 @@
 -- Runs the program from its first check to its end, and closes all counters.
 --
--- Uses: CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HOLD, LEARN, LEARN_RATE, PEEK, RESERVE, SETTLE, TOGETHER, claim_keeps,
---   claim_keys, claims, close, decide, entry_costs, entry_keys, entry_limits, entry_waits, feature_of, filled, fit_together,
---   gap_ends, gaps, limits, mode_of, operate, position, program, reply, size, states, together_numbers
+-- Uses: CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HOLD, LEARN, LEARN_RATE, PEEK, RESERVE, SETTLE, TOGETHER, UP_TO, claim_keeps,
+--   claim_keys, claims, close, decide, entry_costs, entry_keys, entry_limits, entry_waits, feature_of, filled, fit_most, fit_together,
+--   gap_ends, gaps, limits, make_fit_most, mode_of, operate, position, program, reply, size, states, together_numbers
 
 while program[position] do
   local operation, count = program[position], program[position + 1]
@@ -19,6 +19,8 @@ while program[position] do
     fit_together, together_numbers = feature_of(program[position]).fit_together, {}
     for i = 1, count do together_numbers[i] = program[position + i] end
     position = position + 1 + count
+  elseif operation == UP_TO then
+    fit_most = make_fit_most()
   elseif operation <= PEEK or operation == RESERVE or operation == CONSUME_REFUNDABLE or operation == CLAIM or operation == HOLD then
     for i = 1, count do
       entry_limits[i], entry_keys[i], entry_costs[i] = limits[program[position]], program[position + 1], program[position + 2]

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { CompiledLimit, MemoryStore, RateLimitStoreError } from '../../lib/index.js';
-import { allOrNothing, type Part } from '../../lib/stores/all-or-nothing.js';
+import { allOrNothing, type Part, takeOf } from '../../lib/stores/all-or-nothing.js';
 import { chargesOf } from '../support/stores.js';
 
 const IDENTITY = 'user:1';
@@ -20,17 +20,17 @@ describe('a check in several parts', () => {
   });
 
   /** One limit in a store of its own, which says what is left of it. */
-  function partOf(limit: CompiledLimit): Part & { left: () => Promise<number>; asked: boolean[] } {
+  function partOf(limit: CompiledLimit, cost = 1): Part & { left: () => Promise<number>; asked: boolean[] } {
     const store = new MemoryStore();
     stores.push(store);
-    const entries = [{ limit, identity: IDENTITY, cost: 1 }];
+    const entries = [{ limit, identity: IDENTITY, cost }];
     const asked: boolean[] = [];
     return {
       entries,
       asked,
-      ask: async (peek) => {
+      ask: async (peek, most) => {
         asked.push(peek);
-        return (await store.check([{ entries, peek, refundable: true }]))[0]!;
+        return (await store.check([{ ...takeOf(entries, most), peek, refundable: true }]))[0]!;
       },
       giveBack: (charged) => store.refund(chargesOf(entries, charged)),
       left: async () => (await store.check([{ entries, peek: true }]))[0]![0]!.remaining,
@@ -59,6 +59,30 @@ describe('a check in several parts', () => {
       [false, false],
       [false, true],
     ]);
+  });
+
+  it('takes of all parts what the one has that has the fewest left, and gives back what others gave beyond that', async () => {
+    const parts = [partOf(limitOf('one', 9), 7), partOf(limitOf('two', 3, true), 7), partOf(limitOf('three', 4), 7)];
+    const take = () => allOrNothing(entriesOf(parts), parts, false, undefined, true);
+    expect(await take()).toMatchObject([
+      { taken: 4, remaining: 5 },
+      { allowed: false, taken: 4 },
+      { taken: 4, remaining: 0 },
+    ]);
+    expect(await leftOf(parts)).toEqual([5, 3, 0]);
+    expect(await take()).toMatchObject([{ allowed: true }, {}, { allowed: false, taken: 0 }]);
+    expect(await leftOf(parts)).toEqual([5, 3, 0]);
+  });
+
+  it('gives back no unit twice if a part fails behind one that had fewer left', async () => {
+    const first = partOf(limitOf('one', 9), 7);
+    const failing: Part = {
+      ...partOf(limitOf('three', 9), 7),
+      ask: () => Promise.reject(new RateLimitStoreError('down')),
+    };
+    const parts = [first, partOf(limitOf('two', 4), 7), failing];
+    await expect(allOrNothing(entriesOf(parts), parts, false, undefined, true)).rejects.toThrow('down');
+    expect(await first.left()).toBe(9);
   });
 
   it('takes the word of a part for what it says once its units are back', async () => {

@@ -103,6 +103,8 @@ const steps = fc.array(
         ),
         peek: fc.boolean(),
         refundable: fc.boolean(),
+        /** Takes as many units as fit, at most those of the first entry. */
+        upTo: fc.integer({ min: 0, max: 3 }).map((number) => number === 0),
       }),
       { maxLength: 4 },
     ),
@@ -190,15 +192,16 @@ describe('the stores decide alike, field by field, on any history', () => {
           limits[0] = isFirst ? make(changed, 0, blocks[4]!, carry) : make(first, 0, blocks[0]!, carry);
           isFirst = !isFirst;
         }
-        const checks = step.checks.map(({ entries, peek, refundable }): Check => ({
-          peek,
-          refundable,
-          entries: entries.map(({ limit, identity, cost, old: stale }) => {
+        const checks = step.checks.map(({ entries, peek, refundable, upTo }): Check => {
+          const asked = entries.map(({ limit, identity, cost, old: stale }) => {
             // During a change some instances still decide by the old parameters, even in the same call.
             const chosen = stale && limit === 0 ? old : limits[limit % limits.length]!;
             return { limit: chosen, identity: `id${identity}-${limit}`, cost: costOf(cost, chosen.quota) };
-          }),
-        }));
+          });
+          if (!upTo) return { peek, refundable, entries: asked };
+          const cost = Math.max(1, asked[0]!.cost);
+          return { peek, refundable, entries: asked.map((entry) => ({ ...entry, cost })), upTo };
+        });
         const here = await memory.check(checks);
         const there = await remote.check(checks);
         expectEqual(comparable(there), comparable(here));
@@ -207,7 +210,7 @@ describe('the stores decide alike, field by field, on any history', () => {
           for (const [at, { limit, identity, cost }] of entries.entries()) {
             if (peek || !allowed || cost === 0) continue;
             const places = { here: here[index]![at]!, there: there[index]![at]! };
-            taken.push({ counter: { limit, identity }, units: cost, ...places });
+            taken.push({ counter: { limit, identity }, units: places.here.taken ?? cost, ...places });
           }
         }
         if (step.giveBack && taken.length > 0) await giveBack();

@@ -20,6 +20,12 @@ const kept = {
   reserveFor: { critical: 0.2 },
 } as const satisfies LimitDefinition;
 
+/** What is said of an unknown member of a check, which ends with the last members that it may have. */
+const refusal = (members: string) =>
+  new RateLimitArgumentError(
+    `got the option 'prority' (did you mean 'priority'?), wants only limit, key, cost, priority, share, anchor${members}`,
+  );
+
 describe('priorities of calls', () => {
   let app: TestingModule;
   let service: LimiterService;
@@ -122,7 +128,7 @@ describe('priorities of calls', () => {
   });
 
   it.each<[unknown, string]>([
-    [{ prio: 'critical' }, "got the option 'prio', wants only cost, priority, share, anchor and within"],
+    [{ prio: 'critical' }, "got the option 'prio', wants only cost, priority, share, anchor, within and upTo"],
     [{ cost: 1, share: 'a' }, "limit 'kept' got a share, wants none: it has no option 'share'"],
     [{ priority: 'high' }, "priority is 'high', wants 'critical', 'default' or 'sheddable'"],
     [{ priority: null }, "priority is null, wants 'critical', 'default' or 'sheddable'"],
@@ -150,15 +156,12 @@ describe('priorities of calls', () => {
   });
 
   it('refuses unknown members of an entry of a check or a reservation, and names the one that was meant', async () => {
-    const refusal = new RateLimitArgumentError(
-      "got the option 'prority' (did you mean 'priority'?), wants only limit, key, cost, priority, share, anchor and within",
-    );
     const misspelt = [
       { limit: kept, key: 'a' },
       { limit: kept, key: 'b', prority: 'critical' },
     ] as LimitCheck[];
-    await expect(service.check(misspelt)).rejects.toThrow(refusal);
-    await expect(service.reserve(misspelt)).rejects.toThrow(refusal);
+    await expect(service.check(misspelt)).rejects.toThrow(refusal(', within and upTo'));
+    await expect(service.reserve(misspelt)).rejects.toThrow(refusal(' and within'));
     expect(await service.for(kept).peek('a')).toMatchObject({ remaining: 8 });
   });
 

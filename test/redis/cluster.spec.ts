@@ -240,6 +240,26 @@ describe('RedisStore on a Cluster', () => {
     });
   });
 
+  it('takes the same number of units in all slots', async () => {
+    const limit = compile({ algo: 'fixed-window', rate: 9, interval: '1d' }, 'taken');
+    const few = compile({ algo: 'fixed-window', rate: 5, interval: '1d' }, 'few');
+    const entries = [
+      { limit, identity: one, cost: 7 },
+      { limit: few, identity: two, cost: 7 },
+      { limit, identity: three, cost: 7 },
+    ];
+    const take = async () => (await store.check([{ entries, upTo: true }]))[0]!;
+    expect(await take()).toMatchObject([
+      { allowed: true, taken: 5, remaining: 4 },
+      { allowed: true, taken: 5, remaining: 0 },
+      { allowed: true, taken: 5, remaining: 4 },
+    ]);
+    expect(await take()).toMatchObject([{ allowed: true }, { allowed: false, taken: 0 }, { allowed: true }]);
+    for (const identity of [one, three]) {
+      expect(await ask(store, limit, { identity, peek: true })).toMatchObject({ remaining: 4 });
+    }
+  });
+
   it('is not refused by a shadow limit in another slot', async () => {
     const limit = compile(optionsOf('gcra', 10), 'beside-shadow');
     const shadow = new CompiledLimit(optionsOf('gcra', 1), {

@@ -175,7 +175,7 @@ describe('a limit with shares', () => {
     ['gpu', 2, "limit 'gpu' shares its units among tenants, wants { share: 'the tenant' }"],
     ['gpu', { share: '' }, "share is '', wants the tenant: a string that is not empty"],
     ['gpu', { share: 7 }, 'share is 7, wants the tenant: a string that is not empty'],
-    ['gpu', { tenant: 'a' }, "got the option 'tenant', wants only cost, priority, share, anchor and within"],
+    ['gpu', { tenant: 'a' }, "got the option 'tenant', wants only cost, priority, share, anchor, within and upTo"],
     ['plain', { share: 'a' }, "limit 'plain' got a share, wants none: it has no option 'share'"],
   ])('of %s refuses %j from code', async (name, given, reason) => {
     const { limiter } = await start();

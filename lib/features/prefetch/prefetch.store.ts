@@ -60,6 +60,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
     const decision = check.entries.some(takes) ? this.decideAtOnce(check) : undefined;
     if (decision !== undefined) report(answer, [decision]);
     else if (check.reserving === true || !check.entries.some(takes)) this.below.decide(check, answer);
+    else if (check.upTo === true && check.peek !== true) answerWith(this.takeFromStore(check), answer);
     else answerWith(this.decideInParts(check), answer);
   }
 
@@ -88,6 +89,14 @@ export class PrefetchStore extends StoreLayer implements Listener {
     const [entry] = entries as readonly [CheckEntry & Partial<ReserveEntry>];
     if (entries.length !== 1 || peek || entry.claim !== undefined || entry.ofStarts === true) return undefined;
     return this.existing(entry)?.use(entry.cost, performance.now());
+  }
+
+  /** Takes as many units as there are: what is held here is given back first, so the store has it, too. */
+  private async takeFromStore(check: Check): Promise<StoreDecision[]> {
+    const { since = performance.now() } = check;
+    for (const entry of check.entries) this.existing(entry)?.end();
+    await Promise.all(this.returning);
+    return decided(this.inner, { ...check, since });
   }
 
   /** Takes what is prefetched first; if the check is refused, it is put back. */

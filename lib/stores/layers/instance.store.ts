@@ -1,6 +1,6 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
-import { allOrNothing, type Part } from '../all-or-nothing.js';
+import { allOrNothing, type Part, takeOf } from '../all-or-nothing.js';
 import { answerWith, decide, decided, operate } from '../decide.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
@@ -42,10 +42,11 @@ export class InstanceScopeStore extends StoreLayer {
   }
 
   /** Decides a check with both kinds of limits. The instance's own are charged first, since that takes no time. */
-  private decideInParts({ entries, peek = false, refundable = false, hold = false }: Check): Promise<StoreDecision[]> {
+  private decideInParts(check: Check): Promise<StoreDecision[]> {
+    const { entries, peek = false, refundable = false, hold = false, upTo } = check;
     const shared = entries.filter((entry) => !isOwn(entry));
     const parts = [partOf(this.own, entries.filter(isOwn), true, hold), partOf(this.inner, shared, refundable, hold)];
-    return allOrNothing(entries, parts, peek);
+    return allOrNothing(entries, parts, peek, undefined, upTo);
   }
 
   protected override storeOf(limit: CompiledLimit): Store {
@@ -60,7 +61,7 @@ function isOwn({ limit }: Counter): boolean {
 function partOf(store: Store, entries: readonly CheckEntry[], refundable: boolean, hold: boolean): Part {
   return {
     entries,
-    ask: (peek) => decided(store, { entries, peek, refundable, hold }),
+    ask: (peek, most) => decided(store, { ...takeOf(entries, most), peek, refundable, hold }),
     giveBack: (charged) => store.refund(chargesOf(entries, charged)),
   };
 }

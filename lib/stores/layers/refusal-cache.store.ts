@@ -196,13 +196,16 @@ function isAllowed({ allowed }: StoreDecision): boolean {
   return allowed;
 }
 
+const UP_TO = 'up to';
+
 /** Identifies a check, including the versions of its limits; the length of each id shows where it ends. */
-function keyOf({ entries }: Check): string {
+function keyOf({ entries, upTo = false }: Check): string {
   return entries
     .map(({ limit, identity, cost }) => {
       const id = counterId(limit, identity);
       const version = limit.line === undefined ? '' : ` ${limit.line.length} ${limit.line}`;
-      return `${cost}${version} ${id.length} ${id}`;
+      // A check that takes as many units as fit is refused if not one fits, whatever its cost.
+      return `${upTo ? UP_TO : cost}${version} ${id.length} ${id}`;
     })
     .join('\n');
 }

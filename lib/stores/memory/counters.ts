@@ -1,6 +1,7 @@
 import { issuesTickets, type ProcessLoad } from '../../algorithms/algorithm.js';
 import { isRefusal } from '../../limits/check-result.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { CheckEntry } from '../../limits/counter.js';
 import { lineageId } from '../../limits/counter-id.js';
 import type { DecidesTogether } from '../../limits/limit-feature.js';
 import type { Check, StoreDecision } from '../store.js';
@@ -11,6 +12,7 @@ import { decisionOf, fits, noteRefusal, tellAsker, toMs, waitFor } from './evalu
 import type { KeptByFeatures } from './kept-by-features.js';
 import { type Entry, keyOf } from './limit-counters.js';
 import { SimpleChecks } from './simple-checks.js';
+import { fitMost } from './take.js';
 
 /** What a check does besides deciding. */
 export interface CheckMode {
@@ -58,8 +60,11 @@ export class Counters {
   }
 
   /** Evaluates all limits first, then charges all or none. */
-  check({ entries, peek = false, refundable = false, hold = false }: Check, now: number): StoreDecision[] {
-    if (!peek && !hold) {
+  check(
+    { entries, peek = false, refundable = false, hold = false, upTo = false }: Check,
+    now: number,
+  ): StoreDecision[] {
+    if (!peek && !hold && !upTo) {
       const decisions = this.simple.check(entries, refundable, now);
       if (decisions !== undefined) return decisions;
     }
@@ -76,11 +81,27 @@ export class Counters {
       if (isRefusal(entry.limit, view)) charges = false;
       together ??= entry.limit.together;
     }
+    if (upTo) return this.takeMost(entries, views, together, mode);
     if (together !== undefined) {
       together.decide(entries, views, waitFor);
       charges = !entries.some(({ limit }, index) => isRefusal(limit, views[index]!));
     }
     return entries.map((_, index) => this.commit(views[index]!, charges, mode));
+  }
+
+  /** Takes as many units as fit. */
+  private takeMost(
+    entries: readonly CheckEntry[],
+    views: readonly View[],
+    together: DecidesTogether | undefined,
+    mode: CheckMode,
+  ): StoreDecision[] {
+    const taken = fitMost(entries, views, together);
+    return entries.map((_, index) => {
+      const decision = this.commit(views[index]!, taken > 0, mode);
+      decision.taken = taken;
+      return decision;
+    });
   }
 
   /** Charges what is allowed, if the check charges at all, and returns the decision. */

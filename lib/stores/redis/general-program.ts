@@ -32,6 +32,7 @@ import {
   RESERVE,
   SETTLE,
   TOGETHER,
+  UP_TO,
 } from './operations.js';
 import { ProgramKeys } from './program-keys.js';
 import { ProgramLimits } from './program-limits.js';
@@ -80,12 +81,12 @@ export class GeneralProgram {
     return this.keys.all;
   }
 
-  check({ entries, peek = false, refundable = false, hold = false }: Check): void {
+  check({ entries, peek = false, refundable = false, hold = false, upTo = false }: Check): void {
     const limits: number[] = [];
     const keys: number[] = [];
     let limitsAndCosts = '';
     const together = togetherOf(entries);
-    let isRun = !peek && !refundable && !hold && together === undefined;
+    let isRun = !peek && !refundable && !hold && !upTo && together === undefined;
     for (const entry of entries) {
       const limit = this.limits.of(entry.limit);
       const key = this.keys.ofCounter(entry);
@@ -105,6 +106,7 @@ export class GeneralProgram {
       const numbers = together.numbers(entries);
       this.body += `,${[TOGETHER, numbers.length, `"${together.name}"`, ...numbers].join(',')}`;
     }
+    if (upTo) this.body += `,${UP_TO},0`;
     this.body += `,${peek ? PEEK : hold ? HOLD : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
     for (const [index, { cost }] of entries.entries()) this.body += `,${limits[index]},${keys[index]},${cost}`;
   }

@@ -20,3 +20,5 @@ export const HOLD = 16;
 /** In front of a check: the feature that decides which of its entries fit, and what that needs to know of them. */
 export const TOGETHER = 17;
 export const CREDIT = 18;
+/** In front of a check, and followed by a 0: it takes as many units as fit. */
+export const UP_TO = 19;

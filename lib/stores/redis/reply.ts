@@ -1,6 +1,6 @@
 import type { WindowCount } from '../../algorithms/algorithm.js';
 import { messages } from '../../errors/messages/general.js';
-import type { CheckEntry } from '../../limits/counter.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
 import type { LearntRate } from '../lesson.js';
 import { claimedDecision } from '../store-decision.js';
@@ -19,6 +19,8 @@ const ALLOWED_TO_BE_HELD = 2;
 const SECOND = 2 ** 20;
 /** More are not distinguished. */
 const MOST_OFFENCES = 255;
+/** The cost for which a check is refused that takes as many units as fit. */
+const LEAST_TAKEN = 1;
 /** The numbers of one window. */
 const WINDOW = 3;
 
@@ -68,9 +70,13 @@ export class Reply {
   }
 
   /** The decisions of a check; `undefined` if it was not decided. */
-  check({ entries, peek = false, refundable = false }: Check): StoreDecision[] | undefined {
+  check({ entries, peek = false, refundable = false, upTo = false }: Check): StoreDecision[] | undefined {
     if (this.undecided()) return undefined;
-    const decisions = entries.map((entry) => this.decision(entry));
+    const taken = upTo ? this.next(0, entries[0]!.cost) : undefined;
+    const decisions = entries.map(({ limit, cost }) =>
+      this.decision(limit, taken === undefined ? cost : Math.max(LEAST_TAKEN, taken)),
+    );
+    if (taken !== undefined) for (const decision of decisions) decision.taken = taken;
     if (refundable && !peek) {
       const chargedAt = this.next();
       for (const decision of decisions) decision.chargedAt = chargedAt;
@@ -89,7 +95,7 @@ export class Reply {
     })).toReversed();
   }
 
-  private decision({ limit, cost }: CheckEntry): StoreDecision {
+  private decision(limit: CompiledLimit, cost: number): StoreDecision {
     const { quota, escalation, withholds } = limit;
     const first = this.next();
     const outcome = first % 4;

@@ -1,7 +1,7 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
 import type { CheckEntry } from '../../limits/counter.js';
 import { withDeadline } from '../../redis/deadline.js';
-import { allOrNothing, type Deadline } from '../all-or-nothing.js';
+import { allOrNothing, type Deadline, takeOf } from '../all-or-nothing.js';
 import { chargesOf } from '../store-decision.js';
 import type { Check, Refund, StoreDecision } from '../store.js';
 import type { Batcher } from './batcher.js';
@@ -28,11 +28,11 @@ export class TimedChecks {
     const deadline: Deadline = { at: (check.since ?? performance.now()) + this.timeoutMs, timeoutMs: this.timeoutMs };
     const parts = slots.map((entries) => ({
       entries,
-      ask: (peek: boolean) =>
-        this.decideUntil({ entries, peek, refundable: true, hold: check.hold === true }, deadline.at),
+      ask: (peek: boolean, most?: number) =>
+        this.decideUntil({ ...takeOf(entries, most), peek, refundable: true, hold: check.hold === true }, deadline.at),
       giveBack: (charged: readonly StoreDecision[]) => this.refund(chargesOf(entries, charged)),
     }));
-    const decisions = await allOrNothing(check.entries, parts, check.peek ?? false, deadline);
+    const decisions = await allOrNothing(check.entries, parts, check.peek ?? false, deadline, check.upTo);
     return check.refundable === true ? decisions : decisions.map(({ chargedAt: _, ...decision }) => decision);
   }
 

@@ -1,7 +1,7 @@
 import type { CompiledLimit } from '../../../limits/compiled-limit.js';
 import type { CheckEntry } from '../../../limits/counter.js';
 import type { Check } from '../../store.js';
-import { CONSUME, CONSUME_REFUNDABLE, HOLD, PEEK } from '../operations.js';
+import { CONSUME, CONSUME_REFUNDABLE, HOLD, PEEK, UP_TO } from '../operations.js';
 import type { ScriptValue } from '../../../algorithms/algorithm.js';
 import { PLAIN_ALGORITHMS } from '../script.generated.js';
 
@@ -47,13 +47,14 @@ function isKnown(limit: CompiledLimit): boolean {
 }
 
 /** The number of a check's operation in the script. */
-export function operationOf({ peek = false, refundable = false, hold = false }: Check): number {
+export function operationOf({ peek = false, refundable = false, hold = false, upTo = false }: Check): number {
+  if (upTo) return UP_TO;
   return peek ? PEEK : hold ? HOLD : refundable ? CONSUME_REFUNDABLE : CONSUME;
 }
 
 /** Whether the script's fast way can decide a check. */
-export function isPlainCheck({ entries, hold }: Check): boolean {
-  if (hold === true) return false;
+export function isPlainCheck({ entries, hold, upTo }: Check): boolean {
+  if (hold === true || upTo === true) return false;
   for (let i = 0; i < entries.length; i++) {
     const { limit, cost } = entries[i]!;
     if (cost === 0 || !isPlain(limit)) return false;
