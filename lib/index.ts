@@ -72,15 +72,24 @@ export type {
   Scope,
 } from './config/common-limit-options.js';
 export type {
-  LimitAnswer,
   LimitDefaults,
   AdaptiveLimitOptions,
   ExactLimit,
   LimitDefinition,
-  LimitFunction,
   LimitOf,
-  LimitSpec,
 } from './config/limit-definition.js';
+export type {
+  DynamicLimit,
+  DynamicRate,
+  LimitAnswer,
+  LimitFunction,
+  LimitResolver,
+  LimitSelector,
+  LimitSpec,
+  ModuleLimit,
+  RateFunction,
+  WithDynamicRate,
+} from './config/limits-by-request.js';
 export { Lease, type LeasedCheckResult, type LeasedDecision } from './limiter/lease.js';
 export { Limiter } from './limiter/limiter.js';
 export type {

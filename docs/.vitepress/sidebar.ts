@@ -42,6 +42,7 @@ const GROUPS: readonly Group[] = [
       'taking-what-is-there',
       'budgets',
       'plans',
+      'plans-by-tier',
       'concurrency',
       'transports',
       'graphql',

@@ -1,4 +1,3 @@
-import type { ExecutionContext } from '@nestjs/common';
 import type { AlgorithmName, OptionsOf } from '../algorithms/index.js';
 import type { CommonFeatureOptions, WithFeatures } from '../features/index.js';
 import type { LimitKey } from '../key-resolvers/index.js';
@@ -50,16 +49,3 @@ export type LimitDefaults = Omit<
   CommonLimitOptions,
   keyof CommonFeatureOptions | 'name' | 'within' | 'perRoute' | 'phase'
 >;
-
-/** What a limit function returns: the name of a defined limit, a limit, several of these, or `null` for no limit. */
-export type LimitAnswer = string | ExactLimit | readonly (string | ExactLimit)[] | null;
-
-/**
- * Chooses limits by the request. It is called once a request: in the guard, or, if no user is known yet and guards of the route
- * may find one, after those guards; its limits are then checked there. If it returns `undefined`, such as for an unknown plan, it
- * has failed, and the request is answered with 500.
- */
-export type LimitFunction = (context: ExecutionContext) => LimitAnswer | Promise<LimitAnswer>;
-
-/** An argument of `@RateLimit`. */
-export type LimitSpec<Name = string> = Name | LimitDefinition | LimitFunction;

@@ -6,6 +6,7 @@ import type { RefusalBody } from '../http/refusal-answer.js';
 import type { ListsOptions } from './list-entry.js';
 import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
 import type { ExactLimit, LimitDefaults, LimitDefinition } from './limit-definition.js';
+import type { LimitSelector, ModuleLimit, WithDynamicRate } from './limits-by-request.js';
 import type { PolicyOptions } from './policy.js';
 import type { RedisConnection } from '../redis/client.js';
 import type { Store } from '../stores/store.js';
@@ -20,10 +21,11 @@ export interface RateLimitModuleOptions {
    */
   redis?: RedisConnection | undefined;
   /**
-   * Limits that apply to every route, counted across routes.
+   * Limits that apply to every route, counted across routes; functions of the context and classes that implement `LimitResolver`
+   * choose some of them by the request.
    * @default none
    */
-  limits?: readonly LimitDefinition[];
+  limits?: readonly ModuleLimit[];
   /**
    * Limits that routes and code refer to by name.
    * @default none
@@ -85,6 +87,13 @@ export interface RateLimitModuleOptions {
    * @default 250
    */
   timeout?: Duration;
+  /**
+   * How long a request waits for a function, or a class, that finds its limits or their rate. Then the function has failed, and the
+   * request is answered with 500; a `LimitResolver` may have an earlier answer, or a `fallback`. Milliseconds or a duration such as
+   * `'2s'`, at most 1 hour.
+   * @default '2s'
+   */
+  resolveTimeout?: Duration;
   /**
    * How long a check waits for others while this instance asks Redis 2,000 times a second or more, so that more travel in one call:
    * milliseconds or a duration from 1 to 100 ms, or `true` for 1 ms. Redis then takes about half as much time for each; each takes
@@ -181,7 +190,7 @@ export interface RateLimitModuleOptions {
 
 /** The options that a factory of `forRootAsync` returns. */
 export interface ReturnedModuleOptions extends Omit<RateLimitModuleOptions, 'limits' | 'define'> {
-  limits?: readonly ExactLimit[];
+  limits?: readonly (WithDynamicRate<ExactLimit> | LimitSelector)[];
   define?: Readonly<Record<string, ExactLimit>>;
 }
 

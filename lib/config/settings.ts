@@ -1,6 +1,6 @@
 import { type OnStoreError, STORE_ERROR_POLICIES } from '../limits/compiled-limit.js';
 import { duration, oneOf, refuseUnknown, wholeNumber } from '../options/check-options.js';
-import { givenOptions, longDuration, milliseconds, orElse } from '../options/values.js';
+import { type Duration, givenOptions, longDuration, milliseconds, orElse } from '../options/values.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { type HeaderFormatter, headerFormatters } from '../http/header-format.js';
@@ -25,6 +25,8 @@ export interface RateLimitSettings {
   readonly onMissingReader: OnMissingReader;
   readonly ipv6Prefix: number;
   readonly timeoutMs: number;
+  /** How long a request waits for what finds its limits. */
+  readonly resolveTimeoutMs: number;
   /** 0 never waits. */
   readonly gatherMs: number;
   /** `Infinity` waits for slow clients without end. */
@@ -43,7 +45,7 @@ export interface RateLimitSettings {
 export const ON_MISSING_KEY: readonly OnMissingKey[] = ['ip', 'skip', 'refuse'];
 const ON_MISSING_READER: readonly OnMissingReader[] = ['refuse', 'skip'];
 
-/** The longest `timeout`. */
+/** The longest `timeout` and `resolveTimeout`. */
 const MAX_TIMEOUT_MS = 3_600_000;
 
 /** The longest `gather`, and what `true` stands for. */
@@ -68,6 +70,7 @@ export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
   'body',
   'lists',
   'timeout',
+  'resolveTimeout',
   'gather',
   'sendTimeout',
   'onStoreError',
@@ -103,8 +106,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
   if (redis !== undefined && !isRedisConnection(redis)) {
     throw new RateLimitConfigError(wrongRedis(LOCATION, redis));
   }
-  const timeoutMs = duration(LOCATION, 'timeout', timeout) / 1000;
-  if (timeoutMs > MAX_TIMEOUT_MS) throw wrongOption('timeout', timeout, 'at most 1 hour');
+  const timeoutMs = timeLimit('timeout', timeout);
   return {
     options,
     formatters: headerFormatters(orElse(options.headers, 'draft-8'), LOCATION),
@@ -118,6 +120,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
     onMissingReader: oneOf(LOCATION, 'onMissingReader', orElse(options.onMissingReader, 'refuse'), ON_MISSING_READER),
     ipv6Prefix: wholeNumber(LOCATION, 'ipv6Prefix', orElse(options.ipv6Prefix, 64), { max: 128 }),
     timeoutMs,
+    resolveTimeoutMs: timeLimit('resolveTimeout', orElse(options.resolveTimeout, 2000)),
     gatherMs: gatherMs(options.gather, timeoutMs),
     sendTimeoutMs: sendTimeoutMs(options.sendTimeout),
     prefix: orElse(options.prefix, 'sluice'),
@@ -136,6 +139,13 @@ export function storeErrorPolicy(location: string, value: unknown): OnStoreError
   if (STORE_ERROR_POLICIES.includes(value as never)) return value as OnStoreError;
   const wanted = `one of ${STORE_ERROR_POLICIES.join(', ')}, or a function that gives one`;
   throw new RateLimitConfigError(messages.wrongOption(location, 'onStoreError', value, wanted));
+}
+
+/** Reads how long something may take, in milliseconds. */
+function timeLimit(option: 'timeout' | 'resolveTimeout', value: Duration): number {
+  const ms = duration(LOCATION, option, value) / 1000;
+  if (ms > MAX_TIMEOUT_MS) throw wrongOption(option, value, 'at most 1 hour');
+  return ms;
 }
 
 /** How long checks wait for others at most, in milliseconds. */

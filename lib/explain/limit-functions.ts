@@ -11,8 +11,10 @@ function sourcesOf({
   sites: levels,
 }: RouteRules): { source: RuleSource; origin: ExplainedFunction['origin'] }[] {
   return levels.flatMap((level) => {
-    const origin = { level: levelName(declared.indexOf(level), declared.length), location: level.location };
-    return level.specs.filter(isSource).map((source) => ({ source, origin }));
+    const place = levelName(declared.indexOf(level), declared.length);
+    return level.specs
+      .filter(isSource)
+      .map((source) => ({ source, origin: { level: place, location: source.location } }));
   });
 }
 
@@ -27,7 +29,7 @@ export async function askSources(routeRules: RouteRules, context: ExecutionConte
   const functions: ExplainedFunction[] = [];
   for (const { source, origin } of sourcesOf(routeRules)) {
     try {
-      const rules = source.rules(await source.ask(context));
+      const rules = await source.ask(context);
       answers.set(source, rules);
       functions.push({ origin, asked: true, gave: rules.map(({ name }) => name) });
     } catch (error) {

@@ -29,7 +29,7 @@ export class Origins {
   }
 
   private ofModule(rule: Rule): string | undefined {
-    const index = this.registry.moduleRules.indexOf(rule.ofAll ?? rule);
+    const index = this.registry.moduleSpecs.indexOf(rule.ofAll ?? rule);
     return index < 0 ? undefined : `limits[${index}]`;
   }
 

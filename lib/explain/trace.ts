@@ -44,7 +44,7 @@ export function trace(
     },
     applied(rule, site, spec) {
       const origin = origins.ofSite(rule, site, levelName(sites.indexOf(site), sites.length));
-      if (isSource(spec)) origin.byFunction = true;
+      if (isSource(spec)) Object.assign(origin, { location: spec.location, byFunction: true });
       traced.set(rule, { rule, origin, replaces: replaced.get(rule.name) ?? [] });
     },
   });

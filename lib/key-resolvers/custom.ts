@@ -32,7 +32,7 @@ export const classKey: KeyScheme<Type<KeyResolver>, Type<KeyResolver>> = {
 };
 
 /** A class has `resolve` on its prototype, or sets it on instances; a function has neither. */
-function isResolverClass(key: { readonly prototype?: unknown }): key is Type<KeyResolver> {
-  const { resolve } = (key.prototype ?? {}) as Partial<KeyResolver>;
-  return typeof resolve === 'function' || /^class\b/.test(Function.prototype.toString.call(key));
+export function isResolverClass(given: { readonly prototype?: unknown } | Function): given is Type<KeyResolver> {
+  const { resolve } = (given.prototype ?? {}) as Partial<KeyResolver>;
+  return typeof resolve === 'function' || /^class\b/.test(Function.prototype.toString.call(given));
 }

@@ -21,6 +21,7 @@ import { LimiterService } from './limiter.service.js';
 import { ApiDocumentation } from './openapi/api-documentation.js';
 import { HandlerClasses } from '../rules/handler-classes.js';
 import { StartUpCheck } from '../rules/start-up-check.js';
+import { LimitResolvers } from '../rules/by-request/limit-resolvers.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { RouteRulesRegistry } from '../rules/route-rules-registry.js';
 import { limiterProvider, RateLimitFeatureModule } from './rate-limit-feature.module.js';
@@ -124,6 +125,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     refusals: ThrownRefusalsFilter,
     private readonly policies: Policies,
     private readonly queues: WaitQueues,
+    private readonly resolvers: LimitResolvers,
   ) {
     super();
     // All modules have been found by now, but no routes have been made.
@@ -176,7 +178,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
       moduleLogger.warn(messages.redisUndefined());
     }
     this.startUp.run();
-    await Promise.all([this.keys.ready(), this.transports.open()]);
+    await Promise.all([this.keys.ready(), this.resolvers.ready(), this.transports.open()]);
     await Promise.all([this.store.open?.(), this.rates.open()]);
     this.policies.watch();
   }

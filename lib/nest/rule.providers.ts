@@ -2,6 +2,8 @@ import type { Provider } from '@nestjs/common';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import { GuardCheck } from '../rules/guard-check.js';
 import { HandlerClasses } from '../rules/handler-classes.js';
+import { LimitResolvers } from '../rules/by-request/limit-resolvers.js';
+import { LimitSources } from '../rules/by-request/limit-sources.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { Namespaces } from '../rules/namespaces.js';
 import { RouteRulesRegistry } from '../rules/route-rules-registry.js';
@@ -15,6 +17,8 @@ export const ruleProviders: readonly Provider[] = [
   LimitRegistry,
   Namespaces,
   HandlerClasses,
+  LimitResolvers,
+  LimitSources,
   RouteRulesRegistry,
   GuardCheck,
   StartUpCheck,

@@ -1,3 +1,4 @@
+import type { RateFunction } from '../config/limits-by-request.js';
 import type { CarryOver } from '../limits/compiled-limit.js';
 
 /** Where and how a limit is declared. */
@@ -12,6 +13,8 @@ export interface Declaration {
   readonly everywhere?: boolean;
   /** Whether it is declared on a class or a route, so that each route can have its own counter. */
   readonly onRoutes?: boolean;
+  /** The function that found its rate: it is no part of its name. */
+  readonly rate?: RateFunction;
   /** How often its counters were started anew. */
   readonly generation?: number;
   /** What happens to units left under another rate. */

@@ -1,5 +1,5 @@
 import { type Declared, declaredOn, isLost, lineageOf } from './declared-metadata.js';
-import type { LimitSpec } from '../config/limit-definition.js';
+import type { LimitSpec } from '../config/limits-by-request.js';
 import type { Declarer, HandlerClass } from './namespaces.js';
 
 /** A method that is called for requests, messages or fields. */

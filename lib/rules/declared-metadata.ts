@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import type { LimitSpec } from '../config/limit-definition.js';
+import type { LimitSpec } from '../config/limits-by-request.js';
 
 /** The declarations of a class or a method. */
 export interface Declared {

@@ -18,6 +18,8 @@ interface GraphqlOptions {
 /** Checks at start-up whether the guard sees all that it has to see, given the guards of the app. */
 @Injectable()
 export class GuardCheck {
+  private knownOthers: boolean | undefined;
+
   constructor(
     @Optional() @Inject(RATE_LIMIT_GUARD_OPTION) private readonly option: boolean | 'custom' | undefined,
     private readonly config: ApplicationConfig,
@@ -27,9 +29,7 @@ export class GuardCheck {
   /** Whether the guard runs for every route, or the app takes care of that itself. */
   get isEverywhere(): boolean {
     if (this.option !== false) return true;
-    const scoped = this.config.getGlobalRequestGuards().map(({ metatype }) => metatype as object | null);
-    if (this.isBoundByName) return true;
-    return [...this.config.getGlobalGuards(), ...scoped].some((guard) => guard !== null && isOwnGuard(guard));
+    return this.isBoundByName || this.globalGuards().some(isOwnGuard);
   }
 
   /** Whether the app binds it with `useExisting`, even if a test has replaced it. */
@@ -39,6 +39,16 @@ export class GuardCheck {
         ({ isAlias, subtype, inject }) => isAlias && subtype === 'guard' && inject?.some(isOwnToken) === true,
       ),
     );
+  }
+
+  /** Whether the app has global guards besides ours, which may find the user of a request. It is final once Nest has made the routes. */
+  get hasOthers(): boolean {
+    return (this.knownOthers ??= this.globalGuards().some((guard) => !isOwnGuard(guard)));
+  }
+
+  private globalGuards(): object[] {
+    const scoped = this.config.getGlobalRequestGuards().map(({ metatype }) => metatype as object | null);
+    return [...this.config.getGlobalGuards(), ...scoped].filter((guard) => guard !== null);
   }
 
   /** Whether to look for routes without a guard. */

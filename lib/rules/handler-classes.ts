@@ -60,7 +60,7 @@ export class HandlerClasses {
 
   /** Whether limits of the module, or of the class and its methods, may apply to any of its routes. */
   mayHaveLimits(type: HandlerClass): boolean {
-    return this.registry.moduleRules.length > 0 || this.read(type).hasLimits;
+    return this.registry.moduleSpecs.length > 0 || this.read(type).hasLimits;
   }
 
   /** The methods of a class that are decorated like routes. */
@@ -70,7 +70,7 @@ export class HandlerClasses {
 
   /** Whether each route counts on its own for a limit of the module. */
   get countsPerRoute(): boolean {
-    return this.registry.moduleRules.some(({ perRoute }) => perRoute);
+    return this.registry.countsPerRoute;
   }
 
   private read(type: HandlerClass): DeclaredClass {

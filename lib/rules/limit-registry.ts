@@ -7,6 +7,7 @@ import type { Policy, PolicyLimit } from '../config/policy.js';
 import { RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
+import { type ByRequest, isFixed } from './by-request/is-fixed.js';
 import { ancestorsOf, refusePlanOfParent } from './ancestors.js';
 import type { Declaration } from './declaration.js';
 import type { LimitReading } from './limit-reading.js';
@@ -18,6 +19,11 @@ import { ValueCache } from '../util/value-cache.js';
 
 /** The namespace of the limits that apply to every route. No class has such a name. */
 const MODULE_NAMESPACE = '@module';
+
+/** Where the module's `limits` are declared. */
+export function placeInModule(index: number): Pick<Declaration, 'location' | 'namespace'> {
+  return { location: `limits[${index}]`, namespace: MODULE_NAMESPACE };
+}
 
 /** What a named limit is, apart from overrides. */
 export interface LimitVersion {
@@ -42,8 +48,10 @@ type Mutable<T> = { -readonly [Property in keyof T]: T[Property] };
 /** Knows the limits that are declared in no particular place: those of the module, and those defined by name. */
 @Injectable()
 export class LimitRegistry {
-  /** The limits that apply to every route. */
+  /** The limits that apply to every route, except those that depend on the request. */
   readonly moduleRules: readonly Rule[];
+  /** The module's `limits` as written, those that depend on the request included, with the rules of all others. */
+  readonly moduleSpecs: readonly (Rule | ByRequest)[];
   /** Called when limits were added. */
   onDefined: () => void = () => undefined;
   private readonly moduleLimits: readonly NamedLimit[];
@@ -66,10 +74,13 @@ export class LimitRegistry {
     private readonly compiler: RuleCompiler,
     @Inject(RATE_LIMIT_POLICY) private readonly policy?: Policy,
   ) {
-    const moduleLimits = (options.limits ?? []).map((definition, index): NamedLimit => {
-      const declaration = { location: `limits[${index}]`, namespace: MODULE_NAMESPACE, everywhere: true };
+    const specs = (options.limits ?? []).map((definition, index): NamedLimit | ByRequest => {
+      if (!isFixed(definition)) return definition;
+      const declaration = { ...placeInModule(index), everywhere: true };
       return this.compileNamed(definition, declaration, definition?.name);
     });
+    const moduleLimits = specs.filter((spec): spec is NamedLimit => 'rule' in spec);
+    this.moduleSpecs = specs.map((spec) => ('rule' in spec ? spec.rule : spec));
     this.moduleRules = moduleLimits.map(({ rule }) => rule);
     this.moduleLimits = moduleLimits.filter(({ written }) => written?.name !== undefined);
     const names = new Set<string>();
@@ -78,6 +89,16 @@ export class LimitRegistry {
       names.add(name);
     }
     this.define(options.define ?? {}, 'define');
+  }
+
+  /** Whether any limit of the module depends on the request. */
+  get hasModuleSources(): boolean {
+    return this.moduleRules.length < this.moduleSpecs.length;
+  }
+
+  /** Whether each route has its own counter of a limit of the module. */
+  get countsPerRoute(): boolean {
+    return this.moduleSpecs.some((spec) => 'perRoute' in spec && spec.perRoute);
   }
 
   /** The names that can be referred to. */
@@ -193,7 +214,8 @@ export class LimitRegistry {
     const byObject = onRoutes ? this.onRoutes : this.elsewhere;
     const known = typeof limit === 'object' && limit !== null ? byObject.get(limit) : undefined;
     if (known !== undefined) return known;
-    const written = new WrittenLimit(this.compiler.read(limit, { location, namespace, onRoutes }));
+    const rate = declaration.rate === undefined ? undefined : { rate: declaration.rate };
+    const written = new WrittenLimit(this.compiler.read(limit, { location, namespace, onRoutes, ...rate }));
     byObject.set(limit, written);
     return written;
   }

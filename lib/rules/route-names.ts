@@ -129,3 +129,8 @@ function nameOf(value: unknown): unknown {
   if (typeof value === 'function') return value.name || 'function';
   return typeof value === 'bigint' || value instanceof RegExp ? String(value) : value;
 }
+
+/** Whether it is a route of HTTP, and of nothing else. */
+export function isHttpRoute(handler: object): boolean {
+  return Reflect.hasMetadata(METHOD, handler) && !Reflect.hasMetadata(PATTERN, handler);
+}

@@ -3,16 +3,28 @@ import { declaredOn, lineageOf } from './declared-metadata.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { withinMessages } from '../errors/messages/within.js';
-import type { LimitAnswer, LimitSpec } from '../config/limit-definition.js';
+import type { LimitSpec } from '../config/limits-by-request.js';
 import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard } from './bound-guards.js';
 import { type Handler, isDeclaration } from './declared-class.js';
+import { GuardCheck } from './guard-check.js';
 import { HandlerClasses } from './handler-classes.js';
-import { LimitRegistry } from './limit-registry.js';
-import { isSource, type DeclarationSite, RouteRules, type RuleSource } from './route-rules.js';
+import { isFixed } from './by-request/is-fixed.js';
+import type { LimitSource } from './by-request/limit-source.js';
+import { LimitSources } from './by-request/limit-sources.js';
+import { LimitRegistry, placeInModule } from './limit-registry.js';
+import { isSource, type DeclarationSite, RouteRules } from './route-rules.js';
 import { ROUTE_OF_CLASS, RouteRule } from './route-rule.js';
-import type { Rule } from './rule.js';
+import { isHttpRoute } from './route-names.js';
+import { Rule } from './rule.js';
 import { classNameOf, type HandlerClass, type Declarer, Namespaces } from './namespaces.js';
+
+type Spec = Rule | LimitSource;
+
+/** A site whose limits are not yet those of one route. */
+interface Site extends DeclarationSite {
+  readonly specs: readonly Spec[];
+}
 
 /** The handlers of calls whose end matters to any app. */
 const awaited = new WeakSet<Handler>();
@@ -24,7 +36,7 @@ export function isAwaited(handler: Handler): boolean {
 
 /** What is the same for all routes of a class. */
 interface DeclaredByClass {
-  readonly sites: readonly DeclarationSite[];
+  readonly sites: readonly Site[];
   /** Whether the class has guards of its own that may set a user. */
   readonly isGuarded: boolean;
 }
@@ -36,16 +48,17 @@ export class RouteRulesRegistry {
   readonly ofMiddleware: RouteRules;
   private readonly byHandler = new WeakMap<HandlerClass, Map<Handler, RouteRules>>();
   private readonly byClass = new WeakMap<HandlerClass, DeclaredByClass>();
-  private readonly ofModule: DeclarationSite;
   private hasInterceptor = false;
+  private knownModule: Site | undefined;
 
   constructor(
     private readonly registry: LimitRegistry,
     private readonly classes: HandlerClasses,
     private readonly namespaces: Namespaces,
+    private readonly sources: LimitSources,
+    private readonly guards: GuardCheck,
   ) {
-    this.ofModule = { location: 'limits', skips: [], specs: registry.moduleRules };
-    this.ofMiddleware = new RouteRules([this.ofModule], false);
+    this.ofMiddleware = new RouteRules([{ ...MODULE_SITE, specs: registry.moduleRules }], false);
   }
 
   /** The rules of a route. If Nest did not know its class at start-up, they are made on the first request. */
@@ -63,10 +76,10 @@ export class RouteRulesRegistry {
    * the answer stays the same.
    */
   needInterceptor(): boolean {
-    const needsInterceptor = (spec: LimitSpec) =>
-      typeof spec === 'function' || this.registry.anywhere(spec).needsInterceptor;
+    const needsInterceptor = (spec: LimitSpec) => !isFixed(spec) || this.registry.anywhere(spec).needsInterceptor;
     try {
       this.hasInterceptor =
+        this.registry.hasModuleSources ||
         this.registry.moduleRules.some((rule) => rule.needsInterceptor) ||
         this.classes.declared().some(({ specs }) => specs.some(needsInterceptor));
     } catch {
@@ -79,6 +92,7 @@ export class RouteRulesRegistry {
   /** The statuses of refusals by the limits that a route has or may get; empty if there are none. */
   refusalStatuses(type: HandlerClass, handler: Handler): ReadonlySet<number> {
     const statuses = new Map<unknown, number>(this.registry.moduleRules.map((rule) => [rule.name, statusOf(rule)]));
+    if (this.registry.hasModuleSources) statuses.set(this.registry, HttpStatus.TOO_MANY_REQUESTS);
     for (const target of [...lineageOf(type), handler]) {
       const { specs, skips } = declaredOn(target);
       if (skips === 'all') statuses.clear();
@@ -94,7 +108,7 @@ export class RouteRulesRegistry {
 
   /** What is known about a limit, perhaps before all are defined. */
   private ruleOf(spec: LimitSpec): Rule | undefined {
-    if (typeof spec === 'function' || (typeof spec === 'string' && !this.registry.has(spec))) return undefined;
+    if (!isFixed(spec) || (typeof spec === 'string' && !this.registry.has(spec))) return undefined;
     try {
       return this.registry.anywhere(spec);
     } catch {
@@ -105,16 +119,19 @@ export class RouteRulesRegistry {
 
   private rulesFor(type: HandlerClass, handler: Handler): RouteRules {
     const method = this.classes.nameOf(type, handler);
-    const location = `@RateLimit on ${classNameOf(type)}.${method ?? (handler as Function).name}`;
+    const name = `${classNameOf(type)}.${method ?? (handler as Function).name}`;
+    const location = `@RateLimit on ${name}`;
     const declarer = { type, ...(method !== undefined && { method }) };
     const { sites: ofClass, isGuarded } = this.ofClass(type);
     const sites = [
-      this.ofRoute(this.ofModule, '', declarer),
-      ...ofClass.map((site) => this.ofRoute(site, ROUTE_OF_CLASS, declarer)),
+      this.ofRoute(this.ofModule, '', declarer, name),
+      ...ofClass.map((site) => this.ofRoute(site, ROUTE_OF_CLASS, declarer, name)),
       this.site(location, handler, declarer),
     ];
     this.refuseIdleSkips(sites);
-    const routeRules = new RouteRules(sites, isGuarded || bindsOtherGuard(handler));
+    // Of other calls than those of HTTP routes, not all guards may be known here.
+    const mayFindUser = () => !isHttpRoute(handler) || this.guards.hasOthers;
+    const routeRules = new RouteRules(sites, isGuarded || bindsOtherGuard(handler), mayFindUser);
     if (routeRules.needsInterceptor && !this.hasInterceptor) {
       throw new RateLimitConfigError(messages.noInterceptor(location));
     }
@@ -123,11 +140,15 @@ export class RouteRulesRegistry {
   }
 
   /** The declarations of a site as they are for one route: of some limits, each route has its own counter. */
-  private ofRoute(site: DeclarationSite, prefix: string, declarer: Declarer): DeclarationSite {
+  private ofRoute(site: Site, prefix: string, declarer: Declarer, name: string): Site {
     const { specs } = site;
-    if (!specs.some(isPerRoute)) return site;
-    const namespace = prefix + this.namespaces.of(declarer);
-    return { ...site, specs: specs.map((spec) => (isPerRoute(spec) ? new RouteRule(spec, namespace) : spec)) };
+    if (!specs.some(isOfRoute)) return site;
+    const namespace = () => prefix + this.namespaces.of(declarer);
+    const ofRoute = (spec: Spec) => {
+      if (isSource(spec)) return spec.forRoute(name, namespace);
+      return spec.perRoute ? new RouteRule(spec, namespace()) : spec;
+    };
+    return { ...site, specs: specs.map(ofRoute) };
   }
 
   private ofClass(type: HandlerClass): DeclaredByClass {
@@ -138,36 +159,42 @@ export class RouteRulesRegistry {
     return known;
   }
 
+  /** Throws `RateLimitConfigError` for limits of the module that depend on the request, and are wrong whatever it is. */
+  checkModule(): void {
+    if (this.registry.hasModuleSources) void new RouteRules([this.ofModule], false);
+  }
+
+  /** The limits of the module, made when all named limits are known. */
+  private get ofModule(): Site {
+    return (this.knownModule ??= {
+      ...MODULE_SITE,
+      specs: this.registry.moduleSpecs.map((spec, index) =>
+        spec instanceof Rule ? spec : this.sources.make(spec, placeInModule(index)),
+      ),
+    });
+  }
+
   /** The limits declared by a class and its superclasses. */
-  sitesOf(type: HandlerClass): DeclarationSite[] {
+  sitesOf(type: HandlerClass): Site[] {
     return lineageOf(type)
       .filter((target) => target === type || isDeclaration(declaredOn(target)))
       .map((target) => this.site(`@RateLimit on ${classNameOf(target as HandlerClass)}`, target, { type }));
   }
 
-  private site(location: string, target: object, declarer: Declarer): DeclarationSite {
+  private site(location: string, target: object, declarer: Declarer): Site {
     const { specs, skips } = declaredOn(target);
     return { location, skips, specs: specs.map((spec) => this.compile(spec, location, declarer)) };
   }
 
-  private compile(spec: LimitSpec, location: string, declarer: Declarer): Rule | RuleSource {
+  private compile(spec: LimitSpec, location: string, declarer: Declarer): Spec {
     if (typeof spec === 'string') {
       const rule = this.registry.rule(spec, { location, namespace: '' });
       rule.isOnRoute = true;
       return rule;
     }
     const namespace = this.namespaces.of(declarer);
-    if (typeof spec !== 'function') {
-      return this.registry.rule(spec, { location, namespace, onRoutes: true });
-    }
-    return {
-      ask: spec,
-      rules: (answer: LimitAnswer) => {
-        if (answer === undefined) throw new RateLimitConfigError(messages.noAnswer(location));
-        const limits = Array.isArray(answer) ? answer : answer === null ? [] : [answer];
-        return limits.map((limit: Exclude<LimitSpec, Function>) => this.registry.rule(limit, { location, namespace }));
-      },
-    };
+    if (!isFixed(spec)) return this.sources.make(spec, { location, namespace });
+    return this.registry.rule(spec, { location, namespace, onRoutes: true });
   }
 
   private refuseIdleSkips(sites: readonly DeclarationSite[]): void {
@@ -196,8 +223,12 @@ export class RouteRulesRegistry {
   }
 }
 
-function isPerRoute(spec: DeclarationSite['specs'][number]): spec is Rule {
-  return !isSource(spec) && spec.perRoute;
+/** The module without its limits. */
+const MODULE_SITE: DeclarationSite = { location: 'limits', skips: [], specs: [] };
+
+/** Whether routes have a version of a limit. */
+function isOfRoute(spec: Spec): boolean {
+  return isSource(spec) || spec.perRoute;
 }
 
 function statusOf({ limit }: Rule): number {

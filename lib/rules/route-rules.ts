@@ -4,14 +4,18 @@ import { messages } from '../errors/messages/general.js';
 import { withinMessages } from '../errors/messages/within.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { Phase } from '../config/common-limit-options.js';
-import type { LimitAnswer, LimitFunction } from '../config/limit-definition.js';
 import { type Awaitable, mapAll } from '../util/awaitable.js';
 import type { Rule } from './rule.js';
 
-/** A function in `@RateLimit`, which makes rules of its results. */
+/** What finds rules by the request. */
 export interface RuleSource {
-  readonly ask: LimitFunction;
-  readonly rules: (answer: LimitAnswer) => Rule[];
+  /** Where it is declared. */
+  readonly location: string;
+  /** The same with the route, for messages. */
+  readonly place: string;
+  /** One of its rules, if they all have one name and differ only in their rate. */
+  readonly example?: Rule | undefined;
+  ask(context: ExecutionContext): Awaitable<readonly Rule[]>;
 }
 
 /** The declarations in one place: the module, a class, a route. */
@@ -51,10 +55,14 @@ export class RouteRules {
   readonly sites: readonly DeclarationSite[];
   private readonly sources: readonly RuleSource[];
 
-  /** `sites` from the outermost to the nearest; `guarded`: the route has guards of its own, which may set a user. */
+  /**
+   * `sites` from the outermost to the nearest; `guarded`: the route has guards of its own, which may set a user; `mayFindUser`: whether
+   * any guards of its requests may.
+   */
   constructor(
     sites: readonly DeclarationSite[],
     private readonly guarded: boolean,
+    private readonly mayFindUser: () => boolean = () => true,
   ) {
     this.declared = sites;
     const bare = sites.findLastIndex(({ skips }) => skips === 'all');
@@ -62,6 +70,7 @@ export class RouteRules {
     this.sites = sites.slice(Math.max(bare, 0));
     this.sources = this.sites.flatMap(({ specs }) => specs.filter(isSource));
     const rules = merge(this.sites, new Map());
+    this.refuseConflicts();
     this.middleware = rulesOfPhase(rules, 'middleware');
     this.guard = rulesOfPhase(rules, 'guard');
     this.authenticated = rulesOfPhase(rules, 'authenticated');
@@ -78,22 +87,27 @@ export class RouteRules {
   }
 
   /**
-   * Whether functions must wait until all guards have run: they may choose by the user, and no guard has set one yet. If there is
+   * Whether functions must wait until all guards have run: they may choose by the user, and a guard may yet set one. If there is
    * no request that could have a user, they wait only for guards of the route, since global interceptors may not reach it.
    */
   waitsForGuards({ request }: RequestParts): boolean {
-    return request === undefined ? this.guarded : request.user === undefined || request.user === null;
+    if (request === undefined) return this.guarded;
+    return (request.user === undefined || request.user === null) && (this.guarded || this.mayFindUser());
   }
 
   /** All rules, including those that functions provide for this request. */
   ask(context: ExecutionContext): Awaitable<Rule[]> {
     const answers = mapAll(this.sources, (source) => source.ask(context));
     const merged = (given: Awaited<typeof answers>) =>
-      merge(
-        this.sites,
-        new Map(this.sources.map((source, index) => [source, source.rules(given[index] as LimitAnswer)])),
-      );
+      merge(this.sites, new Map(this.sources.map((source, index) => [source, given[index]!])));
     return Array.isArray(answers) ? merged(answers) : answers.then(merged);
+  }
+
+  /** Merges limits whose rates are functions, as each request will. Throws `RateLimitConfigError`. */
+  private refuseConflicts(): void {
+    const examples = new Map<RuleSource, readonly Rule[]>();
+    for (const source of this.sources) if (source.example !== undefined) examples.set(source, [source.example]);
+    if (examples.size > 0) merge(this.sites, examples);
   }
 }
 
@@ -163,11 +177,12 @@ export function merge(sites: readonly DeclarationSite[], answers: Answers, obser
     for (const spec of specs) {
       for (const rule of isSource(spec) ? (answers.get(spec) ?? []) : [spec]) {
         const { name } = rule;
-        if (here.has(name)) throw new RateLimitConfigError(messages.twice(location, name));
+        const place = isSource(spec) ? spec.place : location;
+        if (here.has(name)) throw new RateLimitConfigError(messages.twice(place, name));
         here.add(name);
         const farther = merged.get(name);
         if (farther?.countsOtherwise(rule) === true) {
-          throw new RateLimitConfigError(messages.sameDefaultName(location, name));
+          throw new RateLimitConfigError(messages.sameDefaultName(place, name));
         }
         // A defined limit that is named twice is one limit.
         if (farther !== undefined && farther !== rule) observer?.leftOut(farther, site, 'replaced');

@@ -1,11 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { algorithms } from '../algorithms/index.js';
+import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import type { Count } from '../config/common-limit-options.js';
 import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
 import { COMMON_OPTIONS, isDefault, limitOptions, secondVersionOf } from '../config/limit-options.js';
 import type { RateLimitSettings } from '../config/settings.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
+import { byRequestMessages } from '../errors/messages/by-request.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 import { OnceLogger } from '../errors/once-logger.js';
@@ -19,6 +20,7 @@ import { givenOptions, orElse } from '../options/values.js';
 import type { Connection } from '../redis/connection.js';
 import { ValueCache } from '../util/value-cache.js';
 import { algorithmOptions, commonOptions } from './common-options.js';
+import { isFixed } from './by-request/is-fixed.js';
 import type { Declaration } from './declaration.js';
 import { LimitKind, LimitReading } from './limit-reading.js';
 import { earlyForms, refuseWhatNeedsARoute } from './middleware-phase.js';
@@ -28,6 +30,9 @@ import { Rule } from './rule.js';
 const DEFAULTS = COMMON_OPTIONS.filter((option) => isDefault(option)) as (keyof LimitDefaults)[];
 
 const COMMON_ROWS: OptionRows = limitOptions;
+
+/** Stands for a rate that depends on the request. */
+const DYNAMIC = 'dynamic';
 
 /** Compiles limits as users write them. */
 @Injectable()
@@ -65,12 +70,16 @@ export class RuleCompiler {
    * Reads a limit, as far as it is the same wherever it is declared: equal ones are read once. Throws `RateLimitConfigError`.
    */
   read(definition: LimitDefinition, declaration: Declaration): LimitReading {
-    const { location, everywhere, onRoutes, generation, carry, off } = declaration;
+    const { location, everywhere, onRoutes, rate, generation, carry, off } = declaration;
     const { name } = givenOptions(declaration, ['name']);
     if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
       throw new RateLimitConfigError(messages.notALimit(location, definition));
     }
-    const asked = [definition, name, everywhere, onRoutes, generation, carry, off];
+    if (!isFixed(definition)) {
+      const { rate: found } = definition as { readonly rate: unknown };
+      throw new RateLimitConfigError(messages.wrongOption(location, 'rate', found, byRequestMessages.notByRequest));
+    }
+    const asked = [definition, name, everywhere, onRoutes, rate, generation, carry, off];
     return this.readings.of(asked, () => this.readAnew(definition, declaration));
   }
 
@@ -92,6 +101,7 @@ export class RuleCompiler {
       namespace,
       everywhere = false,
       onRoutes = false,
+      rate,
       generation = 0,
       carry,
       off = false,
@@ -99,7 +109,7 @@ export class RuleCompiler {
     const { name: givenName } = givenOptions(declaration, ['name']);
     const adapts = algorithms.get(definition.algo)?.adapting !== undefined;
     const common = commonOptions(definition, this.defaults, location);
-    const { name = givenName, cost, priority, skip, mode = 'enforce', message, body, count = 'all' } = common;
+    const { cost, priority, skip, mode = 'enforce', message, body, count = 'all' } = common;
     const { perRoute = false } = common;
     if (perRoute && !everywhere && !onRoutes) {
       const wants = "false, but in the module's 'limits', on a class and on a route";
@@ -109,6 +119,8 @@ export class RuleCompiler {
     const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;
     const key = this.keys.bind(orElse(common.key, adapts ? 'global' : 'ip'), location, ipv6Prefix, forms);
     const options = algorithmOptions(definition);
+    const unnamed = (common.name ?? givenName) === undefined;
+    const name = common.name ?? givenName ?? (rate && this.dynamicName(options, key, count));
     const given = merged(options, common);
     const trait = requestTraitOf(given, location, (by, place, option) =>
       this.keys.bind(by, place, ipv6Prefix, undefined, option),
@@ -159,9 +171,16 @@ export class RuleCompiler {
       skip,
       answer: { message, body: orElse(body, this.settings.body) },
       perRoute,
-      unnamed: name === undefined,
+      unnamed,
+      rate,
       log: this.log,
     }));
+  }
+
+  /** The default name of a limit whose rate is a function: those of all rates have one. */
+  private dynamicName(options: AlgorithmOptions, key: BoundKey, count: Count): string | undefined {
+    const name = algorithms.get(options.algo)?.defaultName({ ...options, rate: DYNAMIC } as never);
+    return name && name + this.nameEnd(key, count);
   }
 
   /** What distinguishes limits of one rate that count by other keys, or other requests. */

@@ -5,6 +5,7 @@ import type {
   OnMissingReader,
   Phase,
 } from '../config/common-limit-options.js';
+import type { RateFunction } from '../config/limits-by-request.js';
 import type { OnceLogger } from '../errors/once-logger.js';
 import type { RequestTrait } from '../features/request-trait.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
@@ -44,6 +45,8 @@ export interface RuleSettings {
   readonly perRoute: boolean;
   /** Whether its name is the default one, made of algorithm and rate. */
   readonly unnamed: boolean;
+  /** The function that found its rate. */
+  readonly rate?: RateFunction | undefined;
   /** Shared by all rules of an app, since a function can make new ones for each request. */
   readonly log: OnceLogger;
 }

@@ -96,10 +96,13 @@ export class Rule {
     return this.settings.perRoute;
   }
 
-  /** Whether another limit has the same default name, though it counts by another function. */
-  countsOtherwise({ settings: { key, count, unnamed } }: Rule): boolean {
+  /** Whether another limit has the same default name, though it counts by another function, or has its rate from one. */
+  countsOtherwise({ settings: { key, count, rate, unnamed } }: Rule): boolean {
     const own = this.settings;
-    return own.unnamed && unnamed && (isOtherFunction(own.key.given, key.given) || isOtherFunction(own.count, count));
+    if (!own.unnamed || !unnamed) return false;
+    return (
+      isOtherFunction(own.key.given, key.given) || isOtherFunction(own.count, count) || isOtherFunction(own.rate, rate)
+    );
   }
 
   get name(): string {

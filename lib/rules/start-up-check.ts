@@ -36,6 +36,7 @@ export class StartUpCheck {
     for (const rule of [...this.registry.moduleRules, ...this.registry.named.map((limit) => limit.rule)]) {
       void rule.ancestors;
     }
+    this.routes.checkModule();
     const classes = this.classes.declared();
     const { countsPerRoute } = this.classes;
     this.namespaces.assign(classes.flatMap((each) => each.declarers(countsPerRoute)));
@@ -66,8 +67,8 @@ export class StartUpCheck {
   private refuseUnguarded(classes: readonly DeclaredClass[]): void {
     const unguarded = classes.flatMap((each) => this.unguarded(each));
     if (unguarded.length > 0) throw new RateLimitConfigError(messages.unguarded(unguarded));
-    const { moduleRules } = this.registry;
-    if (rulesOfPhase(moduleRules, 'middleware').length === moduleRules.length) return;
+    const { moduleRules, hasModuleSources } = this.registry;
+    if (!hasModuleSources && rulesOfPhase(moduleRules, 'middleware').length === moduleRules.length) return;
     const bound = this.classes
       .known()
       .some((type) => [type, ...this.classes.handlers(type).values()].some(bindsOwnGuard));
@@ -103,6 +104,6 @@ export class StartUpCheck {
 
   /** The routes that may have limits, or skip some. The rules of all others are made when they are called. */
   private limitedRoutes(each: DeclaredClass): readonly DeclaredMethod[] {
-    return this.registry.moduleRules.length > 0 ? each.routes : each.declaredRoutes;
+    return this.registry.moduleSpecs.length > 0 ? each.routes : each.declaredRoutes;
   }
 }

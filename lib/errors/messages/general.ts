@@ -70,8 +70,6 @@ export const messages = {
   noModule: () =>
     'limits are declared by @RateLimit, and nothing checks them, since no RateLimitModule is set up; import ' +
     'RateLimitModule.forRoot() or forRootAsync() in the root module of the app',
-  noAnswer: (location: string) =>
-    `${location}: the function gave undefined, wants a limit, a name, several of these, or null for none on purpose`,
   noInterceptor: (location: string) =>
     `${location}: it has limits that are checked after the guards, but Nest learnt of its class too late; wants a class among the ` +
     "'controllers' or 'providers' of a module, as itself or with useClass",

@@ -4,6 +4,7 @@
  */
 export { askMessages } from './ask.js'; // limits that calls to others' APIs and jobs name in their options
 export { bullmqMessages } from './bullmq.js'; // jobs of BullMQ
+export { byRequestMessages } from './by-request.js'; // limits that functions and classes find by the request
 export { cliMessages } from './cli.js'; // the command line program
 export { consoleMessages } from './console.js'; // the console
 export { messages } from './general.js'; // options, start-up, requests, stores, rates that change, tests; what has no topic of its own

@@ -1,4 +1,4 @@
-import type { LimitSpec } from '../../config/limit-definition.js';
+import type { LimitSpec } from '../../config/limits-by-request.js';
 import { expectModule } from '../missing-module.js';
 import { declare, declareNamespace } from '../../rules/declared-metadata.js';
 
@@ -13,7 +13,7 @@ declare class NoText {
 
 /**
  * Declares the limits of a route, or of all routes of a controller together: limits, names of defined limits, or functions of
- * the context that choose among these. Limits of the route, of its controller, of the classes that it extends, and of the module
+ * the context and classes that implement `LimitResolver`, which choose among these. Limits of the route, of its controller, of the classes that it extends, and of the module
  * all apply; of one name, the nearest does. A method that overrides another declares its own, as with Nest's decorators.
  *
  * @example
