@@ -58,6 +58,13 @@ export type { LimitInfo } from './http/limit-info.js';
 export { type DeniedStatus, RateLimitDeniedException } from './http/rate-limit-denied.exception.js';
 export { RateLimitExceededException } from './http/rate-limit-exceeded.exception.js';
 export type { RefusalBody, RefusalMessage } from './http/refusal-answer.js';
+export type {
+  DecisionHook,
+  DecisionHooksOptions,
+  DecisionKind,
+  DecisionObserver,
+  ObservedDecision,
+} from './hooks/decision-hook.js';
 export { headerIdentity } from './key-resolvers/header.js';
 export { ipIdentity } from './key-resolvers/ip.js';
 export type { LimitKey } from './key-resolvers/index.js';
@@ -123,6 +130,7 @@ export type {
 } from './features/usage/reading.js';
 export type { LimitCheck } from './limiter/limit-checks.js';
 export { LimiterService } from './nest/limiter.service.js';
+export { rateLimitOf } from './request/rate-limit-of.js';
 export type { RequestDecision } from './request/request-decision.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
 export {
@@ -217,6 +225,7 @@ export type { UsageOptions, UsageTerms } from './features/usage/terms.js';
 export type { RecordedLimitOptions } from './features/usage/usage.js';
 export type { KeyDays, NamedUnits, TimeRange } from './features/usage/range.js';
 export type { DecisionEvent, DecisionOutcome } from './telemetry/decision-event.js';
+export type { RequestRoute } from './stores/check-origin.js';
 export type { ClientSocket } from './transports/connection.js';
 export type { RequestLike, RequestParts, RequestReader } from './transports/request-reader.js';
 export { RateLimitTimeoutError } from './waiting/rate-limit-timeout.error.js';

@@ -1,6 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Duration } from '../options/values.js';
 import type { CommonFeatureOptions } from '../features/index.js';
+import type { DecisionHooksOptions } from '../hooks/decision-hook.js';
 import type { RefusalBody, RefusalMessage } from '../http/refusal-answer.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 import type { OnStoreError } from '../limits/limit-settings.js';
@@ -36,7 +37,7 @@ export interface Outcome {
 export type Count = 'all' | 'failed' | 'succeeded' | ((outcome: Outcome) => boolean | Promise<boolean>);
 
 /** The options of every limit, of any algorithm. */
-export interface CommonLimitOptions extends CommonFeatureOptions {
+export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksOptions {
   /**
    * The name of the limit: in headers, in `@SkipRateLimit`, and where a nearer limit of the same name replaces it. 1 to 128
    * printable ASCII characters.

@@ -1,5 +1,6 @@
 import type { AlgorithmName, OptionsOf } from '../algorithms/index.js';
 import type { CommonFeatureOptions, WithFeatures } from '../features/index.js';
+import type { DecisionHooksOptions } from '../hooks/decision-hook.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
 
@@ -47,5 +48,5 @@ export type ExactLimit = WithoutOthers<LimitDefinition>;
 /** The options that all limits of an app have unless they set their own. */
 export type LimitDefaults = Omit<
   CommonLimitOptions,
-  keyof CommonFeatureOptions | 'name' | 'within' | 'perRoute' | 'phase'
+  keyof CommonFeatureOptions | keyof DecisionHooksOptions | 'name' | 'within' | 'perRoute' | 'phase'
 >;

@@ -5,6 +5,7 @@ import { messages } from '../errors/messages/general.js';
 import { optionMessages } from '../errors/messages/options.js';
 import type { FeatureOptions } from '../features/index.js';
 import { featureRows, secondVersion } from '../features/options.js';
+import { HOOK_WANTS } from '../hooks/decision-hook.js';
 import { keyText } from '../key-resolvers/key-option.js';
 import { LIMIT_MODES } from '../limits/limit-mode.js';
 import { NEAR_LIMIT, STORE_ERROR_POLICIES } from '../limits/limit-settings.js';
@@ -20,6 +21,8 @@ import { limitName } from '../limits/limit-name.js';
 export type AllCommonOptions = CommonLimitOptions & FeatureOptions;
 
 const LONGEST_MESSAGE = 1000;
+
+const hook = callable(HOOK_WANTS);
 
 const notAdapting = ({ adapting }: Able) => adapting === undefined;
 
@@ -127,6 +130,9 @@ const coreOptions = {
     usual: "the module's",
     inDefaults: true,
   },
+  onDecision: { kind: hook, text: 'Called with each decision of the limit.', usual: 'none' },
+  onRefused: { kind: hook, text: 'Called with each decision that refuses, or would refuse.', usual: 'none' },
+  onNear: { kind: hook, text: 'Called once when a counter comes near the limit.', usual: 'none' },
 } as const satisfies OptionRows;
 
 /** Every option of limits that is no algorithm's. Adding one is a row. */

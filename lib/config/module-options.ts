@@ -2,6 +2,7 @@ import type { Type } from '@nestjs/common';
 import type { OnStoreError } from '../limits/compiled-limit.js';
 import type { Duration } from '../options/values.js';
 import type { HeaderOption } from '../http/header-format.js';
+import type { DecisionHooksOptions } from '../hooks/decision-hook.js';
 import type { RefusalBody } from '../http/refusal-answer.js';
 import type { ListsOptions } from './list-entry.js';
 import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
@@ -13,7 +14,7 @@ import type { Store } from '../stores/store.js';
 import type { RequestReader } from '../transports/request-reader.js';
 
 /** The options of `RateLimitModule.forRoot`, also returned by the factory of `forRootAsync`. */
-export interface RateLimitModuleOptions {
+export interface RateLimitModuleOptions extends DecisionHooksOptions {
   /**
    * Where counters live: a URL, ioredis options, a connection of ioredis or an open client of node-redis (which stay open when the
    * app closes), or `{ nodes, options }` for a Cluster.

@@ -1,8 +1,10 @@
+import { HOOK_WANTS } from '../hooks/decision-hook.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
 /** The values that an option takes, in words and as a check. */
 type OptionCheck = readonly [wants: string, isRight: (value: unknown) => boolean];
 
+const HOOK: OptionCheck = [HOOK_WANTS, (value) => typeof value === 'function'];
 const SWITCH: OptionCheck = ['true or false', (value) => typeof value === 'boolean'];
 
 /** The options of the module whose type is all that needs a check; the others have readers of their own. */
@@ -20,6 +22,9 @@ export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOpt
   ['readers', 'a list of RequestReaders', Array.isArray],
   ['telemetry', ...SWITCH],
   ['store', 'a Store', (value) => isRecord(value) && typeof value['check'] === 'function'],
+  ['onDecision', ...HOOK],
+  ['onRefused', ...HOOK],
+  ['onNear', ...HOOK],
   ['localShare', 'a share, more than 0 and at most 1', (value) => (value as number) > 0 && (value as number) <= 1],
 ];
 

@@ -87,6 +87,9 @@ export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
   'store',
   'readers',
   'policy',
+  'onDecision',
+  'onRefused',
+  'onNear',
 ];
 
 /** Reads the module's options. The limits in them are compiled elsewhere. */

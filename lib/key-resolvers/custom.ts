@@ -1,4 +1,5 @@
 import type { Type } from '@nestjs/common';
+import { isClassWith } from '../util/instances.js';
 import type { KeyFunction, KeyResolver } from './key-resolver.js';
 import type { KeyScheme } from './key-scheme.js';
 
@@ -31,8 +32,7 @@ export const classKey: KeyScheme<Type<KeyResolver>, Type<KeyResolver>> = {
   },
 };
 
-/** A class has `resolve` on its prototype, or sets it on instances; a function has neither. */
-export function isResolverClass(given: { readonly prototype?: unknown } | Function): given is Type<KeyResolver> {
-  const { resolve } = (given.prototype ?? {}) as Partial<KeyResolver>;
-  return typeof resolve === 'function' || /^class\b/.test(Function.prototype.toString.call(given));
+/** A class that resolves keys, and no key function. */
+export function isResolverClass(key: unknown): key is Type<KeyResolver> {
+  return isClassWith('resolve', key);
 }

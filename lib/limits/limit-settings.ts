@@ -83,6 +83,8 @@ export interface LimitSettings extends LimitPlace {
   readonly candidate?: AlgorithmOptions | undefined;
   /** Whether it is itself a candidate. */
   readonly isCandidate?: boolean;
+  /** What is called with its decisions. */
+  readonly hooks?: object | undefined;
   /** The name of the limit that it is within. */
   readonly parent?: string | undefined;
 }

@@ -84,6 +84,8 @@ export abstract class LimitTerms {
   readonly varies: boolean;
   /** Whether it takes credits. Each check reads it. */
   readonly takesCredits: boolean;
+  /** What is called with its decisions; `undefined` if nothing is. */
+  readonly hooks: object | undefined;
   /** Its `id` without the generation. */
   readonly lineage: string;
   /** All other options, without a prototype, to which other code may have written. */
@@ -155,6 +157,7 @@ export abstract class LimitTerms {
     }
     this.isCandidate = settings.isCandidate ?? false;
     this.parent = settings.parent;
+    this.hooks = settings.hooks;
     const code = this.isCandidate ? algorithm.code + CANDIDATE : algorithm.code;
     this.lineage = `${this.recordId}:${code}`;
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;

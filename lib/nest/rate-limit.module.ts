@@ -15,6 +15,7 @@ import { moduleLogger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
 import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
+import { DecisionHooks } from '../hooks/decision-hooks.js';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { LimiterService } from './limiter.service.js';
@@ -126,6 +127,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly policies: Policies,
     private readonly queues: WaitQueues,
     private readonly resolvers: LimitResolvers,
+    private readonly hooks: DecisionHooks,
   ) {
     super();
     // All modules have been found by now, but no routes have been made.
@@ -178,7 +180,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
       moduleLogger.warn(messages.redisUndefined());
     }
     this.startUp.run();
-    await Promise.all([this.keys.ready(), this.resolvers.ready(), this.transports.open()]);
+    await Promise.all([this.keys.ready(), this.resolvers.ready(), this.hooks.ready(), this.transports.open()]);
     await Promise.all([this.store.open?.(), this.rates.open()]);
     this.policies.watch();
   }

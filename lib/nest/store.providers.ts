@@ -21,6 +21,7 @@ import type { Connection } from '../redis/connection.js';
 import { missesFailovers } from '../redis/sentinels.js';
 import type { StoreReport } from '../stores/layers/circuits.js';
 import type { SlotReport } from '../stores/layers/slot-circuits.js';
+import { DecisionHooks } from '../hooks/decision-hooks.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 import { type CountingPlace, createStoreStack, type StoreStack } from './store-stack.js';
 
@@ -93,4 +94,5 @@ export const storeProviders: Provider[] = [
     inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
   },
   DecisionStream,
+  DecisionHooks,
 ];

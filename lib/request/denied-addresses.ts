@@ -4,6 +4,7 @@ import { type RateLimitSettings } from '../config/settings.js';
 import { ipIdentity } from '../key-resolvers/ip.js';
 import { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Lists } from '../overrides/lists/lists.js';
+import type { CheckOrigin } from '../stores/check-origin.js';
 import { decide } from '../stores/decide.js';
 import type { CheckAnswer, Store } from '../stores/store.js';
 import { isLost } from '../transports/connection.js';
@@ -32,8 +33,8 @@ export class DeniedAddresses {
     return this.lists.mayRefuseAddresses;
   }
 
-  /** Whether a request is refused for its address. Throws if the address was lost. */
-  refuses({ parts }: Pick<LimitedRequest, 'parts'>): boolean {
+  /** Whether a request is refused for its address; `origin` is who reports it. Throws if the address was lost. */
+  refuses({ parts }: Pick<LimitedRequest, 'parts'>, origin?: CheckOrigin): boolean {
     const { shadow, ipv6Prefix } = this.settings;
     const address = addressOf(parts);
     if (address === undefined) {
@@ -43,7 +44,7 @@ export class DeniedAddresses {
     if (!this.lists.refuses(address)) return false;
     const entry = { limit: this.everything, identity: ipIdentity(address, ipv6Prefix)!, cost: 1 };
     // The layer of lists answers at once, and the one above it reports the decision.
-    decide(this.store, { entries: [entry], address }, IGNORED);
+    decide(this.store, { entries: [entry], address, origin }, IGNORED);
     return !shadow;
   }
 }

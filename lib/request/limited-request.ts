@@ -3,10 +3,12 @@ import type { Observable } from 'rxjs';
 import type { Lease } from '../limiter/lease.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckResult } from '../limits/decision.js';
+import { routeOf } from '../rules/call-route.js';
 import type { RouteRules } from '../rules/route-rules.js';
 import type { Rule } from '../rules/rule.js';
 import type { RuleEntry } from '../rules/resolve/resolve.js';
 import { checkResultOf } from '../stores/store-decision.js';
+import type { CheckOrigin, RequestRoute } from '../stores/check-origin.js';
 import type { StoreDecision } from '../stores/store.js';
 import { type ClosableResponse, connectionOf, isGone, isLost } from '../transports/connection.js';
 import { partsOf } from '../transports/read-request.js';
@@ -30,7 +32,7 @@ const NONE: readonly never[] = [];
  * One request on its way through its limits: what is known about it, and what has been checked so far. There is one for each
  * request, so its lists are created only when there is more than one check.
  */
-export class LimitedRequest {
+export class LimitedRequest implements CheckOrigin {
   /** The check of a middleware, once it has begun. A second middleware on the same request shares it. */
   middlewareCheck: Awaitable<true> | undefined;
   /** The same for guards. */
@@ -88,6 +90,15 @@ export class LimitedRequest {
   /** The request and the response. They are read once per phase, since guards may set a user. */
   get parts(): RequestParts {
     return (this.knownParts ??= partsOf(this.reader, this.currentContext));
+  }
+
+  get request(): object | undefined {
+    return this.parts.request;
+  }
+
+  /** Its route, once that is known. Nothing but hooks and subscribers look at it. */
+  get route(): RequestRoute | undefined {
+    return routeOf(this.currentContext);
   }
 
   /** The connection that carries the response, if it is one of Node's. */

@@ -1,6 +1,7 @@
 import { withExpectedWait } from '../limiter/hold-times.js';
 import type { RuleEntry } from '../rules/resolve/resolve.js';
 import { decide } from '../stores/decide.js';
+import type { CheckOrigin } from '../stores/check-origin.js';
 import { type AnswerTap, type CheckAnswer, type Store, type StoreDecision, UNTIMED } from '../stores/store.js';
 import type { StoreCheck } from './charges.js';
 
@@ -20,8 +21,9 @@ export class PendingCheck implements StoreCheck, CheckAnswer {
     readonly store: Store,
     readonly refundable: boolean,
     address: string | undefined,
+    origin?: CheckOrigin,
   ) {
-    decide(store, { entries, refundable, address }, this);
+    decide(store, { entries, refundable, address, origin }, this);
     this.answered = this.isAnswered ? undefined : new Promise((resolve) => (this.resolve = resolve));
   }
 

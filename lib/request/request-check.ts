@@ -28,11 +28,11 @@ export class RequestCheck {
     const { parts, mayReplaceLimits } = request;
     const entries = this.entries(request, rules);
     const address = this.lists.hasNetworks ? addressOf(parts) : undefined;
-    if (!isPromise(entries)) return this.ask(entries, mayReplaceLimits, address);
+    if (!isPromise(entries)) return this.ask(request, entries, mayReplaceLimits, address);
     return entries.then((found) => {
       // While functions ran, the client may have left, and its address with it.
       refuseIfClosed(request, rules);
-      return this.ask(found, mayReplaceLimits, address);
+      return this.ask(request, found, mayReplaceLimits, address);
     });
   }
 
@@ -46,16 +46,17 @@ export class RequestCheck {
 
   /** Asks the store about entries of several calls at once. Units of all of them can be given back. */
   askTogether(entries: readonly RuleEntry[], request: LimitedRequest): PendingCheck | undefined {
-    return this.ask(entries, true, this.lists.hasNetworks ? addressOf(request.parts) : undefined);
+    return this.ask(request, entries, true, this.lists.hasNetworks ? addressOf(request.parts) : undefined);
   }
 
   private ask(
+    request: LimitedRequest,
     entries: readonly RuleEntry[],
-    mayReplaceLimits: boolean,
+    refundable: boolean,
     address: string | undefined,
   ): PendingCheck | undefined {
     if (entries.length === 0) return undefined;
-    return new PendingCheck(entries, this.store, mayReplaceLimits || mayGiveBack(entries), address);
+    return new PendingCheck(entries, this.store, refundable || mayGiveBack(entries), address, request);
   }
 }
 

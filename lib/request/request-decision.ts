@@ -28,7 +28,11 @@ export class RequestDecision implements CheckResult {
 
   /** @internal */
   static of(context: ExecutionContext): RequestDecision | undefined {
-    const request = searchRequest(context);
+    return RequestDecision.ofRequest(searchRequest(context));
+  }
+
+  /** @internal */
+  static ofRequest(request: LimitedRequest | undefined): RequestDecision | undefined {
     return request?.result === undefined ? undefined : new RequestDecision(request.result, request);
   }
 

@@ -35,6 +35,12 @@ export function keepRequest(call: object, request: LimitedRequest, mustBeFound =
   Object.defineProperty(headers, KEPT, { value: request, configurable: true });
 }
 
+/** The same for a request of Node's that a framework wraps: then the wrapper identifies the call. */
+export function requestOfRaw(request: object): LimitedRequest | undefined {
+  const kept = keptBy(request);
+  return (kept?.call as { readonly raw?: unknown } | undefined)?.raw === request ? kept : undefined;
+}
+
 /** The stored request; ignores one that is inherited or seen through a proxy: only the same object is the same call. */
 function keptBy(call: object): LimitedRequest | undefined {
   return rawHeadersOf(call)?.[KEPT];

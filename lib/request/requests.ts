@@ -1,12 +1,13 @@
 import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import type { RouteRules } from '../rules/route-rules.js';
+import { asObject } from '../util/as-object.js';
 import { callOf, partsOf } from '../transports/read-request.js';
 import { type GuardContinuation, LimitedRequest } from './limited-request.js';
 import { keepRequest, requestOfCall } from './request-of-call.js';
 import { Transports } from './transports.js';
 
-/** The latest call with the context of a message, for transports whose argument array identifies a call. */
+/** The latest call with the context of a message, or else with its client, where the array of its arguments identifies a call. */
 const latest = new WeakMap<object, LimitedRequest>();
 /** The requests of middlewares by Node's own request, which every framework passes to middlewares. */
 const early = new WeakMap<object, LimitedRequest>();
@@ -49,8 +50,8 @@ export class Requests {
       request.other = first.other;
       first.other = request;
     }
-    const shared: unknown = Array.isArray(call) ? call[1] : undefined;
-    if (typeof shared === 'object' && shared !== null) latest.set(shared, request);
+    const shared = Array.isArray(call) ? sharedOf(call) : undefined;
+    if (shared !== undefined) latest.set(shared, request);
     return request;
   }
 
@@ -82,9 +83,38 @@ export function searchRequest(context: ExecutionContext): LimitedRequest | undef
     const request = typeof each === 'object' && each !== null ? requestOf(context, each) : undefined;
     if (request !== undefined) return request;
   }
-  // A WeakMap returns undefined for non-objects.
-  const last = latest.get(args[1] as object);
+  const last = latestWith(args);
   return last?.handler === context.getHandler() && last.type === context.getClass() ? last : undefined;
+}
+
+/** The same for an exception filter, whose host knows no handler: the latest request that has been decided. */
+export function searchDecided(args: readonly unknown[]): LimitedRequest | undefined {
+  for (const each of [...args, args]) {
+    const first = typeof each === 'object' && each !== null ? requestOfCall(each) : undefined;
+    const found = decidedOf(first);
+    if (found !== undefined) return found;
+  }
+  return decidedOf(latestWith(args));
+}
+
+/** Of the requests of one call, the latest that has been decided. */
+export function decidedOf(first: LimitedRequest | undefined): LimitedRequest | undefined {
+  // A newer one is put behind the first.
+  for (let each = first?.other; each !== undefined; each = each.other) if (each.result !== undefined) return each;
+  return first?.result === undefined ? undefined : first;
+}
+
+/** The object that a call's arguments share with other arrays of them: the context of a message, or else its client. */
+function sharedOf([client, message]: readonly unknown[]): object | undefined {
+  return asObject(message) ?? asObject(client);
+}
+
+/** The latest request with the context of these arguments, or with their client and message. */
+function latestWith(args: readonly unknown[]): LimitedRequest | undefined {
+  const shared = sharedOf(args);
+  const last = shared === undefined ? undefined : latest.get(shared);
+  const [client, message]: readonly unknown[] = last?.context.getArgs() ?? [];
+  return client === args[0] && message === args[1] ? last : undefined;
 }
 
 function requestOf(context: ExecutionContext, call: object): LimitedRequest | undefined {

@@ -3,10 +3,10 @@ import { show } from '../errors/wording.js';
 
 /** Nest's metadata keys that make a class or a method a route, in Nest 11 and 12. */
 const CONTROLLER = '__controller__';
-const PATH = 'path';
+export const PATH = 'path';
 const HOST = 'host';
 const VERSION = '__version__';
-const METHOD = 'method';
+export const METHOD = 'method';
 const GATEWAY = 'websockets:is_gateway';
 const GATEWAY_OPTIONS = 'websockets:gateway_options';
 const PORT = 'port';
@@ -21,7 +21,7 @@ const RESOLVED_REFERENCE = 'graphql:resolve_reference';
 
 const ROOT_TYPES: ReadonlySet<unknown> = new Set(['Query', 'Mutation', 'Subscription']);
 
-const read = (key: string, target: object): unknown => Reflect.getMetadata(key, target);
+export const read = (key: string, target: object): unknown => Reflect.getMetadata(key, target);
 
 /**
  * The name by which callers know a class, which no build and no start changes: the path of a controller, the namespace of a
@@ -56,6 +56,14 @@ export function nameOfRoute(className: string, method: string, handler: object):
     return words(className, isField ? undefined : read(RESOLVER_TYPE, handler), read(RESOLVER_NAME, handler) ?? method);
   }
   return undefined;
+}
+
+/** The message or pattern of a gateway's or a microservice's handler, after the namespace of its gateway, if it has one. */
+export function messageOf(type: object, handler: object): string | undefined {
+  if (Reflect.hasMetadata(PATTERN, handler)) return listed(read(PATTERN, handler));
+  if (read(MESSAGE_MAPPING, handler) !== true) return undefined;
+  const { namespace } = (read(GATEWAY_OPTIONS, type) ?? {}) as Record<string, unknown>;
+  return words(namespace, shown(read(MESSAGE, handler)));
 }
 
 /** Whether a method answers requests, messages or fields: other methods that packages decorate are not called from outside. */
@@ -102,12 +110,12 @@ function words(...parts: readonly unknown[]): string {
 }
 
 /** Joins paths, with one slash before each. */
-function joined(...paths: readonly string[]): string {
+export function joined(...paths: readonly string[]): string {
   const parts = paths.map((path) => path.replaceAll(/^\/+|\/+$/g, '')).filter((path) => path !== '');
   return `/${parts.join('/')}`;
 }
 
-function listed(value: unknown): string {
+export function listed(value: unknown): string {
   return (Array.isArray(value) ? value : [value]).map(shown).join(',');
 }
 

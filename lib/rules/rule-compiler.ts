@@ -12,6 +12,7 @@ import { messages } from '../errors/messages/general.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { childlessOption, featuresOfOptions, featureTerms, requestTraitOf } from '../features/index.js';
 import { type BoundKey, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
+import { DecisionHooks } from '../hooks/decision-hooks.js';
 import { blockTerms } from '../limits/block-terms.js';
 import type { CompiledLimit, LimitPlace, LimitSettings } from '../limits/compiled-limit.js';
 import { type OptionRows, ownRow } from '../options/option-row.js';
@@ -50,7 +51,9 @@ export class RuleCompiler {
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly keys: KeyResolverFactory,
     @Inject(RATE_LIMIT_REDIS) redis: Connection | undefined,
+    private readonly hooks: DecisionHooks,
   ) {
+    hooks.observeAll(settings.options);
     this.hasRedis = redis !== undefined;
     const { defaults } = settings.options;
     if (defaults === undefined) return;
@@ -140,6 +143,7 @@ export class RuleCompiler {
       featuresOfOptions,
       replicas: common.replicas ?? 0,
       parent: common.within,
+      hooks: this.hooks.bind(common),
       candidate: secondVersionOf(merged(definition, common), location),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,

@@ -1,3 +1,4 @@
+import type { CheckOrigin } from './check-origin.js';
 import type { LeaseEnd, WindowCount } from '../algorithms/algorithm.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../limits/counter.js';
@@ -59,6 +60,8 @@ export interface Check {
    * they ask the store by `reserve`.
    */
   readonly reserving?: true;
+  /** @internal The request that it is made for. Calls from code have none. */
+  readonly origin?: CheckOrigin | undefined;
 }
 
 /** A decision as stores make it: with what is needed to give back the units. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Priority } from '../limits/priority.js';
 import type { CheckEntry } from '../limits/counter.js';
 import type { Decision } from '../limits/decision.js';
+import type { RequestRoute } from '../stores/check-origin.js';
 import type { StoreDecision } from '../stores/store.js';
 
 /** The outcome of a decision: `'shadow-refused'` if the limit would have refused, but only reports. */
@@ -37,6 +38,8 @@ export interface DecisionEvent {
   readonly priority?: Priority;
   /** For an `adaptive` limit: the units in flight. */
   readonly inFlight?: number;
+  /** The route of the request. A middleware does not know it yet, and calls from code have none: absent then. */
+  readonly route?: RequestRoute;
 }
 
 /** A decision event without the identity, which costs a hash. */
@@ -46,7 +49,13 @@ export type UnnamedEvent = Omit<DecisionEvent, 'identity'>;
 const HASH_LENGTH = 16;
 
 /** Makes the event of one decision. `charged`: all limits of the check allowed it, so that the units were taken. */
-export function eventOf(entry: CheckEntry, decision: StoreDecision, charged: boolean, latencyMs: number): UnnamedEvent {
+export function eventOf(
+  entry: CheckEntry,
+  decision: StoreDecision,
+  charged: boolean,
+  latencyMs: number,
+  route: RequestRoute | undefined,
+): UnnamedEvent {
   const { limit, cost } = entry;
   const { source, quota, remaining, retryAfterMs, allowed, offences } = decision;
   const outcome = allowed ? 'allowed' : limit.shadow ? 'shadow-refused' : 'refused';
@@ -62,7 +71,8 @@ export function eventOf(entry: CheckEntry, decision: StoreDecision, charged: boo
     latencyMs,
     nearLimit,
   } as const;
-  const event = offences === undefined ? plain : { ...plain, offences };
+  const known = route === undefined ? plain : { ...plain, route };
+  const event = offences === undefined ? known : { ...known, offences };
   if (decision.inFlight !== undefined) {
     return { ...event, priority: entry.priority ?? 'default', inFlight: decision.inFlight };
   }
@@ -75,11 +85,24 @@ export function hashOf(identity: string): string {
 }
 
 /** Whether units took a counter to its `nearLimit` share or beyond. Units taken from the future do not count as use. */
-export function becameNear({ limit, cost }: CheckEntry, { quota, remaining, delayMs }: StoreDecision): boolean {
-  if (delayMs > 0 && limit.algorithm.reservation !== undefined) return false;
+export function becameNear(entry: CheckEntry, decision: StoreDecision): boolean {
+  if (decision.delayMs > 0 && entry.limit.algorithm.reservation !== undefined) return false;
+  const { before, nearFrom } = useOf(entry, decision);
+  return before + entry.cost >= nearFrom && before < nearFrom;
+}
+
+/** How much of a counter is in use. */
+export interface CounterUse {
+  /** The units in use before the request took its own. */
+  readonly before: number;
+  /** From how many units on it is near its limit. */
+  readonly nearFrom: number;
+}
+
+/** The use of a counter whose request was allowed. */
+export function useOf({ limit, cost }: CheckEntry, { quota, remaining }: StoreDecision): CounterUse {
   // If the quota varies, being near is measured against what the limit allows now.
   const varies = limit.adapts || limit.varies;
   const nearFrom = varies ? Math.ceil((limit.nearFrom / limit.quota) * quota) : limit.nearFrom;
-  const used = (varies ? quota : limit.quota) - remaining;
-  return used >= nearFrom && used - cost < nearFrom;
+  return { before: (varies ? quota : limit.quota) - remaining - cost, nearFrom };
 }

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import type { Span } from '@opentelemetry/api';
 import { StoreLayer } from '../stores/layers/store-layer.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
@@ -8,7 +9,7 @@ import { isOfStarts, type CheckEntry } from '../limits/counter.js';
 import { isRefusal } from '../limits/check-result.js';
 import { shownIdentity } from '../limits/hierarchy.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
-import { eventOf } from './decision-event.js';
+import { eventOf, type UnnamedEvent } from './decision-event.js';
 import type { DecisionStream } from './decision-stream.js';
 import { decideTapped, tapped } from './decision-tap.js';
 import type { Metrics } from './metrics.js';
@@ -91,11 +92,22 @@ export class ObservedStore extends StoreLayer {
   };
 
   private listens(span: Span | undefined): boolean {
-    return span !== undefined || this.openTelemetry?.metrics !== undefined || this.stream.observed;
+    return span !== undefined || this.openTelemetry?.metrics !== undefined || this.stream.isUsed;
+  }
+
+  /** Where hooks run: as the caller's code does, whatever call of the store answers it. `undefined` without hooks. */
+  scope(): AsyncResource | undefined {
+    return this.stream.listener === undefined ? undefined : new AsyncResource('nestjs-sluice');
   }
 
   /** Publishes a check that was answered. */
-  checked(check: Check, decisions: readonly StoreDecision[], latencyMs: number, span?: Span): void {
+  checked(
+    check: Check,
+    decisions: readonly StoreDecision[],
+    latencyMs: number,
+    span?: Span,
+    scope?: AsyncResource,
+  ): void {
     this.openTelemetry?.metrics?.took(operationOf(check), latencyMs, decisions);
     let entries = decidedEntries(check, decisions);
     if (check.reserving === true) {
@@ -104,7 +116,13 @@ export class ObservedStore extends StoreLayer {
       this.stream.tap?.decided(entries, decisions, latencyMs);
     }
     // A look decides nothing.
-    if (check.peek !== true && this.listens(span)) this.report(entries, decisions, latencyMs, span);
+    if (check.peek === true || !this.listens(span)) return;
+    const events = this.report(check, entries, decisions, latencyMs, span);
+    const { listener } = this.stream;
+    if (listener === undefined) return;
+    const publish = () => listener.decided(check, entries, decisions, events);
+    if (scope === undefined) publish();
+    else scope.runInAsyncScope(publish);
   }
 
   /** Publishes a check that failed. */
@@ -113,25 +131,29 @@ export class ObservedStore extends StoreLayer {
     this.openTelemetry?.metrics?.failed(operationOf(check), latencyMs, error);
   }
 
+  /** Returns the events; `undefined` for a limit that was not asked. */
   private report(
+    check: Check,
     entries: readonly CheckEntry[],
     decisions: readonly StoreDecision[],
     latencyMs: number,
     span: Span | undefined,
-  ): void {
+  ): (UnnamedEvent | undefined)[] {
     const charged = !entries.some(({ limit }, index) => isRefusal(limit, decisions[index]!));
     // The limits beside one that a list refused were not asked.
     const isByList = !charged && decisions.some(({ allowed, source }) => !allowed && source === 'list');
-    const events = entries.map((entry, index) => eventOf(entry, decisions[index]!, charged, latencyMs));
+    const route = this.stream.isUsed ? check.origin?.route : undefined;
+    const events = entries.map((entry, index) => eventOf(entry, decisions[index]!, charged, latencyMs, route));
     const metrics = this.openTelemetry?.metrics;
     metrics?.checked(decisions);
     if (span !== undefined) recordOnSpan(span, entries, decisions, events);
-    for (const [index, event] of events.entries()) {
-      if (isByList && event.source === 'list' && event.outcome === 'allowed') continue;
+    return events.map((event, index) => {
+      if (isByList && event.source === 'list' && event.outcome === 'allowed') return undefined;
       metrics?.decided(event);
       if (event.inFlight !== undefined) metrics?.adapted(entries[index]!, event);
       if (this.stream.observed) this.stream.publish(event, shownIdentity(entries[index]!));
-    }
+      return event;
+    });
   }
 }
 
@@ -160,16 +182,19 @@ async function timed<T>(metrics: Metrics, operation: string, call: () => Promise
 /** Reports an answer, then hands it on. */
 class ObservedAnswer implements CheckAnswer {
   private readonly start = performance.now();
+  private readonly scope: AsyncResource | undefined;
 
   constructor(
     private readonly store: ObservedStore,
     private readonly check: Check,
     private readonly answer: CheckAnswer,
     private readonly span: Span | undefined,
-  ) {}
+  ) {
+    this.scope = store.scope();
+  }
 
   decided(decisions: StoreDecision[]): void {
-    this.store.checked(this.check, decisions, performance.now() - this.start, this.span);
+    this.store.checked(this.check, decisions, performance.now() - this.start, this.span, this.scope);
     this.answer.decided(decisions);
   }
 

@@ -15,6 +15,7 @@ const LAYERS = [
   'telemetry',
   'http',
   'transports',
+  'hooks',
   'key-resolvers',
   'features',
   'config',

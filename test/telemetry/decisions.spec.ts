@@ -63,15 +63,16 @@ describe.each(frameworks)('decisions$ over HTTP with %s', (framework) => {
     await app.statuses(2, '/watched');
     await app.statuses(1, '/users');
     const common = { identity: hash(CLIENT), source: 'memory', latencyMs: expect.any(Number) };
-    const about = { ...common, cost: 1, retryAfterMs: 0 };
+    const at = (path: string) => ({ ...common, cost: 1, retryAfterMs: 0, route: { method: 'GET', path } });
+    const about = at('/both');
     expect(events).toEqual([
       { ...about, limit: 'five', outcome: 'allowed', quota: 5, remaining: 4, nearLimit: false },
       { ...about, limit: 'one', outcome: 'allowed', quota: 1, remaining: 0, nearLimit: true },
       { ...about, limit: 'five', outcome: 'allowed', quota: 5, remaining: 4, nearLimit: false },
       { ...about, limit: 'one', outcome: 'refused', quota: 1, remaining: 0, retryAfterMs: 60_000, nearLimit: false },
-      { ...about, limit: 'watched', outcome: 'allowed', quota: 1, remaining: 0, nearLimit: true },
+      { ...at('/watched'), limit: 'watched', outcome: 'allowed', quota: 1, remaining: 0, nearLimit: true },
       {
-        ...about,
+        ...at('/watched'),
         limit: 'watched',
         outcome: 'shadow-refused',
         quota: 1,
@@ -80,7 +81,7 @@ describe.each(frameworks)('decisions$ over HTTP with %s', (framework) => {
         nearLimit: false,
       },
       {
-        ...common,
+        ...at('/users'),
         limit: 'users',
         outcome: 'refused',
         quota: 1,

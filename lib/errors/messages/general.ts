@@ -174,6 +174,7 @@ export const messages = {
     `the reader of the transport '${transport}' gave ${show(got)}, wants an object of 'request' and 'response', no promise`,
   wrongCall: (transport: string, got: unknown) =>
     `the reader of the transport '${transport}' gave ${show(got)} for a call, wants the object that stands for it, no promise`,
+  wrongCallOf: (got: unknown) => `rateLimitOf: got ${show(got)}, wants the context or the request of a call`,
   wrongAnswer: (got: unknown) =>
     `it gave ${show(got)}, wants a string of 'message' and an object of 'body', no promise`,
   noDecision: (got: unknown) => `the store gave ${show(got)} for a reservation, wants a decision`,

@@ -10,6 +10,7 @@ export { consoleMessages } from './console.js'; // the console
 export { messages } from './general.js'; // options, start-up, requests, stores, rates that change, tests; what has no topic of its own
 export { graphqlMessages } from './graphql.js'; // GraphQL by operation
 export { holdMessages } from './hold.js'; // `hold` and `onLapse`, and amounts of money
+export { hookMessages } from './hook.js'; // hooks that fail
 export { keyMessages } from './key.js'; // keys that a limit never counts by
 export { listMessages } from './list.js'; // allow and deny lists
 export { optionMessages } from './options.js'; // options of limits: wrong values, unknown names, what does not go together
