@@ -114,7 +114,7 @@ export class DecisionHooks implements DecisionListener {
   }
 
   private callable(hook: DecisionHook): (decided: ObservedDecision) => unknown {
-    if (!isObserverClass(hook)) return hook as (decided: ObservedDecision) => unknown;
+    if (!isObserverClass(hook)) return hook;
     this.observers.need(hook);
     return (decided) => {
       const observer = this.observers.of(hook);
@@ -131,8 +131,8 @@ function isObserverClass(hook: DecisionHook): hook is Type<DecisionObserver> {
   return isClassWith('observe', hook);
 }
 
-function isObserver({ observe }: DecisionObserver): boolean {
-  return typeof observe === 'function';
+function isObserver(instance: DecisionObserver): boolean {
+  return typeof instance.observe === 'function';
 }
 
 function observedOf(

@@ -10,7 +10,7 @@ export class ResolverInstances extends Instances<KeyResolver> {
   constructor(modules: ModuleRef, forms: string) {
     super(
       modules,
-      ({ resolve }) => typeof resolve === 'function',
+      (instance) => typeof instance.resolve === 'function',
       (type) => new RateLimitConfigError(messages.wrongOption('@RateLimit', 'key', type, forms)),
     );
   }

@@ -43,7 +43,7 @@ function decidedFor(request: object): ReturnType<typeof decidedOf> {
 function argsOf(host: ArgumentsHost): readonly unknown[] {
   const args: unknown = host.getArgs();
   if (Array.isArray(args)) return args;
-  return Array.from({ length: MOST_ARGUMENTS }, (_, index) => host.getArgByIndex(index) as unknown);
+  return Array.from({ length: MOST_ARGUMENTS }, (_, index): unknown => host.getArgByIndex(index));
 }
 
 function isHost(call: object): call is ArgumentsHost {

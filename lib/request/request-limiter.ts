@@ -81,7 +81,11 @@ export class RequestLimiter implements GuardContinuation {
   /** Leads a request through one phase. */
   private run(phase: Phase, request: LimitedRequest): Awaitable<true> {
     try {
-      if (this.deniedAddresses.mayRefuse && phase !== 'authenticated' && this.deniedAddresses.refuses(request, request)) {
+      if (
+        this.deniedAddresses.mayRefuse &&
+        phase !== 'authenticated' &&
+        this.deniedAddresses.refuses(request, request)
+      ) {
         throw this.answers.denied(request);
       }
       const rules = selectRules(phase, request);

@@ -38,7 +38,8 @@ export function keepRequest(call: object, request: LimitedRequest, mustBeFound =
 /** The same for a request of Node's that a framework wraps: then the wrapper identifies the call. */
 export function requestOfRaw(request: object): LimitedRequest | undefined {
   const kept = keptBy(request);
-  return (kept?.call as { readonly raw?: unknown } | undefined)?.raw === request ? kept : undefined;
+  const wrapper: { readonly raw?: unknown } = kept?.call ?? {};
+  return wrapper.raw === request ? kept : undefined;
 }
 
 /** The stored request; ignores one that is inherited or seen through a proxy: only the same object is the same call. */

@@ -32,7 +32,11 @@ export function routeOf(context: ExecutionContext): RequestRoute | undefined {
   return { method: transport, path: messageOf(type, handler) ?? `${type.name}.${handler.name}` };
 }
 
-function httpRoute({ method, baseUrl, route, routeOptions }: RoutedRequest, type: object, handler: object): RequestRoute {
+function httpRoute(
+  { method, baseUrl, route, routeOptions }: RoutedRequest,
+  type: object,
+  handler: object,
+): RequestRoute {
   const declared = read(METHOD, handler) as RequestMethod | undefined;
   const verb = typeof method === 'string' ? method : RequestMethod[declared ?? RequestMethod.GET];
   if (typeof route?.path === 'string') {

@@ -119,7 +119,7 @@ describe.each(frameworks)('hooks over HTTP with %s', (framework) => {
       cost: 1,
       route: { method: 'GET', path: '/reports/by/:id' },
       class: ReportsController,
-      handler: ReportsController.prototype.one,
+      handler: Reflect.get(ReportsController.prototype, 'one'),
       decision: { allowed: true, limit: 'one', quota: 1, remaining: 0 },
     });
     expect(second).toMatchObject({ outcome: 'refused', decision: { allowed: false, retryAfterMs: 60_000 } });
@@ -137,14 +137,15 @@ describe.each(frameworks)('hooks over HTTP with %s', (framework) => {
     await app.statuses(3, '/reports/dry');
     await app.statuses(1, '/reports/by/1');
     expect(all.map(({ limit, kind }) => `${limit} ${kind}`)).toEqual([
-      ...['dry shadow', 'dry candidate', 'dry shadow', 'dry candidate', 'dry shadow', 'dry candidate'],
+      'dry shadow',
+      'dry candidate',
+      'dry shadow',
+      'dry candidate',
+      'dry shadow',
+      'dry candidate',
       'one enforced',
     ]);
-    expect(refused).toEqual([
-      'dry shadow shadow-refused',
-      'dry shadow shadow-refused',
-      'dry candidate shadow-refused',
-    ]);
+    expect(refused).toEqual(['dry shadow shadow-refused', 'dry shadow shadow-refused', 'dry candidate shadow-refused']);
     expect(observed).toHaveLength(1);
   });
 
@@ -175,10 +176,14 @@ describe.each(frameworks)('hooks over HTTP with %s', (framework) => {
 
   it('get decisions of a middleware, which knows no route yet, and refusals of lists', async () => {
     const limits: LimitDefinition[] = [{ ...minute, name: 'early', rate: 9, phase: 'middleware' }];
-    const configure = (nest: HttpApp['nest']) => void nest.use(rateLimitMiddleware(nest));
-    const app = await start({ limits, onDecision: note }, { configure });
+    const app = await start(
+      { limits, onDecision: note },
+      { configure: (nest) => void nest.use(rateLimitMiddleware(nest)) },
+    );
     await app.statuses(1, '/reports/free');
-    expect(observed).toMatchObject([{ limit: 'early', route: undefined, handler: undefined, identity: 'ip:127.0.0.1' }]);
+    expect(observed).toMatchObject([
+      { limit: 'early', route: undefined, handler: undefined, identity: 'ip:127.0.0.1' },
+    ]);
     expect((observed[0]!.request as { url?: string }).url).toBe('/reports/free');
     expect(seen).toEqual([8, 8]);
     await app.nest.get(LimiterService).deny({ ip: '127.0.0.1' });
@@ -204,7 +209,8 @@ describe.each(frameworks)('hooks over HTTP with %s', (framework) => {
       );
       const paths = Array.from({ length: 20 }, (_, index) => `/reports/by/${index}`);
       await Promise.all(paths.map((path) => app.get(path)));
-      expect(found.toSorted()).toEqual(paths.toSorted());
+      expect(new Set(found)).toEqual(new Set(paths));
+      expect(found).toHaveLength(paths.length);
     } finally {
       await redis.quit();
     }
@@ -215,8 +221,14 @@ describe.each(frameworks)('hooks over HTTP with %s', (framework) => {
     const events: DecisionEvent[] = [];
     app.nest.get(LimiterService).decisions$.subscribe((event) => events.push(event));
     await app.statuses(1, '/reports/by/7');
-    await app.nest.get(LimiterService).for({ ...minute, name: 'code', rate: 1 }).consume('a');
-    expect(events).toMatchObject([{ limit: 'one', route: { method: 'GET', path: '/reports/by/:id' } }, { limit: 'code' }]);
+    await app.nest
+      .get(LimiterService)
+      .for({ ...minute, name: 'code', rate: 1 })
+      .consume('a');
+    expect(events).toMatchObject([
+      { limit: 'one', route: { method: 'GET', path: '/reports/by/:id' } },
+      { limit: 'code' },
+    ]);
     expect(events[1]).not.toHaveProperty('route');
   });
 
@@ -244,7 +256,10 @@ describe.each(frameworks)('rateLimitOf over HTTP with %s', (framework) => {
     const app = await start();
     await app.statuses(1, '/reports/described');
     const refused = await app.get('/reports/described');
-    expect([refused.status, await refused.json()]).toEqual([418, { status: 429, allowed: false, limits: ['described'] }]);
+    expect([refused.status, await refused.json()]).toEqual([
+      418,
+      { status: 429, allowed: false, limits: ['described'] },
+    ]);
   });
 
   it('is undefined where nothing was decided', async () => {
