@@ -32,11 +32,10 @@ export function isIoredis(redis: unknown): redis is Redis | Cluster {
 
 /** Whether it is a client of node-redis 5 or newer: of one server, of a Cluster, or one that has Sentinels. */
 export function isNodeRedis(redis: unknown): redis is NodeRedisConnection {
-  if (typeof redis !== 'object' || redis === null || !has(redis, 'sendCommand', 'isOpen', 'duplicate', 'destroy')) {
-    return false;
-  }
-  if (has(redis, 'nodeClient', 'masters')) return true;
-  return has(redis, 'getMasterNode') ? has(redis, '_execute') : has(redis, 'isReady', 'subscribe');
+  if (typeof redis !== 'object' || redis === null || !has(redis, 'sendCommand', 'isOpen', 'destroy')) return false;
+  // Version 5 cannot duplicate a client that has Sentinels.
+  if (has(redis, 'getMasterNode')) return has(redis, '_execute');
+  return has(redis, 'duplicate') && (has(redis, 'nodeClient', 'masters') || has(redis, 'isReady', 'subscribe'));
 }
 
 export function isClusterConnection(redis: unknown): redis is ClusterConnection {

@@ -6,9 +6,7 @@ import type { NodeRedisSentinel } from './types.js';
 /** All that is used of a client that has Sentinels. */
 export interface FullSentinel extends NodeRedisSentinel, Emitter {
   readonly _keyPrefix?: string;
-  connect(): Promise<unknown>;
   close(): Promise<unknown>;
-  duplicate(overrides?: object): FullSentinel;
   /**
    * Calls back with the client of the master once it is connected, and discovers the master if it is not. All commands of the
    * client go through it, but only a part of them can be sent by public methods: those send a command twice whose connection broke
@@ -25,31 +23,16 @@ export class NodeRedisMaster extends NodeRedisServer {
   protected override client: FullClient | undefined;
   private looking: Promise<void> | undefined;
 
-  constructor(
-    private readonly sentinel: FullSentinel,
-    /** Whether it is a copy that was made here. */
-    private readonly isOwn = false,
-  ) {
+  constructor(private readonly sentinel: FullSentinel) {
     super(keyPrefixOf(sentinel));
   }
 
   /** The client of a master that was replaced is closed. Looking for the next one takes a moment. */
   override get status(): string {
     if (this.client?.isReady) return 'ready';
-    if (!this.sentinel.isOpen) return this.isOwn ? 'wait' : 'end';
+    if (!this.sentinel.isOpen) return 'end';
     void this.look();
     return 'connecting';
-  }
-
-  override async connect(): Promise<void> {
-    if (!this.isOwn) return this.notReady();
-    try {
-      await this.sentinel.connect();
-      await this.look();
-    } catch (error) {
-      this.emit('error', error);
-      throw error;
-    }
   }
 
   override async quit(): Promise<void> {
@@ -63,7 +46,7 @@ export class NodeRedisMaster extends NodeRedisServer {
   /** A connection to the master of now, which ends as soon as another one takes over: a frozen one would not end it. */
   override duplicate(): Server {
     return new OwnNodeRedisServer(
-      () => ownCopyOf(this.client),
+      () => (this.status === 'ready' ? ownCopyOf(this.client) : undefined),
       this.keyPrefix,
       (moved) => {
         const changed = ({ type }: { type: string }) => type === 'MASTER_CHANGE' && moved();
@@ -71,14 +54,6 @@ export class NodeRedisMaster extends NodeRedisServer {
         return () => this.sentinel.off('topology-change', changed);
       },
     );
-  }
-
-  /** A client of our own that has the same Sentinels. */
-  override copy(): NodeRedisMaster {
-    const copy = this.sentinel.duplicate({ commandOptions: undefined, clientSideCache: undefined });
-    // Our own connections report errors where they are used.
-    copy.on('error', () => undefined);
-    return new NodeRedisMaster(copy, true);
   }
 
   protected override emitters(): readonly (readonly [Emitter, readonly Bridge[]])[] {

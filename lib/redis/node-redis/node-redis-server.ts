@@ -114,6 +114,7 @@ export class OwnNodeRedisServer extends NodeRedisServer {
   protected override client: FullClient | undefined;
   /** From `connect` until the event `end`. */
   private isUp = false;
+  private hasSocket = false;
   private stopWatching: (() => void) | undefined;
 
   constructor(
@@ -133,16 +134,21 @@ export class OwnNodeRedisServer extends NodeRedisServer {
   override async connect(): Promise<void> {
     this.disconnect();
     this.isUp = true;
+    this.hasSocket = false;
     const client = this.make();
     this.client = client;
+    // A server that accepts connections and is frozen would never answer.
+    const timer = setTimeout(() => this.disconnect(), CONNECT_TIMEOUT_MS);
     try {
       if (client === undefined) return await this.notReady();
-      for (const [event, listener] of this.bridges) client.on(event, listener);
+      this.listenTo(client);
       this.stopWatching = this.whenMoved(() => this.disconnect());
       await client.connect();
     } catch (error) {
-      this.ended();
+      if (this.client === client) this.ended();
       throw error;
+    } finally {
+      clearTimeout(timer);
     }
   }
 
@@ -152,9 +158,21 @@ export class OwnNodeRedisServer extends NodeRedisServer {
     return client.subscribe(channel, (message) => this.emit('message', channel, message));
   }
 
+  /** A client that is destroyed before it has a socket would connect all the same, and stay. */
   override disconnect(): void {
-    super.disconnect();
+    const { client } = this;
+    if (this.hasSocket) super.disconnect();
+    else client?.on('connect', () => client.destroy());
     this.ended();
+  }
+
+  private listenTo(client: FullClient): void {
+    client.on('connect', () => (this.hasSocket ||= this.client === client));
+    for (const [event, listener] of this.bridges) {
+      client.on(event, (...args) => {
+        if (this.client === client) listener(...(args as never[]));
+      });
+    }
   }
 
   protected override emitters(): readonly (readonly [Emitter, readonly Bridge[]])[] {

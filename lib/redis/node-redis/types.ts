@@ -43,8 +43,6 @@ export interface NodeRedisSentinel {
   readonly isReady: boolean;
   /** Sends a command to the master, or to a replica. */
   sendCommand(isReadonly: boolean | undefined, args: string[], options?: object): Promise<unknown>;
-  /** Makes another one like it. */
-  duplicate(overrides?: object): unknown;
   /** Closes it at once. */
   destroy(): unknown;
 }

@@ -96,10 +96,12 @@ export class Batcher {
     let jobs = this.next();
     // A job that has waited for too long is not charged: its caller has already got an error.
     if (this.confirmation !== undefined) jobs = jobs.filter((job) => !job.isOver);
-    if (this.queue.length > 0) setImmediate(this.flush);
     const { slots } = this;
     if (slots === undefined) {
+      const isSplit = this.queue.length > 0;
       this.sendAll(jobs);
+      // Behind the sends: a client that writes in its next turn writes these before it gets the others.
+      if (isSplit) setImmediate(this.flush);
       return;
     }
     const groups = groupBy(jobs, ({ counter }) => slots.of(counter));

@@ -1,0 +1,194 @@
+import type { EventEmitter } from 'node:events';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import calculateSlot from 'cluster-key-slot';
+import { Redis } from 'ioredis';
+import type { RateLimitModuleOptions } from '../../lib/index.js';
+import { ConsoleApp } from '../console/console-app.js';
+import { RatesApp, until } from '../overrides/overrides-app.js';
+import { nodeRedis } from '../support/node-redis.js';
+import { type RedisCluster, type RedisSentinel, startCluster, startSentinel } from '../support/redis-servers.js';
+import { freshPrefix } from '../support/stores.js';
+
+const define = {
+  plain: { algo: 'fixed-window', rate: 10, interval: '1d' },
+  confirmed: { algo: 'fixed-window', rate: 10, interval: '1d', replicas: 1, onStoreError: 'deny' },
+} as const;
+
+const cleanups: (() => unknown)[] = [];
+beforeEach(() => {
+  jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+  // Version 5 writes what its Sentinels answered.
+  jest.spyOn(console, 'log').mockImplementation(() => undefined);
+});
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+  jest.restoreAllMocks();
+});
+
+async function startApp(
+  redis: RateLimitModuleOptions['redis'],
+  options: RateLimitModuleOptions = {},
+): Promise<RatesApp> {
+  const app = await RatesApp.start({ redis, define, timeout: '10s', ...options });
+  cleanups.push(() => app.close());
+  return app;
+}
+
+/** Identities of slots of different masters. */
+function ofEachMaster(count: number): string[] {
+  const byThird = new Map<number, string>();
+  for (let i = 0; byThird.size < count; i++) {
+    byThird.set(Math.floor((3 * calculateSlot(`{user:${i}}`)) / 16_384), `user:${i}`);
+  }
+  return [...byThird.values()];
+}
+
+const listeners = (client: EventEmitter) =>
+  Object.fromEntries(client.eventNames().map((name) => [String(name), client.listenerCount(name)]));
+
+describe('a Cluster of node-redis', () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  });
+  afterAll(() => cluster?.stop());
+
+  describe.each(Object.entries(nodeRedis))('by %s', (_, { createCluster }) => {
+    let prefix: string;
+    beforeEach(() => {
+      prefix = freshPrefix();
+    });
+
+    const open = async (options: { minimizeConnections?: boolean } = {}) => {
+      const client = createCluster({ rootNodes: cluster.nodes.map((socket) => ({ socket })), ...options });
+      client.on('error', () => undefined);
+      await client.connect();
+      cleanups.push(() => client.isOpen && client.destroy());
+      return client;
+    };
+
+    it('counts on each node, and all or nothing across their slots', async () => {
+      const { service } = await startApp(await open(), { prefix });
+      const [one, two, three] = ofEachMaster(3) as [string, string, string];
+      const plain = service.for('plain');
+      const all = await Promise.all([one, two, three].map((key) => plain.consume(key, 4)));
+      expect(all).toEqual(
+        [1, 2, 3].map(() => expect.objectContaining({ allowed: true, remaining: 6, source: 'redis' })),
+      );
+      await plain.consume(three, 6);
+      const refused = await service.check([one, two, three].map((key) => ({ limit: 'plain', key })));
+      expect(refused.allowed).toBe(false);
+      for (const key of [one, two]) expect((await plain.peek(key)).remaining).toBe(6);
+      await plain.reset(three);
+      expect((await plain.peek(three)).remaining).toBe(10);
+    });
+
+    it('gives nodes the script that have lost it', async () => {
+      const { service } = await startApp(await open(), { prefix });
+      for (const { url } of await cluster.masters()) {
+        const admin = new Redis(url);
+        await admin.script('FLUSH');
+        admin.disconnect();
+      }
+      for (const key of ofEachMaster(3)) {
+        expect(await service.for('plain').consume(key)).toMatchObject({ allowed: true, source: 'redis' });
+      }
+    });
+
+    it('connects to nodes when they are needed, if the app wants that', async () => {
+      const { service } = await startApp(await open({ minimizeConnections: true }), { prefix });
+      for (const key of ofEachMaster(3)) {
+        expect(await service.for('plain').consume(key)).toMatchObject({ allowed: true, source: 'redis' });
+      }
+    });
+
+    it('makes replicas confirm', async () => {
+      const { service } = await startApp(await open(), { prefix });
+      for (const key of ofEachMaster(3)) {
+        expect(await service.for('confirmed').consume(key)).toMatchObject({ allowed: true, source: 'redis' });
+      }
+    });
+
+    it('delivers changed rates, and shows the console its health', async () => {
+      const client = await open();
+      const [one, two] = await Promise.all([
+        startApp(client, { prefix }),
+        startApp({ nodes: cluster.nodes }, { prefix }),
+      ]);
+      await two.service.setRate('plain', { rate: 30 });
+      await until(() => one.quota('plain'), 30);
+      await one.service.setRate('plain', { rate: 40 });
+      await until(() => two.quota('plain'), 40);
+      const page = await ConsoleApp.start({ limits: { redis: client, prefix, timeout: '10s' } });
+      cleanups.push(() => page.close());
+      await page.service.for('things').consume('anna');
+      await page.console.recorder.flush();
+      const { redis, totals } = await page.overview();
+      expect(totals['things']).toMatchObject({ allowed: 1 });
+      expect(redis).toMatchObject({ up: true, mode: 'cluster', version: expect.any(String) });
+    });
+
+    it('stays open when apps close, without their listeners', async () => {
+      const client = await open();
+      await (await RatesApp.start({ redis: client, define, prefix })).close();
+      const before = listeners(client);
+      for (let i = 0; i < 2; i++) {
+        const app = await RatesApp.start({ redis: client, define, prefix });
+        await app.service.for('plain').consume('user:1');
+        await app.close();
+      }
+      expect(listeners(client)).toEqual(before);
+      await expect(client.get('any')).resolves.toBeNull();
+    });
+
+    it('that the app has closed is not asked', async () => {
+      const client = await open();
+      const { service } = await startApp(client, { prefix });
+      client.destroy();
+      expect(await service.for('plain').consume('user:1')).toMatchObject({ source: 'fallback' });
+      await expect(RatesApp.start({ redis: client })).rejects.toThrow('a client of node-redis that is not open');
+    });
+  });
+});
+
+describe('Sentinels of node-redis', () => {
+  let sentinel: RedisSentinel;
+  beforeEach(async () => {
+    sentinel = await startSentinel();
+  });
+  afterEach(() => sentinel?.stop());
+
+  it.each(Object.entries(nodeRedis))('lead %s to the master, and to the next one', async (_, { createSentinel }) => {
+    const { sentinels, name, master, replica } = sentinel;
+    const client = createSentinel({ name, sentinelRootNodes: sentinels });
+    client.on('error', () => undefined);
+    await client.connect();
+    cleanups.push(() => client.destroy());
+    const prefix = freshPrefix();
+    const app = await startApp(client, { prefix, timeout: '1s' });
+    const consume = (limit: string) => app.service.for(limit).consume('user:1');
+    expect(await consume('plain')).toMatchObject({ allowed: true, source: 'redis' });
+    expect(await consume('confirmed')).toMatchObject({ allowed: true, source: 'redis' });
+    await app.service.setRate('plain', { rate: 30 });
+    expect(await app.quota('plain')).toBe(30);
+    await master.kill();
+    expect((await consume('plain')).source).toBe('fallback');
+    await until(async () => (await consume('plain')).source, 'redis');
+    // What other instances publish arrives, too.
+    const other = await startApp(replica.url, { prefix });
+    await until(
+      () =>
+        other.service.setRate('plain', { rate: 50 }).then(
+          () => true,
+          () => false,
+        ),
+      true,
+    );
+    await until(() => app.quota('plain'), 50);
+    const before = listeners(client);
+    await app.close();
+    expect(client.isOpen).toBe(true);
+    expect(Object.keys(listeners(client)).length).toBeLessThanOrEqual(Object.keys(before).length);
+  });
+});
