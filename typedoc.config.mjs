@@ -8,6 +8,7 @@ export default {
     'lib/outbound/index.ts',
     'lib/bullmq/index.ts',
     'lib/graphql/index.ts',
+    'lib/sockets/index.ts',
   ],
   tsconfig: 'tsconfig.build.json',
   skipErrorChecking: true,

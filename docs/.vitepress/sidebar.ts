@@ -46,6 +46,7 @@ const GROUPS: readonly Group[] = [
       'concurrency',
       'transports',
       'graphql',
+      'websockets',
       'middleware',
     ),
     rest: /^docs\/guides\//,

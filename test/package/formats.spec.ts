@@ -14,6 +14,7 @@ const ENTRIES = [
   ['./outbound', 'outbound/index'],
   ['./bullmq', 'bullmq/index'],
   ['./graphql', 'graphql/index'],
+  ['./sockets', 'sockets/index'],
 ] as const;
 
 interface Told {

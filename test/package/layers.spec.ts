@@ -30,6 +30,7 @@ const LAYERS = [
   'nest',
   'bullmq',
   'graphql',
+  'sockets',
   'console',
   'testing',
   'cli',

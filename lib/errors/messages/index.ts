@@ -20,6 +20,7 @@ export { policyMessages } from './policy.js'; // policies: what is wrong in one,
 export { priorityMessages } from './priority.js'; // `priority` and `reserveFor`
 export { redisMessages } from './redis.js'; // connections to Redis that are not usable
 export { replicaMessages } from './replica.js'; // `replicas`
+export { socketMessages } from './sockets.js'; // WebSockets: handshakes, connections, frames
 export { upToMessages } from './up-to.js'; // `upTo`
 export { waitMessages } from './wait.js'; // calls that wait for units
 export { withinMessages } from './within.js'; // `within`

@@ -1,0 +1,28 @@
+import { randomUUID } from 'node:crypto';
+import type { ExecutionContext } from '@nestjs/common';
+
+/** The client of a frame: a socket of socket.io knows its connection, and that has an id. */
+interface Client {
+  readonly conn?: { readonly id?: unknown };
+  readonly id?: unknown;
+}
+
+/** The ids of connections that have none of their own. */
+const ids = new WeakMap<object, string>();
+
+/**
+ * Counts each connection by itself, as the `key` of limits of frames and messages: `socket:<id>`. All namespaces of a socket.io
+ * connection are one. Its counters are those of one process, so such limits do well with `scope: 'instance'`.
+ */
+export function bySocket(context: ExecutionContext): string | undefined {
+  const client = context.switchToWs().getClient<Client | undefined>();
+  if (typeof client !== 'object' || client === null) return undefined;
+  const id = client.conn?.id ?? client.id;
+  return `socket:${typeof id === 'string' ? id : idOf(client)}`;
+}
+
+function idOf(client: object): string {
+  let id = ids.get(client);
+  if (id === undefined) ids.set(client, (id = randomUUID()));
+  return id;
+}

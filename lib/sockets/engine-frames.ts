@@ -1,0 +1,102 @@
+import type { EngineSocket } from './engine-handshakes.js';
+import { FrameGate } from './frame-gate.js';
+import type { SocketChecks } from './socket-checks.js';
+
+/** A socket of socket.io: a connection has one in each namespace. */
+export interface NamespaceSocket {
+  readonly conn: EngineSocket;
+  readonly nsp: { readonly name: string };
+  emit(event: string, data: object): unknown;
+  disconnect(close: boolean): unknown;
+  once(event: 'disconnect', listener: () => void): unknown;
+}
+
+/** The frame of an event or an acknowledgement with binary attachments, which follow in frames of their own. */
+const WITH_ATTACHMENTS = /^[56](\d{1,9})-/;
+/** The namespace of a frame, unless it is the default one. */
+const NAMESPACE = /^\d(?:\d+-)?(\/[^,]*)/;
+
+/** Limits what clients of socket.io send, before socket.io reads it. */
+export class EngineFrames {
+  /** The sockets of each connection, by namespace. */
+  private readonly sockets = new WeakMap<EngineSocket, Map<string, NamespaceSocket>>();
+
+  constructor(
+    private readonly checks: SocketChecks,
+    private readonly closeAfter: number,
+  ) {}
+
+  /** Adds a socket to its connection. */
+  add(socket: NamespaceSocket): void {
+    const { conn, nsp } = socket;
+    let own = this.sockets.get(conn);
+    if (own === undefined) this.sockets.set(conn, (own = new Map()));
+    const all = own.set(nsp.name, socket);
+    socket.once('disconnect', () => {
+      if (all.get(nsp.name) === socket) all.delete(nsp.name);
+    });
+  }
+
+  /** Limits a connection. */
+  limit(conn: EngineSocket): void {
+    const gate = new FrameGate(
+      {
+        get isOpen() {
+          return conn.readyState === 'open';
+        },
+        decide: (data, frames) => this.checks.frame(this.socketOf(conn, data) ?? conn, data, frames),
+        notify: (data, event) => void this.socketOf(conn, data)?.emit('exception', event),
+        close: () => this.close(conn),
+      },
+      this.closeAfter,
+    );
+    const frames = new AttachedFrames(gate);
+    const emit = conn.emit.bind(conn);
+    conn.emit = (event, ...args) => {
+      if (event === 'data') frames.receive(args[0], () => emit(event, ...args));
+      // A client may send and leave at once.
+      else if (event === 'close') gate.inTurn(() => emit(event, ...args));
+      else return emit(event, ...args);
+      return true;
+    };
+  }
+
+  /** The socket that a frame is for; `undefined` before the connection has one there. */
+  private socketOf(conn: EngineSocket, data: unknown): NamespaceSocket | undefined {
+    const own = this.sockets.get(conn);
+    const name = (typeof data === 'string' ? NAMESPACE.exec(data)?.[1] : undefined) ?? '/';
+    return own?.get(name.split('?')[0]!) ?? own?.values().next().value;
+  }
+
+  /** Sockets that the server disconnects do not connect again by themselves. */
+  private close(conn: EngineSocket): void {
+    for (const socket of this.sockets.get(conn)?.values() ?? []) socket.disconnect(true);
+    conn.close();
+  }
+}
+
+/** A frame with what is attached to it. */
+interface Message {
+  isRefused: boolean;
+}
+
+/** Frames of one connection. Attachments share the decision of their frame: without it, socket.io could not read them. */
+class AttachedFrames {
+  /** Attachments that are still to come, and what becomes of them. */
+  private missing = 0;
+  private message: Message = { isRefused: false };
+
+  constructor(private readonly gate: FrameGate) {}
+
+  receive(data: unknown, pass: () => void): void {
+    const { gate, message } = this;
+    if (this.missing > 0 && typeof data !== 'string') {
+      this.missing--;
+      return gate.follow(() => (message.isRefused ? gate.countRefused() : pass()));
+    }
+    const own: Message = { isRefused: false };
+    this.message = own;
+    this.missing = typeof data === 'string' ? Number(WITH_ATTACHMENTS.exec(data)?.[1] ?? 0) : 0;
+    gate.frame(data, pass, () => (own.isRefused = true), 1 + this.missing);
+  }
+}
