@@ -23,7 +23,7 @@
 --            slack    milliseconds added to every time to live: 1,000, or more in tests. Since Redis 7.2 a time to live counts from
 --                     when the call began, and TIME tells the time at which it is asked: a server may stall in between
 --            limits   their number, then each limit's
---                       algorithm, behind the name of a feature and a plus sign if that has a variant of it, and behind an at sign before that if it has features, shadow (0 or 1), quota, microseconds to block whom it refuses (0: not at all; below 0:
+--                       algorithm, behind the name of a feature and a plus sign if that has a variant of it, and behind an at sign before that if it has features, 1 in shadow mode plus 2 if tries during a block prolong it, quota, microseconds to block whom it refuses (0: not at all; below 0:
 --                       the number of its steps times -1),
 --                       what becomes of the units that were left under a smaller quota (0: the algorithm says so itself,
 --                       1: they grow with the quota, 2: by what it grew), the quota before the last change,

@@ -38,10 +38,15 @@ export function readLimit(spec: string): LimitSpec {
   const [, algo = ''] = SPEC.exec(spec) ?? [];
   if (algorithms.get(algo)?.leases !== undefined) throw new UsageError(cliMessages.notSimulated(spec, algo));
   const definition = readSpec(spec, SIMULATED);
-  const { name, mode, key, blockFor, forgetAfter } = definition;
+  const { name, mode, key, blockFor, strike, forgetAfter } = definition;
   const location = `--limit ${show(spec)}`;
   checkLimit(definition, location);
-  const settings = { location, name, shadow: mode === 'shadow', ...blockTerms({ blockFor, forgetAfter }, location) };
+  const settings = {
+    location,
+    name,
+    shadow: mode === 'shadow',
+    ...blockTerms({ blockFor, strike, forgetAfter }, location),
+  };
   return { limit: new CompiledLimit(algorithmOptions(definition), settings), key: key as string | undefined };
 }
 
@@ -112,9 +117,16 @@ function readOptions(spec: string, list: string, known: readonly string[] | unde
   return given;
 }
 
+function isFlag({ kind }: OptionRow): boolean {
+  return dataOf(kind)?.isRight(true) === true;
+}
+
 /** The value that a text stands for: steps, a number or `true`, unless the option wants that text. */
 function valueOf(option: string, text: string, row: OptionRow | undefined): OptionValue {
-  if (isCommon(option)) return option === 'blockFor' && text.includes(STEP) ? text.split(STEP) : text;
+  if (isCommon(option)) {
+    if (option === 'blockFor' && text.includes(STEP)) return text.split(STEP);
+    return text === 'true' && isFlag(limitOptions[option]) ? true : text;
+  }
   if (row !== undefined && dataOf(row.kind)?.isRight(text) === true) return text;
   if (text === 'true') return true;
   return NUMBER.test(text) ? Number(text) : text;

@@ -86,7 +86,7 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
   count?: Count;
   /**
    * Blocks a refused key for this time, instead of the wait of the refusal; then it counts anew. Retries in between change
-   * nothing. A block shorter than that wait lets more pass than no block: the full quota after every block. Held leases, queued
+   * nothing, unless `strike` is set. A block shorter than that wait lets more pass than no block: the full quota after every block. Held leases, queued
    * units and debts outlast it. Milliseconds or a duration such as `'15m'`, at most 1 year.
    *
    * A list such as `['1m', '10m', '1h', '1d']` blocks longer with each offence, which is a refusal that begins a block: the nth
@@ -95,6 +95,13 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
    * @default no block
    */
   blockFor?: Duration | readonly Duration[];
+  /**
+   * Whether tries during a block prolong it: a block lasts until a key has made none for as long as `blockFor`, or the step of its
+   * last offence, says. Such a try is no offence. Only what takes units is a try, as only that begins a block: neither `peek`, `reserve`
+   * nor `acquire`. It needs `blockFor`.
+   * @default false
+   */
+  strike?: boolean;
   /**
    * With a list of `blockFor`, how long after the end of a key's last block its offences are forgotten: milliseconds or a
    * duration such as `'1d'`, at most 1 year.

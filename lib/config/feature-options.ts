@@ -1,6 +1,6 @@
 import { BLOCK_WANTS, isStepwise, MAX_STEPS } from '../limits/block-terms.js';
 import { limitName } from '../limits/limit-name.js';
-import { time, times, whole } from '../options/kinds.js';
+import { flag, time, times, whole } from '../options/kinds.js';
 import type { Able, OptionRows } from '../options/option-row.js';
 
 const notAdapting = ({ adapting }: Able) => adapting === undefined;
@@ -14,6 +14,15 @@ const blockOptions = {
     live: 'policy',
     onCommandLine: true,
     for: notAdapting,
+  },
+  strike: {
+    kind: flag,
+    text: 'Whether tries during a block prolong it: it lasts until a key has made none for so long.',
+    default: false,
+    live: 'policy',
+    onCommandLine: true,
+    for: notAdapting,
+    needs: { blockFor: 'for how long a refused key is blocked' },
   },
   forgetAfter: {
     kind: time,

@@ -51,6 +51,7 @@ export function describe(
     ...given('cost', cost),
     ...given('list', list && plainEntry(list)),
     ...given('blockForMs', blocksOf(limit)),
+    ...(limit.strikes ? { strike: true } : {}),
     ...(unread === undefined ? {} : { onStoreError: typeof onStoreError === 'function' ? 'a function' : onStoreError }),
     ...given('state', state),
     ...given('decision', decision),

@@ -167,6 +167,8 @@ export interface ExplainedLimit {
   list?: ListedEntry;
   /** Milliseconds for which it blocks a key that it refuses, if it does; with a list of `blockFor`, those of each offence. */
   blockForMs?: number | number[];
+  /** `true` if tries during a block prolong it. */
+  strike?: boolean;
   /** What happens while the store fails; present if `state` is absent for that reason. */
   onStoreError?: string;
   /** Its counter; absent if that is not known. */

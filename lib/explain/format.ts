@@ -99,11 +99,12 @@ function shareText({ by, tenant, weight }: ExplainedShare): string {
   return `shared among tenants by ${by}; what is left is that of ${whose}`;
 }
 
-function blockTexts({ blockForMs, state }: ExplainedLimit): string[] {
+function blockTexts({ blockForMs, strike, state }: ExplainedLimit): string[] {
   if (blockForMs === undefined) return [];
   const offences = state?.offences ?? 0;
   const steps = [blockForMs].flat().map((ms) => showMs(ms));
-  return [`blocks for ${steps.join(', ')}${offences > 0 ? `; offences: ${offences}` : ''}`];
+  const tries = strike === true ? ', from the last try on' : '';
+  return [`blocks for ${steps.join(', ')}${tries}${offences > 0 ? `; offences: ${offences}` : ''}`];
 }
 
 function candidateText({ options, quota, state, decision }: ExplainedCandidate): string {

@@ -6,6 +6,7 @@ import type { LimitSettings } from './compiled-limit.js';
 /** How a limit blocks refused keys, as users write it. */
 interface BlockOptions {
   readonly blockFor?: Duration | readonly Duration[] | undefined;
+  readonly strike?: boolean | undefined;
   readonly forgetAfter?: Duration | undefined;
 }
 
@@ -21,20 +22,21 @@ export function isStepwise(list: readonly unknown[]): boolean {
   return steps.length > 0 && steps.length <= MAX_STEPS && steps.every((step, index) => step >= (steps[index - 1] ?? 0));
 }
 
-/** The terms of `blockFor` and `forgetAfter`, whose values were checked. */
+/** The terms of `blockFor`, `strike` and `forgetAfter`, whose values were checked. */
 export function blockTerms(
-  { blockFor, forgetAfter }: BlockOptions,
+  { blockFor, strike, forgetAfter }: BlockOptions,
   location: string,
-): Pick<LimitSettings, 'blockFor' | 'escalation'> {
+): Pick<LimitSettings, 'blockFor' | 'strikes' | 'escalation'> {
+  const strikes = strike === true ? { strikes: true } : {};
   if (!isList(blockFor)) {
     if (forgetAfter !== undefined) {
       const wants = "nothing, unless 'blockFor' is a list of durations";
       throw new RateLimitConfigError(messages.wrongOption(location, 'forgetAfter', forgetAfter, wants));
     }
-    return { blockFor: blockFor === undefined ? 0 : microseconds(blockFor) };
+    return { blockFor: blockFor === undefined ? 0 : microseconds(blockFor), ...strikes };
   }
   const steps = blockFor.map(microseconds);
-  return { escalation: { steps, forgetAfter: microseconds(forgetAfter ?? blockFor.at(-1)) } };
+  return { escalation: { steps, forgetAfter: microseconds(forgetAfter ?? blockFor.at(-1)) }, ...strikes };
 }
 
 function isList(value: BlockOptions['blockFor']): value is readonly Duration[] {

@@ -65,6 +65,8 @@ export interface LimitSettings extends LimitPlace {
   readonly carry?: CarryOver | undefined;
   /** How long it blocks refused keys, in microseconds. */
   readonly blockFor?: number;
+  /** Whether tries during a block prolong it. */
+  readonly strikes?: boolean;
   /** Blocks that last longer with each offence; then `blockFor` is ignored. */
   readonly escalation?: Escalation | undefined;
   /** Whether its refusals may be remembered: units come back by time alone, or by a call that is published to all instances. */

@@ -51,6 +51,8 @@ export abstract class LimitTerms {
   readonly carry: CarryOver | undefined;
   /** Microseconds for which it blocks a refused key, for the first offence if there are steps; 0 for no block. */
   readonly blockFor: number;
+  /** Whether tries during a block prolong it. */
+  readonly strikes: boolean;
   /** The steps of its blocks, if they have any. */
   readonly escalation: Escalation | undefined;
   /** Its refusals may be remembered until their wait is over. */
@@ -140,6 +142,7 @@ export abstract class LimitTerms {
     this.shadow = shadow || this.off;
     this.nearFrom = like === undefined ? this.nearFromOf(this.quota) : like.nearFrom;
     this.onStoreError = settings.onStoreError ?? 'local';
+    this.strikes = settings.strikes ?? false;
     this.escalation = settings.escalation;
     this.blockFor = settings.escalation?.steps[0] ?? settings.blockFor ?? 0;
     this.varies = algorithm.varying !== undefined;
@@ -148,6 +151,8 @@ export abstract class LimitTerms {
     this.carry = countsOtherwise || this.varies ? undefined : settings.carry;
     this.remembersRefusals =
       settings.remembersRefusals === true &&
+      // Each try has to reach the counter.
+      !this.strikes &&
       !issuesTickets(algorithm) &&
       !(this.features ?? []).some(({ forgetsRefusals }) => forgetsRefusals === true);
     this.instance = settings.instance ?? false;

@@ -2,7 +2,7 @@
 -- envelope.lua says what of them stands in a state.
 --
 -- Uses: now
--- Leaves: begin_block, set_block
+-- Leaves: begin_block, prolong_block, set_block
 
 -- Blocks a counter from now on, which replaces an earlier block. A block of length 0 clears the offences; the longest block whose
 -- length has room for them is 407 days.
@@ -30,4 +30,14 @@ local function begin_block(limit, state, cost)
     duration = max(duration, algorithm.retry_after(limit, state, cost))
   end
   set_block(state, duration, offences)
+end
+
+-- Prolongs the block of a counter that is tried again: it lasts at least as long from now on as its last offence says. Returns whether
+-- it did. A try is no offence.
+local function prolong_block(limit, state)
+  local offences, steps, duration = state.envelope.offences, limit.steps, limit.block_for
+  if steps then duration = steps[min(max(offences or 0, 1), #steps)] end
+  if now + duration <= state.blocked_until then return false end
+  set_block(state, duration, offences)
+  return true
 end

@@ -1,6 +1,6 @@
 -- Decides a check: looks at all of its limits first, then charges all of them or none.
 --
--- Uses: add, add_undecided, answer, begin_block, can_reserve, has_features, keep_alive, note_charge, now, open, save, states,
+-- Uses: add, add_undecided, answer, begin_block, can_reserve, has_features, keep_alive, note_charge, now, open, prolong_block, save, states,
 --   values, wait_for
 -- Leaves: decide, entry_costs, entry_keys, entry_limits, entry_waits, fit_most, fit_together, fitting, found,
 --   together_numbers
@@ -75,6 +75,8 @@ local function decide(mode, count, times, step)
           if begins_blocks and limit.block_for > 0 and not state.blocked_until then
             begin_block(limit, state, cost)
             changed = true
+          elseif begins_blocks and limit.strikes and state.blocked_until then
+            changed = prolong_block(limit, state) or changed
           end
         elseif allowed then
           algorithm.take(limit, state, cost)

@@ -70,7 +70,8 @@ for number = 1, program[4] do
   end
   local limit = {
     algorithm = algorithm,
-    shadow = program[position + 1] == 1,
+    shadow = program[position + 1] % 2 == 1,
+    strikes = program[position + 1] >= 2,
     quota = program[position + 2],
     block_for = program[position + 3],
     carry = program[position + 4],

@@ -36,6 +36,8 @@ describe('a limit of the command line', () => {
   });
 
   it('may have a key of its own', () => {
+    expect(readLimit('gcra:1/s,blockFor=1h,strike=true').limit).toMatchObject({ strikes: true });
+    expect(() => readLimit('gcra:1/s,blockFor=1h,strike=yes')).toThrow("option 'strike' is 'yes', wants true or false");
     expect(readLimits(['gcra:1/s,key={a}:{b}', 'gcra:2/s']).map(({ key }) => key)).toEqual(['{a}:{b}', undefined]);
   });
 
@@ -57,10 +59,13 @@ describe('a limit of the command line', () => {
     ['gcra:1/soon', "option 'interval' is 'soon', wants milliseconds or a duration"],
     ['gcra:1/2y', "option 'interval' is '2y', wants milliseconds or a duration"],
     ['gcra:1/1s,burst=-2', "option 'burst' is '-2', wants a whole number >= 1"],
-    ['gcra:1/1s,queue=2', "option 'queue' is unknown, wants only burst, key, mode, blockFor, forgetAfter"],
+    ['gcra:1/1s,queue=2', "option 'queue' is unknown, wants only burst, key, mode, blockFor, strike, forgetAfter"],
     ['gcra:1/1s,share=tenant', "option 'share' is not a single value, wants the limit without it"],
-    ['gcra:1/1s,rate=2', "option 'rate' is unknown, wants only burst, key, mode, blockFor, forgetAfter"],
-    ['gcra:1/1s,__proto__=2', "option '__proto__' is unknown, wants only burst, key, mode, blockFor, forgetAfter"],
+    ['gcra:1/1s,rate=2', "option 'rate' is unknown, wants only burst, key, mode, blockFor, strike, forgetAfter"],
+    [
+      'gcra:1/1s,__proto__=2',
+      "option '__proto__' is unknown, wants only burst, key, mode, blockFor, strike, forgetAfter",
+    ],
     ['gcra:1/1s,burst=1,burst=2', "option 'burst' is given twice, wants it once"],
     [
       'gcra:1/1s,blockFor=never',

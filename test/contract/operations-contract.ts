@@ -9,6 +9,7 @@ import { learnRateContract } from './operations/learn-rate.js';
 import { blockContract } from './operations/block.js';
 import { blockForContract } from './operations/block-for.js';
 import { escalatingBlocksContract } from './operations/escalating-blocks.js';
+import { strikesContract } from './operations/strikes.js';
 import { slicesContract } from './operations/slices.js';
 import { anyHistoryContract } from './operations/any-history.js';
 import { operationsStage } from './operations/stage.js';
@@ -25,6 +26,7 @@ export function operationsContract(make: (clock: ManualClock) => Store): void {
   learnRateContract(stage);
   blockForContract(stage);
   escalatingBlocksContract(stage);
+  strikesContract(stage);
   slicesContract(stage);
   anyHistoryContract(stage);
 }

@@ -26,6 +26,7 @@ const definitions = fc.array(
     forgetAfter: fc.double({ min: 0.001, max: 3, noNaN: true }),
     carry: fc.option(fc.constantFrom('proportional' as const, 'additive' as const), { freq: 2 }),
     shadow: fc.boolean(),
+    strikes: fc.integer({ min: 0, max: 3 }).map((number) => number === 0),
   }),
   { minLength: 1, maxLength: 3 },
 );
@@ -77,11 +78,11 @@ async function agree(options: AlgorithmOptions, random: Definitions, history: St
   const stores: Store[] = [memory, remote];
   const windowMs = new CompiledLimit(options, { location: 'test' }).windowMs(clock.now() / 1000);
   const micros = (share: number) => 1000 * Math.max(1, Math.round(share * windowMs));
-  const limits = random.map(({ steps, forgetAfter, carry, shadow }) => {
+  const limits = random.map(({ steps, forgetAfter, carry, shadow, strikes }) => {
     const escalation: Escalation | undefined =
       steps === null ? undefined : { steps: steps.map(micros), forgetAfter: micros(forgetAfter) };
     const carries: CarryOver | undefined = carry === null ? undefined : { mode: carry, quotaBefore: 1 };
-    const settings = { location: 'test', name: `${options.algo} one`, shadow, carry: carries };
+    const settings = { location: 'test', name: `${options.algo} one`, shadow, strikes, carry: carries };
     return new CompiledLimit(options, { ...settings, blockFor: micros(1), escalation });
   });
   const quota = limits[0]!.quota;

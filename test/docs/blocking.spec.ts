@@ -31,6 +31,12 @@ class LoginController {
     return 'ok';
   }
 
+  @Get('struck')
+  @RateLimit({ algo: 'fixed-window', rate: 5, interval: '15m', blockFor: '1h', strike: true })
+  struck() {
+    return 'ok';
+  }
+
   @Get('told')
   @RateLimit({
     algo: 'gcra',
@@ -81,6 +87,19 @@ describe('the guide of blocking', () => {
     await offend('/', 86_400);
     app.clock.advance(2 * DAY);
     await offend('/', 60);
+  });
+
+  it('is prolonged as the table of strikes says', async () => {
+    await start();
+    expect(await app.statuses(5, '/struck')).toEqual([200, 200, 200, 200, 200]);
+    for (const ms of [MINUTE, 29 * MINUTE, 59 * MINUTE]) {
+      app.clock.advance(ms);
+      const refused = await app.get('/struck');
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '3600']);
+    }
+    app.clock.advance(HOUR);
+    const allowed = await app.get('/struck');
+    expect([allowed.status, allowed.headers.get('ratelimit')]).toEqual([200, expect.stringContaining('r=4')]);
   });
 
   it('tells code how many offences there were', async () => {

@@ -29,6 +29,17 @@ describe('the block of a limit', () => {
     expect(blockTerms({ blockFor: '10s' }, 'test')).toEqual({ blockFor: 10 * SECOND });
   });
 
+  it('is prolonged by tries if the limit says so, and only where there is one', () => {
+    expect(blockTerms({ blockFor: '10s', strike: true }, 'test')).toEqual({ blockFor: 10 * SECOND, strikes: true });
+    expect(blockTerms({ blockFor: '10s', strike: false }, 'test')).toEqual({ blockFor: 10 * SECOND });
+    expect(errorOf({ strike: true })).toBe(
+      "limits.login: option 'strike' needs 'blockFor', for how long a refused key is blocked",
+    );
+    expect(errorOf({ blockFor: '10s', strike: 'yes' as never })).toBe(
+      "limits.login: option 'strike' is 'yes', wants true or false",
+    );
+  });
+
   it('has steps, each at least as long as the one before', () => {
     expect(blockTerms({ blockFor: ['1s', '1s', 2000], forgetAfter: '1m' }, 'test')).toEqual({
       escalation: { steps: [SECOND, SECOND, 2 * SECOND], forgetAfter: 60 * SECOND },

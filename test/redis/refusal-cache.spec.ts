@@ -167,6 +167,16 @@ describe('refusals that are remembered', () => {
     for (let i = 0; i < 3; i++) expect((await held.consume(KEY)).source).toBe('redis');
   });
 
+  it('are not, of a limit whose blocks are prolonged by tries', async () => {
+    const struck = { ...limit, blockFor: '1h', strike: true } as const;
+    const limiter = (await start({ prefix: freshPrefix(), define: { struck } })).for('struck');
+    await limiter.consume(KEY, 2);
+    for (let times = 0; times < 3; times++) {
+      expect(await limiter.consume(KEY)).toMatchObject({ source: 'redis', retryAfterMs: 3_600_000 });
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  });
+
   it('are not, of another check of the same key', async () => {
     const service = await start({ prefix: freshPrefix() });
     const other = service.for({ ...limit, name: 'other' });

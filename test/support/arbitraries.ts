@@ -110,14 +110,17 @@ export const anyOptions = fc.oneof(
 /** Blocks as shares of the limit's window: none, of one length, or with steps. */
 export const anyBlocks = fc.oneof(
   fc.constant({}),
-  fc.record({ blockFor: fc.double({ min: 0.001, max: 3, noNaN: true }) }),
+  fc.record({ blockFor: fc.double({ min: 0.001, max: 3, noNaN: true }), strikes: fc.boolean() }),
   fc.record({
+    strikes: fc.boolean(),
     steps: fc.array(fc.double({ min: 0.001, max: 3, noNaN: true }), { minLength: 1, maxLength: 4 }),
     forgetAfter: fc.double({ min: 0.001, max: 3, noNaN: true }),
   }),
 ) as fc.Arbitrary<AnyBlocks>;
 
 export interface AnyBlocks {
+  /** Whether tries during a block prolong it. */
+  strikes?: boolean;
   blockFor?: number;
   steps?: number[];
   forgetAfter?: number;
@@ -126,15 +129,19 @@ export interface AnyBlocks {
 const LONGEST_BLOCK = MAX_INTERVAL_MS * 1000;
 
 /** The settings of a limit with such blocks. */
-export function blocksOf(options: SharedAlgorithmOptions, { blockFor = 0, steps, forgetAfter = 0 }: AnyBlocks) {
+export function blocksOf(
+  options: SharedAlgorithmOptions,
+  { blockFor = 0, strikes, steps, forgetAfter = 0 }: AnyBlocks,
+) {
   const window = new CompiledLimit(options, { location: 'test', featuresOfOptions }).windowMs(0) * 1000;
   const micros = (share: number) => Math.min(LONGEST_BLOCK, Math.max(1, Math.round(share * window)));
-  if (steps === undefined) return { blockFor: blockFor > 0 ? micros(blockFor) : 0 };
+  const tries = strikes === true ? { strikes } : {};
+  if (steps === undefined) return { blockFor: blockFor > 0 ? micros(blockFor) : 0, ...tries };
   const escalation: Escalation = {
     steps: steps.toSorted((one, other) => one - other).map(micros),
     forgetAfter: micros(forgetAfter),
   };
-  return { escalation };
+  return { escalation, ...tries };
 }
 
 /** How far the clock goes, as a share of the limit's window: mostly forward, now and then back, now and then far. */

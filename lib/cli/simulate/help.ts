@@ -12,7 +12,7 @@ A limit is algo:rate/interval[,option=value...][@name]
   calendar-window:1000/day,timezone=Europe/Berlin
   token-bucket:5/10s,burst=20     gcra:500/1s,key=global,mode=shadow
   sliding-log:5/15m,blockFor=1m/10m/1h,forgetAfter=1d
-  An option is one of the algorithm's, or blockFor, forgetAfter, mode, or key.
+  An option is one of the algorithm's, or blockFor, strike, forgetAfter, mode, or key.
   Of units that tenants share, the total is simulated: leave 'share' out.
 
 Options:

@@ -1,7 +1,7 @@
 import type { State } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { type Block, blockAt, endOf } from '../../stores/memory/block.js';
-import { beginBlock, takeOver, View } from '../../stores/memory/counter-view.js';
+import { beginBlock, prolongBlock, takeOver, View } from '../../stores/memory/counter-view.js';
 import { decisionOf, toMs } from '../../stores/memory/evaluation.js';
 import { AdmittedUnits } from './admitted-units.js';
 
@@ -55,7 +55,7 @@ export class SimulatedCounter {
         beginBlock(view);
         this.block = view.block;
         isChanged = true;
-      }
+      } else if (limit.strikes && cost > 0 && prolongBlock(view)) this.block = view.block;
       retryAfterMs = decisionOf(view, 0).retryAfterMs;
     } else if (!this.isAllowed) {
       retryAfterMs = cost > quota ? Infinity : toMs(algorithm.retryAfter(parameters, state, cost));

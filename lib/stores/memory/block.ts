@@ -1,4 +1,4 @@
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { CompiledLimit, Escalation } from '../../limits/compiled-limit.js';
 
 /** How long a counter is refused, in microseconds; or, if `duration` is 0, a block that is over and kept for its offences. */
 export interface Block {
@@ -41,8 +41,19 @@ export function nextBlock(limit: CompiledLimit, last: Block | undefined, least: 
   const { escalation } = limit;
   if (escalation === undefined) return blockOf(Math.max(limit.blockFor, least), now, 0);
   const offences = Math.min((last?.offences ?? 0) + 1, MOST_OFFENCES);
-  const { steps } = escalation;
-  return blockOf(Math.max(steps[Math.min(offences, steps.length) - 1]!, least), now, offences);
+  return blockOf(Math.max(stepOf(escalation, offences), least), now, offences);
+}
+
+function stepOf({ steps }: Escalation, offences: number): number {
+  return steps[Math.min(offences, steps.length) - 1]!;
+}
+
+/** The block in force after another try, which lasts at least as long from now on as its last offence says. It is no offence. */
+export function struckBlock(limit: CompiledLimit, block: Block, now: number): Block {
+  const { escalation } = limit;
+  const { until, offences, isByHand } = block;
+  const duration = escalation === undefined ? limit.blockFor : stepOf(escalation, Math.max(1, offences));
+  return now + duration <= until ? block : { ...blockOf(duration, now, offences), isByHand };
 }
 
 /** A block from now on, which is no offence; a duration of 0 means none, and clears offences. */

@@ -6,7 +6,7 @@ import type { Counter } from '../../limits/counter.js';
 import { lineageId } from '../../limits/counter-id.js';
 import type { KeptEstimates, OpenCounter } from '../../limits/estimates.js';
 import type { Correction } from '../../limits/correction.js';
-import { type Block, blockAt, nextBlock } from './block.js';
+import { type Block, blockAt, nextBlock, struckBlock } from './block.js';
 import type { CounterTable } from './counter-table.js';
 import { type Entry, keyOf, type LimitCounters } from './limit-counters.js';
 
@@ -134,4 +134,12 @@ export function beginBlock(view: View): void {
   const wait = waits ? algorithm.retryAfter(parameters, state, cost) : 0;
   view.block = nextBlock(limit, past, wait, state.now);
   view.past = undefined;
+}
+
+/** Prolongs the block of a counter that is tried again. Returns whether it did. */
+export function prolongBlock(view: View): boolean {
+  const { limit, block, state } = view;
+  const struck = struckBlock(limit, block!, state.now);
+  view.block = struck;
+  return struck !== block;
 }

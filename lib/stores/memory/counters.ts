@@ -7,7 +7,7 @@ import type { DecidesTogether } from '../../limits/limit-feature.js';
 import type { Check, StoreDecision } from '../store.js';
 import { endOf } from './block.js';
 import type { CounterTable } from './counter-table.js';
-import { beginBlock, View, viewOf } from './counter-view.js';
+import { beginBlock, prolongBlock, View, viewOf } from './counter-view.js';
 import { decisionOf, fits, noteRefusal, tellAsker, toMs, waitFor } from './evaluation.js';
 import type { KeptByFeatures } from './kept-by-features.js';
 import { type Entry, keyOf } from './limit-counters.js';
@@ -112,6 +112,14 @@ export class Counters {
     const looks = peek || cost === 0;
     const refusedFirst = !view.allowed && blocks && !looks && limit.blockFor > 0 && view.block === undefined;
     if (refusedFirst) beginBlock(view);
+    const struck =
+      limit.strikes &&
+      !view.allowed &&
+      blocks &&
+      !looks &&
+      !refusedFirst &&
+      view.block !== undefined &&
+      prolongBlock(view);
     const charged = charges && view.allowed && !looks;
     // Delay and ticket are from before the charge, `remaining` is from after it.
     const getsTicket = issuesTickets(algorithm);
@@ -129,7 +137,7 @@ export class Counters {
     if (estimates && charged && limit.estimates !== undefined) decision.ticket = limit.estimates.reserved(view, cost);
     const noted = !view.allowed && !looks && noteRefusal(view);
     if (charged && limit.features !== undefined) this.features.charged(view, cost, state.now);
-    if (charged || refusedFirst || noted || (state.migrated && !looks)) this.store(view, reset);
+    if (charged || refusedFirst || struck || noted || (state.migrated && !looks)) this.store(view, reset);
     else {
       if (view.stored !== undefined) {
         if (!looks) this.prolong(view, view.stored, reset);

@@ -2,6 +2,9 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 
 /** What stands before the name of the algorithm of a limit that has features. */
 const FEATURED = '@';
+/** What is said of a limit, in one number. */
+const SHADOW = 1;
+const STRIKES = 2;
 const CARRY = { proportional: 1, additive: 2 } as const;
 
 /** The limits of a program, each once: it names them by their numbers. */
@@ -18,7 +21,7 @@ export class ProgramLimits {
   of(limit: CompiledLimit): number {
     const known = this.numbers.get(limit);
     if (known !== undefined) return known;
-    const { algorithm, parameters, shadow, blockFor, escalation, carry, features } = limit;
+    const { algorithm, parameters, shadow, strikes, blockFor, escalation, carry, features } = limit;
     const values = algorithm.scriptParameters(parameters, this.now);
     // One number more than the parameters is the whole of the quota.
     if (limit.whole !== limit) values.push(limit.whole.quota);
@@ -31,7 +34,7 @@ export class ProgramLimits {
     }
     const prefix = count === 0 ? '' : FEATURED;
     const name = `"${prefix}${algorithm.scriptPrefix ?? ''}${algorithm.script ?? algorithm.name}"`;
-    const common = [name, shadow ? 1 : 0, parameters.quota];
+    const common = [name, (shadow ? SHADOW : 0) + (strikes ? STRIKES : 0), parameters.quota];
     common.push(escalation === undefined ? blockFor : -escalation.steps.length);
     common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
     this.written += `,${[...common, values.length, ...values].join(',')}`;
