@@ -69,7 +69,7 @@ function unusableNodeRedis(redis: object): Refusal | undefined {
     const hint = 'its connections take turns, and the library uses one for all it sends; give a client of createClient';
     return { is: 'a pool of node-redis', hint };
   }
-  if (has(redis, 'v4') || /legacy/i.test(redis.constructor?.name)) {
+  if (/legacy/i.test(redis.constructor?.name)) {
     return { is: 'a client of node-redis in legacy mode', hint: 'give the client that it was made of' };
   }
   if (has(redis, 'sendCommand', 'isOpen') || has(redis, 'send_command')) {

@@ -268,7 +268,7 @@ describe('what cannot be used', () => {
     ],
     [
       'node-redis 4',
-      () => ({ sendCommand: () => 1, isOpen: true, isReady: true, duplicate: () => 1 }),
+      () => ({ sendCommand: () => 1, isOpen: true, isReady: true, duplicate: () => 1, v4: {} }),
       'a client of node-redis 4 or older (update redis to 5 or 6)',
     ],
   ])('is %s', async (_, make, reason) => {
