@@ -198,7 +198,7 @@ export interface ReturnedModuleOptions extends Omit<RateLimitModuleOptions, 'lim
 /** Options of the module itself; `forRootAsync` takes them beside `useFactory`. */
 export interface RateLimitModuleExtras {
   /**
-   * Whether the guard runs for every route. If `false`, bind it with `@UseGuards(RateLimitGuard)`, or as your own `APP_GUARD`
+   * Whether the guard runs for every route, before all other global guards. If `false`, bind it with `@UseGuards(RateLimitGuard)`, or as your own `APP_GUARD`
    * where its place among other guards matters; an app with a `@RateLimit` that no bound guard checks does not start. `'custom'`
    * skips that check: your own guard calls it, or some limits are meant to be inactive.
    * @default true

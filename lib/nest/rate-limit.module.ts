@@ -5,6 +5,7 @@ import {
   Module,
   type OnApplicationShutdown,
   type OnModuleInit,
+  Optional,
   type Provider,
   type Type,
 } from '@nestjs/common';
@@ -34,7 +35,7 @@ import {
   MODULE_OPTIONS_TOKEN,
 } from './rate-limit.module-definition.js';
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../config/module-options.js';
-import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { RATE_LIMIT_GUARD_OPTION, RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import { MODULE_OPTIONS, type RateLimitSettings, readSettings } from '../config/settings.js';
 import { Policies } from '../policy/policies.js';
 import { policyProviders } from './policy.providers.js';
@@ -122,6 +123,8 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     limiters: LimiterService,
     modules: ModulesContainer,
     config: ApplicationConfig,
+    guard: RateLimitGuard,
+    @Optional() @Inject(RATE_LIMIT_GUARD_OPTION) bindsGuard: boolean | 'custom' | undefined,
     interceptor: RateLimitInterceptor,
     refusals: ThrownRefusalsFilter,
     private readonly policies: Policies,
@@ -142,6 +145,8 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     // Before those of the app: Nest uses the last filter that matches, so the app's own have precedence.
     config.getGlobalFilters().unshift(refusals);
     bindGatewayFilters(modules);
+    // Before those of the app, in whatever order its modules are imported: what its guards refuse has been counted.
+    if (bindsGuard === true) config.getGlobalGuards().unshift(guard);
     // Before those of all other modules, so that none of them answers a request that has not been counted.
     if (needsInterceptor) {
       config.addGlobalInterceptor(interceptor);

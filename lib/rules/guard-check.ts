@@ -1,4 +1,4 @@
-import { Inject, Injectable, Optional, type Type } from '@nestjs/common';
+import { Inject, Injectable, Optional } from '@nestjs/common';
 import { ApplicationConfig, ModulesContainer } from '@nestjs/core';
 import { RATE_LIMIT_GUARD_OPTION } from '../config/tokens.js';
 import { moduleLogger } from '../errors/logger.js';
@@ -7,9 +7,6 @@ import { isOwnGuard } from './bound-guards.js';
 
 /** The provider under which `@nestjs/graphql` keeps the options of its module. */
 const GRAPHQL_OPTIONS = 'GqlModuleOptions';
-
-/** The metadata key of a module's imports. */
-const IMPORTS = 'imports';
 
 interface GraphqlOptions {
   readonly fieldResolverEnhancers?: readonly string[];
@@ -70,20 +67,6 @@ export class GuardCheck {
     if (options.length === 0 || options.some(letsGuardsReachFields)) return;
     moduleLogger.warn(messages.unreachedFields(fields));
   }
-
-  /** Requests that an earlier guard refuses are not counted. An app that binds our guard itself has chosen its position. */
-  warnOfEarlier(): void {
-    if (this.option !== true) return;
-    const guards: object[] = this.config.getGlobalGuards();
-    const earlier = guards.slice(0, Math.max(guards.findIndex(isOwnGuard), 0));
-    if (earlier.length === 0) return;
-    const names = earlier.map((guard) => (guard.constructor as Type).name);
-    const all = [...this.modules.values()];
-    const ours = all.find(({ providers }) => providers.has(RATE_LIMIT_GUARD_OPTION))?.metatype;
-    const importers = all.filter((module) => binds(module, earlier) && importsModule(ours, module.metatype));
-    if (importers.length === 0) moduleLogger.warn(messages.earlierGuards(names));
-    else moduleLogger.warn(messages.importersGuards(names, [...new Set(importers.map(({ name }) => name))]));
-  }
 }
 
 function isOwnToken(token: unknown): boolean {
@@ -92,37 +75,4 @@ function isOwnToken(token: unknown): boolean {
 
 function letsGuardsReachFields({ fieldResolverEnhancers = [] }: GraphqlOptions): boolean {
   return fieldResolverEnhancers.includes('guards');
-}
-
-type NestModule = ModulesContainer extends Map<string, infer M> ? M : never;
-
-/** Whether a module has any of these guards among its own providers. */
-function binds({ providers }: NestModule, guards: readonly object[]): boolean {
-  return [...providers.values()].some(
-    ({ subtype, instance }) => subtype === 'guard' && guards.includes(instance as object),
-  );
-}
-
-/** Whether a module imports another one, directly or not. Only its `imports` count, since all modules import global ones. */
-function importsModule(imported: unknown, module: unknown, visited = new Set<unknown>()): boolean {
-  if (visited.has(module)) return false;
-  visited.add(module);
-  return importsOf(module).some((each) => typeOf(each) === imported || importsModule(imported, each, visited));
-}
-
-function importsOf(module: unknown): readonly unknown[] {
-  const ofType = typeof typeOf(module) === 'function' ? Reflect.getMetadata(IMPORTS, typeOf(module) as object) : [];
-  const { imports = [] } = module as { imports?: readonly unknown[] };
-  return [...((ofType as unknown[] | undefined) ?? []), ...(typeof module === 'object' ? imports : [])].map(unwrapped);
-}
-
-/** The class of a module; a dynamic module names it. */
-function typeOf(module: unknown): unknown {
-  return typeof module === 'object' && module !== null && 'module' in module ? module.module : module;
-}
-
-/** The value behind a `forwardRef`. */
-function unwrapped(module: unknown): unknown {
-  const { forwardRef } = (module ?? {}) as { forwardRef?: unknown };
-  return typeof forwardRef === 'function' ? (forwardRef as () => unknown)() : (module ?? {});
 }

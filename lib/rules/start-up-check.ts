@@ -52,8 +52,6 @@ export class StartUpCheck {
     if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
     if (this.guards.isEnabled) this.refuseUnreached(classes);
     this.guards.warnOfFields(classes.flatMap((each) => this.fields(each)));
-    // If the guard has nothing to check, its position does not matter.
-    if (classes.some((each) => this.hasLimits(each))) this.guards.warnOfEarlier();
   }
 
   private refuseUnknownLimiters(type: object | null, inject: readonly unknown[] | null | undefined): void {
@@ -96,10 +94,6 @@ export class StartUpCheck {
     return methods
       .filter(({ handler, declared }) => declared.specs.length > 0 && resolvesField(type, handler))
       .map(({ name }) => `${classNameOf(type)}.${name}`);
-  }
-
-  private hasLimits(each: DeclaredClass): boolean {
-    return this.limitedRoutes(each).some(({ handler }) => !this.routes.of(each.type, handler).isEmpty);
   }
 
   /** The routes that may have limits, or skip some. The rules of all others are made when they are called. */

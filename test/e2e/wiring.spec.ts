@@ -10,6 +10,7 @@ import {
   Logger,
   Module,
   type NestInterceptor,
+  Scope,
   type Type,
   UnauthorizedException,
   UseGuards,
@@ -42,13 +43,6 @@ class SessionGuard implements CanActivate {
     const request = context.switchToHttp().getRequest<{ user?: object }>();
     request.user = { id: 'u1' };
     return true;
-  }
-}
-
-@Injectable()
-class NobodyGuard implements CanActivate {
-  canActivate(): boolean {
-    throw new UnauthorizedException();
   }
 }
 
@@ -100,9 +94,10 @@ async function start(
   configure?.(nest);
   await nest.listen(0, '127.0.0.1');
   const url = await nest.getUrl();
-  const statuses = async (count: number, path = '/') => {
+  const statuses = async (count: number, path = '/', headers: Record<string, string> = {}) => {
     const seen: number[] = [];
-    while (seen.length < count) seen.push((await fetch(url + path, { headers: { connection: 'close' } })).status);
+    while (seen.length < count)
+      seen.push((await fetch(url + path, { headers: { connection: 'close', ...headers } })).status);
     return seen;
   };
   const intercepts = () =>
@@ -436,97 +431,92 @@ function boundModule(...providers: NonNullable<DynamicModule['providers']>): Typ
   return BoundModule;
 }
 
-/** A module that imports the rate limits and has providers of its own. */
-function importingModule(providers: NonNullable<DynamicModule['providers']>, guard = true): Type {
-  @Module({ imports: [RateLimitModule.forRoot({ limits: [minute], guard }), loaded(login).module], providers })
+/** Lets requests pass that bring the token. */
+@Injectable()
+class TokenGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    const { headers } = context.switchToHttp().getRequest<{ headers: Record<string, string> }>();
+    if (headers['x-token'] !== 'right') throw new UnauthorizedException();
+    return true;
+  }
+}
+
+/** A guard that Nest makes for each request. */
+@Injectable({ scope: Scope.REQUEST })
+class TokenGuardOfRequest extends TokenGuard {}
+
+@Controller()
+class OpenController {
+  @Get()
+  read() {}
+}
+@Module({ controllers: [OpenController] })
+class OpenModule {}
+
+/** A module that imports others and has providers of its own. */
+function importing(imports: (Type | DynamicModule)[], ...providers: NonNullable<DynamicModule['providers']>): Type {
+  @Module({ imports: [...imports, OpenModule], providers })
   class RootModule {}
   return RootModule;
 }
 
-/** Collects what is warned of guards. */
-const warnings = () => {
-  const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
-  return () => warn.mock.calls.map(([message]) => String(message)).filter((each) => each.includes('global guards'));
-};
+type Counted = 'all' | 'failed';
 
-describe('the order of global guards', () => {
-  const auth = { provide: APP_GUARD, useClass: NobodyGuard };
+const limits = (count: Counted, guard = true) => RateLimitModule.forRoot({ limits: [{ ...minute, count }], guard });
+const setUpLater = (count: Counted) =>
+  RateLimitModule.forRootAsync({ useFactory: () => later(() => ({ limits: [{ ...minute, count }] })) });
 
-  it('warns once of guards before the rate limits, and names the remedy', async () => {
-    const warned = warnings();
-    const { statuses } = await start([
-      boundModule(auth),
-      RateLimitModule.forRoot({ limits: [minute] }),
-      loaded(login).module,
-    ]);
-    // They refuse before anything is counted.
+describe.each(frameworks)('global guards beside ours, over %s', (framework) => {
+  const right = { 'x-token': 'right' };
+  const auth = { provide: APP_GUARD, useClass: TokenGuard };
+  const own = { provide: APP_GUARD, useExisting: RateLimitGuard };
+
+  it.each<[string, (count: Counted) => (Type | DynamicModule)[], Parameters<typeof start>[2]?]>([
+    ['a module that is imported before it', (count) => [boundModule(auth), limits(count), OpenModule]],
+    ['one that is imported before it is set up later', (count) => [boundModule(auth), setUpLater(count), OpenModule]],
+    ['a module that is imported after it', (count) => [limits(count), boundModule(auth), OpenModule]],
+    ['the module that imports it', (count) => [importing([limits(count)], auth)]],
+    ['the module that imports it through another one', (count) => [importing([importing([limits(count)])], auth)]],
+    ['each request', (count) => [boundModule({ ...auth, useClass: TokenGuardOfRequest }), limits(count), OpenModule]],
+    [
+      'a factory',
+      (count) => [boundModule({ provide: APP_GUARD, useFactory: () => new TokenGuard() }), limits(count), OpenModule],
+    ],
+    ['useGlobalGuards', (count) => [limits(count), OpenModule], (app) => app.useGlobalGuards(new TokenGuard())],
+    ['an app that lists ours before its own', (count) => [importing([limits(count, false)], own, auth)]],
+    ['an app that lists ours once more', (count) => [importing([limits(count)], auth, own)]],
+  ])('of %s: what they refuse is counted', async (...[, imports, configure]) => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const all = await start(imports('all'), framework, configure);
+    expect(await all.statuses(4)).toEqual([401, 401, 429, 429]);
+    expect(await all.statuses(1, '/', right)).toEqual([429]);
+    await close?.();
+    const failed = await start(imports('failed'), framework, configure);
+    expect(await failed.statuses(3, '/', right)).toEqual([200, 200, 200]);
+    expect(await failed.statuses(3)).toEqual([401, 401, 429]);
+    // So nobody learns from the answer whether the last guess was right.
+    expect(await failed.statuses(1, '/', right)).toEqual([429]);
+    expect(warn.mock.calls).toEqual([]);
+  });
+
+  it('refuse uncounted where the app binds ours after them', async () => {
+    const { statuses } = await start([importing([limits('all', false)], auth, own)], framework);
     expect(await statuses(4)).toEqual([401, 401, 401, 401]);
-    expect(warned()).toEqual([
-      'global guards run before the rate limits, so requests that they refuse are not counted: NobodyGuard. Import ' +
-        "RateLimitModule before the modules that bind them; if that is meant, set 'guard: false' and bind " +
-        '{ provide: APP_GUARD, useExisting: RateLimitGuard } behind them',
-    ]);
   });
+});
 
-  it.each<[string, () => ReturnType<typeof start>]>([
-    [
-      'a module that is imported later',
-      () => start([RateLimitModule.forRoot({ limits: [minute] }), boundModule(auth), loaded(login).module]),
-    ],
-    [
-      'app.useGlobalGuards',
-      () =>
-        start([RateLimitModule.forRoot({ limits: [minute] }), loaded(login).module], 'express', (app) =>
-          app.useGlobalGuards(new NobodyGuard()),
-        ),
-    ],
-  ])('is right with guards of %s: what they refuse is counted', async (_, starting) => {
-    const warned = warnings();
-    expect(await (await starting()).statuses(4)).toEqual([401, 401, 429, 429]);
-    expect(warned()).toEqual([]);
-  });
-
-  describe('of the module that imports the rate limits', () => {
-    const own = { provide: APP_GUARD, useExisting: RateLimitGuard };
-    it('comes first, and the warning says what works', async () => {
-      const warned = warnings();
-      const { statuses } = await start([importingModule([auth])]);
-      expect(await statuses(4)).toEqual([401, 401, 401, 401]);
-      expect(warned()).toEqual([
-        'global guards run before the rate limits, so requests that they refuse are not counted: NobodyGuard. They are ' +
-          'among the providers of RootModule, which Nest binds before those of the modules that it imports, in whatever ' +
-          "order. Move them to a module that is imported behind RateLimitModule, or set 'guard: false' and put " +
-          '{ provide: APP_GUARD, useExisting: RateLimitGuard } before them among the same providers; if that is meant, behind them',
-      ]);
-    });
-
-    it('is counted where ours is listed before it', async () => {
-      const warned = warnings();
-      const { statuses } = await start([importingModule([own, auth], false)]);
-      expect(await statuses(4)).toEqual([401, 401, 429, 429]);
-      expect(warned()).toEqual([]);
-    });
-
-    it('is counted where it is moved behind', async () => {
-      @Module({ imports: [importingModule([]), boundModule(auth)] })
-      class OuterModule {}
-      const warned = warnings();
-      const { statuses } = await start([OuterModule]);
-      expect(await statuses(4)).toEqual([401, 401, 429, 429]);
-      expect(warned()).toEqual([]);
-    });
-  });
-
-  it('does not matter where nothing is checked', async () => {
-    const warned = warnings();
-    await start([boundModule(auth), RateLimitModule.forRoot({ define: { login } })]);
-    expect(warned()).toEqual([]);
-  });
-
-  it('is the app’s own matter if it binds the guard itself', async () => {
-    const warned = warnings();
-    const own = { provide: APP_GUARD, useExisting: RateLimitGuard };
-    await start([RateLimitModule.forRoot({ guard: false }), boundModule(auth, own), loaded(login).module]);
-    expect(warned()).toEqual([]);
-  });
+it('a guard of a test in place of ours runs before the others, too', async () => {
+  const asked: string[] = [];
+  const auth = { canActivate: () => asked.push('auth') > 0 };
+  const testing = await Test.createTestingModule({
+    imports: [boundModule({ provide: APP_GUARD, useValue: auth }), RateLimitModule.forRoot(), OpenModule],
+  })
+    .overrideProvider(RateLimitGuard)
+    .useValue({ canActivate: () => asked.push('ours') > 0 })
+    .compile();
+  const nest = testing.createNestApplication({ logger: false });
+  close = () => nest.close();
+  await nest.listen(0, '127.0.0.1');
+  expect((await fetch(await nest.getUrl(), { headers: { connection: 'close' } })).status).toBe(200);
+  expect(asked).toEqual(['ours', 'auth']);
 });

@@ -56,15 +56,6 @@ export const messages = {
   unreachedFields: (routes: readonly string[]) =>
     `the options of GraphQLModule let no guard reach fields, so nothing checks ${routes.join(', ')}; set ` +
     "fieldResolverEnhancers: ['guards', 'interceptors'] there",
-  earlierGuards: (names: readonly string[]) =>
-    `global guards run before the rate limits, so requests that they refuse are not counted: ${names.join(', ')}. Import ` +
-    "RateLimitModule before the modules that bind them; if that is meant, set 'guard: false' and bind " +
-    '{ provide: APP_GUARD, useExisting: RateLimitGuard } behind them',
-  importersGuards: (names: readonly string[], modules: readonly string[]) =>
-    `global guards run before the rate limits, so requests that they refuse are not counted: ${names.join(', ')}. They are among the ` +
-    `providers of ${listOf(modules, 'and')}, which Nest binds before those of the modules that it imports, in whatever order. Move them to ` +
-    "a module that is imported behind RateLimitModule, or set 'guard: false' and put { provide: APP_GUARD, useExisting: RateLimitGuard } " +
-    'before them among the same providers; if that is meant, behind them',
   redisUndefined: () =>
     "option 'redis' is undefined, so limits are counted in this process, by each instance for itself; if that is meant, leave it out",
   noModule: () =>
