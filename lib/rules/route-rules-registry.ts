@@ -130,8 +130,12 @@ export class RouteRulesRegistry {
     ];
     this.refuseIdleSkips(sites);
     // Of other calls than those of HTTP routes, not all guards may be known here.
-    const mayFindUser = () => !isHttpRoute(handler) || this.guards.hasOthers;
-    const routeRules = new RouteRules(sites, isGuarded || bindsOtherGuard(handler), mayFindUser);
+    const knowsGuards = sites.some(({ specs }) => specs.some(isSource)) && isHttpRoute(handler);
+    const routeRules = new RouteRules(
+      sites,
+      isGuarded || bindsOtherGuard(handler),
+      knowsGuards ? this.guards : undefined,
+    );
     if (routeRules.needsInterceptor && !this.hasInterceptor) {
       throw new RateLimitConfigError(messages.noInterceptor(location));
     }

@@ -56,13 +56,13 @@ export class RouteRules {
   private readonly sources: readonly RuleSource[];
 
   /**
-   * `sites` from the outermost to the nearest; `guarded`: the route has guards of its own, which may set a user; `mayFindUser`: whether
-   * any guards of its requests may.
+   * `sites` from the outermost to the nearest; `guarded`: the route has guards of its own, which may set a user; `others`: says whether
+   * global guards may, if that is known.
    */
   constructor(
     sites: readonly DeclarationSite[],
     private readonly guarded: boolean,
-    private readonly mayFindUser: () => boolean = () => true,
+    private readonly others?: { readonly hasOthers: boolean },
   ) {
     this.declared = sites;
     const bare = sites.findLastIndex(({ skips }) => skips === 'all');
@@ -92,7 +92,7 @@ export class RouteRules {
    */
   waitsForGuards({ request }: RequestParts): boolean {
     if (request === undefined) return this.guarded;
-    return (request.user === undefined || request.user === null) && (this.guarded || this.mayFindUser());
+    return (request.user === undefined || request.user === null) && (this.guarded || this.others?.hasOthers !== false);
   }
 
   /** All rules, including those that functions provide for this request. */

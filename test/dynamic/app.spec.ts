@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type ExecutionContext, HttpException, Logger } from '@nestjs/common';
+import { Controller, type ExecutionContext, Get, HttpException, Logger, type Type } from '@nestjs/common';
 import {
   type LimitAnswer,
   type LimitDefinition,
@@ -7,6 +7,7 @@ import {
   MemoryStore,
   type ModuleLimit,
   type RateLimitModuleOptions,
+  SkipRateLimit,
 } from '../../lib/index.js';
 import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
 import { CallerGuard, controllerWith, OpenController, reported, requestOf, UsersController } from './dynamic-app.js';
@@ -26,7 +27,7 @@ afterEach(async () => {
   jest.restoreAllMocks();
 });
 
-async function start(limits: RateLimitModuleOptions, controllers = [OpenController, UsersController]) {
+async function start(limits: RateLimitModuleOptions, controllers: Type[] = [OpenController, UsersController]) {
   return (app = await HttpApp.start('express', { controllers, limits }));
 }
 
@@ -76,6 +77,24 @@ describe.each(frameworks)('limits that functions choose for all routes over %s',
 it('choose for controllers, too', async () => {
   await start({}, [controllerWith(() => ({ ...minute, rate: 1 }))]);
   expect([...(await app!.statuses(1, '/own/one')), ...(await app!.statuses(1, '/own/two'))]).toEqual([200, 429]);
+});
+
+it('can be skipped by name, or all together, and then functions are not called', async () => {
+  let asked = 0;
+  const choose = () => (asked++, { ...minute, name: 'chosen', rate: 1 });
+  @Controller()
+  class Skipping {
+    @Get('some')
+    @SkipRateLimit('chosen')
+    some() {}
+
+    @Get('all')
+    @SkipRateLimit()
+    all() {}
+  }
+  await start({ limits: [fixed, choose] }, [Skipping]);
+  expect(reported(await app!.get('/some'))).toEqual([['fixed', 100, 99]]);
+  expect([reported(await app!.get('/all')), asked]).toEqual([[], 1]);
 });
 
 it.each([
