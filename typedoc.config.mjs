@@ -9,6 +9,7 @@ export default {
     'lib/bullmq/index.ts',
     'lib/graphql/index.ts',
     'lib/sockets/index.ts',
+    'lib/store/index.ts',
   ],
   tsconfig: 'tsconfig.build.json',
   skipErrorChecking: true,

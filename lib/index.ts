@@ -17,14 +17,7 @@ export type { PlanOptions } from './algorithms/plan/options.js';
 export type { HoldOptions, OnLapse } from './algorithms/hold-options.js';
 export type { AlgorithmName, AlgorithmOptions } from './algorithms/index.js';
 export type { LeakyBucketOptions } from './algorithms/leaky-bucket.js';
-export {
-  CompiledLimit,
-  type LimitSettings,
-  type MetBy,
-  type OnStoreError,
-  type StoreErrorPolicy,
-  type UnansweredCheck,
-} from './limits/compiled-limit.js';
+export type { OnStoreError, StoreErrorPolicy, UnansweredCheck } from './limits/limit-settings.js';
 export type { Duration } from './options/values.js';
 export { eur, gbp, money, usd } from './limits/money.js';
 export type { SlidingLogOptions } from './algorithms/sliding-log.js';
@@ -192,19 +185,7 @@ export { ReservedCheck } from './limiter/reserved-check.js';
 export { MemoryStore, RedisStore } from './features/own-stores.js';
 export type { MemoryStoreOptions } from './stores/memory/memory.store.js';
 export type { RedisStoreOptions } from './stores/redis/redis.store.js';
-export type { LearntRate, Lesson, RateLesson } from './stores/lesson.js';
-export type {
-  Charge,
-  Check,
-  Claim,
-  ClaimEnd,
-  Credit,
-  HeldLease,
-  Refund,
-  ReserveEntry,
-  Store,
-  StoreDecision,
-} from './stores/store.js';
+export type { Store } from './stores/store.js';
 export type {
   CallOptions,
   ConsumeOptions,
@@ -212,7 +193,6 @@ export type {
   OfTenant,
   WithinOptions,
 } from './limits/consume-options.js';
-export type { CheckEntry, Counter } from './limits/counter.js';
 export type { CheckResult, Decision } from './limits/decision.js';
 export type { Priority } from './limits/priority.js';
 export type { AnchorFunction } from './features/anchors/options.js';

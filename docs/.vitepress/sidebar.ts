@@ -86,6 +86,7 @@ const GROUPS: readonly Group[] = [
       'hierarchies',
       'redis-users',
       'redis-clusters',
+      'own-stores',
     ),
   },
   { text: 'Migrating', items: ['docs/migrating-from-throttler.md'], rest: /^docs\/migrating-from-/ },

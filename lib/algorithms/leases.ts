@@ -58,6 +58,8 @@ export class Leases {
 
   /** The lease with this identifier and number of units. */
   find(id: number | undefined, units: number): Lease | undefined {
+    // They may have been stored without it.
+    if (this.index === undefined && this.blocks.length > 1) this.makeIndex();
     const lease =
       this.index === undefined ? this.blocks[0]?.leases.find((each) => each.id === id) : this.index.get(id!);
     return lease?.units === units ? lease : undefined;

@@ -3,6 +3,7 @@ import { connectionOf, createClient, ignoreConnectionErrors, isClient, isCluster
 import type { RedisConnection } from '../redis/client.js';
 import type { Connection } from '../redis/connection.js';
 import type { StoreReport } from '../stores/layers/circuits.js';
+import { DeadlineStore } from '../stores/layers/deadline.store.js';
 import { FallbackStore } from '../stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../stores/layers/instance.store.js';
 import { ListStore } from '../overrides/lists/list.store.js';
@@ -126,10 +127,16 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
   return stack;
 }
 
+/** A store of the app may never answer; ours in process answers at once, and ours on Redis has deadlines. */
+function withinTime(store: Store, timeoutMs: number): Store {
+  const isOurs = store instanceof MemoryStore || store instanceof RedisStore;
+  return isOurs ? store : new DeadlineStore(store, timeoutMs);
+}
+
 async function baseOf(settings: StoreSettings, local: Store): Promise<Base> {
   const { replacement, store, redis, prefix, timeoutMs, gatherMs = 0, refusalCache = false } = settings;
   if (replacement !== undefined) return { store: replacement, isShared: false };
-  if (store !== undefined) return { store, isShared: true };
+  if (store !== undefined) return { store: withinTime(store, timeoutMs), isShared: true };
   if (redis === undefined) return { store: local, isShared: false };
   const isGiven = isClient(redis);
   const connection = connectionOf(isGiven ? redis : await createClient(redis));

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
-import { CompiledLimit, type Limiter, type LimiterService, MemoryStore } from '../../lib/index.js';
+import { type Limiter, type LimiterService, MemoryStore } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { startLimiters, Upstream } from '../outbound/upstream.js';
 import { ask, chargeOf, ManualClock } from '../support/stores.js';
 

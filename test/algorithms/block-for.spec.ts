@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { CompiledLimit } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
 import { algorithmNames, clockStep, costOf, costShare, optionsOf, type RateOptions } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';

@@ -1,14 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  CompiledLimit,
-  MemoryStore,
-  RedisStore,
-  type Store,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
 import type { CarryOver } from '../../lib/limits/compiled-limit.js';
 import { extraKeysOf, keyOf } from '../../lib/stores/redis/keys.js';
 import { assertSideBySide, expectMatch, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { Store, StoreDecision } from '../../lib/index.js';
+import type { Store } from '../../lib/index.js';
+import type { StoreDecision } from '../../lib/store/index.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
 import { costOf, costShare, optionsOf, type RateOptions } from '../support/arbitraries.js';
 import { assertSideBySide, propertyRuns } from '../support/property-runs.js';

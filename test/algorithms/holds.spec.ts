@@ -1,6 +1,7 @@
 import { describe, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type AlgorithmOptions, MemoryStore, type Refund, type StoreDecision } from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore } from '../../lib/index.js';
+import type { Refund, StoreDecision } from '../../lib/store/index.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';
 import { budgetOptions, costOf, costShare, forwardStep } from '../support/arbitraries.js';
 import type { LimitHolds } from '../../lib/features/holds/limit-holds.js';

@@ -1,14 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  type CompiledLimit,
-  type Counter,
-  RedisStore,
-  type Store,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, RedisStore, type Store } from '../../lib/index.js';
+import type { CompiledLimit, Counter, StoreDecision } from '../../lib/store/index.js';
 import type { ArrivalParameters } from '../../lib/algorithms/arrival-time.js';
 import type { RateOptions } from '../support/arbitraries.js';
 import type { Scale } from '../../lib/algorithms/scale.js';

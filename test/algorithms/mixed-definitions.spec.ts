@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { type AlgorithmOptions, CompiledLimit, type Period, type Store } from '../../lib/index.js';
+import type { AlgorithmOptions, Period, Store } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import type { CarryOver } from '../../lib/limits/compiled-limit.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
-import { type CompiledLimit, MemoryStore } from '../../lib/index.js';
+import { MemoryStore } from '../../lib/index.js';
+import type { CompiledLimit } from '../../lib/store/index.js';
 import type { Scale } from '../../lib/algorithms/scale.js';
 import { algorithmNames, costOf, costShare, forwardStep, optionsOf, type RateOptions } from '../support/arbitraries.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';

@@ -1,15 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  CompiledLimit,
-  type LimitSettings,
-  type Priority,
-  type ReservedShares,
-  type Store,
-  type StoreDecision,
-} from '../../lib/index.js';
+import type { AlgorithmOptions, Priority, ReservedShares, Store } from '../../lib/index.js';
+import { CompiledLimit, type LimitSettings, type StoreDecision } from '../../lib/store/index.js';
 import { featureTerms } from '../../lib/features/index.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';
 import { algorithmNames, clockStep, concurrencyOptions, costOf, costShare, optionsOf } from '../support/arbitraries.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { Refund, StoreDecision } from '../../lib/index.js';
+import type { Refund, StoreDecision } from '../../lib/store/index.js';
 import type { ArrivalParameters } from '../../lib/algorithms/arrival-time.js';
 import { chargeOf } from '../../lib/stores/store-decision.js';
 import { settle } from '../../lib/limiter/settlement.js';

@@ -1,16 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  type Check,
-  CompiledLimit,
-  MemoryStore,
-  RedisStore,
-  type Refund,
-  type Store,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { type Check, CompiledLimit, type Refund, type StoreDecision } from '../../lib/store/index.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
 import { extraKeysOf, featureKeysOf, keyOf } from '../../lib/stores/redis/keys.js';

@@ -11,16 +11,14 @@ import type { Algorithm } from '../../lib/algorithms/algorithm.js';
 import { algorithms } from '../../lib/algorithms/index.js';
 import {
   type AlgorithmOptions,
-  type Check,
-  CompiledLimit,
   type LimitDefinition,
   LimiterService,
   MemoryStore,
   RateLimit,
   RedisStore,
-  type Refund,
   type Store,
 } from '../../lib/index.js';
+import { type Check, CompiledLimit, type Refund } from '../../lib/store/index.js';
 import type { CarryOver } from '../../lib/limits/compiled-limit.js';
 import { composeScript } from '../../lua/compose.mjs';
 import { HttpApp, startUp } from '../e2e/http-app.js';

@@ -1,13 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  type CompiledLimit,
-  RedisStore,
-  type Store,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, RedisStore, type Store } from '../../lib/index.js';
+import type { CompiledLimit, StoreDecision } from '../../lib/store/index.js';
 import { keyOf } from '../../lib/stores/redis/keys.js';
 import { clockStep, costOf, costShare, forwardStep } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, expectMatch, propertyRuns } from '../support/property-runs.js';

@@ -1,12 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
-import {
-  LimiterService,
-  MemoryStore,
-  RateLimitModule,
-  RateLimitStoreError,
-  type ReserveEntry,
-} from '../../lib/index.js';
+import { LimiterService, MemoryStore, RateLimitModule, RateLimitStoreError } from '../../lib/index.js';
+import type { ReserveEntry } from '../../lib/store/index.js';
 import { type LimitedJob, rateLimited } from '../../lib/bullmq/index.js';
 import { RateLimitTesting, TestClock } from '../../lib/testing/index.js';
 

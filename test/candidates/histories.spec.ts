@@ -1,15 +1,8 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  type Check,
-  CompiledLimit,
-  MemoryStore,
-  RedisStore,
-  type Store,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { type Check, CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
 import {
   algorithmNames,
   anyOptions,

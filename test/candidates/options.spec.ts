@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
-import { CompiledLimit, type LimitDefinition, RateLimit, RateLimitConfigError } from '../../lib/index.js';
+import { type LimitDefinition, RateLimit, RateLimitConfigError } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { startUp } from '../e2e/http-app.js';
 
 const bucket = { algo: 'token-bucket', rate: 100, interval: '1m', burst: 40 } as const;

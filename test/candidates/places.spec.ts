@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
-import { CompiledLimit, MemoryStore, type OnStoreError, RateLimitStoreError, RedisStore } from '../../lib/index.js';
+import { MemoryStore, type OnStoreError, RateLimitStoreError, RedisStore } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
 import { Program } from '../../lib/stores/redis/program.js';

@@ -1,4 +1,5 @@
-import type { Check, CompiledLimit, Store, StoreDecision } from '../../lib/index.js';
+import type { Store } from '../../lib/index.js';
+import type { Check, CompiledLimit, StoreDecision } from '../../lib/store/index.js';
 import { CandidateStore } from '../../lib/features/candidates/candidate.store.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
 import type { CheckAnswer } from '../../lib/stores/store.js';

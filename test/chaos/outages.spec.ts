@@ -5,15 +5,14 @@ import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import {
-  CompiledLimit,
   type OnStoreError,
   RateLimit,
   RateLimitModule,
   type RateLimitModuleOptions,
   RateLimitStoreError,
   type Store,
-  type StoreDecision,
 } from '../../lib/index.js';
+import { CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
 import { createStoreStack } from '../../lib/nest/store-stack.js';
 import type { StoreReport } from '../../lib/stores/layers/circuits.js';
 import { isLong, scenarioMs, until } from '../support/chaos.js';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import type { CompiledLimit } from '../../lib/index.js';
+import type { CompiledLimit } from '../../lib/store/index.js';
 import { ConsoleRedis } from '../../lib/console/telemetry/console-redis.js';
 import { hashOf } from '../../lib/telemetry/decision-event.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { type CheckEntry, CompiledLimit, type StoreDecision } from '../../lib/index.js';
+import { type CheckEntry, CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
 import { openDecision } from '../../lib/stores/store-decision.js';
 import {
   type Bucket,

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { CompiledLimit, MemoryStore, RateLimitStoreError } from '../../lib/index.js';
+import { MemoryStore, RateLimitStoreError } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { allOrNothing, type Part, takeOf } from '../../lib/stores/all-or-nothing.js';
 import { chargesOf } from '../support/stores.js';
 

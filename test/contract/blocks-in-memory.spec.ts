@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompiledLimit, type LimitSettings } from '../../lib/index.js';
+import { CompiledLimit, type LimitSettings } from '../../lib/store/index.js';
 import { type Block, blockAt, blockFor, endOf, nextBlock } from '../../lib/stores/memory/block.js';
 
 const limitOf = (settings: Partial<LimitSettings>) =>

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type AlgorithmOptions, CompiledLimit, MemoryStore } from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import type { CarryOver } from '../../lib/limits/compiled-limit.js';
 import { ask, ManualClock } from '../support/stores.js';
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type Check, type Counter, MemoryStore, RateLimitStoreError } from '../../lib/index.js';
+import { MemoryStore, RateLimitStoreError } from '../../lib/index.js';
+import type { Check, Counter } from '../../lib/store/index.js';
 import { Circuits, type StoreReport } from '../../lib/stores/layers/circuits.js';
 import type { CheckAnswer } from '../../lib/stores/store.js';
 import { ask, compile } from '../support/stores.js';

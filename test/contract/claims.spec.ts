@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { CompiledLimit, MemoryStore, RedisStore, type Store, type StoreDecision } from '../../lib/index.js';
+import { MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
 import { clockStep, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import { comparable, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { CompiledLimit, Store } from '../../lib/index.js';
+import type { Store } from '../../lib/index.js';
+import type { CompiledLimit } from '../../lib/store/index.js';
 import { ask, compile, type ManualClock } from '../support/stores.js';
 import { storeStage } from './store-stage.js';
 

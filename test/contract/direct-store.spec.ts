@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { type Check, MemoryStore, type Store, type StoreDecision } from '../../lib/index.js';
+import { MemoryStore, type Store } from '../../lib/index.js';
+import type { Check, StoreDecision } from '../../lib/store/index.js';
 import { decide, decided } from '../../lib/stores/decide.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { failingAnswer } from '../support/failing-answer.js';

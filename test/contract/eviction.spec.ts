@@ -1,14 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import fc from 'fast-check';
-import {
-  type Check,
-  CompiledLimit,
-  LimiterService,
-  MemoryStore,
-  RateLimitModule,
-  type Store,
-} from '../../lib/index.js';
+import { LimiterService, MemoryStore, RateLimitModule, type Store } from '../../lib/index.js';
+import { type Check, CompiledLimit } from '../../lib/store/index.js';
 import { BoundedMap, Kept } from '../../lib/util/bounded-map.js';
 import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
 import { SplitMap } from '../../lib/util/split-map.js';

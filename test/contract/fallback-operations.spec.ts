@@ -1,11 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  type AlgorithmOptions,
-  CompiledLimit,
-  MemoryStore,
-  type OnStoreError,
-  RateLimitStoreError,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, type OnStoreError, RateLimitStoreError } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { ask, ManualClock } from '../support/stores.js';
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { type AlgorithmOptions, CompiledLimit, type LimitSettings, type Store } from '../../lib/index.js';
+import type { AlgorithmOptions, Store } from '../../lib/index.js';
+import { CompiledLimit, type LimitSettings } from '../../lib/store/index.js';
 import {
   comparable,
   connectRedis,

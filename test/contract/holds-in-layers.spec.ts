@@ -1,13 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  type AlgorithmOptions,
-  CompiledLimit,
-  type LimitSettings,
-  MemoryStore,
-  RateLimitStoreError,
-  type Refund,
-  type Store,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RateLimitStoreError, type Store } from '../../lib/index.js';
+import { CompiledLimit, type LimitSettings, type Refund } from '../../lib/store/index.js';
 import { readReservationId, reservationId } from '../../lib/limiter/reservation-id.js';
 import { CandidateStore } from '../../lib/features/candidates/candidate.store.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';

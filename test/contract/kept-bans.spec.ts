@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { CompiledLimit, LimiterService, MemoryStore, RateLimitModule } from '../../lib/index.js';
+import { LimiterService, MemoryStore, RateLimitModule } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { CompiledLimit, MemoryStore } from '../../lib/index.js';
+import { MemoryStore } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { defaultMaxBytes } from '../../lib/stores/memory/counter-table.js';
 import { type Entry, keyOf } from '../../lib/stores/memory/limit-counters.js';
 import { ask, compile, ManualClock } from '../support/stores.js';

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Check, CompiledLimit, MemoryStore } from '../../lib/index.js';
+import { MemoryStore } from '../../lib/index.js';
+import { type Check, CompiledLimit } from '../../lib/store/index.js';
 import { ListStore } from '../../lib/overrides/lists/list.store.js';
 import type { ListVerdicts } from '../../lib/overrides/lists/lists.js';
 

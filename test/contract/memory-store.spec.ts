@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { CompiledLimit, MemoryStore } from '../../lib/index.js';
+import { MemoryStore } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { ask, compile } from '../support/stores.js';
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { CompiledLimit, MemoryStore, type RedisClient, RedisStore, type Store } from '../../lib/index.js';
+import { MemoryStore, type RedisClient, RedisStore, type Store } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { InstanceChannel } from '../../lib/redis/instance-channel.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';

@@ -14,16 +14,18 @@ import { slicesContract } from './operations/slices.js';
 import { anyHistoryContract } from './operations/any-history.js';
 import { operationsStage } from './operations/stage.js';
 
-/** All that every store has to do besides checks. `make` makes one that asks the clock for the time. */
-export function operationsContract(make: (clock: ManualClock) => Store): void {
+/** All that every store has to do besides checks, and that it learns, if it does. `make` makes one that asks the clock for the time. */
+export function operationsContract(make: (clock: ManualClock) => Store, { learns = true } = {}): void {
   const stage = operationsStage(make);
   reserveContract(stage);
   refundContract(stage);
   penalizeContract(stage);
   blockContract(stage);
-  learnContract(stage);
-  learnWindowContract(stage);
-  learnRateContract(stage);
+  if (learns) {
+    learnContract(stage);
+    learnWindowContract(stage);
+    learnRateContract(stage);
+  }
   blockForContract(stage);
   escalatingBlocksContract(stage);
   strikesContract(stage);

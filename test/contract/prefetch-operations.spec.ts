@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { CompiledLimit, type Lesson } from '../../lib/index.js';
+import { CompiledLimit, type Lesson } from '../../lib/store/index.js';
 import { PrefetchStore } from '../../lib/features/prefetch/prefetch.store.js';
 import { LocalChannel } from '../support/local-channel.js';
 import { askAll, holdThree, leftOf, prefetchedLimit, takingAhead, TTL_MS } from '../support/prefetching.js';

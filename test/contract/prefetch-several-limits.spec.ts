@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type Check, RateLimitStoreError } from '../../lib/index.js';
+import { RateLimitStoreError } from '../../lib/index.js';
+import type { Check } from '../../lib/store/index.js';
 import { PrefetchStore } from '../../lib/features/prefetch/prefetch.store.js';
 import { LocalChannel } from '../support/local-channel.js';
 import { askAll, holdThree, leftOf, prefetchedLimit } from '../support/prefetching.js';

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { type AlgorithmOptions, CompiledLimit, MemoryStore } from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import type { PrefetchTerms } from '../../lib/features/prefetch/terms.js';
 import { PrefetchStore } from '../../lib/features/prefetch/prefetch.store.js';
 import { failingAnswer } from '../support/failing-answer.js';

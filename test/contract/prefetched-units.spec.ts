@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type AlgorithmOptions, type Check, CompiledLimit, type Refund, type StoreDecision } from '../../lib/index.js';
+import type { AlgorithmOptions } from '../../lib/index.js';
+import { type Check, CompiledLimit, type Refund, type StoreDecision } from '../../lib/store/index.js';
 import { limitPrefetchOf } from '../../lib/features/prefetch/limit-prefetch.js';
 import { PrefetchedUnits } from '../../lib/features/prefetch/prefetched-units.js';
 import { takingAhead } from '../support/prefetching.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { CompiledLimit } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import type { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
 import { startRemembering } from '../support/remembering.js';
 import type { SharedStore } from '../support/shared-store.js';

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type AlgorithmOptions, CompiledLimit, type LimitSettings } from '../../lib/index.js';
+import type { AlgorithmOptions } from '../../lib/index.js';
+import { CompiledLimit, type LimitSettings } from '../../lib/store/index.js';
 import { featureTerms } from '../support/stores.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';
 import type { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';

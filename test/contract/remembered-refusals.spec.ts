@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type Check, CompiledLimit, type LimitSettings } from '../../lib/index.js';
+import { type Check, CompiledLimit, type LimitSettings } from '../../lib/store/index.js';
 import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
 import { failingAnswer } from '../support/failing-answer.js';
 import { LocalChannel } from '../support/local-channel.js';

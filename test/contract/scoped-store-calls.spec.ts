@@ -1,12 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  type Check,
-  CompiledLimit,
-  type Counter,
-  MemoryStore,
-  type Refund,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { MemoryStore } from '../../lib/index.js';
+import { type Check, CompiledLimit, type Counter, type Refund, type StoreDecision } from '../../lib/store/index.js';
 import { unitsOf } from '../../lib/features/usage/stores.js';
 import { featureTerms } from '../support/stores.js';
 import { InstanceScopeStore } from '../../lib/stores/layers/instance.store.js';

@@ -3,16 +3,15 @@ import { Controller, Get, type Type } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import {
   type AlgorithmOptions,
-  CompiledLimit,
   type LimitDefinition,
   LimiterService,
-  type LimitSettings,
   MemoryStore,
   RateLimit,
   RateLimitConfigError,
   RateLimitStoreError,
   type Store,
 } from '../../lib/index.js';
+import { CompiledLimit, type LimitSettings } from '../../lib/store/index.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../../lib/stores/layers/instance.store.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Charge, MemoryStore, type Store } from '../../lib/index.js';
+import { MemoryStore, type Store } from '../../lib/index.js';
+import type { Charge } from '../../lib/store/index.js';
 import { READ } from '../../lib/stores/feature-reading.js';
 import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
 import type { Operation, OperationAnswer, OperationName } from '../../lib/stores/operation.js';

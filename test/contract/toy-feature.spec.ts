@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { CompiledLimit, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import type { FeatureInMemory, FeatureTerms, LimitFeature } from '../../lib/limits/limit-feature.js';
 import { composeScript } from '../../lua/compose.mjs';
 import { ask, connectRedis, freshPrefix } from '../support/stores.js';

@@ -1,14 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  type Check,
-  CompiledLimit,
-  MemoryStore,
-  RedisStore,
-  type Store,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { type Check, CompiledLimit } from '../../lib/store/index.js';
 import { type CarryOver, type Escalation } from '../../lib/limits/compiled-limit.js';
 import { algorithmNames, concurrencyOptions, costOf, costShare, optionsOf } from '../support/arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';

@@ -1,14 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  type Check,
-  CompiledLimit,
-  type Counter,
-  RedisStore,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, RedisStore } from '../../lib/index.js';
+import { type Check, CompiledLimit, type Counter, type StoreDecision } from '../../lib/store/index.js';
 import type { CarryOver } from '../../lib/limits/compiled-limit.js';
 import { PLAIN_ALGORITHMS } from '../../lib/stores/redis/script.generated.js';
 import { algorithmNames, clockStep, costOf, costShare, optionsOf } from '../support/arbitraries.js';

@@ -1,15 +1,8 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  CompiledLimit,
-  MemoryStore,
-  RedisStore,
-  type Refund,
-  type ReservedShares,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore, type ReservedShares } from '../../lib/index.js';
+import { CompiledLimit, type Refund, type StoreDecision } from '../../lib/store/index.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';
 import { clockStep, costOf, costShareOrNothing } from '../support/arbitraries.js';
 import { holdOptions } from '../support/hold-arbitraries.js';

@@ -1,16 +1,8 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import {
-  type Check,
-  CompiledLimit,
-  type Counter,
-  type Lesson,
-  MemoryStore,
-  RedisStore,
-  type Store,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { type Check, CompiledLimit, type Counter, type Lesson, type StoreDecision } from '../../lib/store/index.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import type { CarryOver } from '../../lib/limits/compiled-limit.js';
 import { MAX_INTERVAL_MS } from '../../lib/options/values.js';

@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext, Get, Injectable } from '@nestjs/common';
 import {
-  type Check,
   type CommonLimitOptions,
   headerIdentity,
   type KeyFunction,
@@ -10,6 +9,7 @@ import {
   RateLimit,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
+import type { Check } from '../../lib/store/index.js';
 import { type AppOptions, type Framework, frameworks, HttpApp } from './http-app.js';
 
 @Injectable()

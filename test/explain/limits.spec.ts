@@ -1,19 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  type Charge,
-  type Check,
-  type Counter,
   type Explanation,
   formatExplanation,
-  type HeldLease,
   type LimitDefinition,
   MemoryStore,
   RateLimitConfigError,
   type RateLimitModuleOptions,
-  type Refund,
-  type ReserveEntry,
   type Store,
 } from '../../lib/index.js';
+import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry } from '../../lib/store/index.js';
 import { RatesApp, startForEach } from '../overrides/overrides-app.js';
 import { freshPrefix } from '../support/stores.js';
 

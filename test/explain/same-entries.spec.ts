@@ -1,14 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext, Get } from '@nestjs/common';
 import fc from 'fast-check';
-import {
-  type Check,
-  type LimitDefinition,
-  type LimitSpec,
-  MemoryStore,
-  RateLimit,
-  type ReserveEntry,
-} from '../../lib/index.js';
+import { type LimitDefinition, type LimitSpec, MemoryStore, RateLimit } from '../../lib/index.js';
+import type { Check, ReserveEntry } from '../../lib/store/index.js';
 import { AppCalls, type Asking, callOf } from '../request/app-calls.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
 

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
-import { MemoryStore, RedisStore, type StoreDecision } from '../../lib/index.js';
+import { MemoryStore, RedisStore } from '../../lib/index.js';
+import type { StoreDecision } from '../../lib/store/index.js';
 import { type RedisCluster, startCluster } from '../support/redis-servers.js';
 import { compile, connectRedis, freshPrefix, keyOf } from '../support/stores.js';
 import { entriesOf, limitsOf, windowOptions } from './tree.js';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { type Check, type CheckEntry, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import type { Check, CheckEntry } from '../../lib/store/index.js';
 import { isRefusal } from '../../lib/limits/check-result.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';

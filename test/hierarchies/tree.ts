@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { type AlgorithmOptions, type CheckEntry, CompiledLimit } from '../../lib/index.js';
+import type { AlgorithmOptions } from '../../lib/index.js';
+import { type CheckEntry, CompiledLimit } from '../../lib/store/index.js';
 import { featureTerms } from '../support/stores.js';
 import { identityWithin } from '../../lib/limits/hierarchy.js';
 

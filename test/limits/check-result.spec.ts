@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompiledLimit, type Decision } from '../../lib/index.js';
+import type { Decision } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { tighter, toCheckResult } from '../../lib/limits/check-result.js';
 
 const limitOf = (shadow: boolean) => ({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompiledLimit } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { counterId, lineageId } from '../../lib/limits/counter-id.js';
 import { boundedIdentity, hashIdentity } from '../../lib/limits/identity.js';
 

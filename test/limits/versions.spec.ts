@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { type AlgorithmOptions, CompiledLimit, type MetBy } from '../../lib/index.js';
+import type { AlgorithmOptions } from '../../lib/index.js';
+import { CompiledLimit, type MetBy } from '../../lib/store/index.js';
 import { algorithms } from '../../lib/algorithms/index.js';
 import { featuresOfOptions, featureTerms } from '../support/stores.js';
 import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../lib/limits/limit-feature.js';

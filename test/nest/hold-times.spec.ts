@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompiledLimit, type StoreDecision } from '../../lib/index.js';
+import { CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
 import { leaseBegan, leaseEnded, withExpectedWait } from '../../lib/limiter/hold-times.js';
 
 const compile = (limit: number, blockFor = 0) =>

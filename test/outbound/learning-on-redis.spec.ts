@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { type Lesson, type RateLesson, RedisStore, type Store } from '../../lib/index.js';
+import { RedisStore, type Store } from '../../lib/index.js';
+import type { Lesson, RateLesson } from '../../lib/store/index.js';
 import { OperationJob } from '../../lib/stores/redis/jobs.js';
 import { decisionScript } from '../../lib/stores/redis/script.generated.js';
 import { read } from '../../lua/compose.mjs';

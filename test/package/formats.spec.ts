@@ -15,6 +15,7 @@ const ENTRIES = [
   ['./bullmq', 'bullmq/index'],
   ['./graphql', 'graphql/index'],
   ['./sockets', 'sockets/index'],
+  ['./store', 'store/index'],
 ] as const;
 
 interface Told {

@@ -31,6 +31,7 @@ const LAYERS = [
   'bullmq',
   'graphql',
   'sockets',
+  'store',
   'console',
   'testing',
   'cli',

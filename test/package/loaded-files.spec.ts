@@ -24,6 +24,7 @@ const ENTRIES = [
   ['bullmq/index.js', 13, []],
   ['graphql/index.js', 13, ['graphql']],
   ['sockets/index.js', 13, []],
+  ['store/index.js', 13, []],
 ] as const;
 /** What only some apps use is loaded when it is used. */
 const LATER = ['@nestjs/microservices', '@nestjs/websockets', '@opentelemetry/api', 'axios', 'ioredis', 'yaml'];

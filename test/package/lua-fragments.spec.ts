@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
-import { type AlgorithmOptions, CompiledLimit } from '../../lib/index.js';
+import type { AlgorithmOptions } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { algorithms } from '../../lib/algorithms/index.js';
 import * as operations from '../../lib/stores/redis/operations.js';
 import { namesOf } from '../support/lua-names.js';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { CompiledLimit, type Store } from '../../lib/index.js';
+import type { Store } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { AnchoredCalendar } from '../../lib/algorithms/anchored-calendar.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import {

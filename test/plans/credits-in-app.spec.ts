@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Controller, Get } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import {
-  CompiledLimit,
   defineLimits,
   type LimitDefinition,
   LimiterService,
@@ -10,6 +9,7 @@ import {
   RateLimitArgumentError,
   RedisStore,
 } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { HttpApp, startUp } from '../e2e/http-app.js';
 import { startCluster } from '../support/redis-servers.js';
 import { ask, connectCluster, connectRedis, featuresOfOptions, freshPrefix } from '../support/stores.js';

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { CompiledLimit, MemoryStore, RateLimitStoreError, RedisStore } from '../../lib/index.js';
+import { MemoryStore, RateLimitStoreError, RedisStore } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { createClient } from '../../lib/redis/client.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';
 import { startRedis } from '../support/redis-servers.js';

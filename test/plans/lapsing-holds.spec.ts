@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { CompiledLimit, type Refund } from '../../lib/index.js';
+import { CompiledLimit, type Refund } from '../../lib/store/index.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../support/property-runs.js';
 import {
   ask,

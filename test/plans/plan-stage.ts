@@ -1,12 +1,6 @@
 import type { Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  CompiledLimit,
-  MemoryStore,
-  RedisStore,
-  type Refund,
-  type Store,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { CompiledLimit, type Refund } from '../../lib/store/index.js';
 import { unitsOf } from '../../lib/features/usage/stores.js';
 import { expectEqual } from '../support/property-runs.js';
 import { chargeOf, featuresOfOptions, featureTerms, freshPrefix, ManualClock } from '../support/stores.js';

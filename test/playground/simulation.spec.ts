@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { MemoryStore, type Refund, type StoreDecision } from '../../lib/index.js';
+import { MemoryStore } from '../../lib/index.js';
+import type { Refund, StoreDecision } from '../../lib/store/index.js';
 import {
   ALGORITHMS,
   type AlgorithmName,

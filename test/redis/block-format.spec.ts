@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { CompiledLimit, type LimitSettings, RedisStore } from '../../lib/index.js';
+import { RedisStore } from '../../lib/index.js';
+import { CompiledLimit, type LimitSettings } from '../../lib/store/index.js';
 import { everyAlgorithm, five } from '../contract/operations/limits.js';
 import { withOwnRedis } from '../support/own-redis.js';
 import { ask, keyOf, ManualClock } from '../support/stores.js';

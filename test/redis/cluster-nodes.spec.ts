@@ -3,7 +3,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { Cluster as Cluster5 } from 'ioredis-5';
-import { RateLimitStoreError, type RedisClient, RedisStore, type StoreDecision } from '../../lib/index.js';
+import { RateLimitStoreError, type RedisClient, RedisStore } from '../../lib/index.js';
+import type { StoreDecision } from '../../lib/store/index.js';
 import { createClient, isCluster } from '../../lib/redis/client.js';
 import { Script } from '../../lib/redis/script.js';
 import { until } from '../support/until.js';

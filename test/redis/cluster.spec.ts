@@ -2,16 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  type Check,
-  type CheckEntry,
-  CompiledLimit,
-  MemoryStore,
-  RateLimitStoreError,
-  RedisStore,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RateLimitStoreError, RedisStore } from '../../lib/index.js';
+import { type Check, type CheckEntry, CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
 import { createClient } from '../../lib/redis/client.js';
 import type { StoreReport } from '../../lib/stores/layers/circuits.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';

@@ -4,16 +4,13 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Logger } from '@nestjs/common';
 import {
   type AlgorithmOptions,
-  type Check,
-  CompiledLimit,
-  type Counter,
   MemoryStore,
   type OnStoreError,
   RateLimitStoreError,
   RedisStore,
   type Store,
-  type StoreDecision,
 } from '../../lib/index.js';
+import { type Check, CompiledLimit, type Counter, type StoreDecision } from '../../lib/store/index.js';
 import { createClient } from '../../lib/redis/client.js';
 import type { StoreReport } from '../../lib/stores/layers/circuits.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { type Check, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import type { Check } from '../../lib/store/index.js';
 import { comparable, compile, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 
 const second = compile({ algo: 'gcra', rate: 3, interval: '1s' }, 'second');

@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { Test, type TestingModule, type TestingModuleBuilder } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import {
-  CompiledLimit,
   type LimitDefinition,
   LimiterService,
   MemoryStore,
@@ -10,6 +9,7 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { createStoreStack } from '../../lib/nest/store-stack.js';
 import { RateLimitTesting } from '../../lib/testing/index.js';
 import { takingAhead } from '../support/prefetching.js';

@@ -1,14 +1,8 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  CompiledLimit,
-  type Counter,
-  MemoryStore,
-  RedisStore,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore } from '../../lib/index.js';
+import { CompiledLimit, type Counter, type StoreDecision } from '../../lib/store/index.js';
 import { anyOperation, limitsOf, perform, type Taken } from '../contract/operations/history.js';
 import { five } from '../contract/operations/limits.js';
 import { anyOptions, clockStep } from '../support/arbitraries.js';

@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  CompiledLimit,
-  type Duration,
-  RedisStore,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, type Duration, RedisStore } from '../../lib/index.js';
+import { CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
 import { connectRedis, freshPrefix, keyOf, ManualClock } from '../support/stores.js';
 
 const IDENTITY = 'ip:203.0.113.7';

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { RateLimitStoreError, RedisStore, type StoreDecision } from '../../lib/index.js';
+import { RateLimitStoreError, RedisStore } from '../../lib/index.js';
+import type { StoreDecision } from '../../lib/store/index.js';
 import { algorithmNames } from '../support/arbitraries.js';
 import { withOwnRedis } from '../support/own-redis.js';
 import { ask, compile, freshPrefix, keyOf } from '../support/stores.js';

@@ -3,12 +3,12 @@ import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import {
   type AlgorithmOptions,
-  CompiledLimit,
   LimiterService,
   RateLimitArgumentError,
   RateLimitModule,
   RedisStore,
 } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { ask, compile, featuresOfOptions, featureTerms, keyOf, ManualClock } from '../support/stores.js';
 

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { CompiledLimit, type MemoryStore, RateLimitStoreError } from '../../lib/index.js';
+import { type MemoryStore, RateLimitStoreError } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { requestChargesOf, giveBack, type RequestCharge } from '../../lib/request/charges.js';
 import type { Rule } from '../../lib/rules/rule.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Check, CompiledLimit, MemoryStore, type StoreDecision } from '../../lib/index.js';
+import { MemoryStore } from '../../lib/index.js';
+import { type Check, CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
 import { leaseBegan, leaseEnded } from '../../lib/limiter/hold-times.js';
 import { PendingCheck } from '../../lib/request/pending-check.js';
 import type { RuleEntry } from '../../lib/rules/resolve/resolve.js';

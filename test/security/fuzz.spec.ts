@@ -5,7 +5,6 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import {
   type AlgorithmOptions,
-  type Check,
   type Limiter,
   LimiterService,
   MemoryStore,
@@ -15,8 +14,8 @@ import {
   type RateLimitModuleOptions,
   RateLimitStoreError,
   RedisStore,
-  type StoreDecision,
 } from '../../lib/index.js';
+import type { Check, StoreDecision } from '../../lib/store/index.js';
 import type { OverrideUpdate } from '../../lib/overrides/override-store.js';
 import { RedisOverrideStore } from '../../lib/overrides/redis.override-store.js';
 import { anyOptions, steadyOptions } from '../support/arbitraries.js';

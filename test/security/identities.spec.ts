@@ -6,7 +6,6 @@ import { Test } from '@nestjs/testing';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import {
-  CompiledLimit,
   ipIdentity,
   type LimitDefinition,
   type LimitKey,
@@ -16,6 +15,7 @@ import {
   RedisStore,
   type RequestLike,
 } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { ProxyWarning } from '../../lib/key-resolvers/proxy-warning.js';
 import { boundedIdentity } from '../../lib/limits/identity.js';
 import { type AppOptions, frameworks, HttpApp } from '../e2e/http-app.js';

@@ -2,14 +2,8 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import {
-  CompiledLimit,
-  type Limiter,
-  type RateLimitModuleOptions,
-  RateLimitStoreError,
-  RedisStore,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { type Limiter, type RateLimitModuleOptions, RateLimitStoreError, RedisStore } from '../../lib/index.js';
+import { CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { connect, createClient } from '../../lib/redis/client.js';

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
 import type { Cluster, Redis } from 'ioredis';
-import { type Check, MemoryStore, RedisStore } from '../../lib/index.js';
+import { MemoryStore, RedisStore } from '../../lib/index.js';
+import type { Check } from '../../lib/store/index.js';
 import { type RedisCluster, startCluster } from '../support/redis-servers.js';
 import { ask, connectCluster, comparable, compile, freshPrefix, ManualClock } from '../support/stores.js';
 import { sharedLimit } from './simulation.js';

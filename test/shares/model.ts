@@ -1,4 +1,4 @@
-import type { CompiledLimit } from '../../lib/index.js';
+import type { CompiledLimit } from '../../lib/store/index.js';
 import type { ShareParameters } from '../../lib/features/shares/fair-share.js';
 
 const SLICES = 11;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type AlgorithmOptions, type CompiledLimit, MemoryStore } from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore } from '../../lib/index.js';
+import type { CompiledLimit } from '../../lib/store/index.js';
 import { propertyRuns } from '../support/property-runs.js';
 import { ask, compile, ManualClock } from '../support/stores.js';
 import { ShareModel } from './model.js';

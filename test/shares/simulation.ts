@@ -1,4 +1,5 @@
-import { type AlgorithmOptions, CompiledLimit, type Store } from '../../lib/index.js';
+import type { AlgorithmOptions, Store } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { featureTerms, type ManualClock } from '../support/stores.js';
 
 /** A tenant of a simulation, and what it asks for in an interval, evenly. */

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { type AlgorithmOptions, type Check, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import type { Check } from '../../lib/store/index.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
 import { ask, comparable, compile, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
 import { sharedLimit } from './simulation.js';

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type AlgorithmOptions, MemoryStore, type ReserveEntry, type StoreDecision } from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore } from '../../lib/index.js';
+import type { ReserveEntry, StoreDecision } from '../../lib/store/index.js';
 import { outcomeOf, waitingFor } from '../support/waiting.js';
 
 const KEY = 'global';

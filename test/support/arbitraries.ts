@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { CompiledLimit } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { featuresOfOptions } from '../../lib/features/index.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import { PERIODS } from '../../lib/algorithms/calendar.js';

@@ -1,7 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { ResponseHeaders, UpstreamResponse } from '../../lib/outbound/index.js';
-import type { Check, Store } from '../../lib/index.js';
+import type { Store } from '../../lib/index.js';
+import type { Check } from '../../lib/store/index.js';
 import { randomNumbers } from '../../lib/cli/simulate/random-numbers.js';
 import { WaitQueues } from '../../lib/waiting/wait-queues.js';
 import { Flights } from '../../lib/outbound/learning/flights.js';

@@ -1,6 +1,7 @@
 import { prefetch } from '../../lib/features/prefetch/prefetch.js';
 import type { FeatureTerms } from '../../lib/limits/limit-feature.js';
-import { CompiledLimit, type Counter, type LimitSettings, type Store, type StoreDecision } from '../../lib/index.js';
+import type { Store } from '../../lib/index.js';
+import { CompiledLimit, type Counter, type LimitSettings, type StoreDecision } from '../../lib/store/index.js';
 
 /** How long units can be used that were taken in advance. */
 export const TTL_MS = 100;

@@ -1,4 +1,5 @@
-import { type AdaptiveOptions, CompiledLimit, type LeaseEnd, MemoryStore, type Priority } from '../../lib/index.js';
+import { type AdaptiveOptions, type LeaseEnd, MemoryStore, type Priority } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import type { ProcessLoad } from '../../lib/algorithms/algorithm.js';
 import { randomNumbers } from '../../lib/cli/simulate/random-numbers.js';
 import { PRIORITIES } from '../../lib/limits/priority.js';

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
-import { type AlgorithmOptions, CompiledLimit, type LimitSettings } from '../../lib/index.js';
+import type { AlgorithmOptions } from '../../lib/index.js';
+import { CompiledLimit, type LimitSettings } from '../../lib/store/index.js';
 import { featuresOfOptions } from '../../lib/features/index.js';
 import { OnceLogger } from '../../lib/errors/once-logger.js';
 import { Rule } from '../../lib/rules/rule.js';

@@ -1,15 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type Cluster, Redis } from 'ioredis';
 import { TestClock } from '../../lib/testing/index.js';
-import {
-  type AlgorithmOptions,
-  type CheckEntry,
-  CompiledLimit,
-  MemoryStore,
-  RedisStore,
-  type Store,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { type CheckEntry, CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
 import { featuresOfOptions } from '../../lib/features/index.js';
 import { createClient, isCluster } from '../../lib/redis/client.js';
 import type { RedisCluster } from './redis-servers.js';

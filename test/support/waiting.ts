@@ -1,11 +1,5 @@
-import {
-  type AlgorithmOptions,
-  CompiledLimit,
-  Limiter,
-  type LimitSettings,
-  type ShareOptions,
-  type Store,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, Limiter, type ShareOptions, type Store } from '../../lib/index.js';
+import { CompiledLimit, type LimitSettings } from '../../lib/store/index.js';
 import { featureTerms, requestTraitOf } from '../../lib/features/index.js';
 import { WaitQueues } from '../../lib/waiting/wait-queues.js';
 import { byGlobal, ruleOf } from './rules.js';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import type { CheckEntry, Store, StoreDecision } from '../../lib/index.js';
+import type { Store } from '../../lib/index.js';
+import type { CheckEntry, StoreDecision } from '../../lib/store/index.js';
 import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
 import {
   anyOptions,

@@ -5,7 +5,6 @@ import { Test } from '@nestjs/testing';
 import type { Redis } from 'ioredis';
 import type { Subscription } from 'rxjs';
 import {
-  CompiledLimit,
   type Decision,
   type DecisionEvent,
   type LimitDefinition,
@@ -13,6 +12,7 @@ import {
   RateLimit,
   RateLimitModule,
 } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { DecisionStream } from '../../lib/telemetry/decision-stream.js';
 import { frameworks, HttpApp } from '../e2e/http-app.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';

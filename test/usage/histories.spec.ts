@@ -1,15 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import {
-  type AlgorithmOptions,
-  CompiledLimit,
-  MemoryStore,
-  RedisStore,
-  type Refund,
-  type Store,
-  type TimeRange,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore, type Store, type TimeRange } from '../../lib/index.js';
+import { CompiledLimit, type Refund } from '../../lib/store/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import { Calendar } from '../../lib/algorithms/calendar.js';
 import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';

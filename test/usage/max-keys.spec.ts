@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import calculateSlot from 'cluster-key-slot';
 import type { Redis } from 'ioredis';
 import { Logger } from '@nestjs/common';
-import { CompiledLimit, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { MemoryStore, RedisStore, type Store } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import { checkLimit } from '../../lib/config/limit-options.js';
 import { ask, connectRedis, featureTerms, freshPrefix, ManualClock } from '../support/stores.js';

@@ -5,13 +5,13 @@ import calculateSlot from 'cluster-key-slot';
 import { type Cluster, Redis } from 'ioredis';
 import {
   type AlgorithmOptions,
-  CompiledLimit,
   MemoryStore,
   RateLimitStoreError,
   RedisStore,
   type Store,
   type TimeRange,
 } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import { createClient } from '../../lib/redis/client.js';
 import { FallbackStore } from '../../lib/stores/layers/fallback.store.js';

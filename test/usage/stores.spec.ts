@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { type AlgorithmOptions, CompiledLimit, type Store, type TimeRange } from '../../lib/index.js';
+import type { AlgorithmOptions, Store, TimeRange } from '../../lib/index.js';
+import { CompiledLimit } from '../../lib/store/index.js';
 import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
 import {
   ask,

@@ -1,12 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
-import {
-  type AlgorithmOptions,
-  MemoryStore,
-  type Refund,
-  type ReserveEntry,
-  type StoreDecision,
-} from '../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore } from '../../lib/index.js';
+import type { Refund, ReserveEntry, StoreDecision } from '../../lib/store/index.js';
 import { ManualClock } from '../support/stores.js';
 import { WaitingCall } from '../../lib/waiting/waiting-call.js';
 import { outcomeOf, waitingFor } from '../support/waiting.js';

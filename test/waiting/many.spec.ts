@@ -1,7 +1,8 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
-import { type Check, MemoryStore, RateLimitWaitersError } from '../../lib/index.js';
+import { MemoryStore, RateLimitWaitersError } from '../../lib/index.js';
+import type { Check } from '../../lib/store/index.js';
 import { startLimiters } from '../outbound/upstream.js';
 import { until } from '../support/until.js';
 import { outcomeOf } from '../support/waiting.js';

@@ -2,15 +2,14 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
 import {
-  type Check,
   type LeasedDecision,
   type LimiterService,
   type LimitDefinition,
   MemoryStore,
   RateLimitTimeoutError,
   RateLimitWaitersError,
-  type ReserveEntry,
 } from '../../lib/index.js';
+import type { Check, ReserveEntry } from '../../lib/store/index.js';
 import { startLimiters, Upstream } from '../outbound/upstream.js';
 import { until } from '../support/until.js';
 import { outcomeOf } from '../support/waiting.js';

@@ -15,6 +15,7 @@ export { keyMessages } from './key.js'; // keys that a limit never counts by
 export { listMessages } from './list.js'; // allow and deny lists
 export { optionMessages } from './options.js'; // options of limits: wrong values, unknown names, what does not go together
 export { outboundMessages } from './outbound.js'; // calls to others' APIs
+export { ownStoreMessages } from './own-store.js'; // stores of apps, and the suite that tests them
 export { planMessages } from './plan.js'; // `anchor`, and prepaid units
 export { policyMessages } from './policy.js'; // policies: what is wrong in one, and what happens to its versions
 export { priorityMessages } from './priority.js'; // `priority` and `reserveFor`

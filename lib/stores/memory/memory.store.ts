@@ -65,7 +65,8 @@ export interface MemoryStoreOptions {
 
 /** Counts in this process: the same algorithms as on Redis, with bounded memory and one timer for all counters. */
 export class MemoryStore extends DirectStore implements Store {
-  private readonly table: CounterTable;
+  /** @internal */
+  protected readonly table: CounterTable;
   private readonly counters: Counters;
   private readonly features: KeptByFeatures;
   private readonly learning = new Learning();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { CompiledLimit } from '../../../lib/index.js';
+import { CompiledLimit } from '../../../lib/store/index.js';
 import { expectMatch } from '../../support/property-runs.js';
 import { ask, compile } from '../../support/stores.js';
 import type { CheckStage } from './stage.js';

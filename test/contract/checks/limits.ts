@@ -1,4 +1,5 @@
-import { type AlgorithmOptions, CompiledLimit } from '../../../lib/index.js';
+import type { AlgorithmOptions } from '../../../lib/index.js';
+import { CompiledLimit } from '../../../lib/store/index.js';
 import type { CarryOver } from '../../../lib/limits/compiled-limit.js';
 import type { RateOptions } from '../../support/arbitraries.js';
 import { compile } from '../../support/stores.js';

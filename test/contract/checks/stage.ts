@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect } from '@jest/globals';
-import { type AlgorithmOptions, CompiledLimit, type Store, type StoreDecision } from '../../../lib/index.js';
+import type { AlgorithmOptions, Store } from '../../../lib/index.js';
+import { CompiledLimit, type StoreDecision } from '../../../lib/store/index.js';
 import { ask, compile, ManualClock } from '../../support/stores.js';
 
 export type Expected = Partial<Omit<StoreDecision, 'limit' | 'source'>>;

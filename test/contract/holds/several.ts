@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompiledLimit, type Refund } from '../../../lib/index.js';
+import { CompiledLimit, type Refund } from '../../../lib/store/index.js';
 import { ask, compile, featuresOfOptions, featureTerms } from '../../support/stores.js';
 import { DAY, type HoldsStage, identity, MINUTE, type OnLapse, SECOND, START, ten } from './stage.js';
 

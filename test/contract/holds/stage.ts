@@ -1,4 +1,5 @@
-import type { AlgorithmOptions, CompiledLimit, Refund, Store } from '../../../lib/index.js';
+import type { AlgorithmOptions, Store } from '../../../lib/index.js';
+import type { CompiledLimit, Refund } from '../../../lib/store/index.js';
 import { ask, chargeOf, type ManualClock } from '../../support/stores.js';
 import { storeStage } from '../store-stage.js';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompiledLimit, type Decision } from '../../../lib/index.js';
+import type { Decision } from '../../../lib/index.js';
+import { CompiledLimit } from '../../../lib/store/index.js';
 import { compile } from '../../support/stores.js';
 import { blocked, blocking, checkOf, counterOf, everyAlgorithm, five } from './limits.js';
 import type { OperationsStage } from './stage.js';

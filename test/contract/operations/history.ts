@@ -1,11 +1,6 @@
 import fc from 'fast-check';
-import {
-  type AlgorithmOptions,
-  CompiledLimit,
-  type Counter,
-  type Store,
-  type StoreDecision,
-} from '../../../lib/index.js';
+import type { AlgorithmOptions, Store } from '../../../lib/index.js';
+import { CompiledLimit, type Counter, type StoreDecision } from '../../../lib/store/index.js';
 import { clockStep, costOf, costShare } from '../../support/arbitraries.js';
 import { ask } from '../../support/stores.js';
 

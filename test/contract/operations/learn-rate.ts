@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Lesson, RateLesson } from '../../../lib/index.js';
+import type { Lesson, RateLesson } from '../../../lib/store/index.js';
 import { compile } from '../../support/stores.js';
 import { blocked, counterOf, HOUR } from './limits.js';
 import type { OperationsStage } from './stage.js';

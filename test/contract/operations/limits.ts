@@ -1,4 +1,5 @@
-import { type AlgorithmOptions, type Check, CompiledLimit, type StoreDecision } from '../../../lib/index.js';
+import type { AlgorithmOptions } from '../../../lib/index.js';
+import { type Check, CompiledLimit, type StoreDecision } from '../../../lib/store/index.js';
 import { expectHolds, propertyRuns } from '../../support/property-runs.js';
 import { algorithmNames } from '../../support/arbitraries.js';
 import { compile } from '../../support/stores.js';

@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
-import { CompiledLimit, type Lesson, type Store } from '../../../lib/index.js';
+import type { Store } from '../../../lib/index.js';
+import { CompiledLimit, type Lesson } from '../../../lib/store/index.js';
 import { ask, compile, type ManualClock } from '../../support/stores.js';
 import { storeStage } from '../store-stage.js';
 import { HOUR, five, identity, start, counterOf } from './limits.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompiledLimit } from '../../../lib/index.js';
+import { CompiledLimit } from '../../../lib/store/index.js';
 import { blocked, everyAlgorithm, five, HOUR, identity, PENALTY } from './limits.js';
 import type { OperationsStage } from './stage.js';
 

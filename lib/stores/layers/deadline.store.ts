@@ -1,0 +1,23 @@
+import { withDeadline } from '../../redis/deadline.js';
+import { answerWith, decided } from '../decide.js';
+import type { Operation, OperationAnswer, OperationName } from '../operation.js';
+import type { Check, CheckAnswer, Store } from '../store.js';
+import { StoreLayer } from './store-layer.js';
+
+/** Fails what a store of the app does not answer in time: no request waits for longer. */
+export class DeadlineStore extends StoreLayer {
+  constructor(
+    inner: Store,
+    private readonly timeoutMs: number,
+  ) {
+    super(inner);
+  }
+
+  override decide(check: Check, answer: CheckAnswer): void {
+    answerWith(withDeadline(decided(this.inner, check), this.timeoutMs), answer);
+  }
+
+  override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    return withDeadline(super.operate(operation), this.timeoutMs);
+  }
+}
