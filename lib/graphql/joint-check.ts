@@ -67,8 +67,10 @@ export class JointCheck {
     this.answers.describe(answered, check);
     const own = shared(sums, check.decisions, all.length);
     const holds = all.flatMap((call, index) => {
-      const part = { ...own[index]!, store: this.store, refundable: true };
-      if (part.entries.length === 0) return [];
+      const { entries: asks, decisions } = own[index]!;
+      if (asks.length === 0) return [];
+      const refundable = call.mayReplaceLimits || asks.some(({ rule }) => rule.mayGiveBack);
+      const part = { entries: asks, decisions, store: this.store, refundable };
       call.record(part);
       return this.completions.complete(call, part) ?? [];
     });

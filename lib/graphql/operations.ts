@@ -1,7 +1,7 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { OperationTypeNode } from 'graphql';
-import type { GraphQLObjectType, GraphQLResolveInfo, GraphQLSchema } from 'graphql';
+import type { GraphQLResolveInfo, GraphQLSchema } from 'graphql';
 import type { Phase } from '../config/common-limit-options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
@@ -12,7 +12,7 @@ import { giveBack } from '../request/charges.js';
 import type { DeniedAddresses } from '../request/denied-addresses.js';
 import type { JointCalls } from '../request/joint-calls.js';
 import { LimitedRequest } from '../request/limited-request.js';
-import { keepRequest } from '../request/request-of-call.js';
+import { keepRequest, requestOfCall } from '../request/request-of-call.js';
 import type { RequestLimiter } from '../request/request-limiter.js';
 import type { Transports } from '../request/transports.js';
 import { boundGuards } from '../rules/bound-guards.js';
@@ -21,11 +21,12 @@ import { RouteRules } from '../rules/route-rules.js';
 import { callOf } from '../transports/read-request.js';
 import { reasonOf } from '../util/reason-of.js';
 import type { OperationResult, QueryCosts } from './cost/query-costs.js';
+import { callArguments, infoOf, rootFieldsOf, sourceOf } from './field-calls.js';
 import type { JointCheck } from './joint-check.js';
+import { keepOperation, knownOperation } from './known-operations.js';
 import { Operation } from './operation.js';
-import { argumentsOf, coercedOf, type OperationSource, rootTypeOf } from './operation-source.js';
+import type { OperationSource } from './operation-source.js';
 import type { ResolvedFields } from './resolved-fields.js';
-import { type SelectedField, Selections, TooManySteps } from './selections.js';
 
 /** The names under which Nest's decorators file the fields of an operation. */
 const ROOTS = { query: 'Query', mutation: 'Mutation', subscription: 'Subscription' } as const;
@@ -46,6 +47,9 @@ export interface OperationServices {
 /** Stands for the method of an operation, which has none. */
 function operation(): void {}
 
+/** The arguments of what stands for an operation. */
+const NO_ARGUMENTS = Object.freeze({});
+
 /** The result of an operation of which nothing ran. */
 const NOTHING: OperationResult = { data: undefined };
 
@@ -54,9 +58,6 @@ const NO_RULES = new RouteRules([], false);
 
 /** Decides the limits of all fields of an operation together, before any of them runs. */
 export class Operations implements JointCalls {
-  /** By their contexts, since documents are cached, and then by their documents, since several operations may share a context. */
-  private readonly known = new WeakMap<object, WeakMap<object, Operation>>();
-
   private made: OperationServices | undefined;
 
   /** Finds its services, once all modules have theirs. */
@@ -81,7 +82,7 @@ export class Operations implements JointCalls {
 
   /** Begins to decide an operation. If its decision rejects, the operation must not run. */
   begin(source: OperationSource): Operation {
-    const before = this.find(source);
+    const before = knownOperation(source);
     return before === undefined || before.isEnded ? this.make(source) : before;
   }
 
@@ -106,16 +107,17 @@ export class Operations implements JointCalls {
     const info = infoOf(context);
     if (info === undefined) return undefined;
     const source = sourceOf(context, info);
-    let operation = this.find(source) ?? this.make(source);
-    // The same field again is another operation with the same context.
-    if (info.path.prev === undefined && operation.hasBegun(info.path.key)) operation = this.make(source);
+    let operation = knownOperation(source) ?? this.make(source);
+    // The same field again is another operation with the same context, unless a second guard sees the same call.
+    const isAgain = info.path.prev === undefined && operation.hasBegun(info.path.key);
+    if (isAgain && requestOfCall(info) === undefined) operation = this.make(source);
     if (operation.isDecided) return this.join(operation, context, info);
     return operation.decision!.then(() => this.join(operation, context, info));
   }
 
   afterGuards(context: ExecutionContext): Promise<void> | undefined {
     const info = infoOf(context);
-    const operation = info && this.known.get(context.getArgs<object[]>()[CONTEXT]!)?.get(info.operation);
+    const operation = info && knownOperation(sourceOf(context, info));
     if (operation?.isDecided !== true || info!.path.prev !== undefined) return undefined;
     const field = operation.fields.get(String(info!.path.key));
     const waits = field !== undefined && (operation.later.has(field) || isUndecided(field));
@@ -147,16 +149,10 @@ export class Operations implements JointCalls {
     return field === undefined ? [] : waiting.filter((each) => each === field || hasSameGuards(each, field));
   }
 
-  private find({ context, operation }: OperationSource): Operation | undefined {
-    return this.known.get(context)?.get(operation);
-  }
-
   /** An operation that is being decided. */
   private make(source: OperationSource): Operation {
-    let operations = this.known.get(source.context);
-    if (operations === undefined) this.known.set(source.context, (operations = new WeakMap()));
     const operation = new Operation(source, this.standIn(source));
-    operations.set(source.operation, operation);
+    keepOperation(operation);
     operation.decision = this.decideFirst(operation);
     operation.decision.catch(() => undefined);
     return operation;
@@ -186,7 +182,8 @@ export class Operations implements JointCalls {
     const { whole, source, cost } = operation;
     const { check, costs } = this.services;
     for (const field of fields) this.reread(field);
-    const answered = this.standIn(source);
+    // Without a cost of its own, the operation stands for its fields.
+    const answered = cost === undefined ? whole : this.standIn(source);
     const extra = isCosted && cost !== undefined ? costs!.asked(cost, phases) : undefined;
     try {
       await this.translated(whole, () => check.decide(phases, fields, whole, extra, answered));
@@ -233,9 +230,17 @@ export class Operations implements JointCalls {
     operation.follow(run);
   }
 
-  private standIn(source: OperationSource): LimitedRequest {
-    const args = [undefined, {}, source.context, { ...infoParts(source), fieldName: '', fieldNodes: [] }];
-    return this.requestOf(args, Operations as Type, operation, NO_RULES);
+  private standIn({ schema, fragments, operation: node, variableValues, context }: OperationSource): LimitedRequest {
+    const info = {
+      schema,
+      fragments,
+      rootValue: undefined,
+      operation: node,
+      variableValues,
+      fieldName: '',
+      fieldNodes: [],
+    };
+    return this.requestOf([undefined, NO_ARGUMENTS, context, info], Operations as Type, operation, NO_RULES);
   }
 
   private requestOf(args: unknown[], type: Type, handler: Function, routeRules: RouteRules): LimitedRequest {
@@ -257,57 +262,6 @@ export class Operations implements JointCalls {
       throw await this.services.answers.translate(request, error);
     }
   }
-}
-
-/** The indices of the arguments of a field: parent value, arguments, context, info. */
-const CONTEXT = 2;
-const INFO = 3;
-
-/** The `info` of a field's call; `undefined` for calls of another kind. */
-function infoOf(context: ExecutionContext): GraphQLResolveInfo | undefined {
-  if (context.getType<string>() !== 'graphql') return undefined;
-  const { [CONTEXT]: shared, [INFO]: info } = context.getArgs<(object | null | undefined)[]>();
-  const isField = typeof shared === 'object' && shared !== null && typeof info === 'object' && info !== null;
-  return isField && 'operation' in info && 'path' in info ? (info as GraphQLResolveInfo) : undefined;
-}
-
-function sourceOf(context: ExecutionContext, info: GraphQLResolveInfo): OperationSource {
-  const { schema, operation, fragments, variableValues } = info;
-  const shared = context.getArgs<object[]>()[CONTEXT]!;
-  return { schema, operation, fragments, variableValues, variables: coercedOf(variableValues), context: shared };
-}
-
-/** The fields that an operation selects of its root type. */
-function rootFieldsOf(source: OperationSource): ReadonlyMap<string, SelectedField> {
-  const type = rootTypeOf(source);
-  try {
-    return type == null ? new Map() : new Selections(source).of(type, [source.operation.selectionSet]);
-  } catch (error) {
-    // Its cost is counted as more than any limit has; without a limit of the cost, its fields are checked one by one.
-    if (error instanceof TooManySteps) return new Map();
-    throw error;
-  }
-}
-
-/** What the resolver of a field will be called with; `undefined` if it will not be. */
-function callArguments(source: OperationSource, { key, node, nodes }: SelectedField): unknown[] | undefined {
-  const parentType = rootTypeOf(source) as GraphQLObjectType;
-  const field = parentType.getFields()[node.name.value];
-  const args = field && argumentsOf(source, field, node);
-  if (args === undefined) return undefined;
-  const info = {
-    ...infoParts(source),
-    fieldName: node.name.value,
-    fieldNodes: nodes,
-    returnType: field!.type,
-    parentType,
-    path: { prev: undefined, key, typename: parentType.name },
-  };
-  return [undefined, args, source.context, info];
-}
-
-function infoParts({ schema, fragments, operation: node, variableValues }: OperationSource) {
-  return { schema, fragments, rootValue: undefined, operation: node, variableValues };
 }
 
 function isUndecided({ routeRules, lastCheck }: LimitedRequest): boolean {

@@ -25,8 +25,14 @@ export interface SelectedField {
   readonly sets: SelectionSetNode[];
 }
 
-/** More steps than any honest document takes; counting them takes some ten milliseconds. */
-const MAX_STEPS = 50_000;
+/** More steps than any honest document takes. They take less time than parsing a document that needs them. */
+const MAX_STEPS = 20_000;
+
+/** What was found of selections: by the list of them itself, and by what identifies equal lists. */
+class Found<T> {
+  readonly byList = new Map<readonly SelectionSetNode[], Map<SelectedType, T>>();
+  readonly byId = new Map<string, T>();
+}
 
 /** A document takes too many steps to be read. */
 export class TooManySteps extends Error {}
@@ -37,8 +43,8 @@ export class TooManySteps extends Error {}
  */
 export class Selections {
   private readonly ids = new Map<SelectionSetNode, number>();
-  private readonly fields = new Map<string, ReadonlyMap<string, SelectedField>>();
-  private readonly objects = new Map<string, readonly SelectedType[]>();
+  private readonly fields = new Found<ReadonlyMap<string, SelectedField>>();
+  private readonly objects = new Found<readonly SelectedType[]>();
   private steps = 0;
 
   constructor(private readonly source: OperationSource) {}
@@ -65,27 +71,36 @@ export class Selections {
 
   /** The fields that are selected of an object of a type. */
   of(type: SelectedType, sets: readonly SelectionSetNode[]): ReadonlyMap<string, SelectedField> {
-    const id = this.idOf(type, sets);
-    let found = this.fields.get(id);
-    if (found !== undefined) return found;
-    const fields = new Map<string, SelectedField>();
-    const visited = new Set<string>();
-    for (const set of sets) this.collect(type, set, fields, visited);
-    this.fields.set(id, (found = fields));
-    return found;
+    return this.once(this.fields, type, sets, () => {
+      const fields = new Map<string, SelectedField>();
+      const visited = new Set<string>();
+      for (const set of sets) this.collect(type, set, fields, visited);
+      return fields;
+    });
   }
 
   /** The types of objects that selections can meet: of an abstract type all that a fragment may single out, and the type itself. */
   typesOf(type: SelectedType, sets: readonly SelectionSetNode[]): readonly SelectedType[] {
     if (!isAbstract(type)) return [type];
-    const id = this.idOf(type, sets);
-    let found = this.objects.get(id);
+    return this.once(this.objects, type, sets, () => {
+      const types = new Set<SelectedType>([type]);
+      const possible = new Set<SelectedType>(this.schema.getPossibleTypes(type));
+      const visited = new Set<string>();
+      for (const set of sets) this.narrow(type, possible, set, types, visited);
+      return [...types];
+    });
+  }
+
+  /** What was found of selections, or is found now. Each object of a list has the very same selections, which may be many. */
+  private once<T>({ byList, byId }: Found<T>, type: SelectedType, sets: readonly SelectionSetNode[], find: () => T): T {
+    let ofList = byList.get(sets);
+    if (ofList === undefined) byList.set(sets, (ofList = new Map()));
+    let found = ofList.get(type);
     if (found !== undefined) return found;
-    const types = new Set<SelectedType>([type]);
-    const possible = new Set<SelectedType>(this.schema.getPossibleTypes(type));
-    const visited = new Set<string>();
-    for (const set of sets) this.narrow(type, possible, set, types, visited);
-    this.objects.set(id, (found = [...types]));
+    const id = this.idOf(type, sets);
+    found = byId.get(id);
+    if (found === undefined) byId.set(id, (found = find()));
+    ofList.set(type, found);
     return found;
   }
 

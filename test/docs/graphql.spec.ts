@@ -20,19 +20,19 @@ import { type LimitDefinition, RateLimit, RateLimitModule } from '../../lib/inde
 import { untriedCode } from './rows.js';
 
 @ObjectType()
-class Book {
+class Novel {
   @Field()
   title!: string;
 }
 
 @Resolver()
 class LibraryResolver {
-  @Query(() => [Book])
+  @Query(() => [Novel])
   books(@Args('first', { type: () => Int }) first: number) {
     return [{ title: 'Emma' }, { title: 'Persuasion' }].slice(0, first);
   }
 
-  @Mutation(() => Book)
+  @Mutation(() => Novel)
   @RateLimit('orders')
   order(@Args('title') title: string) {
     return { title };
@@ -62,17 +62,17 @@ class Page {
 
 @ObjectType()
 @Directive('@cost(weight: "2")')
-class Author {
+class Writer {
   @Field()
   name!: string;
 }
 
-const authors: Author[] = [{ name: 'Austen' }];
-const summarize = (all: readonly Author[]) => String(all.length);
+const authors: Writer[] = [{ name: 'Austen' }];
+const summarize = (all: readonly Writer[]) => String(all.length);
 
-@Resolver(() => Author)
+@Resolver(() => Writer)
 class AuthorResolver {
-  @Query(() => [Author])
+  @Query(() => [Writer])
   @Directive('@listSize(slicingArguments: ["most", "page.size"], assumedSize: 20)')
   authors(
     @Args('most', { type: () => Int, nullable: true }) most?: number,
@@ -90,7 +90,7 @@ class AuthorResolver {
 
 @Resolver()
 class SearchResolver {
-  @Query(() => [Book])
+  @Query(() => [Novel])
   search(@Args('fuzzy') _fuzzy: boolean) {
     return [];
   }

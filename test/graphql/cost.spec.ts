@@ -28,25 +28,25 @@ const define = {
 let ran: string[] = [];
 
 @InterfaceType()
-abstract class Named {
+abstract class Titled {
   @Field()
   name!: string;
 }
 
 @ObjectType()
 @Directive('@cost(weight: "2")')
-class Author {
+class Poet {
   @Field()
   name!: string;
 
-  @Field(() => [Book])
-  books!: Book[];
+  @Field(() => [Poem])
+  books!: Poem[];
 }
 
-@ObjectType({ implements: Named })
-class Book extends Named {
-  @Field(() => Author, { nullable: true })
-  author?: Author | null;
+@ObjectType({ implements: Titled })
+class Poem extends Titled {
+  @Field(() => Poet, { nullable: true })
+  author?: Poet | null;
 
   @Field(() => Int, { nullable: true })
   @Directive('@cost(weight: "0.5")')
@@ -56,36 +56,36 @@ class Book extends Named {
   broken!: number;
 }
 
-@ObjectType({ implements: Named })
-class Film extends Named {
-  @Field(() => Author)
-  director!: Author;
+@ObjectType({ implements: Titled })
+class Song extends Titled {
+  @Field(() => Poet)
+  director!: Poet;
 }
 
-const Work = createUnionType({
-  name: 'Work',
-  types: () => [Book, Film] as const,
-  resolveType: (value: object) => ('director' in value ? Film : Book),
+const Piece = createUnionType({
+  name: 'Piece',
+  types: () => [Poem, Song] as const,
+  resolveType: (value: object) => ('director' in value ? Song : Poem),
 });
 
 @ObjectType()
-class BookEdge {
-  @Field(() => Book)
-  node!: Book;
+class PoemEdge {
+  @Field(() => Poem)
+  node!: Poem;
 }
 
 @ObjectType()
-class BookConnection {
-  @Field(() => [BookEdge])
-  edges!: BookEdge[];
+class PoemConnection {
+  @Field(() => [PoemEdge])
+  edges!: PoemEdge[];
 
   @Field(() => Int)
   total!: number;
 }
 
-const author = (): Author => ({ name: 'Ada', books: [] });
+const author = (): Poet => ({ name: 'Ada', books: [] });
 const book = (index = 0) => ({
-  name: `Book ${index}`,
+  name: `Poem ${index}`,
   author: index === 0 ? author() : null,
   rating: 5,
   get broken(): number {
@@ -108,32 +108,32 @@ class HeaderAuthGuard implements CanActivate {
 @Resolver()
 @UseGuards(HeaderAuthGuard)
 class LibraryResolver {
-  @Query(() => [Book])
+  @Query(() => [Poem])
   books(@Args('first', { type: () => Int, nullable: true }) first?: number | null) {
     ran.push('books');
     return list(Math.min(3, Math.abs(first ?? 3)), book);
   }
 
-  @Query(() => [Book], { nullable: true })
+  @Query(() => [Poem], { nullable: true })
   @Directive('@listSize(assumedSize: 20, slicingArguments: ["most"])')
   found(@Args('most', { type: () => Int, defaultValue: 4 }) most: number) {
     return list(Math.min(most, 2), book);
   }
 
-  @Query(() => BookConnection)
-  shelf(@Args('first', { type: () => Int }) first: number): BookConnection {
+  @Query(() => PoemConnection)
+  shelf(@Args('first', { type: () => Int }) first: number): PoemConnection {
     return { total: 2, edges: list(Math.min(2, first), (index) => ({ node: book(index) })) };
   }
 
-  @Query(() => Book, { nullable: true })
+  @Query(() => Poem, { nullable: true })
   @Directive('@cost(weight: "7")')
   best() {
     return book();
   }
 
-  @Query(() => [Work])
+  @Query(() => [Piece])
   works(@Args('limit', { type: () => Int }) limit: number) {
-    return list(limit, (index) => (index === 0 ? { name: 'Film', director: author() } : book(index)));
+    return list(limit, (index) => (index === 0 ? { name: 'Song', director: author() } : book(index)));
   }
 
   @Query(() => Int)
@@ -141,7 +141,7 @@ class LibraryResolver {
     return 1;
   }
 
-  @Mutation(() => Book)
+  @Mutation(() => Poem)
   @RateLimit('orders')
   addBook() {
     ran.push('addBook');
@@ -170,13 +170,13 @@ const operations: readonly [string, number, number][] = [
   ['{ found(most: 6) { name } }', 6, 2],
   ['{ shelf(first: 10) { total edges { node { name } } } }', 1 + 10 * 2, 1 + 2 * 2],
   ['{ best { name author { name } } }', 9, 9],
-  ['{ works(limit: 4) { __typename ... on Film { director { name } } ... on Book { name } } }', 12, 3 + 3],
+  ['{ works(limit: 4) { __typename ... on Song { director { name } } ... on Poem { name } } }', 12, 3 + 3],
   [
-    '{ works(limit: 4) { ... on Film { director { name } } ... on Book { name author { name } rating } } }',
+    '{ works(limit: 4) { ... on Song { director { name } } ... on Poem { name author { name } rating } } }',
     14,
     3 + 3 * 3.5,
   ],
-  ['{ works(limit: 4) { ... on Named { name } } }', 4, 4],
+  ['{ works(limit: 4) { ... on Titled { name } } }', 4, 4],
   ['mutation { count }', 10, 10],
   ['mutation { addBook { name author { name } } }', 12, 12],
   ['{ best { name } ...F } fragment F on Query { scalar best { rating } }', 8, 8],
@@ -204,7 +204,7 @@ describe.each(servers)('the cost of an operation on %s', (server) => {
       operations: { cost: { limit: 'points', ...cost } },
       ...options,
       limits: { define, ...options.limits },
-      graphql: { buildSchemaOptions: { orphanedTypes: [Film] }, ...options.graphql },
+      graphql: { buildSchemaOptions: { orphanedTypes: [Song] }, ...options.graphql },
     });
     return app;
   };
@@ -297,7 +297,7 @@ describe.each(servers)('the cost of an operation on %s', (server) => {
       mutation: 20,
       weight: ({ type, name, args, returns }) => {
         if (type === 'Query' && name === 'best') throw new Error('it fails');
-        if (returns === 'Author') return NaN;
+        if (returns === 'Poet') return NaN;
         return name === 'books' ? 2 * Number(args['first']) : undefined;
       },
     });
@@ -315,7 +315,7 @@ describe.each(servers)('the cost of an operation on %s', (server) => {
     const levels = 60;
     const fragments = list(levels, (index) => {
       const inner = index === levels - 1 ? 'name' : `...F${index + 1}`;
-      return `fragment F${index} on Author { a: books { author { ${inner} } } b: books { author { ${inner} } } }`;
+      return `fragment F${index} on Poet { a: books { author { ${inner} } } b: books { author { ${inner} } } }`;
     });
     const bomb = await library.ask(`{ best { author { ...F0 } } } ${fragments.join(' ')}`);
     expect(bomb.errors![0]!.extensions).toMatchObject({ code: 'RATE_LIMITED', retryAfterMs: null });

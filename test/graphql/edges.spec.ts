@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { ApolloServerPluginInlineTraceDisabled } from '@apollo/server/plugin/disabled';
 import { ApolloFederationDriver } from '@nestjs/apollo';
+import { UseGuards } from '@nestjs/common';
 import {
   Directive,
   Field,
@@ -15,7 +16,14 @@ import {
   ResolveReference,
   Resolver,
 } from '@nestjs/graphql';
-import { type LimitDefinition, LimiterService, MemoryStore, RateLimit, RateLimitStoreError } from '../../lib/index.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  MemoryStore,
+  RateLimit,
+  RateLimitGuard,
+  RateLimitStoreError,
+} from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { GraphqlApp, type GraphqlAppOptions, servers } from './graphql-app.js';
 
@@ -34,14 +42,14 @@ const define = {
 let ran: string[] = [];
 
 @ObjectType()
-class Shelf {
+class Rack {
   @Field(() => Int)
   number!: number;
 }
 
-@Resolver(() => Shelf)
+@Resolver(() => Rack)
 class ShelfResolver {
-  @Query(() => [Shelf])
+  @Query(() => [Rack])
   @RateLimit('early')
   shelves() {
     return [1, 2, 3].map((number) => ({ number }));
@@ -49,7 +57,7 @@ class ShelfResolver {
 
   @ResolveField(() => Int, { nullable: true })
   @RateLimit('shelves')
-  size(@Parent() { number }: Shelf) {
+  size(@Parent() { number }: Rack) {
     return number;
   }
 }
@@ -67,6 +75,14 @@ class ShopResolver {
   @RateLimit(() => ({ ...minute, name: 'chosen', rate: 3 }))
   chosen() {
     ran.push('chosen');
+    return 1;
+  }
+
+  @Mutation(() => Int)
+  @UseGuards(RateLimitGuard)
+  @RateLimit('orders')
+  twice() {
+    ran.push('twice');
     return 1;
   }
 
@@ -123,6 +139,14 @@ describe.each(servers)('an operation on %s', (server) => {
     expect(refused.errors![0]!.extensions).toMatchObject({ code: 'RATE_LIMITED', limits: ['chosen'] });
     expect(ran).toHaveLength(2);
     expect((await shop.ask('mutation { a: chosen }')).data).toEqual({ a: 1 });
+  });
+
+  it('is charged once, though a guard is bound twice', async () => {
+    const shop = await start();
+    expect((await shop.ask('mutation { a: twice b: twice }')).data).toEqual({ a: 1, b: 1 });
+    expect(await shop.left('orders')).toBe(3);
+    expect((await shop.ask('mutation { a: twice b: twice c: twice d: twice }')).errors).toHaveLength(1);
+    expect([ran.length, await shop.left('orders')]).toEqual([2, 3]);
   });
 
   it('leaves fields of objects to the guard', async () => {
@@ -192,6 +216,26 @@ describe.each(servers)('an operation on %s', (server) => {
   });
 });
 
+it('is the same once Mercurius has compiled the document', async () => {
+  app = await GraphqlApp.start('Mercurius', {
+    providers: [ShopResolver],
+    limits: { define: { ...define, orders: { ...minute, rate: 9 } } },
+    operations: { cost: { limit: 'points' } },
+    graphql: { jit: 1 },
+  });
+  const query = 'query ($on: Boolean!) { a: orders b: orders @include(if: $on) }';
+  for (const left of [7, 5, 3, 1]) {
+    const { data, cost } = await app.ask(query, { variables: { on: true } });
+    expect([data, await app.left('orders')]).toEqual([{ a: 1, b: 1 }, left]);
+    expect(cost).toMatchObject({ requestedQueryCost: 1, actualQueryCost: 1 });
+  }
+  expect((await app.ask(query, { variables: { on: true } })).errors![0]!.extensions).toMatchObject({
+    limits: ['orders'],
+  });
+  expect((await app.ask(query, { variables: { on: false } })).data).toMatchObject({ a: 1 });
+  expect(ran).toHaveLength(9);
+});
+
 it('a persisted query costs as the query does, and nothing while it is not known', async () => {
   app = await GraphqlApp.start('Apollo on Express', {
     providers: [ShopResolver],
@@ -211,7 +255,7 @@ it('a persisted query costs as the query does, and nothing while it is not known
 
 @ObjectType()
 @Directive('@key(fields: "id")')
-class Book {
+class Volume {
   @Field(() => ID)
   id!: string;
 
@@ -219,9 +263,9 @@ class Book {
   title!: string;
 }
 
-@Resolver(() => Book)
+@Resolver(() => Volume)
 class BookResolver {
-  @Query(() => [Book])
+  @Query(() => [Volume])
   @RateLimit('orders')
   books() {
     return [];
@@ -229,7 +273,7 @@ class BookResolver {
 
   @ResolveReference()
   @RateLimit('shelves')
-  resolveReference({ id }: Book) {
+  resolveReference({ id }: Volume) {
     ran.push(id);
     return { id, title: id };
   }
@@ -247,8 +291,8 @@ it('a subgraph counts the points of its entities, and each of them by itself', a
       fieldResolverEnhancers: ['guards', 'interceptors'],
     },
   });
-  const query = 'query ($of: [_Any!]!) { _entities(representations: $of) { ... on Book { title } } }';
-  const of = ['a', 'b', 'c'].map((id) => ({ __typename: 'Book', id }));
+  const query = 'query ($of: [_Any!]!) { _entities(representations: $of) { ... on Volume { title } } }';
+  const of = ['a', 'b', 'c'].map((id) => ({ __typename: 'Volume', id }));
   const answer = await app.ask(query, { variables: { of } });
   expect(answer.data).toEqual({ _entities: [{ title: 'a' }, { title: 'b' }, { title: 'c' }] });
   expect(answer.cost).toMatchObject({ requestedQueryCost: 3, actualQueryCost: 3 });

@@ -380,6 +380,7 @@ describe('the options', () => {
     [{ cost: { limit: 'orders', weight: 3 } }, "option 'weight' is 3, wants a function of a field"],
     [{ cost: { limit: 'none' } }, "'none'"],
     [{ cost: { limit: ['orders', 'orders'] } }, "the limit 'orders' is in the list twice"],
+    [{ cost: { limit: 'failures' } }, "limit 'failures' has the option 'count', wants one that counts all requests"],
     [{ cost: { limit: 'slots' } }, "limit 'slots' is a concurrency limit, wants one that counts units"],
   ])('%j is refused when the app starts', async (options, message) => {
     const error: unknown = await Promise.resolve()

@@ -12,6 +12,8 @@ export const graphqlMessages = {
     `${place}: slicingArguments of @listSize names '${got}', wants one of the field's arguments: ${known.join(', ') || 'it has none'}`,
   leased: (location: string, limit: string, algo: string) =>
     `${location}: limit '${limit}' is a ${algo} limit, wants one that counts units: points are not held`,
+  countsSome: (location: string, limit: string) =>
+    `${location}: limit '${limit}' has the option 'count', wants one that counts all requests: points are settled at what is returned`,
   weightFailed: (field: string) =>
     `RateLimitGraphqlModule: cost.weight failed for ${field}; the field has the weight that it would have without the function`,
   wrongWeight: (got: unknown) => `it returned ${show(got)}, wants a number >= 0 or undefined`,

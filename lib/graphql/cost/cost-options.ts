@@ -22,7 +22,8 @@ export interface WeighedField {
 export interface QueryCostOptions {
   /**
    * The limits that count the points: the name of a defined limit, a definition, or a list of these. Their own `key`, `skip` and
-   * `mode` hold; the points replace their `cost`. Not `concurrency` and `adaptive`.
+   * `mode` hold; the points replace their `cost`. Not `concurrency` and `adaptive`, nor limits with
+   * `count`.
    */
   limit: string | LimitDefinition | readonly (string | LimitDefinition)[];
   /**

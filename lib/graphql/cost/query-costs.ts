@@ -59,6 +59,8 @@ export class QueryCosts {
       if (algorithm.leases !== undefined) {
         throw new RateLimitConfigError(graphqlMessages.leased(location, rule.name, algorithm.name));
       }
+      if (rule.settings.count !== 'all')
+        throw new RateLimitConfigError(graphqlMessages.countsSome(location, rule.name));
     }
     this.rules = withAncestors(rules, location);
     this.counting = new Set(rules.flatMap((rule) => [rule, ...rule.ancestorsOfSameCost]));
