@@ -50,7 +50,14 @@ export type { HeaderFormat, HeaderFormatter, HeaderOption } from './http/header-
 export type { LimitInfo } from './http/limit-info.js';
 export { type DeniedStatus, RateLimitDeniedException } from './http/rate-limit-denied.exception.js';
 export { RateLimitExceededException } from './http/rate-limit-exceeded.exception.js';
-export type { RefusalBody, RefusalMessage } from './http/refusal-answer.js';
+export type {
+  RefusalBody,
+  RefusalFunction,
+  RefusalMessage,
+  RefusalOption,
+  RefusalResolver,
+  RefusalResponse,
+} from './http/refusal-answer.js';
 export type {
   DecisionHook,
   DecisionHooksOptions,

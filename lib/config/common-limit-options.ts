@@ -2,7 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import type { Duration } from '../options/values.js';
 import type { CommonFeatureOptions } from '../features/index.js';
 import type { DecisionHooksOptions } from '../hooks/decision-hook.js';
-import type { RefusalBody, RefusalMessage } from '../http/refusal-answer.js';
+import type { RefusalBody, RefusalMessage, RefusalOption } from '../http/refusal-answer.js';
 import type { LimitKey } from '../key-resolvers/index.js';
 import type { OnStoreError } from '../limits/limit-settings.js';
 import type { Priority } from '../limits/priority.js';
@@ -171,4 +171,29 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
    * @default the module's `body`
    */
   body?: RefusalBody;
+  /**
+   * The HTTP status of the response when this limit refuses: a whole number from 400 to 599, such as 402 for a spent budget. If
+   * several limits refuse, the status is that of the one with the longest wait.
+   * @default 429
+   */
+  status?: number;
+  /**
+   * Makes the response when this limit refuses, or a part of it: `{ status, body, headers }`. A function of the context, the
+   * result of all limits and the usual response, or an injectable class that implements `RefusalResolver`. It may return a
+   * promise. If it fails, or takes longer than the module's `resolveTimeout`, the usual response is sent.
+   * @default the module's `answer`
+   */
+  answer?: RefusalOption;
+  /**
+   * Whether clients learn nothing of this limit: it is not in headers, bodies, GraphQL errors, errors of messages and OpenAPI
+   * documents. Its refusals are refusals as others, without its name.
+   * @default false
+   */
+  hidden?: boolean;
+  /**
+   * Whether a refusal of this limit says when to come back: in `Retry-After`, or in `retryAfterMs` of GraphQL errors and errors of
+   * messages.
+   * @default the module's `retryAfter`
+   */
+  retryAfter?: boolean;
 }

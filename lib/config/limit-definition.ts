@@ -10,7 +10,15 @@ import type { CommonLimitOptions } from './common-limit-options.js';
  */
 export interface AdaptiveLimitOptions extends Omit<
   CommonLimitOptions,
-  'scope' | 'count' | 'blockFor' | 'strike' | 'forgetAfter' | keyof CommonFeatureOptions | 'within' | 'replicas'
+  | 'scope'
+  | 'count'
+  | 'status'
+  | 'blockFor'
+  | 'strike'
+  | 'forgetAfter'
+  | keyof CommonFeatureOptions
+  | 'within'
+  | 'replicas'
 > {
   /** Each instance of the app learns on its own. */
   scope: 'instance';

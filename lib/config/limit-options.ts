@@ -6,6 +6,7 @@ import { optionMessages } from '../errors/messages/options.js';
 import type { FeatureOptions } from '../features/index.js';
 import { featureRows, secondVersion } from '../features/options.js';
 import { HOOK_WANTS } from '../hooks/decision-hook.js';
+import { MAX_STATUS, MIN_STATUS, REFUSAL_WANTS } from '../http/refusal-answer.js';
 import { keyText } from '../key-resolvers/key-option.js';
 import { LIMIT_MODES } from '../limits/limit-mode.js';
 import { NEAR_LIMIT, STORE_ERROR_POLICIES } from '../limits/limit-settings.js';
@@ -127,6 +128,31 @@ const coreOptions = {
   body: {
     kind: callable('a function that makes an object'),
     text: 'Makes the JSON body of the response when the limit refuses.',
+    usual: "the module's",
+    inDefaults: true,
+  },
+  status: {
+    kind: whole(MIN_STATUS, MAX_STATUS),
+    text: 'The HTTP status of its refusals.',
+    default: 429,
+    inDefaults: notAdapting,
+    for: notAdapting,
+  },
+  answer: {
+    kind: callable(REFUSAL_WANTS),
+    text: 'Makes the response when the limit refuses.',
+    usual: "the module's",
+    inDefaults: true,
+  },
+  hidden: {
+    kind: flag,
+    text: 'Whether clients learn nothing of the limit.',
+    default: false,
+    inDefaults: true,
+  },
+  retryAfter: {
+    kind: flag,
+    text: 'Whether its refusals say when to come back.',
     usual: "the module's",
     inDefaults: true,
   },

@@ -3,7 +3,7 @@ import type { OnStoreError } from '../limits/compiled-limit.js';
 import type { Duration } from '../options/values.js';
 import type { HeaderOption } from '../http/header-format.js';
 import type { DecisionHooksOptions } from '../hooks/decision-hook.js';
-import type { RefusalBody } from '../http/refusal-answer.js';
+import type { RefusalBody, RefusalOption } from '../http/refusal-answer.js';
 import type { ListsOptions } from './list-entry.js';
 import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
 import type { ExactLimit, LimitDefaults, LimitDefinition } from './limit-definition.js';
@@ -40,7 +40,8 @@ export interface RateLimitModuleOptions extends DecisionHooksOptions {
   policy?: PolicyOptions;
   /**
    * Default options of all limits, including those of routes and code: `key`, `cost`, `skip`, `count`, `blockFor`, `forgetAfter`,
-   * `scope`, `mode`, `nearLimit`, `onStoreError`, `onMissingKey`, `message`, `body`.
+   * `scope`, `mode`, `nearLimit`, `onStoreError`, `onMissingKey`, `message`, `body`, `status`, `answer`, `hidden`,
+   * `retryAfter`.
    * @default see each option
    */
   defaults?: LimitDefaults;
@@ -83,6 +84,19 @@ export interface RateLimitModuleOptions extends DecisionHooksOptions {
    * @default `statusCode`, `message`, `error` and `limits`, or with `problem` the members of problem details
    */
   body?: RefusalBody;
+  /**
+   * Makes the response to a refused request, or a part of it: `{ status, body, headers }`. A function of the context, the result
+   * of all limits and the usual response, or an injectable class that implements `RefusalResolver`. It may return a promise. If it
+   * fails, or takes longer than `resolveTimeout`, the usual response is sent. A limit may set its own.
+   * @default the usual response
+   */
+  answer?: RefusalOption;
+  /**
+   * Whether refusals say when to come back: in `Retry-After`, or in `retryAfterMs` of GraphQL errors and errors of messages. A limit
+   * may set its own.
+   * @default true
+   */
+  retryAfter?: boolean;
   /**
    * How long a check on Redis may take before `onStoreError` decides: milliseconds or a duration such as `'250ms'`.
    * @default 250

@@ -1,4 +1,5 @@
 import { HOOK_WANTS } from '../hooks/decision-hook.js';
+import { REFUSAL_WANTS } from '../http/refusal-answer.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
 /** The values that an option takes, in words and as a check. */
@@ -17,6 +18,8 @@ export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOpt
   ['prefix', 'a string that is not empty and holds no braces', isPrefix],
   ['retryJitter', 'a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1],
   ['problem', ...SWITCH],
+  ['retryAfter', ...SWITCH],
+  ['answer', REFUSAL_WANTS, (value) => typeof value === 'function'],
   ['body', 'a function that makes an object', (value) => typeof value === 'function'],
   ['refusalCache', ...SWITCH],
   ['readers', 'a list of RequestReaders', Array.isArray],

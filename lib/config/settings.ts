@@ -19,6 +19,7 @@ export interface RateLimitSettings {
   readonly retryJitter: number;
   readonly problem: boolean;
   readonly body: RefusalBody | undefined;
+  readonly retryAfter: boolean;
   readonly onStoreError: OnStoreError;
   readonly localShare: number;
   readonly onMissingKey: OnMissingKey;
@@ -68,6 +69,8 @@ export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
   'retryJitter',
   'problem',
   'body',
+  'answer',
+  'retryAfter',
   'lists',
   'timeout',
   'resolveTimeout',
@@ -117,6 +120,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
     retryJitter: orElse(options.retryJitter, 0),
     problem: orElse(options.problem, false),
     body: options.body,
+    retryAfter: orElse(options.retryAfter, true),
     onStoreError: storeErrorPolicy(LOCATION, orElse(options.onStoreError, 'local')),
     localShare: orElse(options.localShare, 1),
     onMissingKey: oneOf(LOCATION, 'onMissingKey', orElse(options.onMissingKey, 'ip'), ON_MISSING_KEY),

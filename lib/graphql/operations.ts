@@ -162,7 +162,7 @@ export class Operations implements JointCalls {
     const { whole } = operation;
     const { deniedAddresses, answers } = this.services;
     await this.translated(whole, async () => {
-      if (deniedAddresses.mayRefuse && deniedAddresses.refuses(whole)) throw answers.denied(whole);
+      if (deniedAddresses.mayRefuse && deniedAddresses.refuses(whole, whole)) throw answers.denied(whole);
     });
     // A subscription is one call, which the guard checks when it begins; each of its events has fields of its own.
     if (operation.source.operation.operation !== OperationTypeNode.SUBSCRIPTION) this.readFields(operation);

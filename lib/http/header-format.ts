@@ -4,10 +4,22 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 import { isPromise } from '../util/awaitable.js';
+import type { ExecutionContext } from '@nestjs/common';
+import type { CheckedLimit } from '../limits/check-result.js';
 import type { LimitInfo } from './limit-info.js';
 
-/** Makes response headers from a result; `limits` are in the order of `result.decisions`. */
-export type HeaderFormatter = (result: CheckResult, limits: readonly LimitInfo[]) => Record<string, string>;
+/**
+ * Makes response headers from a result; `limits` are in the order of `result.decisions`. Limits that are hidden are in neither.
+ * `context` is that of the request.
+ */
+export type HeaderFormatter = (
+  result: CheckResult,
+  limits: readonly LimitInfo[],
+  context: ExecutionContext,
+) => Record<string, string>;
+
+/** A format of the package itself, which needs no context. */
+type OwnFormatter = (result: CheckResult, limits: readonly LimitInfo[]) => Record<string, string>;
 
 /** The name of a header format, or a formatter. */
 export type HeaderFormat = 'draft-8' | 'draft-6' | 'legacy' | HeaderFormatter;
@@ -35,7 +47,7 @@ interface SerialisedList {
 const serialisedLists = new WeakMap<readonly LimitInfo[], SerialisedList>();
 
 /** draft-ietf-httpapi-ratelimit-headers-08; the wire format is unchanged up to draft 11. */
-const draft8: HeaderFormatter = ({ decisions }, limits) => {
+const draft8: OwnFormatter = ({ decisions }, limits) => {
   const { names, policies } = serialiseAll(limits);
   let states = '';
   for (let index = 0; index < decisions.length; index++) {
@@ -49,13 +61,13 @@ const draft8: HeaderFormatter = ({ decisions }, limits) => {
 };
 
 /** draft-ietf-httpapi-ratelimit-headers-06: three plain numbers, of the tightest limit. */
-const draft6: HeaderFormatter = ({ tightest }, limits) => ({
+const draft6: OwnFormatter = ({ tightest }, limits) => ({
   'RateLimit-Policy': serialiseAll(limits).policiesWithoutNames,
   ...numbers('RateLimit', tightest),
 });
 
 /** The headers that were common before the drafts; the reset is in seconds from now. */
-const legacy: HeaderFormatter = ({ tightest }) => numbers('X-RateLimit', tightest);
+const legacy: OwnFormatter = ({ tightest }) => numbers('X-RateLimit', tightest);
 
 const formatters: ReadonlyMap<unknown, HeaderFormatter> = new Map([
   ['draft-8', draft8],
@@ -89,8 +101,8 @@ export function headerFormatters(option: HeaderOption, location: string): Header
 
 /** Throws if the formatter returns headers that no response can hold, which Fastify would notice only when it sends them. */
 function checked(format: HeaderFormatter): HeaderFormatter {
-  return (result, limits) => {
-    const headers = format(result, limits);
+  return (result, limits, context) => {
+    const headers = format(result, limits, context);
     if (!isHeaders(headers)) return headers;
     for (const [name, value] of Object.entries(headers)) {
       validateHeaderName(name);
@@ -101,10 +113,10 @@ function checked(format: HeaderFormatter): HeaderFormatter {
 }
 
 /** The longest wait, in seconds, of the limits that refused; `undefined` if none of them can ever fit. */
-export function retryAfter({ allowed, decisions }: CheckResult, limits: readonly LimitInfo[]): string | undefined {
+export function retryAfter({ allowed, decisions }: CheckResult, limits: readonly CheckedLimit[]): string | undefined {
   if (allowed) return undefined;
   const waits = decisions
-    .filter((decision, index) => !decision.allowed && limits[index]?.shadow !== true)
+    .filter((decision, index) => !decision.allowed && limits[index]?.limit.shadow !== true)
     .map(({ retryAfterMs }) => retryAfterMs)
     .filter((wait) => Number.isFinite(wait));
   return waits.length === 0 ? undefined : String(Math.max(1, Math.ceil(Math.max(...waits) / 1000)));

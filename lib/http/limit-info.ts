@@ -1,4 +1,5 @@
 import type { CheckedLimit } from '../limits/check-result.js';
+import { type Duration, milliseconds } from '../options/values.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 
 /** What a header formatter gets to know about a limit, beside its decision. */
@@ -18,6 +19,14 @@ export interface LimitInfo {
   readonly windowMs: number;
   /** Whether it only reports, and never refuses. */
   readonly shadow: boolean;
+  /** The units of an interval or period; absent for algorithms without a rate. */
+  readonly rate?: number;
+  /** The interval as the limit has it, such as `'10s'`; absent for algorithms without one. */
+  readonly interval?: Duration;
+  /** The same in milliseconds. */
+  readonly intervalMs?: number;
+  /** For `token-bucket` and `gcra`: the most units at once. */
+  readonly burst?: number;
 }
 
 const cache = new WeakMap<CompiledLimit, { readonly info: LimitInfo; readonly second: number }>();
@@ -32,9 +41,27 @@ export function limitInfo(limit: CompiledLimit, nowMs: number): LimitInfo {
   // Returns the same object as long as nothing has changed, so that results derived from it can be cached, too.
   const quotaUnit: LimitInfo['quotaUnit'] = algorithm.leases === undefined ? 'requests' : 'concurrent-requests';
   const isSame = known?.info.windowMs === windowMs;
-  const info: LimitInfo = isSame ? known.info : { name, algo: algorithm.name, quota, quotaUnit, windowMs, shadow };
+  const info: LimitInfo = isSame
+    ? known.info
+    : { name, algo: algorithm.name, quota, quotaUnit, windowMs, shadow, ...ratesOf(limit) };
   cache.set(limit, { info, second });
   return info;
+}
+
+/** The options of a limit that say how often it allows something. */
+function ratesOf({
+  algorithm,
+  options,
+  quota,
+}: CompiledLimit): Pick<LimitInfo, 'rate' | 'interval' | 'intervalMs' | 'burst'> {
+  const { rate, interval } = options as { readonly rate?: number; readonly interval?: Duration };
+  const intervalMs = interval === undefined ? undefined : milliseconds(interval);
+  return {
+    ...(rate !== undefined && { rate }),
+    ...(interval !== undefined && { interval }),
+    ...(intervalMs !== undefined && { intervalMs }),
+    ...(Object.hasOwn(algorithm.options, 'burst') && { burst: quota }),
+  };
 }
 
 /** The last facts of limits that are checked together. */

@@ -7,11 +7,15 @@ export const PROBLEM_TYPE = 'application/problem+json';
 const TYPES = 'https://iana.org/assignments/http-problem-types';
 
 /** The problem of limits that refused; `limits` are their names. */
-export function quotaExceeded(detail: string, limits: readonly string[]): Record<string, unknown> {
+export function quotaExceeded(
+  detail: string,
+  limits: readonly string[],
+  status: number = HttpStatus.TOO_MANY_REQUESTS,
+): Record<string, unknown> {
   return {
     type: `${TYPES}#quota-exceeded`,
     title: 'Quota Exceeded',
-    status: HttpStatus.TOO_MANY_REQUESTS,
+    status,
     detail,
     'violated-policies': limits,
   };

@@ -1,33 +1,42 @@
 import { STATUS_CODES } from 'node:http';
 import { HttpException, HttpStatus } from '@nestjs/common';
 import { messages } from '../errors/messages/general.js';
+import { isHidden } from '../limits/hidden-decisions.js';
 import type { CheckResult } from '../limits/decision.js';
 
 // Kept beside the exceptions, since apps log and compare those.
 const answered = new WeakSet<object>();
 const givenMessages = new WeakMap<object, string>();
+const givenStatuses = new WeakSet<object>();
+const withoutWait = new WeakSet<object>();
 
-/** A request was refused: 429 Too Many Requests, or 503 by an `adaptive` limit. Its body names the limits that refused. */
+/**
+ * A request was refused: 429 Too Many Requests, 503 by an `adaptive` limit, or the `status` of the limit. Its body names the limits
+ * that refused, except those that are hidden.
+ */
 export class RateLimitExceededException extends HttpException {
   /**
    * Thrown by the guard; code that refuses by itself may throw one, too, and its response gets the same headers and body.
    *
    * @param result the result of all limits of the request, as `LimiterService.check` returns it
    * @param message the message of the body, by default 'Too many requests'
-   * @param limits the names of the limits that refused, by default those of `result`
+   * @param limits the names of the limits that refused, by default those of `result` that are not hidden
    * @param body the body, by default made from the other parameters
-   * @param status the HTTP status, by default 429
+   * @param status the HTTP status, by default that of the limit, or 429
    */
   constructor(
     readonly result: CheckResult,
     message: string = messages.exceeded(),
-    readonly limits: readonly string[] = result.decisions.filter(({ allowed }) => !allowed).map(({ limit }) => limit),
+    readonly limits: readonly string[] = result.decisions
+      .filter((decision) => !decision.allowed && !isHidden(decision))
+      .map(({ limit }) => limit),
     body?: object,
-    status: number = HttpStatus.TOO_MANY_REQUESTS,
+    status?: number,
   ) {
-    super(body ?? exceededBody(message, limits, status), status);
+    super(body ?? exceededBody(message, limits, status), status ?? HttpStatus.TOO_MANY_REQUESTS);
     this.message = message;
     if (body === undefined) givenMessages.set(this, message);
+    if (status !== undefined) givenStatuses.add(this);
   }
 
   /** @internal Whether the guard made it, and has set its headers and body. */
@@ -46,9 +55,24 @@ export class RateLimitExceededException extends HttpException {
   }
 
   /** @internal Changes what the client gets. Requests that wait for the same promise share its error, so one may answer many. */
-  answerWith(message: string, body: object): void {
+  answerWith(message: string, body: object, status: number): void {
     this.message = message;
-    Object.assign(this, { response: body });
+    Object.assign(this, { response: body, status });
+  }
+
+  /** @internal Whether it was made with a status. */
+  get hasOwnStatus(): boolean {
+    return givenStatuses.has(this);
+  }
+
+  /** @internal Whether clients are not told when to come back. */
+  get hidesWait(): boolean {
+    return withoutWait.has(this);
+  }
+
+  /** @internal */
+  hideWait(): void {
+    withoutWait.add(this);
   }
 
   /** The longest wait of the limits that refused, in milliseconds; `Infinity` if the request can never fit. */

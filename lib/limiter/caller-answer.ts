@@ -1,5 +1,6 @@
 import { toCheckResult } from '../limits/check-result.js';
 import type { CheckEntry } from '../limits/counter.js';
+import { hide, isHidden } from '../limits/hidden-decisions.js';
 import { PromisedAnswer } from '../stores/promised-answer.js';
 import { checkResultOf, heldOf, toCallerDecision } from '../stores/store-decision.js';
 import type { Store, StoreDecision } from '../stores/store.js';
@@ -45,6 +46,7 @@ export const levelDecision: Making<LeasedDecision> = (answers, entries, store, q
   const all = answers.map((answer, index) => toCallerDecision(answer, entries[index]!.limit));
   const { allowed, decisions, tightest, delayMs } = toCheckResult(all, entries);
   const decision: LeasedDecision = { ...tightest, allowed, delayMs, levels: decisions };
+  if (isHidden(tightest)) hide(decision);
   if (peek || !allowed || !entries.some(({ limit }) => limit.algorithm.leases !== undefined)) return decision;
   const held = entries.flatMap((entry, index) => heldOf(entry, answers[index]!) ?? []);
   return { ...decision, lease: new Lease(held, store, queues) };

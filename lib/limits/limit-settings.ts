@@ -85,6 +85,10 @@ export interface LimitSettings extends LimitPlace {
   readonly candidate?: AlgorithmOptions | undefined;
   /** Whether it is itself a candidate. */
   readonly isCandidate?: boolean;
+  /** Whether clients learn nothing of it. */
+  readonly hidden?: boolean | undefined;
+  /** Whether its refusals say nothing of when to come back. */
+  readonly withoutRetryAfter?: boolean | undefined;
   /** What is called with its decisions. */
   readonly hooks?: object | undefined;
   /** The name of the limit that it is within. */

@@ -86,6 +86,10 @@ export abstract class LimitTerms {
   readonly varies: boolean;
   /** Whether it takes credits. Each check reads it. */
   readonly takesCredits: boolean;
+  /** Whether clients learn nothing of it. */
+  readonly hidden: boolean;
+  /** Whether its refusals say nothing of when to come back. */
+  readonly withoutRetryAfter: boolean;
   /** What is called with its decisions; `undefined` if nothing is. */
   readonly hooks: object | undefined;
   /** Its `id` without the generation. */
@@ -163,6 +167,8 @@ export abstract class LimitTerms {
     this.isCandidate = settings.isCandidate ?? false;
     this.parent = settings.parent;
     this.hooks = settings.hooks;
+    this.hidden = settings.hidden ?? false;
+    this.withoutRetryAfter = settings.withoutRetryAfter ?? false;
     const code = this.isCandidate ? algorithm.code + CANDIDATE : algorithm.code;
     this.lineage = `${this.recordId}:${code}`;
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;

@@ -22,6 +22,7 @@ import type { LimitDefinition } from '../config/limit-definition.js';
 import { LimiterService } from './limiter.service.js';
 import { ApiDocumentation } from './openapi/api-documentation.js';
 import { HandlerClasses } from '../rules/handler-classes.js';
+import { RefusalResolvers } from '../rules/refusal-resolvers.js';
 import { StartUpCheck } from '../rules/start-up-check.js';
 import { LimitResolvers } from '../rules/by-request/limit-resolvers.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
@@ -131,6 +132,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly queues: WaitQueues,
     private readonly resolvers: LimitResolvers,
     private readonly hooks: DecisionHooks,
+    private readonly refusalResolvers: RefusalResolvers,
   ) {
     super();
     // All modules have been found by now, but no routes have been made.
@@ -185,7 +187,13 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
       moduleLogger.warn(messages.redisUndefined());
     }
     this.startUp.run();
-    await Promise.all([this.keys.ready(), this.resolvers.ready(), this.hooks.ready(), this.transports.open()]);
+    await Promise.all([
+      this.keys.ready(),
+      this.resolvers.ready(),
+      this.hooks.ready(),
+      this.refusalResolvers.ready(),
+      this.transports.open(),
+    ]);
     await Promise.all([this.store.open?.(), this.rates.open()]);
     this.policies.watch();
   }

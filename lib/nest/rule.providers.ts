@@ -6,6 +6,7 @@ import { LimitResolvers } from '../rules/by-request/limit-resolvers.js';
 import { LimitSources } from '../rules/by-request/limit-sources.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { Namespaces } from '../rules/namespaces.js';
+import { RefusalResolvers } from '../rules/refusal-resolvers.js';
 import { RouteRulesRegistry } from '../rules/route-rules-registry.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
 import { StartUpCheck } from '../rules/start-up-check.js';
@@ -13,6 +14,7 @@ import { StartUpCheck } from '../rules/start-up-check.js';
 /** Limits become rules, and rules become the plan of each route. */
 export const ruleProviders: readonly Provider[] = [
   KeyResolverFactory,
+  RefusalResolvers,
   RuleCompiler,
   LimitRegistry,
   Namespaces,

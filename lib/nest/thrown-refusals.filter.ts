@@ -1,8 +1,9 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable } from '@nestjs/common';
 import { BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
-import { throwError } from 'rxjs';
+import { from, mergeMap, type Observable, throwError } from 'rxjs';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
 import { ThrownRefusals } from '../request/thrown-refusals.js';
+import { isPromise } from '../util/awaitable.js';
 import { refusalData } from '../transports/refusal.js';
 
 /**
@@ -20,7 +21,13 @@ export class ThrownRefusalsFilter implements ExceptionFilter<RateLimitExceededEx
   catch(exception: RateLimitExceededException, host: ArgumentsHost): unknown {
     const type = host.getType<string>();
     const isThrown = !exception.isAnswered;
-    this.refusals.complete(exception, host);
+    const completed = this.refusals.complete(exception, host);
+    if (!isPromise(completed)) return this.answer(exception, host, type, isThrown);
+    const answered = completed.then(() => this.answer(exception, host, type, isThrown));
+    return type === 'rpc' ? from(answered).pipe(mergeMap((answer) => answer as Observable<unknown>)) : answered;
+  }
+
+  private answer(exception: RateLimitExceededException, host: ArgumentsHost, type: string, isThrown: boolean): unknown {
     if (type === 'http') {
       new BaseExceptionFilter(this.host.httpAdapter).catch(exception, host);
       return undefined;

@@ -20,7 +20,8 @@ export class KeyOverride {
 
   /** The options that replace those of the limit. */
   get patch(): RatePatch | undefined {
-    return this.rate?.patch ?? this.policy?.patch;
+    // A policy has options of the algorithm alone, as a patch does.
+    return this.rate?.patch ?? (this.policy?.patch as RatePatch | undefined);
   }
 
   /** The mode that replaces that of the limit. */

@@ -1,4 +1,11 @@
-import { type ExecutionContext, HttpException, Inject, Injectable, ServiceUnavailableException } from '@nestjs/common';
+import {
+  type ExecutionContext,
+  HttpException,
+  HttpStatus,
+  Inject,
+  Injectable,
+  ServiceUnavailableException,
+} from '@nestjs/common';
 import { Attempts } from '../errors/attempts.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
@@ -12,7 +19,10 @@ import type { CheckResult } from '../limits/decision.js';
 import { PROBLEM_TYPE, quotaExceeded, reducedCapacity } from '../http/problem.js';
 import { exceededBody, RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
 import { deniedProblem, RateLimitDeniedException } from '../http/rate-limit-denied.exception.js';
-import { overloadStatus, type RefusalAnswer } from '../http/refusal-answer.js';
+import { overloadStatus, type RefusalAnswer, type RefusalResponse } from '../http/refusal-answer.js';
+import type { Rule } from '../rules/rule.js';
+import { AnswerDeadline } from '../rules/by-request/answer-deadline.js';
+import { readRefusal, withStatus } from './refusal-response.js';
 import type { LimitedRequest } from './limited-request.js';
 import type { PendingCheck } from './pending-check.js';
 import { ResponseHeaders } from './response-headers.js';
@@ -24,11 +34,16 @@ type AnsweredCall = Pick<LimitedRequest, 'context' | 'parts'>;
 @Injectable()
 export class Answers {
   private readonly attempts = new Attempts(logger);
+  /** What makes the responses of refusals that are not sent yet. */
+  private readonly resolvers = new WeakMap<RateLimitExceededException, NonNullable<RefusalAnswer['resolve']>>();
+  private readonly deadline: AnswerDeadline;
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
     private readonly headers: ResponseHeaders,
-  ) {}
+  ) {
+    this.deadline = new AnswerDeadline(settings.resolveTimeoutMs);
+  }
 
   /** Describes a check in the headers. Throws if a limit refused, or the store failed. */
   describe(request: LimitedRequest, check: PendingCheck): void {
@@ -39,7 +54,7 @@ export class Answers {
     }
     const result = request.record(check);
     if (!result.allowed && result.tightest.source === 'list') throw this.denied(request);
-    this.headers.describe(request.parts, result, request.entries);
+    this.headers.describe(request.parts, result, request.entries, request.context);
     if (!result.allowed) throw this.exceeded(request, result, request.limits);
   }
 
@@ -60,7 +75,9 @@ export class Answers {
   }
 
   /** The error that the request's transport uses for a refusal; or the error of its reader, if that fails. */
-  async translate({ reader, context }: LimitedRequest, error: unknown): Promise<unknown> {
+  async translate(request: LimitedRequest, error: unknown): Promise<unknown> {
+    const { reader, context } = request;
+    if (error instanceof RateLimitExceededException) await this.resolve(error, request);
     // A reader may look at the handler, which a middleware does not have.
     const hasHandler = (context.getHandler() as Function | null) !== null;
     if (!(error instanceof HttpException) || reader.refuse === undefined || !hasHandler) return error;
@@ -80,44 +97,86 @@ export class Answers {
     const { context } = request;
     const { limit, rule } = request.entries[result.decisions.indexOf(result.tightest)]!;
     const { answer } = rule;
-    const status = overloadStatus(limit);
-    const refused = limits.filter((each, index) => isRefusal(each, result.decisions[index]!));
+    const overload = overloadStatus(limit);
+    const refused = limits.filter((each, index) => isRefusal(each, result.decisions[index]!) && !each.hidden);
     const names = refused.map(({ name }) => name);
     const message = this.message(
       answer,
       context,
       result,
-      status === undefined ? messages.exceeded : messages.overloaded,
+      overload === undefined ? messages.exceeded : messages.overloaded,
     );
-    const body = this.body(answer, request, result, this.usualBody(request, message, names, status));
+    const status = overload ?? answer.status ?? HttpStatus.TOO_MANY_REQUESTS;
+    const usual = this.usualBody(request, message, names, status, overload !== undefined);
+    const body = this.body(answer, request, result, usual);
     const exception = new RateLimitExceededException(result, message, names, body, status);
     exception.markAnswered();
+    if (limit.withoutRetryAfter) exception.hideWait();
+    if (answer.resolve !== undefined) this.resolvers.set(exception, answer.resolve);
     return exception;
   }
 
-  /** Completes a refusal thrown by code with what it did not set itself. `answer` is that of its tightest limit, if known. */
-  complete(exception: RateLimitExceededException, answer: RefusalAnswer | undefined, call: AnsweredCall): void {
+  /** Whether the app makes the response of a refusal, and has not yet. */
+  hasResolver(exception: RateLimitExceededException): boolean {
+    return this.resolvers.has(exception);
+  }
+
+  /** Has the app make the response of a refusal, or a part of it. If that fails, the refusal stays as it is. */
+  async resolve(exception: RateLimitExceededException, call: AnsweredCall): Promise<void> {
+    const resolve = this.resolvers.get(exception);
+    if (resolve === undefined) return;
+    this.resolvers.delete(exception);
+    const { context, parts } = call;
+    const body = exception.getResponse() as object;
+    const usual: RefusalResponse = { status: exception.getStatus(), body: { ...body }, headers: {} };
+    const { result } = exception;
+    try {
+      const given = resolve(context, result, usual);
+      const made = isPromise(given) ? await this.deadline.of(given, () => new Error(messages.answerLate())) : given;
+      const { status = usual.status, body: own, headers = {} } = readRefusal(made);
+      exception.answerWith(exception.message, own ?? withStatus(body, status), status);
+      for (const [name, value] of Object.entries(headers)) this.headers.set(parts.response, name, value);
+    } catch (error) {
+      this.attempts.report(messages.answerFailed('answer', result.tightest.limit), error);
+    }
+  }
+
+  /** Completes a refusal thrown by code with what it did not set itself. `rule` is that of its tightest limit, if known. */
+  complete(exception: RateLimitExceededException, rule: Rule | undefined, call: AnsweredCall): void {
+    const answer = rule?.answer ?? this.unknownAnswer;
+    if (rule?.limit.withoutRetryAfter ?? !this.settings.retryAfter) exception.hideWait();
     const given = exception.givenMessage;
     if (given === undefined) return;
+    if (answer.resolve !== undefined) this.resolvers.set(exception, answer.resolve);
     const { result, limits } = exception;
-    const says = answer ?? { message: undefined, body: this.settings.body };
-    const message = given === messages.exceeded() ? this.message(says, call.context, result, () => given) : given;
-    const status = exception.getStatus() === 429 ? undefined : exception.getStatus();
-    const usual = this.usualBody(call, message, limits, status);
-    exception.answerWith(message, this.body(says, call, result, usual));
+    const message = given === messages.exceeded() ? this.message(answer, call.context, result, () => given) : given;
+    const own = exception.getStatus();
+    const status = exception.hasOwnStatus ? own : (answer.status ?? own);
+    const isOverload = exception.hasOwnStatus && own !== (HttpStatus.TOO_MANY_REQUESTS as number);
+    const usual = this.usualBody(call, message, limits, status, isOverload);
+    exception.answerWith(message, this.body(answer, call, result, usual), status);
   }
 
   private usualBody(
     call: AnsweredCall,
     message: string,
     names: readonly string[],
-    status: number | undefined,
+    status: number,
+    isOverload: boolean,
   ): Record<string, unknown> {
-    return this.setsProblemType(call) ? problemOf(message, names, status) : exceededBody(message, names, status);
+    if (!this.setsProblemType(call)) return exceededBody(message, names, status);
+    return isOverload
+      ? { ...reducedCapacity(message, status), 'violated-policies': names }
+      : quotaExceeded(message, names, status);
+  }
+
+  /** The answer of a limit that is not known. */
+  private get unknownAnswer(): RefusalAnswer {
+    return { message: undefined, body: this.settings.body, status: undefined, resolve: undefined };
   }
 
   private notNow(request: LimitedRequest, message: string, cause: unknown): HttpException {
-    this.headers.set(request.parts.response, 'Retry-After', '1');
+    if (this.settings.retryAfter) this.headers.set(request.parts.response, 'Retry-After', '1');
     const body = this.setsProblemType(request) ? reducedCapacity(message) : message;
     const exception = new ServiceUnavailableException(body, { cause });
     exception.message = message;
@@ -159,11 +218,6 @@ export class Answers {
     const message = messages.answerFailed(option, tightest.limit);
     return this.attempts.call(call, isRight, { message, wrong: messages.wrongAnswer });
   }
-}
-
-function problemOf(message: string, names: readonly string[], status: number | undefined): Record<string, unknown> {
-  if (status === undefined) return quotaExceeded(message, names);
-  return { ...reducedCapacity(message, status), 'violated-policies': names };
 }
 
 const isString = (made: unknown) => typeof made === 'string';

@@ -1,5 +1,5 @@
 import { ServerResponse } from 'node:http';
-import { Inject, Injectable } from '@nestjs/common';
+import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { CheckedLimit } from '../limits/check-result.js';
 import { Attempts, type FailureLog } from '../errors/attempts.js';
@@ -12,6 +12,7 @@ import type { RequestParts } from '../transports/request-reader.js';
 import { isHeaders, isOwnFormat, retryAfter } from '../http/header-format.js';
 import { type LimitInfo, limitInfos } from '../http/limit-info.js';
 import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
+import { type ShownResult, shownOf } from '../http/shown-limits.js';
 import { spreadWaits } from '../http/retry-jitter.js';
 import { combineResults } from '../http/shared-responses.js';
 
@@ -58,29 +59,59 @@ export class ResponseHeaders {
   }
 
   /** Describes a result. A refusal always says when to come back, even without other headers. */
-  describe({ response, sharesResponse }: RequestParts, exact: CheckResult, own: readonly CheckedLimit[]): void {
+  describe(
+    { response, sharesResponse }: RequestParts,
+    exact: CheckResult,
+    own: readonly CheckedLimit[],
+    context: ExecutionContext,
+  ): void {
     if (response === undefined || (exact.allowed && this.settings.formatters.length === 0)) return;
-    if (sharesResponse !== true) return this.write(response, exact, own);
+    if (sharesResponse !== true) return this.write(response, exact, own, context);
     const { result, shown } = combineResults(response, exact, own);
-    this.write(response, result, shown);
+    this.write(response, result, shown, context);
   }
 
-  private write(response: object, exact: CheckResult, limits: readonly CheckedLimit[]): void {
-    const { formatters, retryJitter } = this.settings;
+  private write(
+    response: object,
+    exact: CheckResult,
+    limits: readonly CheckedLimit[],
+    context: ExecutionContext,
+  ): void {
+    const { retryJitter } = this.settings;
     // One random number per response, so that its headers agree.
     const result = exact.allowed || retryJitter === 0 ? exact : spreadWaits(exact, this.random() * retryJitter);
-    const infos = limitInfos(limits, Date.now());
+    const shown = shownOf(result, limits);
     const exposed: string[] | undefined = this.settings.exposeHeaders && isCrossOrigin(response) ? [] : undefined;
-    for (let index = 0; index < formatters.length; index++) {
-      const made = this.formatWith(index, response, result, infos);
-      if (made !== undefined) exposed?.push(...Object.keys(made));
-    }
-    const seconds = retryAfter(result, infos);
+    if (shown !== undefined) this.format(response, shown, context, exposed);
+    const seconds = this.retryAfter(result, limits);
     if (seconds !== undefined) {
       this.set(response, 'Retry-After', seconds);
       exposed?.push('Retry-After');
     }
     if (exposed !== undefined) this.expose(response as ReadableResponse, exposed);
+  }
+
+  /** Sets the headers of all formats, and adds their names to `exposed`. */
+  private format(
+    response: object,
+    { result, limits }: ShownResult,
+    context: ExecutionContext,
+    exposed: string[] | undefined,
+  ): void {
+    const { formatters } = this.settings;
+    const infos = limitInfos(limits, Date.now());
+    for (let index = 0; index < formatters.length; index++) {
+      const made = this.formatWith(index, response, result, infos, context);
+      if (made !== undefined) exposed?.push(...Object.keys(made));
+    }
+  }
+
+  /** The seconds of `Retry-After`, unless the limit with the longest wait does not say them. */
+  private retryAfter(result: CheckResult, limits: readonly CheckedLimit[]): string | undefined {
+    const { allowed, decisions, tightest } = result;
+    const binding = allowed ? undefined : limits[decisions.indexOf(tightest)];
+    const isSaid = binding === undefined ? this.settings.retryAfter : !binding.limit.withoutRetryAfter;
+    return isSaid ? retryAfter(result, limits) : undefined;
   }
 
   /** Adds to what the app, or an earlier check of the request, exposes. */
@@ -99,14 +130,15 @@ export class ResponseHeaders {
     response: object,
     result: CheckResult,
     infos: readonly LimitInfo[],
+    context: ExecutionContext,
   ): Record<string, string> | undefined {
     const formatter = this.settings.formatters[index]!;
     const failure = this.failures[index]!;
     try {
       const headers = isOwnFormat(formatter)
-        ? formatter(result, infos)
+        ? formatter(result, infos, context)
         : // A copy, which it may change.
-          this.attempts.call(() => formatter(result, [...infos]), isHeaders, failure);
+          this.attempts.call(() => formatter(result, [...infos], context), isHeaders, failure);
       if (headers === undefined) return undefined;
       for (const name of Object.keys(headers)) this.set(response, name, headers[name]!);
       return headers;

@@ -7,6 +7,7 @@ import { LimitRegistry } from '../rules/limit-registry.js';
 import type { Rule } from '../rules/rule.js';
 import { callOf, partsOf } from '../transports/read-request.js';
 import type { RequestReader } from '../transports/request-reader.js';
+import type { Awaitable } from '../util/awaitable.js';
 import { Answers } from './answers.js';
 import type { LimitedRequest } from './limited-request.js';
 import { requestOfCall } from './request-of-call.js';
@@ -30,21 +31,22 @@ export class ThrownRefusals {
     throw await reader.refuse(exception, contextOf(requestOf(reader, host), host));
   }
 
-  /** Sets the headers and the body of a refusal, unless the guard has. */
-  complete(exception: RateLimitExceededException, host: ArgumentsHost): void {
-    if (exception.isAnswered) return;
+  /** Sets the headers and the body of a refusal, unless the guard has. Returns a promise if a function of the app makes them. */
+  complete(exception: RateLimitExceededException, host: ArgumentsHost): Awaitable<void> {
+    if (exception.isAnswered) return undefined;
     const reader = this.transports.of(host as ExecutionContext);
     const request = requestOf(reader, host);
     const context = contextOf(request, host);
     const parts = partsOf(reader, host as ExecutionContext);
     const { result } = exception;
     const { shown, checked } = this.described(request, result);
-    if (checked.length > 0) this.headers.describe(parts, shown, checked);
-    const seconds = retryAfter(result, []);
+    if (checked.length > 0) this.headers.describe(parts, shown, checked, context);
+    this.answers.complete(exception, this.ruleOf(request, result.tightest), { context, parts });
+    const seconds = exception.hidesWait ? undefined : retryAfter(result, []);
     if (seconds !== undefined && !result.decisions.every((decision) => shown.decisions.includes(decision))) {
       this.headers.set(parts.response, 'Retry-After', seconds);
     }
-    this.answers.complete(exception, this.ruleOf(request, result.tightest)?.answer, { context, parts });
+    return this.answers.hasResolver(exception) ? this.answers.resolve(exception, { context, parts }) : undefined;
   }
 
   /** What the headers describe: the guard's checks, and the code's checks of limits that have a name. */

@@ -17,7 +17,8 @@ export function commonOptions(
 /** The other options, which the algorithm reads. */
 export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions {
   const own = Object.entries(definition)
-    .filter(([option]) => !isCommon(option))
+    // An algorithm may have an option of its own by the name of a common one.
+    .filter(([option]) => !isCommon(option) || ownOption(definition.algo, option))
     // Equal dates make equal limits.
     .map(([option, value]: [string, unknown]) => [option, value instanceof Date ? value.getTime() : value]);
   return Object.assign(Object.create(null) as AlgorithmOptions, Object.fromEntries(own));
@@ -35,4 +36,9 @@ function withDefaults(definition: LimitDefinition, defaults: LimitDefaults): All
       !(option === 'forgetAfter' && hasOneBlock),
   );
   return Object.assign(own, Object.fromEntries(left));
+}
+
+function ownOption(algo: unknown, option: string): boolean {
+  const options = algorithms.get(algo)?.options;
+  return options !== undefined && Object.hasOwn(options, option);
 }

@@ -91,7 +91,9 @@ export class RouteRulesRegistry {
 
   /** The statuses of refusals by the limits that a route has or may get; empty if there are none. */
   refusalStatuses(type: HandlerClass, handler: Handler): ReadonlySet<number> {
-    const statuses = new Map<unknown, number>(this.registry.moduleRules.map((rule) => [rule.name, statusOf(rule)]));
+    const statuses = new Map<unknown, number | undefined>(
+      this.registry.moduleRules.map((rule) => [rule.name, statusOf(rule)]),
+    );
     if (this.registry.hasModuleSources) statuses.set(this.registry, HttpStatus.TOO_MANY_REQUESTS);
     for (const target of [...lineageOf(type), handler]) {
       const { specs, skips } = declaredOn(target);
@@ -103,7 +105,7 @@ export class RouteRulesRegistry {
         statuses.set(rule?.name ?? spec, rule === undefined ? HttpStatus.TOO_MANY_REQUESTS : statusOf(rule));
       }
     }
-    return new Set(statuses.values());
+    return new Set([...statuses.values()].filter((status) => status !== undefined));
   }
 
   /** What is known about a limit, perhaps before all are defined. */
@@ -235,6 +237,8 @@ function isOfRoute(spec: Spec): boolean {
   return isSource(spec) || spec.perRoute;
 }
 
-function statusOf({ limit }: Rule): number {
-  return overloadStatus(limit) ?? HttpStatus.TOO_MANY_REQUESTS;
+/** The status of a limit's refusals; `undefined` if clients learn nothing of it. */
+function statusOf({ limit, answer }: Rule): number | undefined {
+  if (limit.hidden) return undefined;
+  return overloadStatus(limit) ?? answer.status ?? HttpStatus.TOO_MANY_REQUESTS;
 }

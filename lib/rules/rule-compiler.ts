@@ -25,6 +25,7 @@ import { isFixed } from './by-request/is-fixed.js';
 import type { Declaration } from './declaration.js';
 import { LimitKind, LimitReading } from './limit-reading.js';
 import { earlyForms, refuseWhatNeedsARoute } from './middleware-phase.js';
+import { RefusalResolvers } from './refusal-resolvers.js';
 import { Rule } from './rule.js';
 
 /** The options that the module's `defaults` can have. */
@@ -52,6 +53,7 @@ export class RuleCompiler {
     private readonly keys: KeyResolverFactory,
     @Inject(RATE_LIMIT_REDIS) redis: Connection | undefined,
     private readonly hooks: DecisionHooks,
+    private readonly refusals: RefusalResolvers,
   ) {
     hooks.observeAll(settings.options);
     this.hasRedis = redis !== undefined;
@@ -143,6 +145,8 @@ export class RuleCompiler {
       featuresOfOptions,
       replicas: common.replicas ?? 0,
       parent: common.within,
+      hidden: common.hidden === true,
+      withoutRetryAfter: !orElse(common.retryAfter, this.settings.retryAfter),
       hooks: this.hooks.bind(common),
       candidate: secondVersionOf(merged(definition, common), location),
       // Requests that may not count in the end, or cost something else, give units back at any time.
@@ -173,7 +177,12 @@ export class RuleCompiler {
       trait,
       count,
       skip,
-      answer: { message, body: orElse(body, this.settings.body) },
+      answer: {
+        message,
+        body: orElse(body, this.settings.body),
+        status: common.status,
+        resolve: this.refusals.bind(orElse(common.answer, this.settings.options.answer)),
+      },
       perRoute,
       unnamed,
       rate,

@@ -1,5 +1,6 @@
 import { type CheckedLimit, toCheckResult } from '../limits/check-result.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
+import { hide } from '../limits/hidden-decisions.js';
 import type { CheckEntry } from '../limits/counter.js';
 import type { CheckResult, Decision } from '../limits/decision.js';
 import type { Check, HeldLease, Refund, StoreDecision } from './store.js';
@@ -71,9 +72,10 @@ export function toDecision(answer: StoreDecision): Decision {
 }
 
 /** The decision that code gets, which acts on nothing else: a shadow limit lets it go on at once. */
-export function toCallerDecision(answer: StoreDecision, { shadow }: CompiledLimit): Decision {
+export function toCallerDecision(answer: StoreDecision, { shadow, hidden }: CompiledLimit): Decision {
   const decision = toDecision(answer);
-  return shadow ? { ...decision, allowed: true, retryAfterMs: 0, delayMs: 0 } : decision;
+  const own = shadow ? { ...decision, allowed: true, retryAfterMs: 0, delayMs: 0 } : decision;
+  return hidden ? hide(own) : own;
 }
 
 /** What is said of a limit that is switched off: no store is asked. */
@@ -94,5 +96,7 @@ export function claimedDecision(
 
 /** Sums up what stores said of limits, which are in the same order and at least one. */
 export function checkResultOf(answers: readonly StoreDecision[], checked: readonly CheckedLimit[]): CheckResult {
-  return toCheckResult(answers.map(toDecision), checked);
+  const decisions = answers.map(toDecision);
+  for (let i = 0; i < decisions.length; i++) if (checked[i]!.limit.hidden) hide(decisions[i]!);
+  return toCheckResult(decisions, checked);
 }

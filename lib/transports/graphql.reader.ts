@@ -1,8 +1,8 @@
-import type { ExecutionContext, HttpException } from '@nestjs/common';
+import { type ExecutionContext, type HttpException, HttpStatus } from '@nestjs/common';
 import { RateLimitDeniedException } from '../http/rate-limit-denied.exception.js';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
 import { asObject } from '../util/as-object.js';
-import { waitOf } from './refusal.js';
+import { waitIn } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
 
 /** The connection of graphql-ws, in the place where HTTP has its request. */
@@ -50,7 +50,10 @@ export const graphqlReader: RequestReader = {
       return Object.assign(exception, { extensions: { code } });
     }
     const { limits } = exception;
-    return Object.assign(exception, { extensions: { code: 'RATE_LIMITED', retryAfterMs: waitOf(exception), limits } });
+    const status = exception.getStatus();
+    const isUsual = status === (HttpStatus.TOO_MANY_REQUESTS as number);
+    const extensions = { code: 'RATE_LIMITED', ...(!isUsual && { status }), ...waitIn(exception), limits };
+    return Object.assign(exception, { extensions });
   },
 };
 

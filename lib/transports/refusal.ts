@@ -5,11 +5,15 @@ import { RateLimitExceededException } from '../http/rate-limit-exceeded.exceptio
 export function refusalData(exception: HttpException): object {
   const body = exception.getResponse();
   const data = typeof body === 'object' ? body : { statusCode: exception.getStatus(), message: body };
-  const wait = exception instanceof RateLimitExceededException ? { retryAfterMs: waitOf(exception) } : {};
-  return { status: 'error', ...data, ...wait };
+  return { status: 'error', ...data, ...(exception instanceof RateLimitExceededException && waitIn(exception)) };
+}
+
+/** The wait as a member of an error, unless clients are not told it. */
+export function waitIn(exception: RateLimitExceededException): { readonly retryAfterMs?: number | null } {
+  return exception.hidesWait ? {} : { retryAfterMs: waitOf(exception) };
 }
 
 /** The wait in a form that JSON supports: whole milliseconds, or `null` if the request can never fit. */
-export function waitOf({ retryAfterMs }: RateLimitExceededException): number | null {
+function waitOf({ retryAfterMs }: RateLimitExceededException): number | null {
   return Number.isFinite(retryAfterMs) ? Math.ceil(retryAfterMs) : null;
 }

@@ -2,6 +2,7 @@ import { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import type { Decision, HeaderOption, RateLimitModuleOptions } from '../../lib/index.js';
 import { CompiledLimit } from '../../lib/store/index.js';
@@ -28,6 +29,7 @@ const refused: Decision = { ...allowed, allowed: false, remaining: 0, retryAfter
 const never: Decision = { ...refused, retryAfterMs: Infinity };
 
 const EXPOSED = 'access-control-expose-headers';
+const context = new ExecutionContextHost([]);
 const CORS = { 'access-control-allow-origin': '*' };
 
 /** A server that apps of Express run on, which does not listen. */
@@ -40,7 +42,7 @@ function host(): HttpAdapterHost {
 function headersOf(options: RateLimitModuleOptions, random = () => 0, adapterHost = host()) {
   const headers = new ResponseHeaders(readSettings(options), adapterHost, random);
   return (response: object | undefined, decision: Decision, sharesResponse = false) =>
-    headers.describe({ response, sharesResponse }, toCheckResult([decision], [{ limit }]), [{ limit }]);
+    headers.describe({ response, sharesResponse }, toCheckResult([decision], [{ limit }]), [{ limit }], context);
 }
 
 /** A response of Node with some headers. */

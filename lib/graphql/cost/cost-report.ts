@@ -9,7 +9,7 @@ export interface CostReport {
   readonly requestedQueryCost: number;
   /** The points of what it returned, which it was charged; `null` if it was refused. */
   readonly actualQueryCost: number | null;
-  /** The limit of which the least is left, if any counted the operation. */
+  /** The limit of which the least is left, if any counted the operation, except those that are hidden. */
   readonly throttleStatus?: ThrottleStatus;
 }
 
@@ -36,7 +36,7 @@ export function reportOf(
   limits: readonly CheckedLimit[],
   decisions: readonly Decision[],
 ): CostReport {
-  const [first, ...others] = decisions;
+  const [first, ...others] = decisions.filter((_, index) => !limits[index]!.limit.hidden);
   const costs = { requestedQueryCost: requested, actualQueryCost: actual };
   if (first === undefined) return costs;
   const tightest = others.reduce(tighter, first);

@@ -1,3 +1,4 @@
+import { STATUS_CODES } from 'node:http';
 import { HttpStatus } from '@nestjs/common';
 import { PROBLEM_TYPE } from '../../http/problem.js';
 import type { RateLimitSettings } from '../../config/settings.js';
@@ -31,6 +32,14 @@ const HEADERS: ReadonlyMap<unknown, Headers> = new Map<unknown, Headers>([
   ['legacy', numbers('X-RateLimit')],
 ]);
 
+const TOO_MANY: number = HttpStatus.TOO_MANY_REQUESTS;
+const SERVER_ERRORS: number = HttpStatus.INTERNAL_SERVER_ERROR;
+
+function descriptionOf(status: number): string {
+  if (status === TOO_MANY) return 'Too many requests';
+  return status >= SERVER_ERRORS ? 'Overloaded' : (STATUS_CODES[status] ?? 'Refused');
+}
+
 const names = { type: 'array', items: { type: 'string' } };
 
 const usualBody = (status: number) => ({
@@ -57,14 +66,18 @@ const problemBody = (status: number) => ({
 });
 
 /** Describes the response to a refused request, by limits that refuse with this status. */
-export function refusalResponse({ options, problem, body }: RateLimitSettings, status: number): DescribedResponse {
+export function refusalResponse(
+  { options, problem, body, retryAfter }: RateLimitSettings,
+  status: number,
+): DescribedResponse {
   const formats = [options.headers ?? 'draft-8'].flat();
   // A body made by a function is not known, either.
-  const schema = body !== undefined ? { type: 'object' } : problem ? problemBody(status) : usualBody(status);
+  const isKnown = body === undefined && options.answer === undefined;
+  const schema = !isKnown ? { type: 'object' } : problem ? problemBody(status) : usualBody(status);
   return {
-    description: status === (HttpStatus.TOO_MANY_REQUESTS as number) ? 'Too many requests' : 'Overloaded',
+    description: descriptionOf(status),
     headers: Object.assign(
-      { 'Retry-After': whole('Seconds after which the request fits') },
+      retryAfter ? { 'Retry-After': whole('Seconds after which the request fits') } : {},
       ...formats.map((format) => HEADERS.get(format)),
     ) as Record<string, object>,
     content: { [problem ? PROBLEM_TYPE : 'application/json']: { schema } },
