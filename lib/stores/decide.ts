@@ -43,9 +43,13 @@ export abstract class DirectStore {
 /** Decides what a layer hands on. */
 export type Decider = Pick<DirectStore, 'decide'>;
 
-/** Looks once how a store is asked. A layer keeps that: the engine then knows what is below each layer, and each check is faster. */
+/**
+ * Looks once how a layer is asked: the engine then knows what is below each layer, and each check is faster. A store at the bottom is
+ * looked at each time: an app can hold it, and its tests watch what it is asked.
+ */
 export function deciderOf(store: Store): Decider {
-  return isDirect(store) ? store : { decide: (check, answer) => decide(store, check, answer) };
+  const isLayer = store instanceof DirectStore && store.operate !== undefined;
+  return isLayer && isDirect(store) ? store : { decide: (check, answer) => decide(store, check, answer) };
 }
 
 /** Asks a store for one check, in the fewest steps that it knows. */
