@@ -83,7 +83,8 @@ export function searchRequest(context: ExecutionContext): LimitedRequest | undef
     const request = typeof each === 'object' && each !== null ? requestOf(context, each) : undefined;
     if (request !== undefined) return request;
   }
-  const last = latestWith(args);
+  // A WeakMap returns undefined for non-objects.
+  const last = latest.get(args[1] as object);
   return last?.handler === context.getHandler() && last.type === context.getClass() ? last : undefined;
 }
 
