@@ -32,5 +32,5 @@ export const reasons = {
   isOff: () => "its mode is 'off', so it is not checked",
   checkedEarlier: () => 'a middleware has checked it, before the route was known',
   checkedBefore: () => 'the guard charges it before it calls the function, and then refunds it',
-  dependsOnFunctions: () => 'functions of @RateLimit give further limits by the request',
+  dependsOnFunctions: () => 'functions give further limits by the request',
 } as const;

@@ -394,7 +394,7 @@ describe.each(frameworks)('over %s', (framework) => {
     expect(sized.outcome.verdict).toBe('allowed');
     const chosen = await limiters.explain({ controller: ReportsController, handler: 'chosen', key });
     expect(chosen).toMatchObject({
-      outcome: { verdict: 'unknown', reason: 'functions of @RateLimit give further limits by the request' },
+      outcome: { verdict: 'unknown', reason: 'functions give further limits by the request' },
       functions: [{ asked: false, reason: 'it gives limits by the request' }],
     });
     expect(named(chosen)).toEqual(['burst', 'all']);
