@@ -10,6 +10,7 @@ export default {
     'lib/graphql/index.ts',
     'lib/sockets/index.ts',
     'lib/store/index.ts',
+    'lib/mcp/index.ts',
   ],
   tsconfig: 'tsconfig.build.json',
   skipErrorChecking: true,

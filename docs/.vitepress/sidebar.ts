@@ -47,6 +47,7 @@ const GROUPS: readonly Group[] = [
       'transports',
       'graphql',
       'websockets',
+      'mcp',
       'middleware',
     ),
     rest: /^docs\/guides\//,

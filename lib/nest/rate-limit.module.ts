@@ -48,6 +48,7 @@ import { RequestLimiter } from '../request/request-limiter.js';
 import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
 import { storeProviders } from './store.providers.js';
 import type { Store } from '../stores/store.js';
+import { bindToMcp } from './bind-to-mcp.js';
 import { bindContinuations } from './bind-continuations.js';
 import { followCalls } from './follow-calls.js';
 import { moduleIsSetUp } from './missing-module.js';
@@ -143,6 +144,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     documentation.begin();
     const needsInterceptor = plans.needInterceptor();
     // Nest reads what is bound to gateways and routes before it calls any hook.
+    bindToMcp(modules, bindsGuard === true ? guard : undefined);
     bindContinuations(modules, needsInterceptor);
     // Before those of the app: Nest uses the last filter that matches, so the app's own have precedence.
     config.getGlobalFilters().unshift(refusals);

@@ -1,6 +1,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { asObject } from '../util/as-object.js';
 import type { ClientSocket } from './connection.js';
+import { asMcpContext, mcpRefusal } from './mcp-refusal.js';
 import { refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
 
@@ -30,11 +31,13 @@ export const rpcReader: RequestReader = {
   // interceptors.
   call: (context) => context.getArgs(),
 
-  /** Returns an `RpcException`, whose data the client gets as the error. */
+  /** Returns an `RpcException`, whose data the client gets as the error; a client of MCP gets an error of JSON-RPC. */
   async refuse(exception, context) {
     if (hasNoCaller(context)) return exception;
     const { RpcException } = await import('@nestjs/microservices');
-    return Object.assign(new RpcException(refusalData(exception)), { cause: exception });
+    const isMcp = asMcpContext(context.getArgs()[1]) !== undefined;
+    const data = isMcp ? await mcpRefusal(exception) : refusalData(exception);
+    return Object.assign(new RpcException(data), { cause: exception });
   },
 };
 

@@ -16,6 +16,7 @@ const ENTRIES = [
   ['./graphql', 'graphql/index'],
   ['./sockets', 'sockets/index'],
   ['./store', 'store/index'],
+  ['./mcp', 'mcp/index'],
 ] as const;
 
 interface Told {

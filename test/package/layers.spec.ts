@@ -32,6 +32,7 @@ const LAYERS = [
   'graphql',
   'sockets',
   'store',
+  'mcp',
   'console',
   'testing',
   'cli',

@@ -25,9 +25,18 @@ const ENTRIES = [
   ['graphql/index.js', 13, ['graphql']],
   ['sockets/index.js', 13, []],
   ['store/index.js', 13, []],
+  ['mcp/index.js', 13, []],
 ] as const;
 /** What only some apps use is loaded when it is used. */
-const LATER = ['@nestjs/microservices', '@nestjs/websockets', '@opentelemetry/api', 'axios', 'ioredis', 'yaml'];
+const LATER = [
+  '@modelcontextprotocol/server',
+  '@nestjs/microservices',
+  '@nestjs/websockets',
+  '@opentelemetry/api',
+  'axios',
+  'ioredis',
+  'yaml',
+];
 
 beforeAll(() => ensureBuilt(), 120_000);
 

@@ -1,0 +1,55 @@
+import type { HttpException } from '@nestjs/common';
+import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
+import { asObject } from '../util/as-object.js';
+import { refusalData } from './refusal.js';
+
+/** The JSON-RPC code of a call that exceeds a limit. */
+const LIMITED = -32_029;
+/** The JSON-RPC code of other refusals: JSON-RPC leaves what it means to servers. */
+const REFUSED = -32_000;
+
+/** The context of a message that is a call of MCP: `McpContext` of `@rekog/mcp-nest`. */
+export interface McpMessageContext {
+  getSession(): { readonly sessionId?: unknown } | undefined;
+  getRawRequest(): unknown;
+}
+
+/** An error as JSON-RPC sends it. */
+class JsonRpcError extends Error {
+  override readonly name = 'JsonRpcError';
+
+  constructor(
+    readonly code: number,
+    message: string,
+    readonly data: object,
+  ) {
+    super(message);
+  }
+}
+
+/** Returns the context of a message if it is a call of MCP. */
+export function asMcpContext(value: unknown): McpMessageContext | undefined {
+  const context = asObject<Partial<McpMessageContext>>(value);
+  const isMcp = typeof context?.getSession === 'function' && typeof context.getRawRequest === 'function';
+  return isMcp ? (context as McpMessageContext) : undefined;
+}
+
+/** The error that a client of MCP gets instead of an exception. Its `data` says how long to wait. */
+export async function mcpRefusal(exception: HttpException): Promise<Error> {
+  const isLimited = exception instanceof RateLimitExceededException;
+  const limit = isLimited ? { limit: exception.result.tightest.limit } : {};
+  const data = { ...refusalData(exception), ...limit };
+  const code = isLimited ? LIMITED : REFUSED;
+  return Object.assign(await protocolError(code, exception.message, data), { cause: exception });
+}
+
+/** The SDK sends other errors of tools as their results, which clients cannot tell from the results of calls that ran. */
+async function protocolError(code: number, message: string, data: object): Promise<Error> {
+  try {
+    const { ProtocolError } = await import('@modelcontextprotocol/server');
+    return new ProtocolError(code, message, data);
+  } catch {
+    // Servers with another SDK do without it.
+    return new JsonRpcError(code, message, data);
+  }
+}
