@@ -23,7 +23,7 @@
 --            slack    milliseconds added to every time to live: 1,000, or more in tests. Since Redis 7.2 a time to live counts from
 --                     when the call began, and TIME tells the time at which it is asked: a server may stall in between
 --            limits   their number, then each limit's
---                       algorithm, behind the name of a feature and a plus sign if that has a variant of it, and behind an at sign before that if it has features, 1 in shadow mode plus 2 if tries during a block prolong it, quota, microseconds to block whom it refuses (0: not at all; below 0:
+--                       algorithm, behind the name of a feature and a plus sign if that has a variant of it, and behind an at sign before that if it has features, 1 in shadow mode plus 2 if tries during a block prolong it plus 4 if tries that it refuses count, quota, microseconds to block whom it refuses (0: not at all; below 0:
 --                       the number of its steps times -1),
 --                       what becomes of the units that were left under a smaller quota (0: the algorithm says so itself,
 --                       1: they grow with the quota, 2: by what it grew), the quota before the last change,
@@ -62,7 +62,7 @@
 --            reset_after * 4 + 1, remaining                  allowed
 --            reset_after * 4 + 2, remaining, delay, ticket   allowed, to be held
 --            reset_after * 4,     remaining, retry_after     refused; a wait of -1 never ends
---          and, of a limit with steps, the number of offences; of a plan, its quota in the window that runs, and, with credits, those left
+--          and, of a limit with steps, the number of offences; of one that counts what it refuses, the units that were asked for; of a plan, its quota in the window that runs, and, with credits, those left
 --          4, 8, 13 and 16 reply the time at last
 --          an operation whose calendar window is not the one of the server's clock replies
 --            -1, now                                  not decided, to be asked again

@@ -38,6 +38,7 @@ const GROUPS: readonly Group[] = [
       'testing',
       'protecting-a-login',
       'blocking',
+      'counting-refused-tries',
       'waiting',
       'taking-what-is-there',
       'budgets',

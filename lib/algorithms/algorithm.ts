@@ -152,6 +152,8 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly holds?: HoldsCapability<P, S>;
   /** Its counts do not depend on the rate: one counter shows what is left under a smaller rate and under a larger one. */
   readonly borrowing?: true;
+  /** It can count units beyond its quota, so that refused tries count, too. */
+  readonly beyond?: true;
   /** Some units may weigh more than others, as it counts the weight that is owed (`ArrivalState`): its code with such units. */
   readonly warming?: { readonly code: string };
   /** It learns how much fits. */

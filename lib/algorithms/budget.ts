@@ -27,8 +27,8 @@ export type BudgetOptions = {
   HoldOptions &
   PlanOptions;
 
-// Units prefetched for future requests would not be what they cost; and money is not lent.
-const { prefetch: _, borrowing: _borrowing, following: _following, ...counted } = calendarWindow;
+// Units prefetched for future requests would not be what they cost; money is not lent, and only what was spent is counted.
+const { prefetch: _, borrowing: _borrowing, beyond: _beyond, following: _following, ...counted } = calendarWindow;
 
 const options = {
   limit: { kind: whole(), text: 'Units that may be spent a period.', required: true },

@@ -100,6 +100,7 @@ const counted: Algorithm<CalendarWindowOptions, CalendarWindowParameters, Calend
   extraKeys: ['history'],
   options,
   borrowing: true,
+  beyond: true,
 
   compile(given, location) {
     const read = readOptions(location, given, options);

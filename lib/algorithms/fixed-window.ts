@@ -35,6 +35,7 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, F
   code: 'fw',
   options,
   borrowing: true,
+  beyond: true,
 
   compile(given, location) {
     const { rate, interval } = readOptions(location, given, options);

@@ -52,6 +52,7 @@ const ABSENT: OptionalParts = {
   planning: undefined,
   varying: undefined,
   prefetch: undefined,
+  beyond: undefined,
   borrowing: undefined,
   warming: undefined,
   adapting: undefined,

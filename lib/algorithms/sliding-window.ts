@@ -64,6 +64,7 @@ export const slidingWindow: Algorithm<SlidingWindowOptions, SlidingWindowParamet
   code: 'sw',
   options,
   borrowing: true,
+  beyond: true,
 
   compile(given, location) {
     const { rate, interval, slices } = readOptions(location, given, options);

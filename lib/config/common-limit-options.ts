@@ -109,6 +109,14 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
    */
   forgetAfter?: Duration;
   /**
+   * Whether tries that the limit refuses count, too: decisions then say in `tried` how many units were asked for, as in "5 of 3". It
+   * never lets more through. In a fixed or calendar window, tries of one cost are decided as without it; a sliding window is full for
+   * as long as tries are in it, so they prolong the wait. A cost above the quota, which never fits, does not count. For `fixed-window`,
+   * `sliding-window` and `calendar-window`.
+   * @default false
+   */
+  countRefused?: boolean;
+  /**
    * `'cluster'` counts across all instances of the app; `'instance'` lets each instance count on its own, in process and without
    * Redis.
    * @default 'cluster'

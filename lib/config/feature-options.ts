@@ -35,6 +35,18 @@ const blockOptions = {
   },
 } as const satisfies OptionRows;
 
+const triesOptions = {
+  countRefused: {
+    kind: flag,
+    text: 'Whether tries that the limit refuses count, too, so decisions say how many were made.',
+    usual: 'not counted',
+    live: 'policy',
+    for: ({ beyond }) => beyond !== undefined,
+    // A block forgets what was counted; and each of the others counts what may be used.
+    excludes: ['blockFor', 'hold', 'prefetch', 'share', 'reserveFor', 'ceiling', 'lends', 'credits', 'rollover'],
+  },
+} as const satisfies OptionRows;
+
 const hierarchyOptions = {
   within: {
     kind: { ...limitName, wants: "the name of a limit of 'define' or forFeature, such as 'org'" },
@@ -62,5 +74,6 @@ const replicaOptions = {
 export const featureOptions = {
   ...hierarchyOptions,
   ...blockOptions,
+  ...triesOptions,
   ...replicaOptions,
 } as const satisfies OptionRows;

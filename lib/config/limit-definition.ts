@@ -16,6 +16,7 @@ export interface AdaptiveLimitOptions extends Omit<
   | 'blockFor'
   | 'strike'
   | 'forgetAfter'
+  | 'countRefused'
   | keyof CommonFeatureOptions
   | 'within'
   | 'replicas'

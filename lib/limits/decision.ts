@@ -27,6 +27,8 @@ export interface Decision {
    * the one that this refusal begins; at most 255.
    */
   offences?: number;
+  /** For a limit with `countRefused`: the units that were asked for in the window, allowed or refused. */
+  tried?: number;
   /** For a limit with `credits`: the credits left. They are included in `remaining`. */
   credits?: number;
   /** For a call with `upTo`: the units that it took, 0 if it was refused; for a `peek`, those that it would take. */

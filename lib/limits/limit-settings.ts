@@ -67,6 +67,8 @@ export interface LimitSettings extends LimitPlace {
   readonly blockFor?: number;
   /** Whether tries during a block prolong it. */
   readonly strikes?: boolean;
+  /** Whether tries that it refuses count, too, if its algorithm can count them. */
+  readonly countsRefused?: boolean;
   /** Blocks that last longer with each offence; then `blockFor` is ignored. */
   readonly escalation?: Escalation | undefined;
   /** Whether its refusals may be remembered: units come back by time alone, or by a call that is published to all instances. */

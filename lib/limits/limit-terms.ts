@@ -53,6 +53,8 @@ export abstract class LimitTerms {
   readonly blockFor: number;
   /** Whether tries during a block prolong it. */
   readonly strikes: boolean;
+  /** Whether tries that it refuses count, too. */
+  readonly countsRefused: boolean;
   /** The steps of its blocks, if they have any. */
   readonly escalation: Escalation | undefined;
   /** Its refusals may be remembered until their wait is over. */
@@ -149,6 +151,8 @@ export abstract class LimitTerms {
     this.strikes = settings.strikes ?? false;
     this.escalation = settings.escalation;
     this.blockFor = settings.escalation?.steps[0] ?? settings.blockFor ?? 0;
+    // A block forgets what was counted.
+    this.countsRefused = settings.countsRefused === true && algorithm.beyond === true && this.blockFor === 0;
     this.varies = algorithm.varying !== undefined;
     this.takesCredits = algorithm.varying?.takesCredits(this.declared) ?? false;
     // What was used under another quota remains used in a variant, and so do the units of a plan.
@@ -157,6 +161,7 @@ export abstract class LimitTerms {
       settings.remembersRefusals === true &&
       // Each try has to reach the counter.
       !this.strikes &&
+      !this.countsRefused &&
       !issuesTickets(algorithm) &&
       !(this.features ?? []).some(({ forgetsRefusals }) => forgetsRefusals === true);
     this.instance = settings.instance ?? false;

@@ -37,6 +37,7 @@ export function dataOf(kind: OptionKind): OptionKind | undefined {
 /** The parts of an algorithm that determine whether it can have an option. */
 export interface Able {
   readonly adapting?: unknown;
+  readonly beyond?: unknown;
   readonly borrowing?: unknown;
   readonly leases?: unknown;
   readonly prefetch?: unknown;

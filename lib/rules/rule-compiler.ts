@@ -141,6 +141,7 @@ export class RuleCompiler {
       name,
       nameEnd: this.nameEnd(key, count),
       ...blockTerms(common, location),
+      countsRefused: common.countRefused ?? false,
       features: featureTerms(given, location),
       featuresOfOptions,
       replicas: common.replicas ?? 0,

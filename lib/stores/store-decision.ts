@@ -67,6 +67,7 @@ export function toDecision(answer: StoreDecision): Decision {
   if (offences !== undefined) decision.offences = offences;
   if (inFlight !== undefined) decision.inFlight = inFlight;
   if (credits !== undefined) decision.credits = credits;
+  if (answer.tried !== undefined) decision.tried = answer.tried;
   if (answer.taken !== undefined) decision.taken = answer.taken;
   return decision;
 }

@@ -36,7 +36,7 @@ if learns_or_claims then
         write(claim_keys[i], claim_keeps[i], now + delay, now, ticket, entry_costs[i], delay == 0 and 1 or 0)
       end
       local limit = entry_limits[i]
-      at = at + (outcome == 0 and 3 or 2 * outcome) + (limit.steps and 1 or 0)
+      at = at + (outcome == 0 and 3 or 2 * outcome) + (limit.steps and 1 or 0) + (limit.counts_refused and 1 or 0)
       if limit.algorithm.varies then at = at + 1 + limit.has_credits end
     end
   end

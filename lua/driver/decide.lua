@@ -69,6 +69,11 @@ local function decide(mode, count, times, step)
         changed = state.migrated
         if not (fits and allowed) and algorithm.keep_for and not changed and not state.changed then keep_alive(limit, state) end
         if not fits then
+          if begins_blocks and limit.counts_refused and cost <= limit.quota and not state.blocked_until then
+            -- What never fits does not count, and no count grows beyond whole numbers.
+            algorithm.take(limit, state, min(cost, 2 ^ 53 - 1 - (limit.quota - algorithm.remaining(limit, state))))
+            changed = true
+          end
           if algorithm.refuse and cost <= limit.quota and not state.blocked_until then
             changed = algorithm.refuse(limit, state, cost) or changed
           end

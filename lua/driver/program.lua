@@ -71,7 +71,8 @@ for number = 1, program[4] do
   local limit = {
     algorithm = algorithm,
     shadow = program[position + 1] % 2 == 1,
-    strikes = program[position + 1] >= 2,
+    strikes = program[position + 1] % 4 >= 2,
+    counts_refused = program[position + 1] >= 4,
     quota = program[position + 2],
     block_for = program[position + 3],
     carry = program[position + 4],

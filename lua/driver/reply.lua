@@ -57,6 +57,7 @@ local function answer(limit, state, cost, fits, delay, ticket, withheld)
     size = size + 1
     reply[size] = state.envelope and state.envelope.offences or 0
   end
+  if limit.counts_refused then add(limit.quota - algorithm.remaining(limit, state)) end
   if algorithm.varies then
     add(algorithm.capacity(limit, state))
     if limit.has_credits == 1 then add(algorithm.credits(limit, state)) end

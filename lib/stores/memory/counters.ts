@@ -8,7 +8,7 @@ import type { Check, StoreDecision } from '../store.js';
 import { endOf } from './block.js';
 import type { CounterTable } from './counter-table.js';
 import { beginBlock, prolongBlock, View, viewOf } from './counter-view.js';
-import { decisionOf, fits, noteRefusal, tellAsker, toMs, waitFor } from './evaluation.js';
+import { countRefusal, decisionOf, fits, noteRefusal, tellAsker, toMs, waitFor } from './evaluation.js';
 import type { KeptByFeatures } from './kept-by-features.js';
 import { type Entry, keyOf } from './limit-counters.js';
 import { SimpleChecks } from './simple-checks.js';
@@ -120,6 +120,10 @@ export class Counters {
       !refusedFirst &&
       view.block !== undefined &&
       prolongBlock(view);
+    // What never fits does not count.
+    const mayCount = limit.countsRefused && blocks && !looks && cost <= limit.quota;
+    const counted = mayCount && !view.allowed && view.block === undefined;
+    if (counted) countRefusal(view);
     const charged = charges && view.allowed && !looks;
     // Delay and ticket are from before the charge, `remaining` is from after it.
     const getsTicket = issuesTickets(algorithm);
@@ -137,7 +141,7 @@ export class Counters {
     if (estimates && charged && limit.estimates !== undefined) decision.ticket = limit.estimates.reserved(view, cost);
     const noted = !view.allowed && !looks && noteRefusal(view);
     if (charged && limit.features !== undefined) this.features.charged(view, cost, state.now);
-    if (charged || refusedFirst || struck || noted || (state.migrated && !looks)) this.store(view, reset);
+    if (charged || refusedFirst || struck || counted || noted || (state.migrated && !looks)) this.store(view, reset);
     else {
       if (view.stored !== undefined) {
         if (!looks) this.prolong(view, view.stored, reset);

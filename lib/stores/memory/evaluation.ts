@@ -75,6 +75,7 @@ export function decisionOf(view: View, reset: number): StoreDecision {
     const credits = varying.credits(parameters, state);
     if (credits !== undefined) decision.credits = credits;
   }
+  if (limit.countsRefused) decision.tried = quota - algorithm.remaining(parameters, state);
   const tickets = takes ? (algorithm.queue ?? algorithm.leases) : undefined;
   if (escalation !== undefined) decision.offences = (block ?? view.past)?.offences ?? 0;
   if (tickets !== undefined) decision.ticket = tickets.ticket(parameters, state, cost);
@@ -110,4 +111,11 @@ const LONGEST_MS = 2 ** 50;
 /** Whole milliseconds, rounded up. */
 export function toMs(micros: number): number {
   return Math.min(Math.ceil(micros / 1000), LONGEST_MS);
+}
+
+/** Counts a try that was refused. No count grows beyond whole numbers. */
+export function countRefusal({ limit, state, cost }: View): void {
+  const { algorithm, parameters, quota } = limit;
+  const room = Number.MAX_SAFE_INTEGER - (quota - algorithm.remaining(parameters, state));
+  algorithm.take(parameters, state, Math.min(cost, room));
 }

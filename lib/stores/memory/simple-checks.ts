@@ -138,7 +138,14 @@ export class SimpleChecks {
 function isSimple(limit: CompiledLimit): boolean {
   const { algorithm, features = [] } = limit;
   if (limit.whole !== limit || limit.blockFor !== 0 || limit.carry !== undefined) return false;
-  if (limit.adapts || limit.varies || limit.together !== undefined || limit.estimates !== undefined) return false;
+  if (
+    limit.adapts ||
+    limit.varies ||
+    limit.countsRefused ||
+    limit.together !== undefined ||
+    limit.estimates !== undefined
+  )
+    return false;
   if (features.some(({ memory }) => memory !== undefined)) return false;
   return !issuesTickets(algorithm) && algorithm.refuse === undefined;
 }

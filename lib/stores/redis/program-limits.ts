@@ -5,6 +5,7 @@ const FEATURED = '@';
 /** What is said of a limit, in one number. */
 const SHADOW = 1;
 const STRIKES = 2;
+const COUNTS_REFUSED = 4;
 const CARRY = { proportional: 1, additive: 2 } as const;
 
 /** The limits of a program, each once: it names them by their numbers. */
@@ -21,7 +22,7 @@ export class ProgramLimits {
   of(limit: CompiledLimit): number {
     const known = this.numbers.get(limit);
     if (known !== undefined) return known;
-    const { algorithm, parameters, shadow, strikes, blockFor, escalation, carry, features } = limit;
+    const { algorithm, parameters, shadow, strikes, countsRefused, blockFor, escalation, carry, features } = limit;
     const values = algorithm.scriptParameters(parameters, this.now);
     // One number more than the parameters is the whole of the quota.
     if (limit.whole !== limit) values.push(limit.whole.quota);
@@ -34,7 +35,11 @@ export class ProgramLimits {
     }
     const prefix = count === 0 ? '' : FEATURED;
     const name = `"${prefix}${algorithm.scriptPrefix ?? ''}${algorithm.script ?? algorithm.name}"`;
-    const common = [name, (shadow ? SHADOW : 0) + (strikes ? STRIKES : 0), parameters.quota];
+    const common = [
+      name,
+      (shadow ? SHADOW : 0) + (strikes ? STRIKES : 0) + (countsRefused ? COUNTS_REFUSED : 0),
+      parameters.quota,
+    ];
     common.push(escalation === undefined ? blockFor : -escalation.steps.length);
     common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
     this.written += `,${[...common, values.length, ...values].join(',')}`;

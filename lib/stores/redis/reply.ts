@@ -122,6 +122,7 @@ export class Reply {
       decision.ticket = this.next();
     }
     if (escalation !== undefined) decision.offences = this.next(0, MOST_OFFENCES);
+    if (limit.countsRefused) decision.tried = this.next();
     if (limit.varies) {
       decision.quota = this.next(decision.remaining);
       if (limit.takesCredits) decision.credits = this.next(0, decision.quota);

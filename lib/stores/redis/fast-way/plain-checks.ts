@@ -37,6 +37,7 @@ function isKnown(limit: CompiledLimit): boolean {
   const { algorithm, parameters, blockFor, carry, features } = limit;
   if (
     limit.whole !== limit ||
+    limit.countsRefused ||
     features?.some(({ script }) => script !== undefined) === true ||
     limit.together !== undefined
   )
