@@ -11,6 +11,7 @@ export default {
     'lib/sockets/index.ts',
     'lib/store/index.ts',
     'lib/mcp/index.ts',
+    'lib/ai/index.ts',
   ],
   tsconfig: 'tsconfig.build.json',
   skipErrorChecking: true,

@@ -42,6 +42,7 @@ const GROUPS: readonly Group[] = [
       'waiting',
       'taking-what-is-there',
       'budgets',
+      'language-models',
       'plans',
       'plans-by-tier',
       'concurrency',

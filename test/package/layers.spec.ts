@@ -33,6 +33,7 @@ const LAYERS = [
   'sockets',
   'store',
   'mcp',
+  'ai',
   'console',
   'testing',
   'cli',

@@ -26,6 +26,7 @@ const ENTRIES = [
   ['sockets/index.js', 13, []],
   ['store/index.js', 13, []],
   ['mcp/index.js', 13, []],
+  ['ai/index.js', 13, []],
 ] as const;
 /** What only some apps use is loaded when it is used. */
 const LATER = [

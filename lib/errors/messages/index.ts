@@ -2,6 +2,7 @@
  * Every message of the package, by topic, except those of features and of variants of algorithms, which stand in the folder of each. Code imports the file
  * of its topic: to load all of them here would cost each app the messages of entry points that it does not use.
  */
+export { aiMessages } from './ai.js'; // calls of language models
 export { askMessages } from './ask.js'; // limits that calls to others' APIs and jobs name in their options
 export { bullmqMessages } from './bullmq.js'; // jobs of BullMQ
 export { byRequestMessages } from './by-request.js'; // limits that functions and classes find by the request

@@ -1,0 +1,58 @@
+import { usedTokens, withTotal } from './usage.js';
+import type { TokenUsage, UsedTokens } from './model-types.js';
+
+/** A part of a model's stream, as far as it matters here. */
+interface StreamPart {
+  readonly type?: string;
+  readonly delta?: unknown;
+  readonly usage?: unknown;
+}
+
+/**
+ * Passes the parts of a model's stream on, and settles its call once: at the usage in its last part, before that part is passed on; if it
+ * fails, ends without one, is aborted or cancelled, at the input that was reserved and the bytes that the model has sent so far.
+ */
+export function countedStream(
+  stream: ReadableStream<unknown>,
+  reserved: TokenUsage,
+  signal: AbortSignal | undefined,
+  settle: (used: UsedTokens) => Promise<void>,
+): ReadableStream<unknown> {
+  const reader = stream.getReader();
+  let sentBytes = 0;
+  let settled: Promise<void> | undefined;
+  const end = (used: UsedTokens) => {
+    signal?.removeEventListener('abort', onAbort);
+    return (settled ??= settle(used));
+  };
+  const endEarly = () =>
+    end(withTotal({ inputTokens: reserved.inputTokens, outputTokens: Math.min(sentBytes, reserved.outputTokens) }));
+  const onAbort = () => void endEarly();
+  signal?.addEventListener('abort', onAbort);
+  return new ReadableStream<unknown>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read();
+          if (done) {
+            await endEarly();
+            controller.close();
+            return;
+          }
+          const { type, delta, usage } = (value ?? {}) as StreamPart;
+          // Texts, reasoning and the input of tools all come as deltas.
+          if (typeof delta === 'string') sentBytes += Buffer.byteLength(delta);
+          if (type === 'finish') await end(usedTokens(usage, reserved));
+          controller.enqueue(value);
+        } catch (error) {
+          await endEarly();
+          controller.error(error);
+        }
+      },
+      async cancel(reason) {
+        await Promise.all([endEarly(), reader.cancel(reason)]);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
