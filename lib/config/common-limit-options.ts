@@ -33,8 +33,12 @@ export interface Outcome {
   readonly context: ExecutionContext;
 }
 
-/** Which requests count once they have ended. */
-export type Count = 'all' | 'failed' | 'succeeded' | ((outcome: Outcome) => boolean | Promise<boolean>);
+/** Which requests count once they have ended, or how many units each counts. */
+export type Count =
+  | 'all'
+  | 'failed'
+  | 'succeeded'
+  | ((outcome: Outcome) => boolean | number | Promise<boolean | number>);
 
 /** The options of every limit, of any algorithm. */
 export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksOptions {
@@ -78,7 +82,9 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
   skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
   /**
    * Which requests count: `'all'`, `'failed'` or `'succeeded'` ones, or those that a function selects. Each request is charged
-   * first, so that a burst cannot slip through, and refunded when its response has ended and it turns out not to count. A request
+   * first, so that a burst cannot slip through, and refunded when its response has ended and it turns out not to count. A function
+   * may return how many units a request counts, a whole number >= 0: of fewer than its `cost`, the rest comes back; more are charged
+   * whether they fit or not, up to one quota beyond the quota, and later requests wait for them. A request
    * whose client went away before the answer was known always counts. Only requests to routes have an outcome; code that consumes
    * units refunds them itself.
    * @default 'all'

@@ -1,4 +1,5 @@
 import { RateLimitStoreError } from '../errors/errors.js';
+import { settle } from '../limiter/settlement.js';
 import type { Rule } from '../rules/rule.js';
 import type { RuleEntry } from '../rules/resolve/resolve.js';
 import { chargeOf } from '../stores/store-decision.js';
@@ -47,6 +48,20 @@ export async function giveBack(charges: readonly RequestCharge[]): Promise<void>
     );
   } catch (error) {
     // The request is over, and its units expire by themselves.
+    if (!(error instanceof RateLimitStoreError)) throw error;
+  }
+}
+
+/** Makes a charge what the request counts in the end: surplus units are given back, and missing ones are charged. */
+export async function weigh(charge: RequestCharge, units: number): Promise<void> {
+  const { rule, store, ...charged } = charge;
+  charge.settled = true;
+  // If the request does not count in the end, no more than this is given back.
+  charge.units = Math.min(units, 2 * charge.limit.whole.quota);
+  try {
+    await settle(store, { ...charged, limit: rule.limitFor(charge.identity) }, units);
+  } catch (error) {
+    // The request is over; what it was charged first stays charged.
     if (!(error instanceof RateLimitStoreError)) throw error;
   }
 }

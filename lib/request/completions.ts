@@ -7,6 +7,7 @@ import { messages } from '../errors/messages/general.js';
 import { Lease } from '../limiter/lease.js';
 import { WaitQueues } from '../waiting/wait-queues.js';
 import type { LeaseEnd } from '../algorithms/algorithm.js';
+import { assertActual } from '../limits/arguments.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Rule } from '../rules/rule.js';
 import { heldOf } from '../stores/store-decision.js';
@@ -16,7 +17,7 @@ import type { ClosableResponse } from '../transports/connection.js';
 import { type Awaitable, isPromise, mapAll } from '../util/awaitable.js';
 import { reasonOf } from '../util/reason-of.js';
 import { Answers } from './answers.js';
-import { giveBack, type RequestCharge, type StoreCheck } from './charges.js';
+import { giveBack, type RequestCharge, type StoreCheck, weigh } from './charges.js';
 import { clientClosedRequest } from './client-closed-request.js';
 import { DelayedRequests } from './delayed-requests.js';
 import { leaseEndOf } from './lease-end.js';
@@ -127,23 +128,32 @@ export class Completions {
     completion.onOver(() => this.slowReaders.forget(request));
   }
 
-  /** Refunds what does not count, given how the request ended. */
+  /** Refunds what does not count, given how the request ended, and settles what counts otherwise than it was charged. */
   private async giveBackUncounted(charges: readonly RequestCharge[], outcome: Outcome): Promise<void> {
     const countable = charges.filter(({ limit }) => limit.algorithm.leases === undefined);
-    const collected = mapAll(countable, ({ rule }) => this.counts(rule, outcome));
+    const collected = mapAll(countable, ({ rule }) => this.counted(rule, outcome));
     const counted = isPromise(collected) ? await collected : collected;
-    await giveBack(countable.filter((_, index) => !counted[index]));
+    const weighed = countable.filter((charge, index) => typeof counted[index] === 'number' && !charge.settled);
+    await Promise.all([
+      giveBack(countable.filter((_, index) => counted[index] === false)),
+      ...weighed.map((charge) => weigh(charge, counted[countable.indexOf(charge)] as number)),
+    ]);
   }
 
-  /** If a user's function fails, the request must not become free. */
-  private counts(rule: Rule, outcome: Outcome): Awaitable<boolean> {
+  /** Whether a request counts, or how many units it is in the end. If a user's function fails, the request must not become free. */
+  private counted(rule: Rule, outcome: Outcome): Awaitable<boolean | number> {
     const failed = (error: unknown) => {
       this.attempts.report(messages.countFailed(rule.name), error);
       return true;
     };
+    const checked = (counted: boolean | number) => {
+      if (typeof counted !== 'number') return Boolean(counted);
+      assertActual(counted);
+      return counted;
+    };
     try {
       const counted = rule.counts(outcome);
-      return isPromise(counted) ? Promise.resolve(counted).catch(failed) : counted;
+      return isPromise(counted) ? Promise.resolve(counted).then(checked).catch(failed) : checked(counted);
     } catch (error) {
       return failed(error);
     }

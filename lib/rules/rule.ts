@@ -160,8 +160,8 @@ export class Rule {
     return this.waitsForEnd || this.hasCost || this.limit.algorithm.queue !== undefined;
   }
 
-  /** Whether a request with this outcome counts. */
-  counts(outcome: Outcome): Awaitable<boolean> {
+  /** Whether a request with this outcome counts, or how many units it counts. */
+  counts(outcome: Outcome): Awaitable<boolean | number> {
     const { count } = this.settings;
     if (typeof count === 'function') return count(outcome);
     // A client that did not wait for the response cannot choose which outcome it had.
