@@ -146,11 +146,6 @@ export class Completions {
       this.attempts.report(messages.countFailed(rule.name), error);
       return true;
     };
-    const checked = (counted: boolean | number) => {
-      if (typeof counted !== 'number') return Boolean(counted);
-      assertActual(counted);
-      return counted;
-    };
     try {
       const counted = rule.counts(outcome);
       return isPromise(counted) ? Promise.resolve(counted).then(checked).catch(failed) : checked(counted);
@@ -158,6 +153,13 @@ export class Completions {
       return failed(error);
     }
   }
+}
+
+/** What a function said of a request. It may have said what its type forbids, which counts if it is truthy. */
+function checked(counted: boolean | number): boolean | number {
+  if (typeof counted !== 'number') return Boolean(counted as unknown);
+  assertActual(counted);
+  return counted;
 }
 
 /** The delay of one check; earlier delays have already passed. */

@@ -9,6 +9,7 @@ export type CounterParts = Pick<Entry, 'state' | 'block' | 'estimates' | 'carrie
 
 /** Told apart from what later releases store. */
 const FORMAT = 1;
+const PARTS = 6;
 /** What a state may hold besides numbers, lists and plain objects, by the names under which they are stored. */
 const CLASSES = { Leases, Holds } as const;
 type ClassName = keyof typeof CLASSES;
@@ -21,26 +22,27 @@ export function textOf({ state, block, estimates, carried, expiresAt }: CounterP
 
 /** The counter that a text stands for. Throws `RateLimitStoreError` if it stands for none. */
 export function partsOf(key: string, text: unknown): CounterParts {
+  let parts: unknown;
   try {
-    const [format, expiresAt, carried, block, state, estimates] = JSON.parse(text as string, read) as [
-      number,
-      ...unknown[],
-    ];
-    if (format === FORMAT && typeof expiresAt === 'number')
-      return {
-        expiresAt,
-        carried: carried ?? undefined,
-        block: block ?? undefined,
-        ...both(state, estimates),
-      } as never;
+    parts = JSON.parse(text as string, read);
   } catch {
     // It is no text of ours.
   }
-  throw new RateLimitStoreError(ownStoreMessages.unreadable(key, text));
+  if (!Array.isArray(parts) || parts.length !== PARTS || parts[0] !== FORMAT) throw unreadable(key, text);
+  const [, expiresAt, carried, ...objects] = parts as [number, unknown, unknown, ...unknown[]];
+  const isWhole = typeof expiresAt === 'number' && (carried === null || typeof carried === 'number');
+  if (!isWhole || !objects.every((each) => each === null || isObject(each))) throw unreadable(key, text);
+  const [block, state, estimates] = objects.map((each) => each ?? undefined);
+  return { expiresAt, carried: carried ?? undefined, block, state, estimates } as CounterParts;
 }
 
-function both(state: unknown, estimates: unknown): object {
-  return { state: state ?? undefined, estimates: estimates ?? undefined };
+/** What was found under a key cannot be read. */
+export function unreadable(key: string, text: unknown, cause?: unknown): RateLimitStoreError {
+  return new RateLimitStoreError(ownStoreMessages.unreadable(key, text), { cause });
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && !Array.isArray(value) && Object.keys(value as object).length > 0;
 }
 
 /** JSON has neither infinite numbers nor classes. */

@@ -15,7 +15,7 @@ import type {
   StoreDecision,
 } from '../stores/store.js';
 import { ScratchStore } from './scratch-store.js';
-import { partsOf, textOf } from './stored-counter.js';
+import { partsOf, textOf, unreadable } from './stored-counter.js';
 
 /** What is to be stored under a key. */
 export interface CounterWrite {
@@ -156,6 +156,10 @@ export abstract class TransactionalStore extends DirectStore implements Store {
         const result = [work(scratch)] as const;
         const writes = keys.flatMap((key, index) => this.writeOf(key, byKey.get(key)!, values[index] ?? undefined));
         return { writes, result };
+      } catch (error) {
+        if (!(error instanceof TypeError) || error instanceof RateLimitArgumentError) throw error;
+        // What was stored is a counter by its form only.
+        throw unreadable(keys.join("', '"), values, error);
       } finally {
         scratch.end();
       }

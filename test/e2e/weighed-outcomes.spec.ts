@@ -15,6 +15,8 @@ class AnswersController {
   }
 }
 
+const byStatus: Count = ({ statusCode }) => (statusCode! >= 400 ? 5 : 1);
+
 let redis: Redis;
 beforeAll(async () => {
   redis = await connectRedis();
@@ -47,7 +49,6 @@ describe.each(Object.entries(storeKinds))('a weight by outcome on %s', (_, makeS
       },
     };
   }
-  const byStatus: Count = ({ statusCode }) => (statusCode! >= 400 ? 5 : 1);
 
   it('charges more for what fails, and refuses once that is too much', async () => {
     const { app, get, becomes } = await start(byStatus);

@@ -73,6 +73,11 @@ describe('a store on transactions', () => {
     ['a number', 7],
     ['another format', '[2,1,null,null,null,null]'],
     ['half of a text', '[1,179'],
+    ['too few parts', '[1,9e15]'],
+    ['a text as its state', '[1,9e15,null,null,"junk",null]'],
+    ['an empty state', '[1,9e15,null,null,{},null]'],
+    ['an empty block', '[1,9e15,null,{},null,null]'],
+    ['a state of something else', '[1,9e15,null,null,{"now":1,"a":1},null]'],
   ])('fails where it finds %s', async (_, value) => {
     const store = new MapStore();
     await ask(store, limit);
