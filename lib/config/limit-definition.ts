@@ -32,8 +32,10 @@ export interface AdaptiveLimitOptions extends Omit<
 
 /** What a limit of an algorithm may have besides the algorithm's own options and those of features. */
 type Optional<Algo extends AlgorithmName> = Algo extends 'budget' | 'concurrency' | 'leaky-bucket'
-  ? Omit<CommonLimitOptions, 'prefetch'>
-  : CommonLimitOptions;
+  ? Omit<CommonLimitOptions, 'prefetch' | 'countRefused'>
+  : Algo extends 'fixed-window' | 'sliding-window' | 'calendar-window'
+    ? CommonLimitOptions
+    : Omit<CommonLimitOptions, 'countRefused'>;
 
 /** A limit of one algorithm. */
 export type LimitOf<Algo extends AlgorithmName> = Algo extends 'adaptive'

@@ -3,9 +3,18 @@ import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { MAX_STATUS, MIN_STATUS, type RefusalResponse } from '../http/refusal-answer.js';
 
+/** All that it may name. */
+const PARTS = ['status', 'body', 'headers'];
+
 /** Reads what a function of the app made of a refusal. Throws if no response can be made of it. */
 export function readRefusal(made: unknown): Partial<RefusalResponse> {
-  if (!isRecord(made) || !isStatus(made['status']) || !isPart(made['body']) || !isPart(made['headers'])) {
+  if (
+    !isRecord(made) ||
+    !hasOnly(made, PARTS) ||
+    !isStatus(made['status']) ||
+    !isPart(made['body']) ||
+    !isPart(made['headers'])
+  ) {
     throw new RateLimitArgumentError(messages.wrongRefusal(made));
   }
   for (const [name, value] of Object.entries(made['headers'] ?? {})) {
@@ -21,6 +30,10 @@ export function withStatus(body: object, status: number): object {
   if ('statusCode' in named) Object.assign(named, { statusCode: status, error: STATUS_CODES[status] ?? 'Error' });
   else if (typeof named['status'] === 'number') named['status'] = status;
   return named;
+}
+
+function hasOnly(made: object, parts: readonly string[]): boolean {
+  return Object.keys(made).every((part) => parts.includes(part));
 }
 
 function isStatus(value: unknown): boolean {

@@ -214,7 +214,7 @@ export class LimitRegistry {
     const byObject = onRoutes ? this.onRoutes : this.elsewhere;
     const known = typeof limit === 'object' && limit !== null ? byObject.get(limit) : undefined;
     if (known !== undefined) return known;
-    const rate = declaration.rate === undefined ? undefined : { rate: declaration.rate };
+    const rate = Object.hasOwn(declaration, 'rate') && { rate: declaration.rate };
     const written = new WrittenLimit(this.compiler.read(limit, { location, namespace, onRoutes, ...rate }));
     byObject.set(limit, written);
     return written;

@@ -106,12 +106,11 @@ export class RuleCompiler {
       namespace,
       everywhere = false,
       onRoutes = false,
-      rate,
       generation = 0,
       carry,
       off = false,
     } = declaration;
-    const { name: givenName } = givenOptions(declaration, ['name']);
+    const { name: givenName, rate } = givenOptions(declaration, ['name', 'rate']);
     const adapts = algorithms.get(definition.algo)?.adapting !== undefined;
     const common = commonOptions(definition, this.defaults, location);
     const { cost, priority, skip, mode = 'enforce', message, body, count = 'all' } = common;

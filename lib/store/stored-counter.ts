@@ -1,7 +1,7 @@
 import { Leases } from '../algorithms/leases.js';
 import { RateLimitStoreError } from '../errors/errors.js';
 import { ownStoreMessages } from '../errors/messages/own-store.js';
-import { Holds } from '../features/holds/held-units.js';
+import { KEPT_CLASSES } from '../limits/kept-classes.js';
 import type { Entry } from '../stores/memory/limit-counters.js';
 
 /** The parts of a counter that are stored; times are microseconds. */
@@ -10,9 +10,7 @@ export type CounterParts = Pick<Entry, 'state' | 'block' | 'estimates' | 'carrie
 /** Told apart from what later releases store. */
 const FORMAT = 1;
 const PARTS = 6;
-/** What a state may hold besides numbers, lists and plain objects, by the names under which they are stored. */
-const CLASSES = { Leases, Holds } as const;
-type ClassName = keyof typeof CLASSES;
+KEPT_CLASSES.set('Leases', Leases);
 const TAG = '$';
 
 /** A counter as text. */
@@ -48,8 +46,8 @@ function isObject(value: unknown): boolean {
 /** JSON has neither infinite numbers nor classes. */
 function written(_: string, value: unknown): unknown {
   if (typeof value === 'number' && !Number.isFinite(value)) return { [TAG]: String(value) };
-  for (const name of Object.keys(CLASSES) as ClassName[]) {
-    if (value instanceof CLASSES[name]) return { [TAG]: name, of: { ...(value as object), index: undefined } };
+  for (const [name, Kept] of KEPT_CLASSES) {
+    if (value instanceof Kept) return { [TAG]: name, of: { ...value, index: undefined } };
   }
   return value;
 }
@@ -57,5 +55,5 @@ function written(_: string, value: unknown): unknown {
 function read(_: string, value: unknown): unknown {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, TAG)) return value;
   const { [TAG]: tag, of } = value as { readonly [TAG]: string; readonly of?: object };
-  return of === undefined ? Number(tag) : Object.assign(new CLASSES[tag as ClassName](), of);
+  return of === undefined ? Number(tag) : Object.assign(new (KEPT_CLASSES.get(tag)!)(), of);
 }

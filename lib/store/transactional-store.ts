@@ -58,9 +58,9 @@ const SPARE_MS = 1000;
  * nor `credits`, nor what outbound calls and jobs need: a check of such a limit fails with `RateLimitArgumentError`.
  */
 export abstract class TransactionalStore extends DirectStore implements Store {
-  private readonly scratch = new ScratchStore();
-  private readonly prefix: string;
-  private readonly clock: () => number;
+  readonly #scratch = new ScratchStore();
+  readonly #prefix: string;
+  readonly #clock: () => number;
 
   /**
    * Makes the store; nothing is asked of the database yet.
@@ -69,8 +69,8 @@ export abstract class TransactionalStore extends DirectStore implements Store {
    */
   constructor({ prefix = 'sluice', clock = () => Date.now() * 1000 }: TransactionalStoreOptions = {}) {
     super();
-    this.prefix = prefix;
-    this.clock = clock;
+    this.#prefix = prefix;
+    this.#clock = clock;
   }
 
   /**
@@ -89,44 +89,44 @@ export abstract class TransactionalStore extends DirectStore implements Store {
 
   /** @internal */
   decide(check: Check, answer: CheckAnswer): void {
-    answerWith(this.decided(check), answer);
+    answerWith(this.#decided(check), answer);
   }
 
-  private async decided(check: Check): Promise<StoreDecision[]> {
+  async #decided(check: Check): Promise<StoreDecision[]> {
     const counters = (check.entries as readonly ReserveEntry[]).map((entry) => {
-      this.assertKept(entry, entry.claim !== undefined && 'a claim of a job');
+      this.#assertKept(entry, entry.claim !== undefined && 'a claim of a job');
       return entry.ofStarts === true ? startsOf(entry) : entry;
     });
-    return this.change(counters, (scratch) => scratch.decideAtOnce(check));
+    return this.#change(counters, (scratch) => scratch.decideAtOnce(check));
   }
 
   refund(refunds: readonly Refund[]): Promise<void> {
     const counters = refunds.map((refund) => (refund.ofStarts === true ? startsOf(refund) : refund));
-    return this.change(counters, (scratch) => scratch.refund(refunds));
+    return this.#change(counters, (scratch) => scratch.refund(refunds));
   }
 
   penalize(charge: Charge): Promise<void> {
-    return this.change([charge], (scratch) => scratch.penalize(charge));
+    return this.#change([charge], (scratch) => scratch.penalize(charge));
   }
 
   block(counter: Counter, durationMs: number): Promise<void> {
-    return this.change([counter], (scratch) => scratch.block(counter, durationMs));
+    return this.#change([counter], (scratch) => scratch.block(counter, durationMs));
   }
 
   renew(lease: HeldLease): Promise<boolean> {
-    return this.change([lease], (scratch) => scratch.renew(lease));
+    return this.#change([lease], (scratch) => scratch.renew(lease));
   }
 
   reset(counters: readonly Counter[]): Promise<void> {
-    return this.change(counters, (scratch) => scratch.reset(counters));
+    return this.#change(counters, (scratch) => scratch.reset(counters));
   }
 
   history(counter: Counter): Promise<WindowCount[]> {
-    return this.change([counter], (scratch) => scratch.history(counter));
+    return this.#change([counter], (scratch) => scratch.history(counter));
   }
 
   blockedFor(counter: Counter): Promise<number> {
-    return this.change([counter], (scratch) => scratch.blockedFor(counter));
+    return this.#change([counter], (scratch) => scratch.blockedFor(counter));
   }
 
   /** Does nothing: what the app has connected, the app disconnects. */
@@ -135,17 +135,17 @@ export abstract class TransactionalStore extends DirectStore implements Store {
   }
 
   /** Has counters changed in one transaction. */
-  private async change<T>(counters: readonly Counter[], work: (scratch: ScratchStore) => T | Promise<T>): Promise<T> {
-    for (const counter of counters) this.assertKept(counter);
-    const byKey = new Map(counters.map((counter) => [keyOf(this.prefix, counter), counter]));
+  async #change<T>(counters: readonly Counter[], work: (scratch: ScratchStore) => T | Promise<T>): Promise<T> {
+    for (const counter of counters) this.#assertKept(counter);
+    const byKey = new Map(counters.map((counter) => [keyOf(this.#prefix, counter), counter]));
     const keys = [...byKey.keys()].toSorted();
     let isChanged = false;
-    const answer = await this.transact(keys, (values, now = this.clock()) => {
+    const answer = await this.transact(keys, (values, now = this.#clock()) => {
       isChanged = true;
       if (!Array.isArray(values) || values.length !== keys.length) {
         throw new RateLimitStoreError(ownStoreMessages.wrongCount(values, keys.length));
       }
-      const { scratch } = this;
+      const scratch = this.#scratch;
       scratch.begin(now);
       try {
         for (const [index, key] of keys.entries()) {
@@ -154,7 +154,7 @@ export abstract class TransactionalStore extends DirectStore implements Store {
         }
         // What has to be waited for is known already: the counters are in process.
         const result = [work(scratch)] as const;
-        const writes = keys.flatMap((key, index) => this.writeOf(key, byKey.get(key)!, values[index] ?? undefined));
+        const writes = keys.flatMap((key, index) => this.#writeOf(key, byKey.get(key)!, values[index] ?? undefined));
         return { writes, result };
       } catch (error) {
         if (!(error instanceof TypeError) || error instanceof RateLimitArgumentError) throw error;
@@ -168,14 +168,14 @@ export abstract class TransactionalStore extends DirectStore implements Store {
     return answer[0];
   }
 
-  private writeOf(key: string, counter: Counter, before: string | undefined): CounterWrite[] {
-    const entry = this.scratch.get(counter);
+  #writeOf(key: string, counter: Counter, before: string | undefined): CounterWrite[] {
+    const entry = this.#scratch.get(counter);
     const value = entry && textOf(entry);
     if (value === before) return [];
     return [{ key, value, expiresAt: entry === undefined ? 0 : Math.ceil(entry.expiresAt / 1000) + SPARE_MS }];
   }
 
-  private assertKept({ limit }: Counter, other: string | false = false): void {
+  #assertKept({ limit }: Counter, other: string | false = false): void {
     const kept = limit.features?.find(({ memory }) => memory !== undefined);
     const what =
       other ||

@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
 import { type INestApplication, Module, type Type } from '@nestjs/common';
 import { NestFactory as Factory } from '@nestjs/core';
@@ -14,10 +14,14 @@ import {
   ObjectType,
   Query,
   Resolver,
+  TypeMetadataStorage,
 } from '@nestjs/graphql';
 import { RateLimitApolloPlugin, RateLimitGraphqlModule } from '../../lib/graphql/index.js';
 import { type LimitDefinition, RateLimit, RateLimitModule } from '../../lib/index.js';
 import { untriedCode } from './rows.js';
+
+// Specs of one worker share the types of their schemas.
+afterAll(() => TypeMetadataStorage.clear());
 
 @ObjectType()
 class Novel {

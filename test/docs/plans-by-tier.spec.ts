@@ -92,7 +92,8 @@ async function bootstrap() {
   await app.listen(3000);
 }
 
-void bootstrap;
+const start = () => void bootstrap();
+void start;
 
 /** Gives what a guide gives to the module. */
 function optionsOf(use: (module: { forRoot: (options: RateLimitModuleOptions) => void }) => void) {

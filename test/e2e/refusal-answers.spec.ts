@@ -253,6 +253,7 @@ describe.each(frameworks)('refusals over %s', (framework) => {
       ['never answers', () => new Promise(() => undefined)],
       ['returns a text', () => 'no'],
       ['returns another status', () => ({ status: 200 })],
+      ['misspells a part', () => ({ statusCode: 402 })],
       ['returns a header of two lines', () => ({ headers: { 'x-a': 'a\r\nb' } })],
     ])('are the usual ones, and the log says so once, if it %s', async (_, answer) => {
       const errors = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);

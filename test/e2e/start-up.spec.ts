@@ -134,7 +134,7 @@ describe('start-up errors', () => {
     "a duration of more than 0 and at most 1 year, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
   const common =
     'name, key, cost, priority, skip, count, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body, status, answer, hidden, retryAfter, onDecision, onRefused, onNear, ' +
-    'within, blockFor, strike, forgetAfter, replicas, reserveFor, ceiling, lends, prefetch, usage, candidate';
+    'within, blockFor, strike, forgetAfter, countRefused, replicas, reserveFor, ceiling, lends, prefetch, usage, candidate';
 
   it.each<[LimitSpec, string]>([
     ['nope', `got the name 'nope', wants a defined limit: 'login'`],

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { type CanActivate, type ExecutionContext, Injectable, UseGuards } from '@nestjs/common';
 import {
   Args,
@@ -12,11 +12,15 @@ import {
   ObjectType,
   Query,
   Resolver,
+  TypeMetadataStorage,
 } from '@nestjs/graphql';
 import type { QueryCostOptions } from '../../lib/graphql/index.js';
 import { type LimitDefinition, RateLimit } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { GraphqlApp, type GraphqlAppOptions, servers } from './graphql-app.js';
+
+// Specs of one worker share the types of their schemas.
+afterAll(() => TypeMetadataStorage.clear());
 
 const define = {
   points: { algo: 'token-bucket', rate: 10, interval: '1s', burst: 100 },

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { ApolloServerPluginInlineTraceDisabled } from '@apollo/server/plugin/disabled';
 import { ApolloFederationDriver } from '@nestjs/apollo';
 import { UseGuards } from '@nestjs/common';
@@ -15,6 +15,7 @@ import {
   ResolveField,
   ResolveReference,
   Resolver,
+  TypeMetadataStorage,
 } from '@nestjs/graphql';
 import {
   type LimitDefinition,
@@ -26,6 +27,9 @@ import {
 } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { GraphqlApp, type GraphqlAppOptions, servers } from './graphql-app.js';
+
+// Specs of one worker share the types of their schemas.
+afterAll(() => TypeMetadataStorage.clear());
 
 const minute = { algo: 'fixed-window', interval: '1m' } as const;
 const define = {

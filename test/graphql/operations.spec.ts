@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, describe, expect, it, jest } from '@jest/globals';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
 import { type CanActivate, type ExecutionContext, Injectable, Logger, UseGuards } from '@nestjs/common';
 import {
@@ -11,6 +11,7 @@ import {
   Query,
   Resolver,
   Subscription,
+  TypeMetadataStorage,
 } from '@nestjs/graphql';
 import { Test } from '@nestjs/testing';
 import { createClient } from 'graphql-ws';
@@ -28,6 +29,9 @@ import {
 } from '../../lib/index.js';
 import { until } from '../support/until.js';
 import { GraphqlApp, type GraphqlAppOptions, type GraphqlServer, servers } from './graphql-app.js';
+
+// Specs of one worker share the types of their schemas.
+afterAll(() => TypeMetadataStorage.clear());
 
 const minute = { algo: 'fixed-window', interval: '1m' } as const;
 const define = {

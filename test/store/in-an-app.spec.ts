@@ -36,6 +36,20 @@ describe('a store of an app', () => {
     await Promise.all([one.app.close(), two.app.close()]);
   });
 
+  it('may have members of its own with any name', async () => {
+    class Named extends MapStore {
+      constructor(
+        readonly clock = 'mine',
+        readonly prefix = 1,
+      ) {
+        super();
+      }
+    }
+    const { app, limiters } = await start({ store: new Named() });
+    await expect(limiters.for(limit).consume('a')).resolves.toMatchObject({ allowed: true, remaining: 1 });
+    await app.close();
+  });
+
   it('keeps no request waiting for longer than the timeout', async () => {
     const store = new SilentStore();
     const { app, limiters } = await start({ store, timeout: 20, onStoreError: 'deny' });

@@ -160,7 +160,7 @@ export const messages = {
     `the function '${option}' of limit '${name}' failed, so the refusal says what it would without it`,
   answerLate: () => 'it took longer than the resolveTimeout',
   wrongRefusal: (got: unknown) =>
-    `it gave ${show(got)}, wants an object of 'status' (a whole number from 400 to 599), 'body' (an object) and 'headers' (an object of strings)`,
+    `it gave ${show(got)}, wants an object of only 'status' (a whole number from 400 to 599), 'body' (an object) and 'headers' (an object of strings)`,
   headersFailed: (index: number) =>
     `the function 'headers[${index}]' failed, so the responses lack what it would have set`,
   wrongHeaders: (got: unknown) => `it gave ${show(got)}, wants an object of headers, no promise`,

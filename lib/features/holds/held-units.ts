@@ -1,5 +1,6 @@
 import type { HeldUnits } from '../../algorithms/capabilities.js';
 import type { KeptEstimates } from '../../limits/estimates.js';
+import { KEPT_CLASSES } from '../../limits/kept-classes.js';
 
 /** Units that are held until they are settled. */
 export interface Hold {
@@ -121,6 +122,8 @@ export class Holds implements HeldUnits, KeptEstimates {
     for (const hold of looked) if (among.has(hold)) insert(this.released, hold);
   }
 }
+
+KEPT_CLASSES.set('Holds', Holds);
 
 /** The number of holds, in order, that have lapsed at a time. */
 function firstAfter(holds: readonly Hold[], time: number): number {

@@ -109,7 +109,10 @@ function sameDecision(
   spareMs: number,
   limit: CompiledLimit,
 ): void {
-  deepStrictEqual(seen(got), seen(expected), `the decision of '${limit.algorithm.name}'`);
+  // What comes back little by little may come between two clocks.
+  const left = got !== undefined && spareMs > 0 && Math.abs(got.remaining - expected.remaining) <= 1;
+  const wanted = left ? { ...expected, remaining: got.remaining } : expected;
+  deepStrictEqual(seen(got), seen(wanted), `the decision of '${limit.algorithm.name}'`);
   for (const time of TIMES) {
     const difference = got![time] === expected[time] ? 0 : Math.abs(got![time] - expected[time]);
     ok(
