@@ -14,7 +14,7 @@ import { heldOf } from '../stores/store-decision.js';
 import type { Store } from '../stores/store.js';
 import { type Answer, answerOf } from '../transports/answer.js';
 import type { ClosableResponse } from '../transports/connection.js';
-import { type Awaitable, isPromise, mapAll } from '../util/awaitable.js';
+import { type Awaitable, isPromise } from '../util/awaitable.js';
 import { reasonOf } from '../util/reason-of.js';
 import { Answers } from './answers.js';
 import { giveBack, type RequestCharge, type StoreCheck, weigh } from './charges.js';
@@ -29,6 +29,12 @@ import { type AnsweredRequest, SlowReaders } from './slow-readers.js';
 interface Held {
   readonly lease: Lease;
   readonly limit: CompiledLimit;
+}
+
+/** A charge, and whether its request counts or how many units it is. */
+interface CountedCharge {
+  readonly charge: RequestCharge;
+  readonly counted: boolean | number;
 }
 
 /** Completes requests: holds those that a limit delays, and at the end refunds what does not count and releases leases. */
@@ -128,16 +134,20 @@ export class Completions {
     completion.onOver(() => this.slowReaders.forget(request));
   }
 
-  /** Refunds what does not count, given how the request ended, and settles what counts otherwise than it was charged. */
+  /**
+   * Refunds what does not count, given how the request ended, and settles what counts otherwise than it was charged. A function that
+   * takes its time, or never answers, holds up no other limit.
+   */
   private async giveBackUncounted(charges: readonly RequestCharge[], outcome: Outcome): Promise<void> {
     const countable = charges.filter(({ limit }) => limit.algorithm.leases === undefined);
-    const collected = mapAll(countable, ({ rule }) => this.counted(rule, outcome));
-    const counted = isPromise(collected) ? await collected : collected;
-    const weighed = countable.filter((charge, index) => typeof counted[index] === 'number' && !charge.settled);
-    await Promise.all([
-      giveBack(countable.filter((_, index) => counted[index] === false)),
-      ...weighed.map((charge) => weigh(charge, counted[countable.indexOf(charge)] as number)),
-    ]);
+    const known: CountedCharge[] = [];
+    const promised: Promise<void>[] = [];
+    for (const charge of countable) {
+      const counted = this.counted(charge.rule, outcome);
+      if (isPromise(counted)) promised.push(counted.then((units) => settleCounted([{ charge, counted: units }])));
+      else known.push({ charge, counted });
+    }
+    await Promise.all([settleCounted(known), ...promised]);
   }
 
   /** Whether a request counts, or how many units it is in the end. If a user's function fails, the request must not become free. */
@@ -153,6 +163,15 @@ export class Completions {
       return failed(error);
     }
   }
+}
+
+/** Gives back what does not count, and makes the others what they count. */
+async function settleCounted(charges: readonly CountedCharge[]): Promise<void> {
+  const weighed = charges.filter(({ charge, counted }) => typeof counted === 'number' && !charge.settled);
+  await Promise.all([
+    giveBack(charges.filter(({ counted }) => counted === false).map(({ charge }) => charge)),
+    ...weighed.map(({ charge, counted }) => weigh(charge, counted as number)),
+  ]);
 }
 
 /** What a function said of a request. It may have said what its type forbids, which counts if it is truthy. */

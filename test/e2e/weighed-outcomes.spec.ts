@@ -13,6 +13,12 @@ class AnswersController {
   answer(@Param('status') status: string, @Res() response: { status(code: number): { end(): void } }) {
     response.status(Number(status)).end();
   }
+
+  @Get('twice/:status')
+  @RateLimit('failures')
+  answerTwice(@Param('status') status: string, @Res() response: { status(code: number): { end(): void } }) {
+    this.answer(status, response);
+  }
 }
 
 const byStatus: Count = ({ statusCode }) => (statusCode! >= 400 ? 5 : 1);
@@ -31,21 +37,20 @@ describe.each(Object.entries(storeKinds))('a weight by outcome on %s', (_, makeS
       imports: [
         RateLimitModule.forRoot({
           store: makeStore(new ManualClock(), redis),
-          define: { api: limit },
+          define: { api: limit, failures: { algo: 'fixed-window', rate: 10, interval: '1h', count: 'failed' } },
         }),
       ],
       controllers: [AnswersController],
     })(AppModule);
     const app: INestApplication = await NestFactory.create(AppModule, { logger: false });
     await app.listen(0, '127.0.0.1');
-    const limiter = app.get(LimiterService).for('api');
-    const remaining = async () => (await limiter.peek('ip:127.0.0.1')).remaining;
+    const remaining = async (name = 'api') => (await app.get(LimiterService).for(name).peek('ip:127.0.0.1')).remaining;
     return {
       app,
-      get: async (status: number) => (await fetch(`${await app.getUrl()}/${status}`)).status,
-      becomes: async (left: number) => {
-        await until(async () => (await remaining()) === left, 20_000);
-        expect(await remaining()).toBe(left);
+      get: async (status: number | string) => (await fetch(`${await app.getUrl()}/${status}`)).status,
+      becomes: async (left: number, name?: string) => {
+        await until(async () => (await remaining(name)) === left, 20_000);
+        expect(await remaining(name)).toBe(left);
       },
     };
   }
@@ -68,6 +73,14 @@ describe.each(Object.entries(storeKinds))('a weight by outcome on %s', (_, makeS
     await becomes(9);
     await get(404);
     await becomes(4);
+    await app.close();
+  });
+
+  it('holds up no other limit if it never answers', async () => {
+    const { app, get, becomes } = await start(() => new Promise<never>(() => undefined));
+    await expect(get('twice/200')).resolves.toBe(200);
+    await becomes(10, 'failures');
+    await becomes(9);
     await app.close();
   });
 
