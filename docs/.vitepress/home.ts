@@ -10,7 +10,7 @@ const HERO = {
     'For NestJS. Declare limits on routes; one atomic call decides all limits of a request, on Redis or in process.',
   actions: [
     { theme: 'brand', text: 'Get started', link: '/start' },
-    { theme: 'alt', text: 'Choose an algorithm', link: '/start#choose-an-algorithm' },
+    { theme: 'alt', text: 'Choose an algorithm', link: '/algorithms/#choose-one' },
     { theme: 'alt', text: 'From throttler', link: '/migrating-from-throttler' },
   ],
 };
@@ -19,7 +19,7 @@ const FEATURES = [
   {
     title: 'All limits, or none',
     details: 'One script call decides all limits of a request. All of them allow it, or none of them is charged.',
-    link: '/start#what-is-decided-together',
+    link: '/guides/declaring-limits#what-is-decided-together',
   },
   {
     title: 'Never more than a limit allows',
@@ -34,23 +34,22 @@ const FEATURES = [
   {
     title: 'Trouble never hangs a request',
     details: 'Each check has a deadline of 250 ms. While Redis fails, each limit says what happens.',
-    link: '/start#without-redis-and-when-redis-fails',
+    link: '/guides/when-redis-fails',
   },
   {
     title: 'The same algorithms, twice',
     details: 'In Lua on Redis and in TypeScript in the process. Without Redis an app needs nothing else.',
-    link: '/start#choose-an-algorithm',
+    link: '/algorithms/#choose-one',
   },
   {
     title: 'Seen and changed while it runs',
     details: 'See why a customer is refused. Change their rate on all instances within 100 ms, without a deploy.',
-    link: '/start#while-the-app-runs',
+    link: '/reference/calls#while-the-app-runs',
   },
 ];
 
-/** Makes the first page of `docs/index.md`, which is a plain list of links in the repository, and gives the README's page a title. */
+/** Makes the first page of `docs/index.md`, which is a plain list of links in the repository. */
 export function withTitles(page: PageData): Partial<PageData> | undefined {
-  if (page.relativePath === pageOf('README.md')) return { title: 'Get started' };
   if (page.relativePath !== pageOf(FILE)) return undefined;
   return { title: 'Rate limiting for NestJS', frontmatter: { layout: 'home', hero: HERO, features: FEATURES } };
 }

@@ -9,7 +9,7 @@ const KNOWN_KINDS = /\.(?:json|yaml|svg|png|txt)$/;
 /** Files of the repository that pages link to and that are no pages themselves. */
 const linkedFiles = new Set<string>();
 
-/** Turns links as they hold in the repository, such as `../../README.md#keys`, into those of the site. */
+/** Turns links as they hold in the repository, such as `../reference/errors.md`, into those of the site. */
 export function linksOfTheRepository(md: MarkdownRenderer): void {
   md.core.ruler.push('links-of-the-repository', ({ tokens, env }) => {
     const from = fileOf(env);

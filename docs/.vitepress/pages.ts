@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 export const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
 const OF_THE_ROOT = new Map([
-  ['README.md', 'start.md'],
   ['CONTRIBUTING.md', 'contributing.md'],
   ['SECURITY.md', 'security.md'],
   ['CHANGELOG.md', 'changelog.md'],

@@ -13,47 +13,32 @@ interface Group {
   readonly rest?: RegExp;
 }
 
-const guides = (...names: string[]): string[] => names.map((name) => `docs/guides/${name}.md`);
+const INDEX = 'docs/index.md';
+const index = readFileSync(join(REPOSITORY, INDEX), 'utf8');
 const algorithms = (...names: string[]): string[] => names.map((name) => `docs/algorithms/${name}.md`);
-const inReadme = (text: string, anchor: string): Item => ({ text, link: `/start#${anchor}` });
+
+/** The files in the table under a heading of `docs/index.md`. Whoever reads the repository finds the same order there. */
+function tabled(heading: string): string[] {
+  const section = index.split(/^#{2,3} /m).find((text) => text.startsWith(`${heading}\n`));
+  if (section === undefined)
+    throw new Error(`${INDEX} has no heading "${heading}", whose table the sidebar would show`);
+  return [...section.matchAll(/^\| \[[^\]]+\]\(([\w./-]+)\)/gm)].map(([, path]) => `docs/${path}`);
+}
 
 const GROUPS: readonly Group[] = [
   {
     text: 'Start',
     items: [
-      { text: 'Get started', link: '/start' },
-      inReadme('Choose an algorithm', 'choose-an-algorithm'),
-      inReadme('Where limits are declared', 'where-limits-are-declared'),
-      inReadme('Whom limits count', 'keys'),
-      inReadme('Limits in code', 'in-code'),
-      inReadme('Before and after authentication', 'before-and-after-authentication'),
-      inReadme('When Redis fails', 'without-redis-and-when-redis-fails'),
-      inReadme('Several instances, proxies', 'several-instances-proxies'),
+      'docs/start.md',
+      { text: 'Choose an algorithm', link: '/algorithms/#choose-one' },
+      'docs/migrating-from-throttler.md',
     ],
+    rest: /^docs\/migrating-from-/,
   },
-  {
-    text: 'Guides',
-    items: guides(
-      'responses',
-      'testing',
-      'protecting-a-login',
-      'blocking',
-      'counting-refused-tries',
-      'waiting',
-      'taking-what-is-there',
-      'budgets',
-      'language-models',
-      'plans',
-      'plans-by-tier',
-      'concurrency',
-      'transports',
-      'graphql',
-      'websockets',
-      'mcp',
-      'middleware',
-    ),
-    rest: /^docs\/guides\//,
-  },
+  { text: 'Protect', items: tabled('Protect') },
+  { text: 'Plans and money', items: tabled('Plans and money') },
+  { text: 'Operate', items: tabled('Operate') },
+  { text: 'Extend', items: tabled('Extend'), rest: /^docs\/guides\// },
   {
     text: 'Algorithms',
     items: [
@@ -73,36 +58,18 @@ const GROUPS: readonly Group[] = [
     ],
     rest: /^docs\/algorithms\//,
   },
-  { text: 'Trying limits out', items: guides('simulate', 'shadow-mode', 'candidates') },
-  {
-    text: 'Operations',
-    items: guides(
-      'console',
-      'observability',
-      'explain',
-      'lists',
-      'changing-rates',
-      'policy-files',
-      'prefetching',
-      'fair-shares',
-      'usage',
-      'hierarchies',
-      'redis-users',
-      'redis-clusters',
-      'own-stores',
-    ),
-  },
-  { text: 'Migrating', items: ['docs/migrating-from-throttler.md'], rest: /^docs\/migrating-from-/ },
   {
     text: 'Reference',
     items: [
-      inReadme('Module options', 'module-options'),
-      inReadme('Limit options', 'limit-options'),
-      inReadme('Errors', 'errors'),
+      'docs/reference/module-options.md',
+      'docs/reference/limit-options.md',
+      'docs/reference/calls.md',
+      'docs/reference/errors.md',
       { text: 'API', link: '/api/index.html', target: '_self' },
       'docs/compatibility.md',
       'docs/benchmarks.md',
     ],
+    rest: /^docs\/reference\//,
   },
   {
     text: 'About',
@@ -129,13 +96,9 @@ export function sidebar(): Item[] {
   });
 }
 
-const readme = readFileSync(join(REPOSITORY, 'README.md'), 'utf8');
-
-/** A page by the name that the README's table of guides gives it, or else by its heading. */
+/** A page by the name that a table of `docs/index.md` gives it, or else by its heading. */
 function itemOf(file: string): Item {
-  const [, reference] = readme.match(new RegExp(`^\\[([^\\]]+)\\]: ${file}$`, 'm')) ?? [];
-  const ways = [`](${file})`, ...(reference === undefined ? [] : [`][${reference}]`])];
-  const row = readme.split('\n').find((line) => line.startsWith('| [') && ways.some((way) => line.includes(way)));
+  const row = index.split('\n').find((line) => line.startsWith('| [') && line.includes(`](${file.slice(5)}) `));
   const text = row === undefined ? headingOf(file) : /\[(.*?)\]/.exec(row)![1]!.replaceAll('`', '');
   return { text, link: `/${pageOf(file)!.replace(/(?:(^|\/)index)?\.md$/, '$1')}` };
 }

@@ -6,8 +6,8 @@ import { COMMON_OPTIONS, isDefault, limitOptions } from '../../lib/config/limit-
 import { type OptionRow, requiredOf, usualOf } from '../../lib/options/option-row.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 
-const readme = readFileSync(join(PACKAGE_FOLDER, 'README.md'), 'utf8');
-const section = readme.slice(readme.indexOf('\n## Limit options'));
+const read = (page: string) => readFileSync(join(PACKAGE_FOLDER, 'docs/reference', page), 'utf8');
+const section = read('limit-options.md');
 
 /** The cells of the rows below a header. */
 function rowsBelow(header: RegExp): string[][] {
@@ -20,7 +20,7 @@ function rowsBelow(header: RegExp): string[][] {
 /** The code of a text. */
 const codeOf = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code!);
 
-describe("the README's options of limits", () => {
+describe("the reference's options of limits", () => {
   it('are all that there are, with their defaults', () => {
     const rows = rowsBelow(/^\| option +\| default/).map(([, name, usual]) => [
       codeOf(name!)[0],
@@ -48,7 +48,7 @@ describe("the README's options of limits", () => {
   });
 
   it("are those that the module's defaults take", () => {
-    const [, text] = /#### `defaults`\n\nTakes ([^.]+)\./.exec(readme)!;
+    const [, text] = /## `defaults`\n\nTakes ([^.]+)\./.exec(read('module-options.md'))!;
     expect(codeOf(text!).toSorted()).toEqual(COMMON_OPTIONS.filter((option) => isDefault(option)).toSorted());
   });
 });

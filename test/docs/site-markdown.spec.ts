@@ -24,7 +24,7 @@ describe('a link of the repository', () => {
     /href="(.*?)"/.exec(rendered(linksOfTheRepository, `[x](${href})`, guide))?.[1];
 
   it.each([
-    ['../../README.md#keys', '/start.md#keys'],
+    ['../start.md#install', '/start.md#install'],
     ['../../CONTRIBUTING.md', '/contributing.md'],
     ['blocking.md#blockfor', '/guides/blocking.md#blockfor'],
     ['../algorithms/README.md', '/algorithms/index.md'],
@@ -100,7 +100,7 @@ describe('the sidebar', () => {
     expect(ofPages.toSorted()).toEqual(wanted.toSorted());
   });
 
-  it('names pages as the README does, or by their headings', () => {
+  it('names pages as the tables of docs/index.md do, or by their headings', () => {
     const names = new Map(sidebar().flatMap(({ items }) => items!.map(({ link, text }) => [link, text])));
     expect(names.get('/guides/explain')).toBe('Explaining limits');
     expect(names.get('/migrating-from-rate-limiter-flexible')).toBe('From rate-limiter-flexible');

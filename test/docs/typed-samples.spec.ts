@@ -9,7 +9,7 @@ const UNTYPED = /\.(?:getRequest|getResponse|getClient|getData|getContext)\(\)(?
 /** Neither Express nor the browser's types say that a `Request` has a user: it does not compile in a new project. */
 const WITHOUT_USER = /getRequest<Request>\(\)\??\.user/g;
 
-const pages = ['docs', 'docs/guides', 'docs/algorithms'].flatMap((folder) =>
+const pages = ['docs', 'docs/guides', 'docs/algorithms', 'docs/reference'].flatMap((folder) =>
   readdirSync(join(PACKAGE_FOLDER, folder))
     .filter((file) => file.endsWith('.md'))
     .map((file) => `${folder}/${file}`),

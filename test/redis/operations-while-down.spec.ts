@@ -23,7 +23,7 @@ const silent = { log: () => undefined, warn: () => undefined, error: () => undef
 
 type Outcome = 'resolves' | 'rejects';
 
-/** As the README's table says. */
+/** As the table of `docs/guides/when-redis-fails.md` says. */
 const table: [string, (service: LimiterService, name: StoreErrorPolicy) => Promise<unknown>, ...Outcome[]][] = [
   ['consume', (service, name) => service.for(name).consume(KEY), 'resolves', 'resolves', 'rejects'],
   ['peek', (service, name) => service.for(name).peek(KEY), 'resolves', 'resolves', 'rejects'],

@@ -5,20 +5,20 @@ import { REPOSITORY } from '../pages.js';
 
 declare const VITEPRESS_CONFIG: SiteConfig;
 
-/** The README's first example, as HTML. */
+/** The example of the page to start with, as HTML. */
 declare const data: string;
 export { data };
 
-const README = join(REPOSITORY, 'README.md');
+const START = join(REPOSITORY, 'docs/start.md');
 
 export default {
-  watch: [README],
+  watch: [START],
   async load(): Promise<string> {
-    const [example] = /^```ts\n[^]*?^```/m.exec(readFileSync(README, 'utf8')) ?? [];
+    const [example] = /^```ts\n[^]*?^```/m.exec(readFileSync(START, 'utf8')) ?? [];
     if (example === undefined)
-      throw new Error('README.md has no example in TypeScript, which the first page would show');
+      throw new Error('docs/start.md has no example in TypeScript, which the first page would show');
     const { srcDir, markdown, site, logger } = VITEPRESS_CONFIG;
     const renderer = await createMarkdownRenderer(srcDir, markdown, site.base, logger);
-    return renderer.render(example, { path: README });
+    return renderer.render(example, { path: START });
   },
 };

@@ -2,7 +2,7 @@ import { h, type VNode } from 'vue';
 import { SluiceComparison } from './comparison.js';
 import { data as example } from './example.data.js';
 
-/** Beside the title of the first page: the README's example. */
+/** Beside the title of the first page: the example of the page to start with. */
 export const HomeExample = (): VNode => h('div', { class: 'home-example vp-doc', innerHTML: example });
 
 /** What the algorithms do with the same requests, on the first page. */
