@@ -12,7 +12,7 @@ import { NodeRedisAdapter } from './node-redis/adapter.js';
 import { adapt } from './node-redis/adapt.js';
 import { NodeRedisNodes } from './node-redis/node-redis-cluster.js';
 import type { NodeRedisConnection } from './node-redis/types.js';
-import { HEARS_OF_FAILOVERS, ignoreSentinelErrors } from './sentinels.js';
+import { HEARS_OF_FAILOVERS, ignoreSentinelErrors, outliveFailovers } from './sentinels.js';
 import { limitSilence } from './silence.js';
 
 /** A connection that the app made with ioredis: this package uses it, and never closes it. */
@@ -161,7 +161,7 @@ export function duplicate(connection: Connection, timeoutMs: number): Connection
 }
 
 /**
- * Keeps errors of a connection from ending the process; checks report them. ioredis listens for the first error of a socket, but
+ * Keeps errors of a connection from ending the process, and failovers from ending the connection; checks report errors. ioredis listens for the first error of a socket, but
  * a TLS socket can have a second one: the server's alert after an aborted handshake.
  *
  * @returns a function that stops this, for a connection that stays in use
@@ -182,7 +182,7 @@ export function ignoreConnectionErrors(connection: Connection): () => void {
   client.on('error', ignore);
   client.on('ready', forget);
   if (!isCluster(client)) {
-    const releases = [release, handleFloatingCommands(client), ignoreSentinelErrors(client)];
+    const releases = [release, handleFloatingCommands(client), ignoreSentinelErrors(client), outliveFailovers(client)];
     return () => {
       for (const end of releases) end();
     };

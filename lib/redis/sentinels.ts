@@ -17,9 +17,13 @@ interface SentinelOptions {
   readonly natMap?: unknown;
 }
 
-/** The part of ioredis's connector that is read: its connections to Sentinels, to which it adds no error listener. */
+/** The part of ioredis's connector that is used: its connections to Sentinels, to which it adds no error listener. */
 interface Connector {
-  readonly failoverDetector?: { readonly sentinels?: readonly { readonly client: Redis }[] } | null;
+  readonly failoverDetector?: {
+    readonly sentinels?: readonly { readonly client: Redis }[];
+    /** Ends these connections, and ignores what they still report. */
+    cleanup?(): void;
+  } | null;
 }
 
 const SENTINEL_PORT = 26379;
@@ -65,6 +69,22 @@ export function ignoreSentinelErrors(client: Redis): () => void {
   ignoreErrors();
   client.on('connect', ignoreErrors);
   return () => client.off('connect', ignoreErrors);
+}
+
+/**
+ * Stops listening to Sentinels when a connection closes. It then looks for its master anew, and listens again once it is connected.
+ * If a failover is published during that search, ioredis aborts it and never tries again.
+ *
+ * @returns a function that stops this, for a connection that stays in use
+ */
+export function outliveFailovers(client: Redis): () => void {
+  if (!hasSentinels(client)) return () => undefined;
+  const stopListening = () => {
+    const { connector } = client as unknown as { readonly connector?: Connector };
+    connector?.failoverDetector?.cleanup?.();
+  };
+  client.on('close', stopListening);
+  return () => client.off('close', stopListening);
 }
 
 /** Ends the connections to Sentinels of a connection that has ended. */

@@ -71,6 +71,42 @@ async function subscribed(): Promise<number> {
   return lists.flatMap((list) => String(list).trim().split('\n')).filter((line) => / sub=1 /.test(line)).length;
 }
 
+describe.each([
+  ['ioredis', Redis],
+  ['ioredis 5', Redis5 as unknown as typeof Redis],
+])('a failover that is published while a connection of %s looks for its master', (_, Client) => {
+  beforeEach(async () => {
+    sentinel = await startSentinel();
+    cleanups.push(() => sentinel.stop());
+  });
+
+  it('does not end the connection', async () => {
+    const { sentinels, name } = sentinel;
+    const client = new Client({ sentinels, name, failoverDetector: true, maxRetriesPerRequest: 0 });
+    cleanups.push(() => client.disconnect());
+    const app = await start(client);
+    cleanups.push(() => app.close());
+    const limiter = app.get(LimiterService).for(limit);
+    const listening = () =>
+      (client as unknown as { connector: { failoverDetector?: { sentinels: { client: Redis }[] } } }).connector
+        .failoverDetector?.sentinels ?? [];
+    await until(() => listening().length > 0 && listening().every((each) => each.client.status === 'ready'));
+    const before = listening();
+    const searched = new Promise<string>((resolve) => {
+      client.once('connecting', () => {
+        for (const each of before) each.client.emit('message', '+switch-master', '');
+        client.once('ready', () => resolve('found'));
+        client.once('end', () => resolve('gave up'));
+      });
+    });
+    client.stream.destroy();
+    expect(await searched).toBe('found');
+    await until(async () => (await limiter.consume('user:1')).source === 'redis');
+    // It listens to failovers again.
+    expect(listening()).not.toBe(before);
+  });
+});
+
 describe('a master that freezes until another one is named', () => {
   beforeEach(async () => {
     sentinel = await startSentinel();
