@@ -22,7 +22,7 @@ import { deniedProblem, RateLimitDeniedException } from '../http/rate-limit-deni
 import { overloadStatus, type RefusalAnswer, type RefusalResponse } from '../http/refusal-answer.js';
 import type { Rule } from '../rules/rule.js';
 import { AnswerDeadline } from '../rules/by-request/answer-deadline.js';
-import { readRefusal, withStatus } from './refusal-response.js';
+import { assertSendable, readRefusal, withStatus } from './refusal-response.js';
 import type { LimitedRequest } from './limited-request.js';
 import type { PendingCheck } from './pending-check.js';
 import { ResponseHeaders } from './response-headers.js';
@@ -205,7 +205,12 @@ export class Answers {
   ): object {
     const make = answer.body;
     if (make === undefined) return usual;
-    return this.attempt('body', result, () => make(context, result, { ...usual }), isBody) ?? usual;
+    const made = () => {
+      const body = make(context, result, { ...usual });
+      if (isBody(body)) assertSendable(body);
+      return body;
+    };
+    return this.attempt('body', result, made, isBody) ?? usual;
   }
 
   /** If a user's function fails, a refusal must not become another error. */

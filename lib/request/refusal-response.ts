@@ -17,11 +17,17 @@ export function readRefusal(made: unknown): Partial<RefusalResponse> {
   ) {
     throw new RateLimitArgumentError(messages.wrongRefusal(made));
   }
+  if (made['body'] !== undefined) assertSendable(made['body'] as object);
   for (const [name, value] of Object.entries(made['headers'] ?? {})) {
     validateHeaderName(name);
     validateHeaderValue(name, value as string);
   }
   return made;
+}
+
+/** Throws if a body has no JSON, such as one that contains itself or a BigInt: sending it would make another error of the refusal. */
+export function assertSendable(body: object): void {
+  JSON.stringify(body);
 }
 
 /** The usual body of a refusal with another status, which it names. */

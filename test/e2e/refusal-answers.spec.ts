@@ -68,6 +68,11 @@ class Routes {
   }
 }
 
+function containsItself(): object {
+  const body: Record<string, unknown> = {};
+  return Object.assign(body, { body });
+}
+
 let app: HttpApp | undefined;
 afterEach(async () => {
   jest.restoreAllMocks();
@@ -254,6 +259,8 @@ describe.each(frameworks)('refusals over %s', (framework) => {
       ['returns a text', () => 'no'],
       ['returns another status', () => ({ status: 200 })],
       ['misspells a part', () => ({ statusCode: 402 })],
+      ['returns a body that contains itself', () => ({ body: containsItself() })],
+      ['returns a body with a BigInt', () => ({ body: { price: 1n } })],
       ['returns a header of two lines', () => ({ headers: { 'x-a': 'a\r\nb' } })],
     ])('are the usual ones, and the log says so once, if it %s', async (_, answer) => {
       const errors = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);

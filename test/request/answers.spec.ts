@@ -91,6 +91,16 @@ describe('the answer to a call that is refused', () => {
     ]);
   });
 
+  it('is as it would be without a function that makes a body that has no JSON, which the log tells', async () => {
+    const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    const ask = await start({ limits: [{ ...one, body: () => ({ price: 1n }) }] });
+    await ask();
+    expect((await refusal(ask())).getResponse()).toEqual(usual);
+    expect(error.mock.calls).toEqual([
+      [expect.stringContaining("the function 'body' of limit 'one' failed"), expect.stringContaining('BigInt')],
+    ]);
+  });
+
   it.each(['message', 'body'])(
     'is as it would be without a function of %s that throws what has no text',
     async (option) => {
