@@ -9,6 +9,7 @@ import { RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
 import type { CheckResult } from '../limits/decision.js';
 import type { RequestParts } from '../transports/request-reader.js';
+import { connectionOf } from '../transports/connection.js';
 import { isHeaders, isOwnFormat, retryAfter } from '../http/header-format.js';
 import { type LimitInfo, limitInfos } from '../http/limit-info.js';
 import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
@@ -81,14 +82,14 @@ export class ResponseHeaders {
     // One random number per response, so that its headers agree.
     const result = exact.allowed || retryJitter === 0 ? exact : spreadWaits(exact, this.random() * retryJitter);
     const shown = shownOf(result, limits);
-    const exposed: string[] | undefined = this.settings.exposeHeaders && isCrossOrigin(response) ? [] : undefined;
+    const exposed: string[] | undefined = this.settings.exposeHeaders && this.isCrossOrigin(response) ? [] : undefined;
     if (shown !== undefined) this.format(response, shown, context, exposed);
     const seconds = this.retryAfter(result, limits);
     if (seconds !== undefined) {
       this.set(response, 'Retry-After', seconds);
       exposed?.push('Retry-After');
     }
-    if (exposed !== undefined) this.expose(response as ReadableResponse, exposed);
+    if (exposed !== undefined) this.expose(response, exposed);
   }
 
   /** Sets the headers of all formats, and adds their names to `exposed`. */
@@ -115,8 +116,8 @@ export class ResponseHeaders {
   }
 
   /** Adds to what the app, or an earlier check of the request, exposes. */
-  private expose(response: ReadableResponse, names: readonly string[]): void {
-    const before = response.getHeader(EXPOSED);
+  private expose(response: object, names: readonly string[]): void {
+    const before = this.get(response, EXPOSED);
     const listed = (Array.isArray(before) ? before : [before ?? '']).join(',').split(',');
     const exposed = listed.map((name) => name.trim()).filter((name) => name !== '');
     const known = new Set(exposed.map((name) => name.toLowerCase()));
@@ -172,14 +173,24 @@ export class ResponseHeaders {
     }
     const { headersSent, sent, header, setHeader }: SendableResponse = response ?? {};
     if (headersSent === true || sent === true) return;
-    if (typeof header !== 'function' && typeof setHeader !== 'function') return;
+    if (typeof header !== 'function' && typeof setHeader !== 'function' && !this.isOfAdapter(response)) return;
     this.host.httpAdapter?.setHeader(response, name, value);
   }
-}
 
-/** Whether the app lets another origin read the response: CORS headers are set before any guard runs. */
-function isCrossOrigin(response: object): boolean {
-  const { getHeader }: SendableResponse = response;
-  if (typeof getHeader !== 'function') return false;
-  return (response as ReadableResponse).getHeader('Access-Control-Allow-Origin') !== undefined;
+  /** Whether a response without methods of its own can be written by the app's adapter: it holds one of Node's. */
+  private isOfAdapter(response: object | undefined): boolean {
+    return connectionOf(response) !== undefined && this.host.httpAdapter?.isHeadersSent(response) === false;
+  }
+
+  /** Reads a header that was set before, by the response itself or by the app's adapter. */
+  private get(response: object, name: string): unknown {
+    const { getHeader }: SendableResponse = response;
+    if (typeof getHeader === 'function') return (response as ReadableResponse).getHeader(name);
+    return connectionOf(response) === undefined ? undefined : this.host.httpAdapter?.getHeader(response, name);
+  }
+
+  /** Whether the app lets another origin read the response: CORS headers are set before any guard runs. */
+  private isCrossOrigin(response: object): boolean {
+    return this.get(response, 'Access-Control-Allow-Origin') !== undefined;
+  }
 }

@@ -31,7 +31,7 @@ import { algorithmNames } from '../support/arbitraries.js';
 import { npm, PACKAGE_FOLDER } from '../support/npm.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { ask, compile, connectRedis, freshPrefix, keyOf, ManualClock, storeKinds } from '../support/stores.js';
-import { frameworks, HttpApp } from './http-app.js';
+import { adapters, HttpApp } from './http-app.js';
 import { OwnTime } from '../support/own-time.mjs';
 
 const DAY_MS = 86_400_000;
@@ -73,7 +73,7 @@ async function startWithClient(): Promise<{ server: RedisServer; client: Redis }
   return { server, client };
 }
 
-describe.each(frameworks)('answers over %s', (framework) => {
+describe.each(adapters)('answers over %s', (framework) => {
   async function start() {
     const app = await HttpApp.start(framework, { controllers: [ListController], limits: { onStoreError: 'deny' } });
     cleanups.push(() => app.close());

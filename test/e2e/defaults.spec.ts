@@ -18,7 +18,7 @@ import {
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
 import { LimitRegistry } from '../../lib/rules/limit-registry.js';
-import { type AppOptions, frameworks, HttpApp, startUp } from './http-app.js';
+import { type AppOptions, adapters, HttpApp, startUp } from './http-app.js';
 
 const five = { algo: 'fixed-window', rate: 5, interval: '1h' } as const;
 
@@ -57,7 +57,7 @@ const exposed = (response: Response) => response.headers.get('access-control-exp
 
 const cors = (options?: CorsOptions) => ({ configure: (nest: INestApplication) => nest.enableCors(options) });
 
-describe.each(frameworks)('over %s', (framework) => {
+describe.each(adapters)('over %s', (framework) => {
   let app: HttpApp | undefined;
   const start = async (options: AppOptions) => (app = await HttpApp.start(framework, options));
 

@@ -11,10 +11,13 @@ import {
 } from '../../lib/index.js';
 import { RATE_LIMIT_RANDOM } from '../../lib/config/tokens.js';
 import { createTestingStore } from '../../lib/testing/index.js';
+import { PlainAdapter } from '../support/plain-adapter.js';
 import { ManualClock } from '../support/stores.js';
 
-export type Framework = 'express' | 'fastify';
+export type Framework = 'express' | 'fastify' | 'plain';
 export const frameworks: readonly Framework[] = ['express', 'fastify'];
+/** All HTTP adapters, with one that Nest does not bring. */
+export const adapters: readonly Framework[] = [...frameworks, 'plain'];
 
 export interface AppOptions extends ModuleMetadata {
   limits?: RateLimitModuleOptions & RateLimitModuleExtras;
@@ -51,6 +54,8 @@ export class HttpApp {
       nest = testing.createNestApplication<NestFastifyApplication>(
         new FastifyAdapter({ trustProxy: trustProxy as boolean }),
       );
+    } else if (framework === 'plain') {
+      nest = testing.createNestApplication(new PlainAdapter(trustProxy === true));
     } else {
       const app = testing.createNestApplication<NestExpressApplication>();
       if (trustProxy !== false) app.set('trust proxy', trustProxy);

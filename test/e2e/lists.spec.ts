@@ -21,7 +21,7 @@ import {
   type RequestDecision,
   SkipRateLimit,
 } from '../../lib/index.js';
-import { frameworks, HttpApp } from './http-app.js';
+import { adapters, HttpApp } from './http-app.js';
 import { connect, libraries } from './websocket-clients.js';
 
 const minute = { algo: 'fixed-window', interval: '1m' } as const;
@@ -85,7 +85,7 @@ const FORBIDDEN = { statusCode: 403, message: 'Forbidden', error: 'Forbidden' };
 
 const rateHeaders = ({ headers }: Response) => [...headers.keys()].filter((name) => /ratelimit|retry-after/.test(name));
 
-describe.each(frameworks)('a list, on routes of %s', (framework) => {
+describe.each(adapters)('a list, on routes of %s', (framework) => {
   const start = async (limits: RateLimitModuleOptions = {}, more: object = {}) => {
     app = await HttpApp.start(framework, {
       limits: { define, ...limits },

@@ -38,7 +38,7 @@ import {
   SkipRateLimit,
 } from '../../lib/index.js';
 import { until } from '../support/until.js';
-import { frameworks, HttpApp, startUp } from './http-app.js';
+import { adapters, HttpApp, startUp } from './http-app.js';
 
 const flood: LimitDefinition = { name: 'flood', algo: 'fixed-window', rate: 2, interval: '10s', phase: 'middleware' };
 const busy: LimitDefinition = { ...flood, name: 'busy', rate: 9 };
@@ -155,7 +155,7 @@ const wants = (message: string) => (error: unknown) => {
   expect((error as Error).message).toContain(message);
 };
 
-describe.each(frameworks)('the middleware over %s', (framework) => {
+describe.each(adapters)('the middleware over %s', (framework) => {
   let app: HttpApp | undefined;
 
   beforeEach(() => {

@@ -10,7 +10,7 @@ import {
 } from '@nestjs/common';
 import { type KeyResolver, type LimitDefinition, RateLimit } from '../../lib/index.js';
 import { until } from '../support/until.js';
-import { frameworks, HttpApp } from './http-app.js';
+import { adapters, HttpApp } from './http-app.js';
 
 interface TenantRequest {
   headers: Record<string, string | undefined>;
@@ -51,7 +51,7 @@ function controllerWith(limit: LimitDefinition) {
   return TenantsController;
 }
 
-describe.each(frameworks)('a function that finds no key, over %s', (framework) => {
+describe.each(adapters)('a function that finds no key, over %s', (framework) => {
   let app: HttpApp | undefined;
   let warned: string[];
   beforeEach(() => {

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type CanActivate, Controller, type ExecutionContext, Get, Injectable, Post, UseGuards } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { type LimitDefinition, RateLimit } from '../../lib/index.js';
-import { type AppOptions, frameworks, HttpApp } from './http-app.js';
+import { type AppOptions, adapters, HttpApp } from './http-app.js';
 import { until } from '../support/until.js';
 
 /** Lets time pass before anyone is told anything, as a look into a database does. */
@@ -59,7 +59,7 @@ class Routes {
   }
 }
 
-describe.each(frameworks)('never more than a limit says, over %s', (framework) => {
+describe.each(adapters)('never more than a limit says, over %s', (framework) => {
   let app: HttpApp;
   const start = async (options: Partial<AppOptions> = {}) => {
     handled = 0;

@@ -16,7 +16,7 @@ import {
   type RefusalResolver,
   type RefusalResponse,
 } from '../../lib/index.js';
-import { frameworks, HttpApp, type AppOptions } from './http-app.js';
+import { adapters, HttpApp, type AppOptions } from './http-app.js';
 import { connect } from './websocket-clients.js';
 
 const minute = { algo: 'fixed-window', interval: '1m' } as const;
@@ -96,7 +96,7 @@ const second = async (path: string) => {
 /** Leaves out how much is left. */
 const withoutRemaining = (text: string | null | undefined) => text?.replace(/r=\d|^[34]$/, 'some');
 
-describe.each(frameworks)('refusals over %s', (framework) => {
+describe.each(adapters)('refusals over %s', (framework) => {
   const start = async (limits: RateLimitModuleOptions = {}, more: AppOptions = {}): Promise<HttpApp> =>
     (app = await HttpApp.start(framework, { controllers: [Routes], ...more, limits: { define, ...limits } }));
   it('have the status of their limit', async () => {

@@ -20,7 +20,7 @@ import {
   RateLimitModule,
   SkipRateLimit,
 } from '../../lib/index.js';
-import { type AppOptions, frameworks, HttpApp } from './http-app.js';
+import { type AppOptions, adapters, HttpApp } from './http-app.js';
 import { OwnTime } from '../support/own-time.mjs';
 import { until } from '../support/until.js';
 
@@ -61,7 +61,7 @@ class HidingGuard implements CanActivate {
   }
 }
 
-describe.each(frameworks)('routes over %s', (framework) => {
+describe.each(adapters)('routes over %s', (framework) => {
   let app: HttpApp | undefined;
   const start = async (options: AppOptions) => (app = await HttpApp.start(framework, options));
 

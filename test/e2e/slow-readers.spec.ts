@@ -14,7 +14,7 @@ import {
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
 import { until } from '../support/until.js';
-import { frameworks, HttpApp } from './http-app.js';
+import { adapters, HttpApp } from './http-app.js';
 
 /** More than connections hold on their way. */
 const LARGE = 'x'.repeat(32 * 2 ** 20);
@@ -81,7 +81,7 @@ function idle(url: string, path: string): Socket {
   return socket;
 }
 
-describe.each(frameworks)('clients that do not read their answers, over %s,', (framework) => {
+describe.each(adapters)('clients that do not read their answers, over %s,', (framework) => {
   async function start(limits: RateLimitModuleOptions = {}) {
     const app = await HttpApp.start(framework, { controllers: [AnswersController], limits: { define, ...limits } });
     cleanups.push(() => app.close());

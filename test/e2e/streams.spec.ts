@@ -18,7 +18,7 @@ import { NEVER, type Observable, of, startWith } from 'rxjs';
 import { type LimitDefinition, LimiterService, RateLimit } from '../../lib/index.js';
 import { connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 import { until } from '../support/until.js';
-import { frameworks, HttpApp } from './http-app.js';
+import { adapters, HttpApp } from './http-app.js';
 
 const minute = { algo: 'fixed-window', rate: 2, interval: '1m' } as const;
 const define = {
@@ -112,7 +112,7 @@ async function seen(response: Response) {
   ];
 }
 
-const kinds = frameworks.flatMap((framework) => Object.keys(storeKinds).map((kind) => [framework, kind] as const));
+const kinds = adapters.flatMap((framework) => Object.keys(storeKinds).map((kind) => [framework, kind] as const));
 
 describe.each(kinds)('streams over %s with %s', (framework, kind) => {
   let app: HttpApp | undefined;

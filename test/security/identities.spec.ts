@@ -75,9 +75,7 @@ describe.each(frameworks)('over %s', (framework) => {
   });
 
   describe('a proxy that is not trusted', () => {
-    const setting = { express: "app.set('trust proxy', ...)", fastify: 'new FastifyAdapter({ trustProxy: ... })' }[
-      framework
-    ];
+    const setting = framework === 'express' ? "app.set('trust proxy', ...)" : 'new FastifyAdapter({ trustProxy: ... })';
 
     it.each<[string, LimitKey]>([
       ['a limit by ip', 'ip'],
