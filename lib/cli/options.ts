@@ -37,9 +37,21 @@ function parsed(args: readonly string[], options: KnownOptions) {
     return parseArgs({ args: [...args], options, strict: true, allowPositionals: true, tokens: true });
   } catch (error) {
     if (!isParseError(error)) throw error;
+    const unknown = unknownOption(args, options);
+    if (unknown !== undefined)
+      throw new UsageError(cliMessages.unknownOption(unknown, [...Object.keys(options), 'help']));
     // The rest of its message is about arguments that begin with a hyphen.
     throw new UsageError(cliMessages.unreadableArguments(error.message.split(/\.\s/)[0]!));
   }
+}
+
+/** The first option that a command does not know, as it was written. */
+function unknownOption(args: readonly string[], options: KnownOptions): string | undefined {
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true });
+  for (const token of tokens) {
+    if (token.kind === 'option' && !Object.hasOwn(options, token.name)) return token.rawName;
+  }
+  return undefined;
 }
 
 function isParseError(error: unknown): error is Error {

@@ -82,7 +82,7 @@ describe('nestjs-sluice check', () => {
       ['limits.toml'],
       "'limits.toml' is not a policy file, wants a name that ends with .yaml, .yml or .json",
     ],
-    ['an unknown option', ['--strict', 'limits.yaml'], "Unknown option '--strict'"],
+    ['an unknown option', ['--strict', 'limits.yaml'], "option '--strict' is unknown, wants only --json, --help"],
   ])('exits with 2 for %s', async (_, args, message) => {
     const { code, stdout, stderr } = await check(...args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -203,6 +203,13 @@ it.each<[string, string[], number, string]>([
     2,
     "option '--controller' is only for explanations of an app",
   ],
+  [
+    'a misspelt option',
+    ['--redi=redis://:s3cret@h', ...limit, '--key', KEY],
+    2,
+    "option '--redi' is unknown (did you mean '--redis'?), wants only --redis, --prefix",
+  ],
+  ['an address with a password', ['redis://:s3cret@h', ...limit], 2, "got the argument 'redis://***@h', wants options"],
   ['an argument', ['api'], 2, "got the argument 'api', wants options only"],
   [
     'Redis of an app',
@@ -247,6 +254,12 @@ it.each<[string, string[], number, string]>([
     ['--module', './no.js', '--name', 'api', '--key', KEY],
     1,
     "the module './no.js' cannot be loaded, wants a built file such as './dist/app.module.js': ",
+  ],
+  [
+    'a misspelt class',
+    ['--module', `${SHOP}#ShopModul`, '--name', 'api', '--key', KEY],
+    1,
+    "exports no class 'ShopModul' (did you mean 'ShopModule'?), wants one of",
   ],
   [
     'several classes',

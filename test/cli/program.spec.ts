@@ -35,6 +35,11 @@ describe('the program', () => {
     ['no command', [], 'no command was given, wants one of check, simulate, explain'],
     ['an unknown command', ['frobnicate'], "the command is 'frobnicate', wants one of check, simulate, explain"],
     [
+      'a misspelt command',
+      ['simluate'],
+      "the command is 'simluate' (did you mean 'simulate'?), wants one of check, simulate, explain",
+    ],
+    [
       'a property that every object has',
       ['constructor'],
       "the command is 'constructor', wants one of check, simulate, explain",

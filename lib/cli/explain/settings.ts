@@ -63,7 +63,7 @@ export interface ExplainSettings {
 /** Reads the command line. Throws `UsageError` or `RateLimitConfigError`. */
 export function readSettings(args: readonly string[], environment: NodeJS.ProcessEnv): ExplainSettings {
   const read = readArguments(args, OPTIONS);
-  if (read.positionals.length > 0) throw new UsageError(cliMessages.noArguments(read.positionals[0]!));
+  if (read.positionals.length > 0) throw new UsageError(cliMessages.noArguments(withoutSecrets(read.positionals[0]!)));
   const module = read.values.get('module');
   const place = module === undefined ? redisPlace(read, environment) : modulePlace(read, module);
   const name = 'name' in place ? place.name : read.values.get('name');

@@ -11,7 +11,7 @@ const NAMES = FORMATS.map(({ name }) => name);
 /** The format with this name. */
 export function formatNamed(name: string): LogFormat {
   const format = FORMATS.find((each) => each.name === name);
-  if (format === undefined) throw new UsageError(cliMessages.wrongOption('format', name, `one of ${NAMES.join(', ')}`));
+  if (format === undefined) throw new UsageError(cliMessages.unknownValue('format', name, NAMES));
   return format;
 }
 

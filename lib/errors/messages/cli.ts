@@ -1,21 +1,32 @@
+import { nearest } from '../../util/nearest.js';
 import { listOf, show } from '../wording.js';
-import { optionMessages } from './options.js';
+import { meant, optionMessages } from './options.js';
+
+/** Behind an option of the command line that is unknown. The hyphens are no letters that could be right. */
+function meantOption(got: string, known: readonly string[]): string {
+  const near = nearest(got.replace(/^-+/, ''), known);
+  return near === undefined ? '' : ` (did you mean '--${near}'?)`;
+}
 
 /** The messages of the command line program, which no app loads. */
 export const cliMessages = {
   noCommand: (known: readonly string[]) => `no command was given, wants one of ${known.join(', ')}`,
   unknownCommand: (got: string, known: readonly string[]) =>
-    `the command is ${show(got)}, wants one of ${known.join(', ')}`,
+    `the command is ${show(got)}${meant(got, known)}, wants one of ${known.join(', ')}`,
+  unknownOption: (got: string, known: readonly string[]) =>
+    `option ${show(got)} is unknown${meantOption(got, known)}, wants only ${known.map((option) => `--${option}`).join(', ')}`,
   unreadableArguments: (reason: string) => reason,
   optionTwice: (option: string) => `option '--${option}' is given twice, wants it once`,
   wrongOption: (option: string, got: unknown, wants: string) => `option '--${option}' is ${show(got)}, wants ${wants}`,
+  unknownValue: (option: string, got: string, known: readonly string[]) =>
+    `option '--${option}' is ${show(got)}${meant(got, known)}, wants one of ${known.join(', ')}`,
   missingOption: (option: string, wants: string) => `option '--${option}' is missing, wants ${wants}`,
   optionWithout: (option: string, other: string) => `option '--${option}' is only for ${other}`,
-  noArguments: (got: string) => `got the argument ${show(got)}, wants options only`,
+  noArguments: (got: unknown) => `got the argument ${show(got)}, wants options only`,
   unloadable: (file: string, reason: string) =>
     `the module ${show(file)} cannot be loaded, wants a built file such as './dist/app.module.js': ${reason}`,
   noModule: (file: string, className: string | undefined, known: readonly string[]) =>
-    `the module ${show(file)} exports no class ${className === undefined ? "'AppModule', nor one alone" : show(className)}, wants ` +
+    `the module ${show(file)} exports no class ${className === undefined ? "'AppModule', nor one alone" : show(className) + meant(className, known)}, wants ` +
     (known.length > 0 ? `one of ${known.join(', ')}` : 'a class of a module'),
   unstartable: (file: string, reason: string) => `the app of ${show(file)} cannot be started: ${reason}`,
   noLimits: () => 'the app has no RateLimitModule, wants one whose limits can be explained',
@@ -44,7 +55,8 @@ export const cliMessages = {
   unknownFormat: (line: string, formats: readonly string[]) =>
     `the format of the log is not known by its first lines (the first is ${show(line)}), wants '--format' with one of ${formats.join(', ')}`,
   unknownField: (option: string, field: string, known: readonly string[]) =>
-    `option '--${option}' names the field ${show(field)}, which the format does not have, wants one of ${known.join(', ')}`,
+    `option '--${option}' names the field ${show(field)}${meant(field, known)}, which the format does not have, wants one of ` +
+    known.join(', '),
   noField: (option: string, looked: readonly string[], found: readonly string[]) =>
     `option '--${option}' is missing, and the first lines have none of ${looked.join(', ')}; wants a field: they have ` +
     (found.length > 0 ? found.map(show).join(', ') : 'none'),
