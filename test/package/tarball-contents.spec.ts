@@ -109,6 +109,8 @@ describe('the package', () => {
 
   it('has no screenshots, which are larger than all else', () => {
     expect(paths.filter((path) => path.endsWith('.png'))).toEqual([]);
+    // The README's one picture; test/docs/browser/picture.spec.ts holds it small.
+    expect(paths.filter((path) => /\.(?:webp|jpe?g|gif|svg|avif)$/.test(path))).toEqual(['docs/picture.webp']);
   });
 
   it('has what its pages link to', () => {

@@ -1,0 +1,249 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { ownEnvironment, PACKAGE_FOLDER } from '../support/npm.js';
+import { startRedis } from '../support/redis-servers.js';
+
+/** Guides whose first code is not whole yet. New guides are whole. */
+const PARTS: readonly string[] = [
+  'blocking',
+  'budgets',
+  'bullmq',
+  'candidates',
+  'changing-rates',
+  'concurrency',
+  'explain',
+  'fair-shares',
+  'hierarchies',
+  'lists',
+  'observability',
+  'outbound',
+  'own-stores',
+  'plans',
+  'policy-files',
+  'prefetching',
+  'priorities',
+  'protecting-a-login',
+  'redis-clusters',
+  'redis-users',
+  'shadow-mode',
+  'simulate',
+  'testing',
+  'transports',
+  'usage',
+  'waiting',
+  'warm-up',
+];
+
+const pages = [
+  'docs/start.md',
+  ...readdirSync(join(PACKAGE_FOLDER, 'docs/guides')).map((name) => `docs/guides/${name}`),
+].map((file) => ({ name: basename(file, '.md'), text: readFileSync(join(PACKAGE_FOLDER, file), 'utf8') }));
+
+const firstOf = (text: string): string => /^```ts\n([^]*?)^```/m.exec(text)?.[1] ?? '';
+const isWhole = (code: string): boolean => /^import /m.test(code) && code.includes('@Module(');
+
+const examples = new Map(
+  pages.map(({ name, text }) => [name, firstOf(text)] as const).filter(([, code]) => isWhole(code)),
+);
+// The same guide has one of prom-client.
+const [, promClient] = pages.find(({ name }) => name === 'prometheus')!.text.split('## With prom-client');
+examples.set('prom-client', firstOf(promClient!));
+
+/** Imports all examples, and starts the modules of those that do not start an app themselves. Reports their addresses. */
+const RUNNER = `
+import { readdirSync } from 'node:fs';
+import { NestFactory } from '@nestjs/core';
+globalThis.urls = {};
+const settings = { logger: false, abortOnError: false };
+const create = NestFactory.create.bind(NestFactory);
+NestFactory.create = (module, ...rest) => create(module, ...rest.map((one) => ({ ...one, ...settings })), ...(rest.length === 0 ? [settings] : []));
+for (const file of readdirSync(import.meta.dirname).filter((name) => name.endsWith('.js') && name !== 'runner.js')) {
+  const name = file.slice(0, -3);
+  try {
+    globalThis.running = name;
+    const exported = await import('./' + file);
+    const module = exported.AppModule ?? Object.values(exported).find((one) => one?.name?.endsWith('Module'));
+    for (let turn = 0; turn < 100 && module === undefined && urls[name] === undefined; turn++) await new Promise((resolve) => setTimeout(resolve, 50));
+    if (urls[name] === undefined && module !== undefined) {
+      const app = await create(module, settings);
+      await app.listen(0, '127.0.0.1');
+      urls[name] = await app.getUrl();
+    }
+    console.log(JSON.stringify({ name, url: urls[name] }));
+  } catch (error) {
+    console.log(JSON.stringify({ name, error: String(error?.stack ?? error) }));
+  }
+}
+console.log(JSON.stringify({ isOver: true }));
+`;
+
+interface Started {
+  readonly name: string;
+  readonly url?: string;
+  readonly error?: string;
+  readonly isOver?: boolean;
+}
+
+let folder: string;
+let complaints: string[];
+let runner: ChildProcess | undefined;
+let redis: Awaited<ReturnType<typeof startRedis>> | undefined;
+const started = new Map<string, Started>();
+
+beforeAll(async () => {
+  mkdirSync(join(PACKAGE_FOLDER, 'build'), { recursive: true });
+  // Beside the package's own build: its name leads to it from there.
+  folder = mkdtempSync(join(PACKAGE_FOLDER, 'build/whole-examples-'));
+  redis = await startRedis();
+  for (const [name, code] of examples) {
+    const runnable = code
+      .replaceAll('redis://localhost:6379', redis.url)
+      .replaceAll(
+        'await app.listen(3000);',
+        `await app.listen(0, '127.0.0.1'); (globalThis as any).urls['${name}'] = await app.getUrl();`,
+      );
+    writeFileSync(join(folder, `${name}.ts`), `${runnable}\nexport {};\n`);
+  }
+  const compilerOptions = {
+    noEmit: false,
+    outDir: 'out',
+    rootDir: '.',
+    declaration: false,
+    declarationMap: false,
+    sourceMap: false,
+  };
+  writeFileSync(
+    join(folder, 'tsconfig.json'),
+    JSON.stringify({
+      extends: '../../tsconfig.base.json',
+      compilerOptions: { ...compilerOptions, verbatimModuleSyntax: false, types: ['node'] },
+      include: ['*.ts'],
+    }),
+  );
+  complaints = await compile();
+  writeFileSync(join(folder, 'out/runner.js'), RUNNER);
+  await start();
+}, 300_000);
+
+afterAll(async () => {
+  runner?.kill();
+  await redis?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function compile(): Promise<string[]> {
+  const tsc = join(PACKAGE_FOLDER, 'node_modules/.bin/tsc');
+  const output = await promisify(execFile)(tsc, ['-p', join(folder, 'tsconfig.json'), '--checkers', '1'], {
+    cwd: folder,
+  }).then(
+    ({ stdout }) => stdout,
+    (error: { stdout: string }) => error.stdout,
+  );
+  return output.split('\n').filter((line) => line.includes('error TS'));
+}
+
+async function start(): Promise<void> {
+  runner = spawn(process.execPath, [join(folder, 'out/runner.js')], {
+    cwd: folder,
+    env: { ...ownEnvironment(), REDIS_URL: redis!.url },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  for await (const line of createInterface({ input: runner.stdout! })) {
+    if (!line.startsWith('{')) continue;
+    const one = JSON.parse(line) as Started;
+    if (one.isOver) return;
+    started.set(one.name, one);
+  }
+}
+
+const statuses = async (name: string, path: string, count: number, headers: Record<string, string> = {}) => {
+  const all: number[] = [];
+  for (let call = 0; call < count; call++) all.push((await fetch(started.get(name)!.url! + path, { headers })).status);
+  return all;
+};
+
+const from = (address: string) => ({ 'x-forwarded-for': address });
+
+describe('a guide begins with an example', () => {
+  it.each(pages)('that is whole: $name', ({ name, text }) => {
+    expect([name, isWhole(firstOf(text))]).toEqual([name, !PARTS.includes(name)]);
+  });
+
+  it.each([...examples.keys()])('that compiles as it stands, and starts: %s', (name) => {
+    expect(complaints.filter((line) => line.startsWith(`${name}.ts(`))).toEqual([]);
+    expect(started.get(name)).toMatchObject({ name, url: expect.stringContaining('http') });
+  });
+
+  it('and is all that is compiled', () => {
+    const files = [...examples.keys()].map((name) => `${name}.ts(`);
+    expect(complaints.filter((line) => !files.some((file) => line.startsWith(file)))).toEqual([]);
+  });
+
+  it('refuses as the page to start with says', async () => {
+    expect(await statuses('start', '/reports', 3)).toEqual([200, 200, 429]);
+  });
+
+  it('counts a tenant, and refuses who names none', async () => {
+    expect(await statuses('keys', '/reports', 4, { 'x-tenant': 'acme' })).toEqual([200, 200, 200, 429]);
+    expect(await statuses('keys', '/reports', 1)).toEqual([400]);
+  });
+
+  it('counts wrong tokens by address before the guard, and users after it', async () => {
+    const page = 'before-and-after-authentication';
+    expect(await statuses(page, '/reports', 4, { authorization: 'Bearer ada' })).toEqual([200, 200, 200, 429]);
+    expect(await statuses(page, '/reports', 3)).toEqual([403, 403, 429]);
+  });
+
+  it('counts the clients of a proxy one by one', async () => {
+    expect(await statuses('instances-and-proxies', '/reports', 4, from('203.0.113.7'))).toEqual([200, 200, 200, 429]);
+    expect(await statuses('instances-and-proxies', '/reports', 1, from('203.0.113.8'))).toEqual([200]);
+  });
+
+  it('shows the console to nobody without a role', async () => {
+    expect(await statuses('console', '/ops/limits', 1)).toEqual([403]);
+  });
+
+  it('limits by the rate that the database has', async () => {
+    const umbrella = await statuses('rates-from-a-database', '/reports', 6, { 'x-organization': 'umbrella' });
+    expect(umbrella).toEqual([200, 200, 200, 200, 200, 429]);
+    const acme = await statuses('rates-from-a-database', '/reports', 6, { 'x-organization': 'acme' });
+    expect(acme).toEqual([200, 200, 200, 200, 200, 200]);
+  });
+
+  it('shows Prometheus what limits do, by OpenTelemetry', async () => {
+    expect(await statuses('prometheus', '/reports', 3)).toEqual([200, 200, 429]);
+    const text = await (await fetch(`${started.get('prometheus')!.url!}/metrics`)).text();
+    const lines = text.split('\n').filter((line) => line.startsWith('nestjs_sluice_decisions_total'));
+    const refused = lines.find((line) => line.includes('"reports"') && line.includes('"refused"'))!;
+    expect(refused).toMatch(/nestjs_sluice_source="memory".*\} 1\b/);
+  });
+
+  it('shows Prometheus what limits do, by prom-client', async () => {
+    expect(await statuses('prom-client', '/reports', 3)).toEqual([200, 200, 429]);
+    const response = await fetch(`${started.get('prom-client')!.url!}/metrics`);
+    expect(response.headers.get('content-type')).toContain('text/plain; version=0.0.4');
+    const text = await response.text();
+    expect(text).toContain('rate_limit_decisions_total{limit="reports",outcome="allowed",source="memory"} 2\n');
+    expect(text).toMatch(/rate_limit_decisions_total\{limit="reports",outcome="refused",source="\w+"\} 1\n/);
+    expect(text).toContain('rate_limit_check_seconds_count{source="memory"}');
+  });
+
+  it('fails open, closed or locally, once Redis fails', async () => {
+    const page = started.get('when-redis-fails')!.url!;
+    const send = async (method: string, path: string) => (await fetch(page + path, { method })).status;
+    expect([await send('POST', '/payments'), await send('POST', '/login')]).toEqual([201, 201]);
+    await redis!.stop();
+    const calls = [
+      ['GET', '/products'],
+      ['POST', '/payments'],
+      ['POST', '/login'],
+    ] as const;
+    const all: number[] = [];
+    for (const [method, path] of calls) all.push(await send(method, path));
+    expect(all).toEqual([200, 503, 201]);
+  });
+});
