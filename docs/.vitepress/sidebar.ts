@@ -67,6 +67,7 @@ const GROUPS: readonly Group[] = [
       'docs/reference/errors.md',
       { text: 'API', link: '/api/index.html', target: '_self' },
       'docs/compatibility.md',
+      'docs/versioning.md',
       'docs/benchmarks.md',
     ],
     rest: /^docs\/reference\//,

@@ -1,0 +1,3 @@
+/** Where the reports are. */
+export const REPORTS: string;
+export function apiReports(folder?: string): Map<string, string>;
