@@ -33,6 +33,13 @@ const COMMANDS = new Map<string, Listed>([
       load: async () => (await import('./explain/explain.command.js')).explainCommand,
     },
   ],
+  [
+    'migrate',
+    {
+      summary: 'converts an app from @nestjs/throttler or rate-limiter-flexible',
+      load: async () => (await import('./migrate/migrate.command.js')).migrateCommand,
+    },
+  ],
 ]);
 
 /** Exit codes: the command line is wrong; something it names cannot be used. */

@@ -25,6 +25,7 @@ describe('the program', () => {
     expect(stdout).toMatch(/^Usage: nestjs-sluice <command>/);
     expect(stdout).toMatch(/^ {2}check +\w.*\n {2}simulate {2}\w/m);
     expect(stdout).toMatch(/^ {2}explain {3}\w/m);
+    expect(stdout).toMatch(/^ {2}migrate {3}\w/m);
   });
 
   it('tells its version', async () => {
@@ -32,8 +33,12 @@ describe('the program', () => {
   });
 
   it.each([
-    ['no command', [], 'no command was given, wants one of check, simulate, explain'],
-    ['an unknown command', ['frobnicate'], "the command is 'frobnicate', wants one of check, simulate, explain"],
+    ['no command', [], 'no command was given, wants one of check, simulate, explain, migrate'],
+    [
+      'an unknown command',
+      ['frobnicate'],
+      "the command is 'frobnicate', wants one of check, simulate, explain, migrate",
+    ],
     [
       'a misspelt command',
       ['simluate'],
@@ -42,9 +47,9 @@ describe('the program', () => {
     [
       'a property that every object has',
       ['constructor'],
-      "the command is 'constructor', wants one of check, simulate, explain",
+      "the command is 'constructor', wants one of check, simulate, explain, migrate",
     ],
-    ['a control character', ['\u001B[2J'], "the command is '\\x1B[2J', wants one of check, simulate, explain"],
+    ['a control character', ['\u001B[2J'], "the command is '\\x1B[2J', wants one of check, simulate, explain, migrate"],
   ])('exits with 2 for %s', async (_, args, message) => {
     const { code, stdout, stderr } = await runProgram(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -60,7 +65,12 @@ describe('the program', () => {
 
 describe('the compiled files', () => {
   it('of the program load nothing of Nest and nothing of Redis, but of the command that asks an app', () => {
-    const entries = ['cli/program.js', 'cli/check/check.command.js', 'cli/simulate/simulate.command.js'];
+    const entries = [
+      'cli/program.js',
+      'cli/check/check.command.js',
+      'cli/simulate/simulate.command.js',
+      'cli/migrate/migrate.command.js',
+    ];
     const asks = normalize('cli/explain/explain.command.js');
     expect([...filesOf('cli/main.js')]).toContain(asks);
     expect([...new Set(entries.flatMap((entry) => packagesOf(entry, new Set([asks]))))].toSorted()).toEqual([

@@ -1,0 +1,118 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { cliMessages } from '../../errors/messages/cli.js';
+import { migrateMessages } from '../../errors/messages/migrate.js';
+import { VERSION } from '../../telemetry/version.js';
+import { printable } from '../../util/printable.js';
+import { type Command, InputError, type Terminal, UsageError } from '../command.js';
+import { readArguments } from '../options.js';
+import { loadCompiler } from './compiler.js';
+import { unifiedDiff } from './diff.js';
+import { HELP } from './help.js';
+import { finished } from './imports.js';
+import { changedManifest } from './package-json.js';
+import { hasUncommittedChanges, Project } from './project.js';
+import { migrateRateLimiterFlexible } from './rate-limiter-flexible/index.js';
+import { linesOf, MigrationReport } from './report.js';
+import { migrateThrottler, THROTTLER_PACKAGES } from './throttler/index.js';
+
+/** What can be converted: its name on the command line, the packages that it needs, and what converts it. */
+const ORIGINS = {
+  throttler: { packages: THROTTLER_PACKAGES, migrate: migrateThrottler },
+  'rate-limiter-flexible': { packages: ['rate-limiter-flexible'], migrate: migrateRateLimiterFlexible },
+} as const;
+const NAMES = Object.keys(ORIGINS) as (keyof typeof ORIGINS)[];
+
+/** A file and what it becomes; `undefined` if nothing is left of it. */
+interface Change {
+  readonly path: string;
+  readonly shown: string;
+  readonly before: string;
+  readonly after: string | undefined;
+}
+
+/** `migrate [path...]`. */
+export const migrateCommand: Command = {
+  help: HELP,
+  async run(args, terminal) {
+    const options = {
+      'dry-run': { type: 'boolean' },
+      force: { type: 'boolean' },
+      from: { type: 'string' },
+    } as const;
+    const { switches, values, positionals } = readArguments(args, options);
+    const from = values.get('from');
+    const origins = NAMES.filter((name) => from === undefined || name === from);
+    if (origins.length === 0) throw new UsageError(cliMessages.wrongOption('from', from, `one of ${NAMES.join(', ')}`));
+    const folder = process.cwd();
+    const isDry = switches.has('dry-run');
+    if (!isDry && !switches.has('force') && hasUncommittedChanges(folder)) {
+      throw new InputError(migrateMessages.uncommitted(folder));
+    }
+    const project = new Project(loadCompiler(folder), folder, positionals.length === 0 ? ['.'] : positionals);
+    const report = new MigrationReport();
+    const changes = origins.flatMap((name) => changesFrom(project, report, name));
+    const merged = [...new Map(changes.map((change) => [change.path, change])).values()];
+    if (isDry) {
+      for (const { shown, before, after } of merged) terminal.stdout.write(unifiedDiff(shown, before, after ?? ''));
+    } else {
+      for (const { path, after } of merged) {
+        if (after === undefined) rmSync(path);
+        else writeFileSync(path, after);
+      }
+    }
+    write(terminal, report, merged, isDry);
+    return 0;
+  },
+};
+
+function changesFrom(project: Project, report: MigrationReport, name: keyof typeof ORIGINS): Change[] {
+  const { packages, migrate } = ORIGINS[name];
+  const sources = migrate(project, report);
+  const changed = project.read.flatMap((source): Change[] => {
+    const after = finished(source);
+    if (after === source.text) return [];
+    return [
+      { path: source.path, shown: source.shown, before: source.text, after: after.trim() === '' ? undefined : after },
+    ];
+  });
+  const roots = new Set(sources.map(({ path }) => project.rootOf(path)));
+  const manifests = [...roots].flatMap((root): Change[] => {
+    if (root === undefined || changed.length === 0) return [];
+    const texts = project.textsUnder(root);
+    for (const { path, after } of changed) texts.set(path, after ?? '');
+    const isUsed = (one: string): boolean =>
+      [...texts.values()].some((text) => new RegExp(`['"]${one}['"/]`).test(text));
+    const removed = packages.filter((one) => !isUsed(one));
+    const manifest = changedManifest(project.ts, root, ['nestjs-sluice', `^${VERSION}`], removed);
+    if (manifest === undefined) return [];
+    const shown = project.shownOf(manifest.path);
+    report.changed.push({ path: shown, line: manifest.line, text: manifestText(manifest.before, removed) });
+    return [{ path: manifest.path, shown, before: manifest.before, after: manifest.after }];
+  });
+  return [...changed, ...manifests];
+}
+
+function manifestText(before: string, removed: readonly string[]): string {
+  const gone = removed.filter((name) => before.includes(`"${name}"`));
+  return `adds nestjs-sluice${gone.length === 0 ? '' : `, takes out ${gone.join(', ')}`}: install anew`;
+}
+
+function write({ stdout }: Terminal, report: MigrationReport, changes: readonly Change[], isDry: boolean): void {
+  const lines: string[] = [];
+  if (changes.length === 0 && report.left.length === 0) lines.push('Nothing to convert.');
+  if (report.changed.length > 0) {
+    lines.push(
+      `${isDry ? 'Would change' : 'Changed'} ${counted(report.changed.length, 'place')} in ${counted(changes.length, 'file')}:`,
+    );
+    lines.push(...linesOf(report.changed));
+  }
+  if (report.left.length > 0) {
+    lines.push(`Left ${counted(report.left.length, 'place')} for you:`, ...linesOf(report.left));
+  }
+  if (changes.length > 0 && !isDry) lines.push('Next: install dependencies, format, compile, and run your tests.');
+  stdout.write(lines.map((line) => `${printable(line, Infinity)}\n`).join(''));
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,142 @@
+import { execFileSync, type StdioOptions } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, relative, resolve, sep } from 'node:path';
+import { migrateMessages } from '../../errors/messages/migrate.js';
+import { InputError } from '../command.js';
+import type { Compiler } from './compiler.js';
+import { Source } from './source.js';
+
+const SKIPPED = /^(?:node_modules|dist|build|coverage|\..+)$/;
+const CODE = /(?<!\.d)\.[cm]?tsx?$/;
+
+/** The files of an application that is migrated. */
+export class Project {
+  private readonly paths: readonly string[];
+  private readonly texts = new Map<string, string>();
+  private readonly sources = new Map<string, Source>();
+  private readonly manifests = new Map<string, Record<string, unknown> | undefined>();
+
+  constructor(
+    readonly ts: Compiler,
+    /** Reports name files relative to it. */
+    private readonly folder: string,
+    given: readonly string[],
+  ) {
+    const found = new Set<string>();
+    for (const path of given) collect(resolve(folder, path), path, found);
+    this.paths = [...found].toSorted();
+    for (const path of this.paths) this.texts.set(path, readFileSync(path, 'utf8'));
+  }
+
+  /** Sources whose text matches. */
+  matching(pattern: RegExp): Source[] {
+    return this.paths.filter((path) => pattern.test(this.texts.get(path)!)).map((path) => this.sourceAt(path));
+  }
+
+  /** All sources that were read so far. */
+  get read(): readonly Source[] {
+    return [...this.sources.values()];
+  }
+
+  /** The texts of all code under a folder, also of what was not given. */
+  textsUnder(root: string): Map<string, string> {
+    const found = new Set<string>();
+    collect(root, root, found);
+    return new Map([...found].map((path) => [path, this.texts.get(path) ?? readFileSync(path, 'utf8')]));
+  }
+
+  shownOf(path: string): string {
+    return relative(this.folder, path).replaceAll(sep, '/');
+  }
+
+  /** The folder of the nearest package.json. */
+  rootOf(path: string): string | undefined {
+    for (let at = dirname(path); ; at = dirname(at)) {
+      if (existsSync(join(at, 'package.json'))) return at;
+      if (dirname(at) === at) return undefined;
+    }
+  }
+
+  manifestAt(root: string): Record<string, unknown> | undefined {
+    if (!this.manifests.has(root)) {
+      let manifest: Record<string, unknown> | undefined;
+      try {
+        manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, unknown>;
+      } catch {
+        manifest = undefined;
+      }
+      this.manifests.set(root, manifest);
+    }
+    return this.manifests.get(root);
+  }
+
+  /** The major version of a package that a file uses, by its package.json or what is installed. */
+  majorOf(name: string, path: string): number | undefined {
+    for (let root = this.rootOf(path); root !== undefined; root = this.rootOf(root)) {
+      const manifest = this.manifestAt(root);
+      for (const kind of ['dependencies', 'devDependencies', 'peerDependencies']) {
+        const range = (manifest?.[kind] as Record<string, unknown> | undefined)?.[name];
+        const major = typeof range === 'string' ? /\d+/.exec(range)?.[0] : undefined;
+        if (major !== undefined) return Number(major);
+      }
+      const installed = this.manifestAt(join(root, 'node_modules', name))?.['version'];
+      if (typeof installed === 'string') return Number.parseInt(installed, 10);
+    }
+    return undefined;
+  }
+
+  /** Where a constant or a function of that name is declared: in this file, or in the one that it is imported from. */
+  declaration(source: Source, name: string): { source: Source; node: ReturnType<Source['declared']> } | undefined {
+    const own = source.declared(name);
+    if (own !== undefined) return { source, node: own };
+    const from = source.imported.get(name);
+    if (from === undefined) return undefined;
+    const pattern = new RegExp(String.raw`\b(?:const|function)\s+${from.name}\b`);
+    const places = this.matching(pattern)
+      .map((other) => ({ source: other, node: other.declared(from.name) }))
+      .filter(({ node }) => node !== undefined);
+    return places.length === 1
+      ? places[0]
+      : places.find(({ source: { path } }) => pathOf(source, from.module) === path);
+  }
+
+  private sourceAt(path: string): Source {
+    let source = this.sources.get(path);
+    if (source === undefined) {
+      source = new Source(this.ts, path, this.shownOf(path), this.texts.get(path)!);
+      this.sources.set(path, source);
+    }
+    return source;
+  }
+}
+
+function pathOf({ path }: Source, module: string): string {
+  return `${join(dirname(path), module.replace(/\.js$/, ''))}.ts`;
+}
+
+function collect(path: string, given: string, found: Set<string>): void {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) throw new InputError(migrateMessages.noPath(given));
+  if (stats.isFile()) {
+    if (!path.split(sep).includes('node_modules')) found.add(path);
+    return;
+  }
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
+    const inner = join(path, entry.name);
+    if (entry.isDirectory() && !SKIPPED.test(entry.name)) collect(inner, inner, found);
+    else if (entry.isFile() && CODE.test(entry.name)) found.add(inner);
+  }
+}
+
+/** Whether a folder is in a git work tree with changes that are not committed. */
+export function hasUncommittedChanges(folder: string): boolean {
+  try {
+    const stdio: StdioOptions = ['ignore', 'pipe', 'ignore'];
+    return (
+      execFileSync('git', ['status', '--porcelain', '--', '.'], { cwd: folder, encoding: 'utf8', stdio }).trim() !== ''
+    );
+  } catch {
+    // No git, or no work tree.
+    return false;
+  }
+}

@@ -1,0 +1,242 @@
+import type TS from 'typescript';
+import type { Compiler } from './compiler.js';
+import { Edits } from './edits.js';
+
+/** A name that a file imports. */
+export interface ImportedName {
+  readonly module: string;
+  /** Its name in that module. */
+  readonly name: string;
+}
+
+/** A source file, and what is changed in it. */
+export class Source {
+  readonly ast: TS.SourceFile;
+  readonly edits: Edits;
+  /** What the file imports from packages and files, by the name that it has here. */
+  readonly imported = new Map<string, ImportedName>();
+  /** Imports to add: module, then names, such as `RateLimit` or `type HeaderFormatter`. */
+  readonly wanted = new Map<string, Set<string>>();
+  /** Declarations to put after the imports, by name. */
+  readonly helpers = new Map<string, string>();
+
+  constructor(
+    readonly ts: Compiler,
+    readonly path: string,
+    /** The path as reports show it. */
+    readonly shown: string,
+    readonly text: string,
+  ) {
+    this.edits = new Edits(text);
+    const kind = /\.[jt]sx$/.test(path) ? ts.ScriptKind.TSX : ts.ScriptKind.TS;
+    this.ast = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true, kind);
+    for (const statement of this.ast.statements) {
+      if (!ts.isImportDeclaration(statement) || !ts.isStringLiteral(statement.moduleSpecifier)) continue;
+      const bindings = statement.importClause?.namedBindings;
+      if (bindings === undefined || !ts.isNamedImports(bindings)) continue;
+      for (const { name, propertyName } of bindings.elements) {
+        this.imported.set(name.text, { module: statement.moduleSpecifier.text, name: (propertyName ?? name).text });
+      }
+    }
+  }
+
+  /** A text of its own in the place of this file: it has the same imports, and asks for imports of this file. */
+  scratch(text: string): Source {
+    const other = new Source(this.ts, this.path, this.shown, text);
+    for (const [local, from] of this.imported) other.imported.set(local, from);
+    Object.assign(other, { wanted: this.wanted, helpers: this.helpers });
+    return other;
+  }
+
+  want(module: string, name: string): void {
+    const names = this.wanted.get(module);
+    if (names === undefined) this.wanted.set(module, new Set([name]));
+    else names.add(name);
+  }
+
+  /** Marks a name of this package as needed, and returns it. */
+  own(name: string): string {
+    this.want('nestjs-sluice', name);
+    return name.replace(/^type /, '');
+  }
+
+  lineOf(node: TS.Node): number {
+    return this.ast.getLineAndCharacterOfPosition(node.getStart(this.ast)).line + 1;
+  }
+
+  /** The text of a node as it was. */
+  before(node: TS.Node): string {
+    return node.getText(this.ast);
+  }
+
+  /** The text of a node with its edits. */
+  now(node: TS.Node): string {
+    return this.edits.render(node.getStart(this.ast), node.end);
+  }
+
+  rewrite(node: TS.Node, text: string): void {
+    this.edits.rewrite(node.getStart(this.ast), node.end, text);
+  }
+
+  /** Removes some entries of a list, with their commas, and with their lines where they have lines of their own. */
+  remove(list: readonly TS.Node[], removed: ReadonlySet<TS.Node>): void {
+    const last = list.findLast((node) => !removed.has(node));
+    if (last === undefined) {
+      if (list.length === 0) return;
+      const { end } = list.at(-1)!;
+      this.edits.replace(list[0]!.getStart(this.ast), end + /^(?:\s*,)?/.exec(this.text.slice(end))![0].length, '');
+      return;
+    }
+    let cut = last.end;
+    for (const [index, node] of list.entries()) {
+      if (!removed.has(node)) continue;
+      const start = node.getStart(this.ast);
+      const lineStart = this.text.lastIndexOf('\n', start - 1) + 1;
+      const rest = /^[ \t]*,?[ \t]*(?:\/\/[^\n]*)?\n/.exec(this.text.slice(node.end));
+      if (rest !== null && this.text.slice(lineStart, start).trim() === '') {
+        this.edits.replace(lineStart, node.end + rest[0].length, '');
+        cut = node.end;
+      } else if (node.end < last.end) {
+        this.edits.replace(start, list[index + 1]!.getStart(this.ast), '');
+      } else {
+        this.edits.replace(cut, node.end, '');
+        cut = node.end;
+      }
+    }
+  }
+
+  /** Removes a node with the line break after it, or with the space; of a declaration, with an empty line after it. */
+  removeLine(node: TS.Node, isDeclaration = false): void {
+    const start = node.getStart(this.ast);
+    const lineStart = this.text.lastIndexOf('\n', start - 1) + 1;
+    const after = /^[ \t]*\n?/.exec(this.text.slice(node.end))![0];
+    const isAlone = this.text.slice(lineStart, start).trim() === '' && after.endsWith('\n');
+    const empty = isDeclaration && this.text[node.end + after.length] === '\n' ? 1 : 0;
+    if (isAlone) this.edits.replace(lineStart, node.end + after.length + empty, '');
+    else this.edits.replace(start, node.end + after.replace('\n', '').length, '');
+  }
+
+  /** Calls a function with each node under one, from the inside out. */
+  visit(node: TS.Node, callback: (node: TS.Node) => void): void {
+    this.ts.forEachChild(node, (child) => this.visit(child, callback));
+    callback(node);
+  }
+
+  /** Uses of a name, without imports, properties and keys. */
+  usesOf(local: string, under: TS.Node = this.ast): TS.Identifier[] {
+    const { ts } = this;
+    const found: TS.Identifier[] = [];
+    this.visit(under, (node) => {
+      if (!ts.isIdentifier(node) || node.text !== local) return;
+      const { parent } = node;
+      if (ts.isImportSpecifier(parent) || ts.isImportClause(parent)) return;
+      if (ts.isPropertyAccessExpression(parent) && parent.name === node) return;
+      if (ts.isPropertyAssignment(parent) && parent.name === node) return;
+      if ((ts.isMethodDeclaration(parent) || ts.isPropertyDeclaration(parent)) && parent.name === node) return;
+      found.push(node);
+    });
+    return found;
+  }
+
+  /** The name here of what a module calls so. */
+  localOf(module: RegExp, name: string): string | undefined {
+    for (const [local, from] of this.imported) if (from.name === name && module.test(from.module)) return local;
+    return undefined;
+  }
+
+  /** Without parentheses, `as` and `satisfies`. */
+  bare(node: TS.Expression): TS.Expression {
+    const { ts } = this;
+    let inner = node;
+    while (
+      ts.isParenthesizedExpression(inner) ||
+      ts.isAsExpression(inner) ||
+      ts.isSatisfiesExpression(inner) ||
+      ts.isNonNullExpression(inner)
+    ) {
+      inner = inner.expression;
+    }
+    return inner;
+  }
+
+  /** The property of an object literal. */
+  property(object: TS.ObjectLiteralExpression, name: string): TS.ObjectLiteralElementLike | undefined {
+    return object.properties.find((property) => property.name !== undefined && this.nameOf(property.name) === name);
+  }
+
+  /** The value of a property, where it has one of its own. */
+  valueOf(property: TS.ObjectLiteralElementLike | undefined): TS.Expression | undefined {
+    if (property === undefined) return undefined;
+    if (this.ts.isPropertyAssignment(property)) return property.initializer;
+    return this.ts.isShorthandPropertyAssignment(property) ? property.name : undefined;
+  }
+
+  /** The text of a name that is no expression. */
+  nameOf(name: TS.PropertyName): string | undefined {
+    const { ts } = this;
+    return ts.isIdentifier(name) || ts.isStringLiteralLike(name) || ts.isNumericLiteral(name) ? name.text : undefined;
+  }
+
+  /** The text of a string literal. */
+  literal(node: TS.Expression | undefined): string | undefined {
+    return node !== undefined && this.ts.isStringLiteralLike(this.bare(node))
+      ? (this.bare(node) as TS.StringLiteralLike).text
+      : undefined;
+  }
+
+  /** What a function returns, without what functions inside it return. */
+  returned(fn: TS.Node | undefined): TS.Expression[] {
+    const { ts } = this;
+    if (fn === undefined) return [];
+    const body = (fn as TS.FunctionLikeDeclaration).body;
+    if (body === undefined) return [];
+    if (!ts.isBlock(body)) return [body];
+    const found: TS.Expression[] = [];
+    const search = (node: TS.Node): void => {
+      if (ts.isReturnStatement(node) && node.expression !== undefined) found.push(node.expression);
+      if (!ts.isFunctionLike(node)) ts.forEachChild(node, search);
+    };
+    search(body);
+    return found;
+  }
+
+  /** A constant or function at the top of this file, or inside what encloses a node. */
+  declared(name: string): TS.Expression | TS.FunctionDeclaration | undefined {
+    const { ts } = this;
+    let found: TS.Expression | TS.FunctionDeclaration | undefined;
+    this.visit(this.ast, (node) => {
+      if (ts.isVariableDeclaration(node) && ts.isIdentifier(node.name) && node.name.text === name) {
+        found ??= node.initializer;
+      }
+      if (ts.isFunctionDeclaration(node) && node.name?.text === name) found ??= node;
+    });
+    return found;
+  }
+
+  /** Entries to put before and after those of an object literal, as the literal is laid out. */
+  extend(
+    object: TS.ObjectLiteralExpression,
+    head: readonly string[],
+    tail: readonly string[],
+    kept: readonly TS.Node[],
+  ) {
+    const between = this.separator(object);
+    const first = kept[0];
+    const last = kept.at(-1);
+    if (first === undefined || last === undefined) {
+      this.edits.insert(object.getStart(this.ast) + 1, ` ${[...head, ...tail].join(', ')} `);
+      return;
+    }
+    this.edits.insert(first.getStart(this.ast), head.map((entry) => entry + between).join(''));
+    this.edits.insert(last.end, tail.map((entry) => between + entry).join(''));
+  }
+
+  /** What stands between the entries of an object literal. */
+  separator(object: TS.ObjectLiteralExpression): string {
+    const first = object.properties[0];
+    if (first === undefined) return ', ';
+    const start = first.getStart(this.ast);
+    const lead = /\n([ \t]*)$/.exec(this.text.slice(object.getStart(this.ast), start));
+    return lead === null ? ', ' : `,\n${lead[1]!}`;
+  }
+}

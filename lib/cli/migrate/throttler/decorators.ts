@@ -1,0 +1,268 @@
+import type TS from 'typescript';
+import { importOf } from '../relative-import.js';
+import type { Source } from '../source.js';
+import { durationOf, numberOf, quoted } from '../values.js';
+import { THROTTLER, type ThrottlerFacts } from './facts.js';
+import type { GuardUse } from './guard-use.js';
+import { convertLimit, isFunction, type LimitForm, limitOfExpression } from './limits.js';
+
+/** Converts `@Throttle` and `@SkipThrottle`, and what calls them elsewhere. */
+export class Decorators {
+  constructor(
+    private readonly facts: ThrottlerFacts,
+    private readonly use: GuardUse,
+  ) {}
+
+  convert(source: Source): void {
+    this.calls(source, 'Throttle', (call) => this.throttle(source, call));
+    this.calls(source, 'SkipThrottle', (call) => this.skip(source, call));
+  }
+
+  private calls(source: Source, name: string, convert: (call: TS.CallExpression) => void): void {
+    const local = source.localOf(THROTTLER, name);
+    if (local === undefined) return;
+    for (const node of source.usesOf(local)) {
+      const call = node.parent;
+      if (source.ts.isCallExpression(call) && call.expression === node) convert(call);
+      else this.facts.report.leave(source, node, `${name} is no call here: write it by hand`);
+    }
+  }
+
+  private throttle(source: Source, call: TS.CallExpression): void {
+    const { report } = this.facts;
+    const limits = this.limitsOf(source, call);
+    if (limits === undefined) {
+      report.leave(
+        source,
+        call,
+        'what @Throttle gets is known only when the app runs: use @RateLimit with a whole limit',
+      );
+      return;
+    }
+    const dead = limits.filter(({ name }) => this.facts.throttlers?.has(name) === false);
+    for (const { name, text } of dead) {
+      report.leave(
+        source,
+        call,
+        `no throttler of the module is named '${name}', so nothing was limited by it: taken out; to limit, write @RateLimit(${text})`,
+      );
+    }
+    const texts = limits.filter((limit) => !dead.includes(limit)).map(({ text }) => text);
+    if (texts.length === 0) {
+      this.removeCall(source, call);
+      return;
+    }
+    report.done(source, call, `@Throttle -> @RateLimit`);
+    this.noteSkipped(source, call);
+    source.rewrite(call, `${source.own('RateLimit')}(${texts.join(', ')})`);
+  }
+
+  /** The limits of a call; `undefined` if they cannot be known. */
+  private limitsOf(source: Source, call: TS.CallExpression): { name: string; text: string }[] | undefined {
+    const { ts } = source;
+    const [first, second] = call.arguments;
+    const owner = this.ownerOf(source, call);
+    const guard = owner === undefined ? undefined : this.use.keyAt(source, owner);
+    if (guard !== undefined) importOf(source, guard.source, guard.name);
+    const perRoute = (owner === undefined || !ts.isMethodDeclaration(owner)) && this.use.applied?.isShared !== true;
+    const form = (name: string): LimitForm => {
+      const known = this.facts.throttlers?.get(name);
+      return { name, perRoute, rate: known?.limit, interval: known?.ttl, key: guard?.name };
+    };
+    const object = first === undefined ? undefined : source.bare(first);
+    if (second !== undefined || (object !== undefined && ts.isNumericLiteral(object))) {
+      if (first === undefined || isFunction(source, first)) return undefined;
+      // Until version 4: units, then seconds.
+      const entries = [
+        `name: ${quoted(source, 'default')}`,
+        `algo: ${quoted(source, this.facts.algo)}`,
+        `rate: ${numberOf(source, first)}`,
+        `interval: ${second === undefined ? "'1m'" : durationOf(source, second, 1000)}`,
+        ...(guard === undefined ? [] : [`key: ${guard.name}`]),
+        ...(perRoute ? ['perRoute: true'] : []),
+      ];
+      return [{ name: 'default', text: `{ ${entries.join(', ')} }` }];
+    }
+    if (object === undefined) return undefined;
+    if (!ts.isObjectLiteralExpression(object)) return this.named(source, object, form);
+    const limits: { name: string; text: string }[] = [];
+    for (const property of object.properties) {
+      const name = property.name === undefined ? undefined : source.nameOf(property.name);
+      const value = source.valueOf(property);
+      if (name === undefined || value === undefined) return undefined;
+      const text = this.limitText(source, value, form(name));
+      if (text === undefined) return undefined;
+      limits.push({ name, text });
+    }
+    return limits;
+  }
+
+  private limitText(source: Source, value: TS.Expression, form: LimitForm): string | undefined {
+    const { ts } = source;
+    const node = source.bare(value);
+    if (ts.isObjectLiteralExpression(node)) {
+      if (!convertLimit(this.facts, source, node, form)) return undefined;
+      return dedented(source, node, source.now(node));
+    }
+    if (!ts.isIdentifier(node) && !ts.isPropertyAccessExpression(node)) return undefined;
+    const [place] = this.facts.resolve(source, node);
+    if (place === undefined || !ts.isObjectLiteralExpression(place.node)) return undefined;
+    const has = keysOf(place.source, place.node);
+    return has && limitOfExpression(this.facts, source, source.before(node), has, form);
+  }
+
+  /** The limits of a constant with several of them. */
+  private named(source: Source, node: TS.Expression, form: (name: string) => LimitForm) {
+    const { ts } = source;
+    if (!ts.isIdentifier(node) && !ts.isPropertyAccessExpression(node)) return undefined;
+    const [place] = this.facts.resolve(source, node);
+    if (place === undefined || !ts.isObjectLiteralExpression(place.node)) return undefined;
+    const limits: { name: string; text: string }[] = [];
+    for (const property of place.node.properties) {
+      const name = property.name === undefined ? undefined : place.source.nameOf(property.name);
+      const value = place.source.valueOf(property);
+      const inner = value && this.facts.resolve(place.source, value)[0];
+      if (name === undefined || inner === undefined || !ts.isObjectLiteralExpression(inner.node)) return undefined;
+      const has = keysOf(inner.source, inner.node);
+      const access = /^[\p{L}$_][\p{L}\p{N}$_]*$/u.test(name) ? `.${name}` : `[${quoted(source, name)}]`;
+      if (has === undefined) return undefined;
+      limits.push({ name, text: limitOfExpression(this.facts, source, source.before(node) + access, has, form(name)) });
+    }
+    return limits;
+  }
+
+  private skip(source: Source, call: TS.CallExpression): void {
+    const { ts } = source;
+    const { report, throttlers } = this.facts;
+    const [argument] = call.arguments;
+    const node = argument && source.bare(argument);
+    const isOff = node?.kind === ts.SyntaxKind.FalseKeyword;
+    const skipped: string[] = [];
+    const counted: string[] = [];
+    if (node === undefined || node.kind === ts.SyntaxKind.TrueKeyword) skipped.push('default');
+    else if (isOff) counted.push('default');
+    else if (ts.isObjectLiteralExpression(node)) {
+      for (const property of node.properties) {
+        const name = property.name === undefined ? undefined : source.nameOf(property.name);
+        const value = source.valueOf(property)?.kind;
+        if (name === undefined || (value !== ts.SyntaxKind.TrueKeyword && value !== ts.SyntaxKind.FalseKeyword)) {
+          report.leave(
+            source,
+            call,
+            'what @SkipThrottle gets is known only when the app runs: use the option skip of a limit',
+          );
+          return;
+        }
+        (value === ts.SyntaxKind.TrueKeyword ? skipped : counted).push(name);
+      }
+    } else {
+      report.leave(
+        source,
+        call,
+        'what @SkipThrottle gets is known only when the app runs: use the option skip of a limit',
+      );
+      return;
+    }
+    const known = skipped.filter((name) => throttlers === undefined || throttlers.has(name));
+    const unknown = skipped.filter((name) => !known.includes(name));
+    if (unknown.length > 0) {
+      const names = unknown.map((name) => `'${name}'`).join(', ');
+      report.leave(
+        source,
+        call,
+        `no throttler of the module is named ${names}, so @SkipThrottle skipped nothing there: taken out; @SkipRateLimit() skips all`,
+      );
+    }
+    const texts: string[] = [];
+    if (known.length > 0) {
+      const isAll = throttlers === undefined ? node === undefined : known.length === throttlers.size;
+      const names = isAll ? '' : known.map((name) => quoted(source, name)).join(', ');
+      texts.push(`${source.own('SkipRateLimit')}(${names})`);
+    }
+    const again = counted
+      .filter((name) => throttlers?.has(name) !== false)
+      .map((name) => this.again(source, call, name));
+    if (again.includes(undefined)) {
+      report.leave(
+        source,
+        call,
+        'the limit that holds here again is known only when the app runs: write @RateLimit with a whole limit',
+      );
+      return;
+    }
+    const limits = again.filter((text): text is string => text !== undefined && text !== '');
+    if (limits.length > 0) texts.push(`${source.own('RateLimit')}(${limits.join(', ')})`);
+    if (texts.length === 0) this.removeCall(source, call);
+    else {
+      const isDecorator = ts.isDecorator(call.parent);
+      source.rewrite(call, texts.join(isDecorator ? ' @' : ', '));
+      report.done(source, call, `@SkipThrottle -> @${texts.join(' @').replaceAll(/\(\{.*/g, '(…)')}`);
+    }
+  }
+
+  /** The limit that a route of a skipped class has again; empty if its class is not skipped. */
+  private again(source: Source, call: TS.CallExpression, name: string): string | undefined {
+    const { ts } = source;
+    const owner = this.ownerOf(source, call);
+    if (owner === undefined || !ts.isMethodDeclaration(owner)) return '';
+    if (!this.hasDecorator(source, owner.parent, 'SkipThrottle')) return '';
+    if (this.hasDecorator(source, owner, 'Throttle')) return '';
+    const known = this.facts.throttlers?.get(name);
+    if (known?.limit === undefined || known.ttl === undefined) return undefined;
+    const block = this.facts.blocks(source) ? `, blockFor: ${known.ttl}` : '';
+    return `{ name: ${quoted(source, name)}, algo: ${quoted(source, this.facts.algo)}, rate: ${known.limit}, interval: ${known.ttl}${block} }`;
+  }
+
+  /** A route that is skipped, and has limits of its own, had no limit; now it has these. */
+  private noteSkipped(source: Source, call: TS.CallExpression): void {
+    const { ts } = source;
+    const owner = this.ownerOf(source, call);
+    if (owner === undefined || !ts.isMethodDeclaration(owner)) return;
+    if (this.hasDecorator(source, owner, 'SkipThrottle') || !this.hasDecorator(source, owner.parent, 'SkipThrottle'))
+      return;
+    this.facts.report.leave(
+      source,
+      call,
+      'the class was skipped, and this route with it: its @RateLimit holds now; take it out if that is not meant',
+    );
+  }
+
+  private hasDecorator(source: Source, node: TS.Node, name: string): boolean {
+    const { ts } = source;
+    const local = source.localOf(THROTTLER, name);
+    const decorators = ts.canHaveDecorators(node) ? (ts.getDecorators(node) ?? []) : [];
+    return decorators.some(
+      ({ expression }) => ts.isCallExpression(expression) && source.before(expression.expression) === local,
+    );
+  }
+
+  /** The class or method that a decorator belongs to. */
+  private ownerOf(source: Source, call: TS.CallExpression): TS.Node | undefined {
+    return source.ts.isDecorator(call.parent) ? call.parent.parent : undefined;
+  }
+
+  private removeCall(source: Source, call: TS.CallExpression): void {
+    const { parent } = call;
+    if (source.ts.isDecorator(parent)) source.removeLine(parent);
+    else if (source.ts.isCallExpression(parent)) source.remove(parent.arguments, new Set([call]));
+    else source.rewrite(call, `${source.own('RateLimit')}()`);
+  }
+}
+
+/** The options that an object literal has; `undefined` if some come from elsewhere. */
+function keysOf(source: Source, object: TS.ObjectLiteralExpression): Set<string> | undefined {
+  const names = object.properties.map((one) => (one.name === undefined ? undefined : source.nameOf(one.name)));
+  return names.includes(undefined) ? undefined : new Set(names as string[]);
+}
+
+/** The text of an object that stood deeper than it does now. */
+function dedented(source: Source, object: TS.ObjectLiteralExpression, text: string): string {
+  if (!text.includes('\n')) return text;
+  const indentAt = (position: number): number => {
+    const start = source.text.lastIndexOf('\n', position) + 1;
+    return /^[ \t]*/.exec(source.text.slice(start))![0].length;
+  };
+  const outer = object.parent.parent;
+  const by = indentAt(object.getStart(source.ast)) - indentAt(outer.getStart(source.ast));
+  return by <= 0 ? text : text.replaceAll(new RegExp(String.raw`\n[ \t]{1,${by}}`, 'g'), '\n');
+}

@@ -1,0 +1,113 @@
+import type TS from 'typescript';
+import type { Source } from '../source.js';
+import type { ThrottlerFacts } from './facts.js';
+
+/** The expression of the request of a context. */
+export function requestOf(source: Source, facts: ThrottlerFacts, context: string): string {
+  if (!facts.hasGraphql) return `${context}.switchToHttp().getRequest()`;
+  source.want('@nestjs/common', 'type ExecutionContext');
+  source.want('@nestjs/graphql', 'GqlExecutionContext');
+  source.helpers.set(
+    'requestOf',
+    'const requestOf = (context: ExecutionContext) =>\n' +
+      "  context.getType<string>() === 'graphql'\n" +
+      '    ? GqlExecutionContext.create(context).getContext().req\n' +
+      '    : context.switchToHttp().getRequest();',
+  );
+  return `requestOf(${context})`;
+}
+
+/** `key: (context) => …` of a function of the request and the context. */
+export function keyOfTracker(source: Source, facts: ThrottlerFacts, property: TS.ObjectLiteralElementLike): string {
+  const { ts } = source;
+  const method = ts.isMethodDeclaration(property) ? property : undefined;
+  const value = source.valueOf(property);
+  const fn = method ?? (value === undefined ? undefined : source.bare(value));
+  const isFunction =
+    fn !== undefined && (ts.isArrowFunction(fn) || ts.isFunctionExpression(fn) || ts.isMethodDeclaration(fn));
+  if (!isFunction) {
+    const name = value === undefined ? 'undefined' : source.now(value);
+    return `(context: ${contextType(source)}) => ${name}(${requestOf(source, facts, 'context')}, context)`;
+  }
+  const [request, context] = fn.parameters;
+  const header = literalHeader(source, fn, request);
+  if (header !== undefined) return `'header:${header}'`;
+  const name = context !== undefined && ts.isIdentifier(context.name) ? context.name.text : 'context';
+  const isAsync = fn.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.AsyncKeyword) === true;
+  const start = `${isAsync ? 'async ' : ''}(${name}: ${contextType(source)}) => `;
+  if (request === undefined || fn.body === undefined)
+    return `${start}${fn.body === undefined ? 'undefined' : source.now(fn.body)}`;
+  const pattern = source.before(request.name);
+  const line = `const ${pattern} = ${requestOf(source, facts, name)};`;
+  if (!ts.isBlock(fn.body)) return `${start}{ ${line} return ${source.now(fn.body)}; }`;
+  const body = source.now(fn.body);
+  const lead = /^\{(\s*)/.exec(body)![1]!;
+  return `${start}{${lead}${line}${lead === '' ? ' ' : ''}${lead.includes('\n') ? body.slice(1) : ` ${body.slice(1).trimStart()}`}`;
+}
+
+/** The header that a function of the request returns, if it does nothing else. */
+function literalHeader(source: Source, fn: TS.Node, request: TS.ParameterDeclaration | undefined): string | undefined {
+  const [returned, ...more] = source.returned(fn);
+  if (returned === undefined || more.length > 0 || request === undefined) return undefined;
+  const pattern = new RegExp(String.raw`^${source.before(request.name)}\.headers(?:\[(['"])([\w-]+)\1\]|\.([\w]+))$`);
+  const body = (fn as TS.FunctionLikeDeclaration).body;
+  if (body !== undefined && source.ts.isBlock(body) && body.statements.length > 1) return undefined;
+  const [, , quoted, plain] = pattern.exec(source.before(source.bare(returned))) ?? [];
+  return quoted ?? plain;
+}
+
+function contextType(source: Source): string {
+  source.want('@nestjs/common', 'type ExecutionContext');
+  return 'ExecutionContext';
+}
+
+/** `skip` of the options `skipIf` and `ignoreUserAgents`. */
+export function skipOf(
+  source: Source,
+  facts: ThrottlerFacts,
+  skipIf: TS.ObjectLiteralElementLike | undefined,
+  agents: TS.ObjectLiteralElementLike | undefined,
+): string {
+  const { ts } = source;
+  const list = source.valueOf(agents);
+  const byAgent = (): string =>
+    `${source.now(list!)}.some((agent) => agent.test(${requestOf(source, facts, 'context')}.headers['user-agent'] ?? ''))`;
+  if (skipIf === undefined) return `(context: ${contextType(source)}) => ${byAgent()}`;
+  const value = source.valueOf(skipIf);
+  const fn = ts.isMethodDeclaration(skipIf)
+    ? `(${skipIf.parameters.map((one) => source.now(one)).join(', ')}) => ${source.now(skipIf.body!)}`
+    : source.now(value!);
+  if (list === undefined) return fn;
+  const called = value !== undefined && ts.isIdentifier(value) ? fn : `(${fn})`;
+  return `(context: ${contextType(source)}) => ${called}(context) || ${byAgent()}`;
+}
+
+const OF_DETAIL: Readonly<Record<string, string>> = {
+  limit: 'tightest.quota',
+  timeToExpire: 'Math.ceil(tightest.retryAfterMs / 1000)',
+  timeToBlockExpire: 'Math.ceil(tightest.retryAfterMs / 1000)',
+};
+
+/** `message` of the option `errorMessage`; `undefined` if its function wants what no decision has. */
+export function messageOf(source: Source, property: TS.ObjectLiteralElementLike): string | undefined {
+  const { ts } = source;
+  const value = source.valueOf(property);
+  const fn = ts.isMethodDeclaration(property) ? property : value && source.bare(value);
+  if (fn === undefined) return undefined;
+  if (!ts.isArrowFunction(fn) && !ts.isFunctionExpression(fn) && !ts.isMethodDeclaration(fn)) return source.now(value!);
+  const [context, detail] = fn.parameters;
+  const body = fn.body;
+  if (body === undefined) return undefined;
+  if (detail !== undefined && ts.isIdentifier(detail.name)) {
+    for (const use of source.usesOf(detail.name.text, body)) {
+      const known = ts.isPropertyAccessExpression(use.parent) ? OF_DETAIL[use.parent.name.text] : undefined;
+      if (known === undefined) return undefined;
+      source.rewrite(use.parent, known);
+    }
+  } else if (detail !== undefined) {
+    return undefined;
+  }
+  const first = context === undefined ? '' : ts.isIdentifier(context.name) ? context.name.text : '_context';
+  const parameters = detail === undefined ? first : `${first}, { tightest }`;
+  return `(${parameters}) => ${source.now(body)}`;
+}

@@ -1,0 +1,184 @@
+import type TS from 'typescript';
+import type { Source } from '../source.js';
+import type { ThrottlerFacts } from './facts.js';
+import { requestOf } from './functions.js';
+import { type Guard, superCalls } from './guards.js';
+
+/** Converts the classes that extend `ThrottlerGuard`: to classes that find keys, or to nothing. */
+export function convertGuards(facts: ThrottlerFacts): void {
+  for (const guard of facts.guards.values()) {
+    if (guard.outcome === 'left') {
+      facts.report.leave(
+        guard.source,
+        guard.node,
+        `${guard.name} stays, and nothing uses it any more: ${guard.reason}`,
+      );
+    } else if (guard.outcome === 'dropped') {
+      facts.report.done(
+        guard.source,
+        guard.node,
+        `${guard.name} is gone: RateLimitGuard reads each kind of call itself`,
+      );
+      dropClass(facts, guard);
+    } else {
+      facts.report.done(guard.source, guard.node, `${guard.name} -> a KeyResolver`);
+      toKeyResolver(facts, guard);
+    }
+  }
+}
+
+/** Takes a class out. Where somebody exports all of its file, the file stays a module. */
+function dropClass(facts: ThrottlerFacts, { name, source, node }: Guard): void {
+  source.removeLine(node);
+  const hasMore = source.ast.statements.some((one) => one !== node && !source.ts.isImportDeclaration(one));
+  const file = source.shown
+    .split('/')
+    .at(-1)!
+    .replace(/\.[cm]?tsx?$/, '');
+  for (const other of facts.project.matching(
+    new RegExp(String.raw`\b${name}\b|${file.replaceAll('.', String.raw`\.`)}['".]`),
+  )) {
+    for (const statement of other.ast.statements) {
+      if (!other.ts.isExportDeclaration(statement) || statement.moduleSpecifier === undefined) continue;
+      const names = statement.exportClause;
+      if (names !== undefined && other.ts.isNamedExports(names)) {
+        const gone = names.elements.filter((one) => (one.propertyName ?? one.name).text === name);
+        if (gone.length === 0) continue;
+        if (gone.length === names.elements.length) other.removeLine(statement);
+        else other.remove(names.elements, new Set(gone));
+      } else if (!hasMore && other.before(statement.moduleSpecifier).includes(`/${file}`)) {
+        other.removeLine(statement);
+      }
+    }
+  }
+}
+
+function toKeyResolver(facts: ThrottlerFacts, { source, node, exempts }: Guard): void {
+  const { ts } = source;
+  const find = (name: string) =>
+    node.members.find((one) => one.name !== undefined && source.before(one.name) === name) as
+      | TS.MethodDeclaration
+      | undefined;
+  const clauses = node.heritageClauses ?? [];
+  const implemented = clauses.find(({ token }) => token === ts.SyntaxKind.ImplementsKeyword);
+  const extended = clauses.find(({ token }) => token === ts.SyntaxKind.ExtendsKeyword)!;
+  const own = source.own('type KeyResolver');
+  if (implemented === undefined) source.rewrite(extended, `implements ${own}`);
+  else {
+    source.edits.replace(extended.getStart(source.ast), implemented.getStart(source.ast), '');
+    source.edits.insert(implemented.end, `, ${own}`);
+  }
+  convertConstructor(source, node);
+  for (const member of node.members) {
+    const modifiers = ts.canHaveModifiers(member) ? ts.getModifiers(member) : undefined;
+    const override = modifiers?.find(({ kind }) => kind === ts.SyntaxKind.OverrideKeyword);
+    if (override !== undefined) source.edits.replace(override.getStart(source.ast), override.end + 1, '');
+  }
+  for (const name of ['throwThrottlingException', 'generateKey', 'getErrorMessage', 'errorMessage']) {
+    const member = find(name);
+    if (member !== undefined) source.removeLine(member, true);
+  }
+  const [tracker, requests, skip, activate] = ['getTracker', 'getRequestResponse', 'shouldSkip', 'canActivate'].map(
+    find,
+  );
+  convertSupers(source, node);
+  if (activate !== undefined) convertExemption(source, activate);
+  const request = requests === undefined ? requestOf(source, facts, 'context') : 'this.getRequestResponse(context).req';
+  const tracked = tracker?.parameters.length === 2 ? 'request, context' : 'request';
+  source.want('@nestjs/common', 'type ExecutionContext');
+  const lines = [
+    '',
+    '  /** Whom limits count. */',
+    '  async resolve(context: ExecutionContext): Promise<string | undefined> {',
+  ];
+  if (skip !== undefined) lines.push('    if (await this.shouldSkip(context)) return undefined;');
+  if (activate !== undefined) lines.push('    if (await this.isExempt(context)) return undefined;');
+  lines.push(`    const request = ${request};`);
+  const address = exempts || tracker === undefined ? `${source.own('ipIdentity')}(request.ip)` : '';
+  if (tracker === undefined) lines.push(`    return ${address};`);
+  else
+    lines.push(
+      exempts
+        ? `    return (await this.getTracker(${tracked})) || ${address};`
+        : `    return this.getTracker(${tracked});`,
+    );
+  lines.push('  }', '');
+  source.edits.insert(node.end - 1, lines.join('\n'));
+}
+
+/** Takes out what the base class was given. */
+function convertConstructor(source: Source, node: TS.ClassDeclaration): void {
+  const { ts } = source;
+  const declared = node.members.find(ts.isConstructorDeclaration);
+  const usesReflector = source.before(node).includes('this.reflector');
+  if (declared?.body === undefined) {
+    if (!usesReflector) return;
+    source.want('@nestjs/core', 'Reflector');
+    const start = node.members[0]?.getStart(source.ast);
+    if (start !== undefined) source.edits.insert(start, 'constructor(private readonly reflector: Reflector) {}\n\n  ');
+    return;
+  }
+  const call = declared.body.statements.find(
+    (one): one is TS.ExpressionStatement =>
+      ts.isExpressionStatement(one) &&
+      ts.isCallExpression(one.expression) &&
+      one.expression.expression.kind === ts.SyntaxKind.SuperKeyword,
+  );
+  const given = new Set(
+    (call?.expression as TS.CallExpression | undefined)?.arguments.map((one) => source.before(one)),
+  );
+  const removed = new Set<TS.Node>();
+  for (const parameter of declared.parameters) {
+    const name = source.before(parameter.name);
+    if (!given.has(name)) continue;
+    if (name === 'reflector' && usesReflector) {
+      if ((parameter.modifiers ?? []).length === 0)
+        source.edits.insert(parameter.getStart(source.ast), 'private readonly ');
+    } else {
+      removed.add(parameter);
+    }
+  }
+  if (call !== undefined && declared.body.statements.length === 1) source.rewrite(declared.body, '{}');
+  else if (call !== undefined) source.removeLine(call);
+  const isEmpty = removed.size === declared.parameters.length && declared.body.statements.length <= 1;
+  if (isEmpty) source.removeLine(declared, true);
+  else source.remove(declared.parameters, removed);
+}
+
+/** Puts what the base class does in the place of calls of it. */
+function convertSupers(source: Source, node: TS.ClassDeclaration): void {
+  for (const call of superCalls(source, node, 'getTracker')) {
+    const request = call.arguments[0] === undefined ? 'undefined' : source.now(call.arguments[0]);
+    const text = `${source.own('ipIdentity')}(${request}.ip) ?? ''`;
+    source.rewrite(call, isInAsync(source, call) ? `(${text})` : `Promise.resolve(${text})`);
+  }
+  for (const call of superCalls(source, node, 'shouldSkip')) {
+    source.rewrite(call, isInAsync(source, call) ? 'false' : 'Promise.resolve(false)');
+  }
+  for (const call of superCalls(source, node, 'getRequestResponse')) {
+    const context = call.arguments[0] === undefined ? 'context' : source.now(call.arguments[0]);
+    source.rewrite(
+      call,
+      `{ req: ${context}.switchToHttp().getRequest(), res: ${context}.switchToHttp().getResponse() }`,
+    );
+  }
+}
+
+/** `canActivate`, which lets requests pass, says whom no limit counts. */
+function convertExemption(source: Source, method: TS.MethodDeclaration): void {
+  source.rewrite(method.name, 'isExempt');
+  for (const call of superCalls(source, method, 'canActivate')) {
+    source.rewrite(call, isInAsync(source, call) ? 'false' : 'Promise.resolve(false)');
+  }
+}
+
+function isInAsync(source: Source, node: TS.Node): boolean {
+  const { ts } = source;
+  for (let at: TS.Node | undefined = node.parent; at !== undefined; at = at.parent) {
+    if (ts.isFunctionLike(at))
+      return (
+        ts.canHaveModifiers(at) && ts.getModifiers(at)?.some(({ kind }) => kind === ts.SyntaxKind.AsyncKeyword) === true
+      );
+  }
+  return false;
+}

@@ -1,0 +1,189 @@
+import type TS from 'typescript';
+import type { Source } from '../source.js';
+import { THROTTLER, type ThrottlerFacts } from './facts.js';
+import type { Guard } from './guards.js';
+
+/** A place that names a guard: the provider of a global one, an entry of a list of providers, or anything else. */
+interface Reference {
+  readonly source: Source;
+  readonly node: TS.Identifier;
+  /** `undefined` for `ThrottlerGuard` itself. */
+  readonly guard: Guard | undefined;
+  readonly kind: 'global' | 'listed' | 'bound' | 'made';
+}
+
+/** How a project binds the guards of the throttler, and what takes their place. */
+export class GuardUse {
+  /** The option `guard` of the module. */
+  readonly guard: boolean | 'custom';
+  /** The guard whose overrides hold for all limits. */
+  readonly applied: Guard | undefined;
+  private readonly references: readonly Reference[];
+
+  constructor(private readonly facts: ThrottlerFacts) {
+    this.references = facts.sources.flatMap((source) => referencesOf(facts, source));
+    const bound = this.references.filter(({ source, kind }) => kind !== 'listed' && !isTest(source));
+    const globals = bound.filter(({ kind }) => kind === 'global');
+    this.guard = globals.length > 0 ? this.isFirst(globals) : bound.length > 0 ? false : 'custom';
+    const kinds = new Set(bound.map(({ guard }) => (isPlain(guard) ? undefined : guard)));
+    const [only] = kinds;
+    const dropped = bound.map(({ guard }) => guard).find((guard) => guard?.outcome === 'dropped');
+    this.applied = kinds.size === 1 ? (only ?? dropped) : undefined;
+  }
+
+  /** The guards whose keys count only where they are bound. */
+  get isMixed(): boolean {
+    return this.applied === undefined && [...this.facts.guards.values()].some(({ outcome }) => outcome === 'key');
+  }
+
+  /** The guard with keys of its own that a class or method has. */
+  keyAt(source: Source, node: TS.Node): Guard | undefined {
+    if (!this.isMixed) return undefined;
+    const isKey = (one: Reference): boolean =>
+      one.source === source && one.guard?.outcome === 'key' && one.kind === 'bound';
+    const { ts } = source;
+    const owners = ts.isMethodDeclaration(node) ? [node, node.parent] : [node];
+    const decorators = owners.flatMap((owner) => (ts.canHaveDecorators(owner) ? (ts.getDecorators(owner) ?? []) : []));
+    return this.references.find((one) => isKey(one) && decorators.some((at) => isWithin(one.node, at)))?.guard;
+  }
+
+  /** Puts `RateLimitGuard` in the place of all guards. */
+  convert(): void {
+    const { report } = this.facts;
+    const removed = new Map<TS.ArrayLiteralExpression, { source: Source; nodes: Set<TS.Node> }>();
+    const take = (source: Source, list: TS.ArrayLiteralExpression, node: TS.Node): void => {
+      const entry = removed.get(list) ?? { source, nodes: new Set<TS.Node>() };
+      entry.nodes.add(node);
+      removed.set(list, entry);
+    };
+    for (const { source, node, guard, kind } of this.references) {
+      const name = node.text;
+      if (kind === 'made') {
+        report.leave(source, node, `new ${name}(…): bind RateLimitGuard by @UseGuards or the module instead`);
+      } else if (kind === 'global') {
+        const provider = node.parent.parent as TS.ObjectLiteralExpression;
+        const list = provider.parent;
+        const needsProvider = guard?.outcome === 'key';
+        if (this.guard === true && source.ts.isArrayLiteralExpression(list) && !needsProvider)
+          take(source, list, provider);
+        else if (this.guard === true) source.rewrite(provider, name);
+        else {
+          source.rewrite(node, source.own('RateLimitGuard'));
+          if (needsProvider && source.ts.isArrayLiteralExpression(list))
+            source.edits.insert(provider.getStart(source.ast), `${name}, `);
+        }
+        report.done(
+          source,
+          node,
+          this.guard === true ? `APP_GUARD ${name} -> the module's own guard` : `APP_GUARD ${name} -> RateLimitGuard`,
+        );
+      } else if (kind === 'listed') {
+        if (guard?.outcome === 'key') continue;
+        take(source, node.parent as TS.ArrayLiteralExpression, node);
+        report.done(source, node, `${name} is no provider any more`);
+      } else {
+        source.rewrite(node, source.own('RateLimitGuard'));
+        report.done(source, node, `${name} -> RateLimitGuard`);
+      }
+    }
+    for (const [list, { source, nodes }] of removed) this.removeFrom(source, list, nodes);
+    if (!this.isMixed) return;
+    for (const { source, node, guard, kind } of this.references) {
+      if (guard?.outcome !== 'key') continue;
+      const isLimited = kind === 'bound' && source.usesOf(source.localOf(THROTTLER, 'Throttle') ?? '').length > 0;
+      if (isLimited) continue;
+      report.leave(
+        source,
+        node,
+        `${guard.name} is one of several guards: limits of the module count by address here; give key: ${guard.name} to a limit of these routes`,
+      );
+    }
+  }
+
+  private removeFrom(source: Source, list: TS.ArrayLiteralExpression, nodes: ReadonlySet<TS.Node>): void {
+    const { parent } = list;
+    const isWhole = list.elements.every((element) => nodes.has(element)) && source.ts.isPropertyAssignment(parent);
+    const owner = parent.parent;
+    if (isWhole && source.ts.isObjectLiteralExpression(owner) && owner.properties.length > 1) {
+      source.remove(owner.properties, new Set([parent]));
+      return;
+    }
+    source.remove(list.elements, nodes);
+  }
+
+  /** Whether the module may bind its guard, which runs before all others. */
+  private isFirst(globals: readonly Reference[]): boolean {
+    const others = this.facts.project
+      .matching(/\bAPP_GUARD\b/)
+      .filter((source) => !isTest(source))
+      .flatMap((source) =>
+        source
+          .usesOf('APP_GUARD')
+          .filter(({ parent }) => source.ts.isPropertyAssignment(parent))
+          .map((node) => ({ source, node })),
+      );
+    const [first] = globals;
+    if (first === undefined || others.length === globals.length) return true;
+    // In one file, Nest binds them in their order.
+    return (
+      others.every(({ source }) => source === first.source) &&
+      others.every(({ node }) => node.parent.parent.pos >= first.node.parent.parent.pos) &&
+      first.guard?.outcome !== 'key'
+    );
+  }
+}
+
+/** Whether a guard does as `ThrottlerGuard`, but for what the module knows by itself. */
+function isPlain(guard: Guard | undefined): boolean {
+  return (
+    guard === undefined ||
+    guard.outcome === 'left' ||
+    (guard.outcome === 'dropped' && guard.message === undefined && guard.body === undefined && !guard.isShared)
+  );
+}
+
+function isTest({ shown }: Source): boolean {
+  return /\.(?:e2e-)?spec\.|\.test\.|(?:^|\/)tests?\//.test(shown);
+}
+
+function isWithin(node: TS.Node, declaration: TS.Node): boolean {
+  for (let at: TS.Node | undefined = node; at !== undefined; at = at.parent) if (at === declaration) return true;
+  return false;
+}
+
+function referencesOf(facts: ThrottlerFacts, source: Source): Reference[] {
+  const { ts } = source;
+  const names = new Map<string, Guard | undefined>();
+  const local = source.localOf(THROTTLER, 'ThrottlerGuard');
+  if (local !== undefined) names.set(local, undefined);
+  for (const [name, guard] of facts.guards) {
+    if (guard.source === source || source.imported.get(name)?.name === name) names.set(name, guard);
+  }
+  const references: Reference[] = [];
+  for (const [name, guard] of names) {
+    for (const node of source.usesOf(name)) {
+      const { parent } = node;
+      if (ts.isExpressionWithTypeArguments(parent) || ts.isClassDeclaration(parent) || ts.isExportSpecifier(parent))
+        continue;
+      // A guard's own code names itself in texts of logs only.
+      if (guard?.source === source && isWithin(node, guard.node) && !ts.isDecorator(parent.parent)) continue;
+      references.push({ source, node, guard, kind: kindOf(source, node) });
+    }
+  }
+  return references;
+}
+
+function kindOf(source: Source, node: TS.Identifier): Reference['kind'] {
+  const { ts } = source;
+  const { parent } = node;
+  if (ts.isNewExpression(parent)) return 'made';
+  if (ts.isPropertyAssignment(parent) && /^use(?:Class|Existing)$/.test(source.before(parent.name))) {
+    const token = source.valueOf(source.property(parent.parent, 'provide'));
+    return token !== undefined && source.before(token) === 'APP_GUARD' ? 'global' : 'bound';
+  }
+  if (!ts.isArrayLiteralExpression(parent)) return 'bound';
+  const owner = parent.parent;
+  return ts.isPropertyAssignment(owner) && /^(?:providers|exports)$/.test(source.before(owner.name))
+    ? 'listed'
+    : 'bound';
+}

@@ -1,0 +1,255 @@
+import type TS from 'typescript';
+import type { Project } from '../project.js';
+import type { Source } from '../source.js';
+import { quoted } from '../values.js';
+
+/** A class that extends `ThrottlerGuard`. */
+export interface Guard {
+  readonly name: string;
+  readonly source: Source;
+  readonly node: TS.ClassDeclaration;
+  /** What becomes of it: nothing is left to do for it, it finds keys from now on, or it stays as it is. */
+  readonly outcome: 'dropped' | 'key' | 'left';
+  /** Why it stays. */
+  readonly reason: string;
+  /** The text of the message of its refusals, where it is a literal. */
+  readonly message: string | undefined;
+  /** The text of the body of its refusals, where it is a literal. */
+  readonly body: string | undefined;
+  readonly exempts: boolean;
+  /** Whether its keys are the same for all routes. */
+  readonly isShared: boolean;
+}
+
+const CONVERTED = new Set([
+  'constructor',
+  'getTracker',
+  'getRequestResponse',
+  'shouldSkip',
+  'canActivate',
+  'throwThrottlingException',
+  'generateKey',
+  'getErrorMessage',
+]);
+const OF_THE_BASE =
+  /this\.(?:options|storageService|throttlers|commonOptions|headerPrefix|generateKey|handleRequest|setResponseHeader)\b/;
+
+/** The classes of a project that extend `ThrottlerGuard`, directly or not, by name. */
+export function guardsOf(project: Project, sources: readonly Source[]): Map<string, Guard> {
+  const guards = new Map<string, Guard>();
+  for (const source of sources) {
+    source.visit(source.ast, (node) => {
+      if (!source.ts.isClassDeclaration(node) || node.name === undefined) return;
+      const base = baseOf(source, node);
+      if (base === undefined || source.imported.get(base)?.name !== 'ThrottlerGuard') return;
+      guards.set(node.name.text, analysed(source, node));
+    });
+  }
+  // Classes that extend these in turn.
+  for (const source of guards.size === 0
+    ? []
+    : project.matching(new RegExp(`extends (?:${[...guards.keys()].join('|')})\\b`))) {
+    source.visit(source.ast, (node) => {
+      if (!source.ts.isClassDeclaration(node) || node.name === undefined || guards.has(node.name.text)) return;
+      const base = baseOf(source, node);
+      if (base === undefined || !guards.has(base)) return;
+      guards.set(node.name.text, left(source, node, `it extends ${base}: put its overrides into options of limits`));
+    });
+  }
+  return guards;
+}
+
+export function baseOf(source: Source, node: TS.ClassDeclaration): string | undefined {
+  const clause = node.heritageClauses?.find(({ token }) => token === source.ts.SyntaxKind.ExtendsKeyword);
+  const [type] = clause?.types ?? [];
+  return type === undefined ? undefined : source.before(type.expression);
+}
+
+function left(source: Source, node: TS.ClassDeclaration, reason: string): Guard {
+  const nothing = { message: undefined, body: undefined, exempts: false, isShared: false };
+  return { name: node.name!.text, source, node, outcome: 'left', reason, ...nothing };
+}
+
+function analysed(source: Source, node: TS.ClassDeclaration): Guard {
+  const { ts } = source;
+  const member = (name: string) =>
+    node.members.find((one) => one.name !== undefined && source.before(one.name) === name) as
+      | TS.MethodDeclaration
+      | undefined;
+  const names = node.members.map((one) =>
+    ts.isConstructorDeclaration(one) ? 'constructor' : one.name && source.before(one.name),
+  );
+  const overrides = names.filter((name) =>
+    /^(?:handleRequest|setResponseHeader|onModuleInit|headerPrefix)$/.test(name ?? ''),
+  );
+  if (overrides.includes('handleRequest')) {
+    return left(
+      source,
+      node,
+      "it overrides handleRequest(): use 'cost', 'key' and 'skip' of a limit, or @RateLimit with a function that returns a limit",
+    );
+  }
+  if (overrides.length > 0) {
+    return left(
+      source,
+      node,
+      `it overrides ${overrides.join(', ')}: use the option 'headers' of RateLimitModule.forRoot`,
+    );
+  }
+  const refusal = refusalOf(source, member('throwThrottlingException') ?? member('getErrorMessage'));
+  if (refusal === undefined) {
+    return left(
+      source,
+      node,
+      "its throwThrottlingException() is more than a text: use the option 'answer', or a filter with @Catch(RateLimitExceededException)",
+    );
+  }
+  const exempts = member('canActivate') !== undefined || member('shouldSkip') !== undefined;
+  if (member('canActivate') !== undefined && !isExemption(source, member('canActivate')!)) {
+    return left(
+      source,
+      node,
+      "its canActivate() does more than to let some requests pass: use the option 'skip', and a guard of its own for the rest",
+    );
+  }
+  const shared = sharing(source, member('generateKey'));
+  if (shared === undefined) {
+    return left(
+      source,
+      node,
+      "its generateKey() makes keys of its own: use 'key' for who is counted, and 'perRoute' for what shares a counter",
+    );
+  }
+  const others = node.members.filter((one, index) => !CONVERTED.has(names[index] ?? '') && !isMessage(source, one));
+  const rest = [
+    member('getTracker'),
+    member('getRequestResponse'),
+    member('shouldSkip'),
+    member('canActivate'),
+    ...others,
+  ];
+  const base = rest.find((one) => one !== undefined && OF_THE_BASE.test(source.before(one)));
+  if (base !== undefined) {
+    return left(
+      source,
+      node,
+      `it uses ${OF_THE_BASE.exec(source.before(base))![0]} of ThrottlerGuard: use options of limits`,
+    );
+  }
+  const property = node.members.find((one) => isMessage(source, one)) as TS.PropertyDeclaration | undefined;
+  const message = refusal.message ?? (property?.initializer && source.before(property.initializer));
+  const outcome = member('getTracker') !== undefined || exempts ? 'key' : 'dropped';
+  return {
+    name: node.name!.text,
+    source,
+    node,
+    outcome,
+    reason: '',
+    message,
+    body: refusal.body,
+    exempts,
+    isShared: shared,
+  };
+}
+
+function isMessage(source: Source, member: TS.ClassElement): boolean {
+  return (
+    source.ts.isPropertyDeclaration(member) &&
+    source.before(member.name) === 'errorMessage' &&
+    source.literal(member.initializer) !== undefined
+  );
+}
+
+/** The message or the body of what a method throws, or returns as a message; `undefined` if it is more than a literal. */
+function refusalOf(source: Source, method: TS.MethodDeclaration | undefined) {
+  const { ts } = source;
+  if (method?.body === undefined) return {};
+  const [statement, ...more] = method.body.statements;
+  if (statement === undefined || more.length > 0) return undefined;
+  if (ts.isReturnStatement(statement) && statement.expression !== undefined) {
+    const inner = source.bare(statement.expression);
+    return source.literal(inner) === undefined ? undefined : { message: source.before(inner) };
+  }
+  if (!ts.isThrowStatement(statement) || !ts.isNewExpression(statement.expression)) return undefined;
+  const { expression, arguments: given = [] } = statement.expression;
+  const [what, status] = given;
+  const name = source.before(expression);
+  const is429 =
+    status === undefined
+      ? name === 'ThrottlerException'
+      : /^(?:429|HttpStatus\.TOO_MANY_REQUESTS)$/.test(source.before(status));
+  if (!/^(?:HttpException|ThrottlerException)$/.test(name) || !is429) return undefined;
+  if (what === undefined) return {};
+  if (source.literal(what) !== undefined) return { message: source.before(what) };
+  const object = source.bare(what);
+  if (!ts.isObjectLiteralExpression(object) || name !== 'HttpException') return undefined;
+  const isPlain = object.properties.every((property) => {
+    const value = source.valueOf(property);
+    return ts.isPropertyAssignment(property) && value !== undefined && isPlainValue(source, value);
+  });
+  return isPlain ? { body: source.before(object).replaceAll('HttpStatus.TOO_MANY_REQUESTS', '429') } : undefined;
+}
+
+function isPlainValue(source: Source, node: TS.Expression): boolean {
+  const { ts } = source;
+  return (
+    source.literal(node) !== undefined ||
+    ts.isNumericLiteral(node) ||
+    node.kind === ts.SyntaxKind.TrueKeyword ||
+    node.kind === ts.SyntaxKind.FalseKeyword ||
+    source.before(node) === 'HttpStatus.TOO_MANY_REQUESTS'
+  );
+}
+
+/** Whether `canActivate` returns only `true` and what the base class returns. */
+function isExemption(source: Source, method: TS.MethodDeclaration): boolean {
+  const returned = source.returned(method);
+  const supers = superCalls(source, method, 'canActivate');
+  return (
+    supers.every((call) => returned.some((value) => inAwait(source, value) === call)) &&
+    returned.every((value) => isPassing(source, value) || supers.includes(inAwait(source, value) as TS.CallExpression))
+  );
+}
+
+function inAwait(source: Source, value: TS.Expression): TS.Expression {
+  const bare = source.bare(value);
+  return source.ts.isAwaitExpression(bare) ? source.bare(bare.expression) : bare;
+}
+
+function isPassing(source: Source, value: TS.Expression): boolean {
+  return /^(?:true|Promise\.resolve\(true\))$/.test(source.before(value));
+}
+
+/** Calls of a method of the base class. */
+export function superCalls(source: Source, under: TS.Node, name: string): TS.CallExpression[] {
+  const found: TS.CallExpression[] = [];
+  source.visit(under, (node) => {
+    if (source.ts.isCallExpression(node) && source.before(node.expression) === `super.${name}`) found.push(node);
+  });
+  return found;
+}
+
+/** Whether keys are the same for all routes; `undefined` if that cannot be known. */
+export function sharing(source: Source, fn: TS.SignatureDeclaration | undefined): boolean | undefined {
+  if (fn === undefined) return false;
+  const [context] = fn.parameters;
+  const body = (fn as TS.FunctionLikeDeclaration).body;
+  if (context === undefined || body === undefined) return undefined;
+  const text = source.before(body);
+  if (/\bsuper\./.test(text)) return undefined;
+  if (!source.ts.isIdentifier(context.name)) return undefined;
+  const uses = source.usesOf(context.name.text, body);
+  const suffix = fn.parameters[1]?.name;
+  const hasSuffix =
+    suffix !== undefined && source.ts.isIdentifier(suffix) && source.usesOf(suffix.text, body).length > 0;
+  if (!hasSuffix) return undefined;
+  if (uses.length === 0) return true;
+  const methods = uses.map(({ parent }) => (source.ts.isPropertyAccessExpression(parent) ? parent.name.text : ''));
+  const isRoute = methods.every((name) => /^get(?:Class|Handler)$/.test(name));
+  return isRoute && methods.includes('getClass') && methods.includes('getHandler') ? false : undefined;
+}
+
+/** The text of a message that no guard changes. */
+export function defaultMessage(source: Source): string {
+  return quoted(source, 'ThrottlerException: Too Many Requests');
+}

@@ -1,0 +1,141 @@
+import type TS from 'typescript';
+import type { Project } from '../project.js';
+import type { MigrationReport } from '../report.js';
+import type { Source } from '../source.js';
+import { HELPERS, helperOf } from '../values.js';
+import { Decorators } from './decorators.js';
+import { STORAGES, THROTTLER, ThrottlerFacts } from './facts.js';
+import { convertGuards } from './guard-classes.js';
+import { GuardUse } from './guard-use.js';
+import { ModuleOptions } from './options.js';
+
+/** Packages that nothing needs once all is converted. */
+export const THROTTLER_PACKAGES = [
+  '@nestjs/throttler',
+  '@nest-lab/throttler-storage-redis',
+  'nestjs-throttler-storage-redis',
+];
+
+/** Names whose counterpart is another name. */
+const RENAMED: Readonly<Record<string, string>> = {
+  ThrottlerModuleOptions: 'type RateLimitModuleOptions',
+  ThrottlerOptions: 'type LimitDefinition',
+  ThrottlerException: 'RateLimitExceededException',
+};
+
+/** Converts all that a project has of `@nestjs/throttler`. Returns the files that it looked at. */
+export function migrateThrottler(project: Project, report: MigrationReport): readonly Source[] {
+  const facts = new ThrottlerFacts(project, report);
+  if (facts.sources.length === 0) return [];
+  const use = new GuardUse(facts);
+  const decorators = new Decorators(facts, use);
+  // From the inside out: what is moved takes the changes inside it along.
+  for (const source of facts.sources) convertNames(facts, source);
+  use.convert();
+  for (const source of facts.sources) decorators.convert(source);
+  new ModuleOptions(facts, use).convertAll();
+  convertGuards(facts);
+  for (const source of facts.sources) nameRest(facts, source);
+  return facts.sources;
+}
+
+function convertNames(facts: ThrottlerFacts, source: Source): void {
+  const { ts } = source;
+  for (const [local, { module, name }] of source.imported) {
+    if (!THROTTLER.test(module)) continue;
+    const isGuarded = (node: TS.Node): boolean =>
+      [...facts.guards.values()].some(
+        (guard) =>
+          guard.source === source &&
+          isIn(node, guard.node) &&
+          (guard.outcome === 'left' || isInConstructor(source, node)),
+      );
+    for (const node of source.usesOf(local)) {
+      if (isGuarded(node)) continue;
+      if (name === 'ThrottlerModule') convertModule(facts, source, node);
+      else if (name === 'ThrottlerException' && ts.isNewExpression(node.parent))
+        convertThrow(facts, source, node.parent);
+      else if (name === 'ThrottlerOptionsFactory' && ts.isExpressionWithTypeArguments(node.parent))
+        dropInterface(source, node.parent);
+      else if (name in HELPERS && ts.isCallExpression(node.parent)) convertHelper(source, node.parent);
+      else if (Object.hasOwn(RENAMED, name)) {
+        source.rewrite(node, source.own(RENAMED[name]!));
+        facts.report.done(source, node, `${name} -> ${RENAMED[name]!.replace('type ', '')}`);
+      }
+    }
+  }
+}
+
+/** The module without its options: where others import or export it. Ours is global. */
+function convertModule(facts: ThrottlerFacts, source: Source, node: TS.Identifier): void {
+  const { ts } = source;
+  const list = node.parent;
+  if (!ts.isArrayLiteralExpression(list) || !ts.isPropertyAssignment(list.parent)) return;
+  const owner = list.parent.parent;
+  if (list.elements.length === 1 && ts.isObjectLiteralExpression(owner) && owner.properties.length > 1) {
+    source.remove(owner.properties, new Set([list.parent]));
+  } else source.remove(list.elements, new Set([node]));
+  facts.report.done(source, node, 'ThrottlerModule need not be imported or exported: RateLimitModule is global');
+}
+
+function convertThrow(facts: ThrottlerFacts, source: Source, node: TS.NewExpression): void {
+  const message =
+    node.arguments?.[0] === undefined ? "'ThrottlerException: Too Many Requests'" : source.now(node.arguments[0]);
+  source.want('@nestjs/common', 'HttpException');
+  source.rewrite(node, `new HttpException(${message}, 429)`);
+  facts.report.done(source, node, 'ThrottlerException -> HttpException');
+}
+
+function dropInterface(source: Source, node: TS.ExpressionWithTypeArguments): void {
+  const clause = node.parent as TS.HeritageClause;
+  if (clause.types.length > 1) source.remove(clause.types, new Set([node]));
+  else source.edits.replace(clause.getFullStart(), clause.end, '');
+}
+
+function convertHelper(source: Source, call: TS.CallExpression): void {
+  const unit = helperOf(source, call);
+  const [argument] = call.arguments;
+  if (unit !== undefined && argument !== undefined) source.rewrite(call, `(${source.now(argument)}) * ${unit}`);
+}
+
+const INSTEAD: Readonly<Record<string, string>> = {
+  InjectThrottlerStorage: '@InjectLimiter(name), or LimiterService',
+  InjectThrottlerOptions: 'LimiterService',
+  getStorageToken: 'LimiterService',
+  getOptionsToken: 'LimiterService',
+  ThrottlerStorage: "the option 'redis', or 'store' with a class that implements Store",
+  ThrottlerStorageService: "nothing: counters are in process without 'redis'",
+  ThrottlerStorageRedisService: "the option 'redis'",
+  ThrottlerLimitDetail: 'CheckResult',
+  ThrottlerRequest: 'options of limits',
+  ThrottlerAsyncOptions: 'Parameters<typeof RateLimitModule.forRootAsync>[0]',
+};
+
+/** Names what is left of the throttler in a file. */
+function nameRest(facts: ThrottlerFacts, source: Source): void {
+  const kept = [...facts.guards.values()].filter((guard) => guard.source === source);
+  for (const [local, { module, name }] of source.imported) {
+    if (!THROTTLER.test(module) && !STORAGES.test(module)) continue;
+    for (const node of source.usesOf(local)) {
+      if (kept.some((guard) => isIn(node, guard.node)) || !isStill(source, node)) continue;
+      const instead = INSTEAD[name];
+      facts.report.leave(source, node, `${name} stays${instead === undefined ? '' : `: use ${instead}`}`);
+    }
+  }
+}
+
+/** Whether no edit has replaced a node. */
+function isStill(source: Source, node: TS.Node): boolean {
+  return source.edits.keeps(node.getStart(source.ast), node.end) && !source.before(node).endsWith('Throttle');
+}
+
+function isInConstructor(source: Source, node: TS.Node): boolean {
+  for (let at = node.parent; !source.ts.isSourceFile(at); at = at.parent) {
+    if (source.ts.isConstructorDeclaration(at)) return true;
+  }
+  return false;
+}
+
+function isIn(node: TS.Node, container: TS.Node): boolean {
+  return node.pos >= container.pos && node.end <= container.end;
+}

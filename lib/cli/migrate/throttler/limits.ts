@@ -1,0 +1,169 @@
+import type TS from 'typescript';
+import type { Source } from '../source.js';
+import { constantOf, durationOf, numberOf, quoted } from '../values.js';
+import type { ThrottlerFacts } from './facts.js';
+import { keyOfTracker, skipOf } from './functions.js';
+import { sharing } from './guards.js';
+
+/** How a limit is written. */
+export interface LimitForm {
+  /** Its name, if its own options have none. */
+  readonly name?: string;
+  readonly perRoute: boolean;
+  /** What is not given, as texts. */
+  readonly rate?: string | undefined;
+  readonly interval?: string | undefined;
+  /** The class that finds keys, if not that of the module. */
+  readonly key?: string | undefined;
+}
+
+/** Options that an object with a limit of the throttler may have. */
+const KNOWN = new Set([
+  'name',
+  'limit',
+  'ttl',
+  'blockDuration',
+  'skipIf',
+  'ignoreUserAgents',
+  'getTracker',
+  'generateKey',
+  'setHeaders',
+  'storage',
+]);
+
+/** Makes a limit of an object literal of the throttler, in place. Returns whether it can. */
+export function convertLimit(
+  facts: ThrottlerFacts,
+  source: Source,
+  object: TS.ObjectLiteralExpression,
+  form: LimitForm,
+): boolean {
+  const { report } = facts;
+  const unit = facts.unitOf(source);
+  const names = object.properties.map((one) => (one.name === undefined ? undefined : source.nameOf(one.name)));
+  if (names.some((name) => name === undefined || !KNOWN.has(name))) return false;
+  const property = (name: string) => source.property(object, name);
+  const [limit, ttl] = [source.valueOf(property('limit')), source.valueOf(property('ttl'))];
+  if ((limit === undefined && form.rate === undefined) || (ttl === undefined && form.interval === undefined))
+    return false;
+  if (ttl !== undefined && isFunction(source, ttl)) return false;
+  const block = source.valueOf(property('blockDuration'));
+  if (block !== undefined && isFunction(source, block)) return false;
+
+  const interval = ttl === undefined ? form.interval! : durationOf(source, ttl, unit);
+  const blockFor = block === undefined ? interval : durationOf(source, block, unit);
+  const isBlocking = facts.blocks(source) && (block === undefined || constantOf(source, block) !== 0);
+  const removed = new Set<TS.Node>();
+  const tail: string[] = [];
+  if (limit === undefined) tail.push(`rate: ${form.rate}`);
+  else source.rewrite(property('limit')!, `rate: ${numberOf(source, limit)}`);
+  if (ttl === undefined) tail.push(`interval: ${interval}`);
+  else source.rewrite(property('ttl')!, `interval: ${interval}`);
+  if (block === undefined || !isBlocking) {
+    if (block !== undefined) removed.add(property('blockDuration')!);
+    if (isBlocking) tail.push(`blockFor: ${blockFor}`);
+  } else {
+    source.rewrite(property('blockDuration')!, `blockFor: ${blockFor}`);
+  }
+  const [skipIf, agents] = [property('skipIf'), property('ignoreUserAgents')];
+  if (skipIf !== undefined || agents !== undefined) {
+    tail.push(`skip: ${skipOf(source, facts, skipIf, agents)}`);
+    if (skipIf !== undefined) removed.add(skipIf);
+    if (agents !== undefined) removed.add(agents);
+  }
+  const tracker = property('getTracker');
+  if (tracker !== undefined) {
+    tail.push(`key: ${keyOfTracker(source, facts, tracker)}`);
+    removed.add(tracker);
+  } else if (form.key !== undefined) {
+    tail.push(`key: ${form.key}`);
+  }
+  let { perRoute } = form;
+  const generator = property('generateKey');
+  if (generator !== undefined) {
+    if (sharesKeys(facts, source, generator)) perRoute = false;
+    removed.add(generator);
+  }
+  for (const name of ['setHeaders', 'storage']) {
+    const one = property(name);
+    if (one === undefined) continue;
+    removed.add(one);
+    const why =
+      name === 'storage'
+        ? "'storage' of a single throttler was never read: taken out; RateLimitModule.forRoot has the option 'redis'"
+        : "'setHeaders' of a single throttler has no counterpart: use 'hidden' of the limit, or 'headers' of the module";
+    report.leave(source, one, why);
+  }
+  if (perRoute) tail.push('perRoute: true');
+  const kept = object.properties.filter((one) => !removed.has(one));
+  const head = form.name !== undefined && property('name') === undefined ? [`name: ${quoted(source, form.name)}`] : [];
+  source.remove(object.properties, removed);
+  const algo = `algo: ${quoted(source, facts.algo)}`;
+  const [first] = kept;
+  if (first !== undefined && first === property('name')) {
+    source.edits.insert(first.end, source.separator(object) + algo);
+    source.extend(object, head, tail, kept);
+  } else {
+    source.extend(object, [...head, algo], tail, kept);
+  }
+  return true;
+}
+
+/** Whether keys that a function makes are the same for all routes. Reports those of which that is not known. */
+export function sharesKeys(facts: ThrottlerFacts, source: Source, property: TS.ObjectLiteralElementLike): boolean {
+  const value = source.valueOf(property);
+  const fn = source.ts.isMethodDeclaration(property) ? property : value && source.bare(value);
+  const shared = fn !== undefined && source.ts.isFunctionLike(fn) ? sharing(source, fn) : undefined;
+  if (shared === undefined) {
+    const why =
+      "'generateKey' makes keys of its own: taken out; use 'key' for who is counted, 'perRoute' for what shares a counter";
+    facts.report.leave(source, property, why);
+  }
+  return shared === true;
+}
+
+/** Whether an expression is surely a function. */
+export function isFunction(source: Source, node: TS.Expression): boolean {
+  const bare = source.bare(node);
+  return source.ts.isArrowFunction(bare) || source.ts.isFunctionExpression(bare);
+}
+
+/** A limit of an expression whose options are read when the app runs. */
+export function limitOfExpression(
+  facts: ThrottlerFacts,
+  source: Source,
+  text: string,
+  has: ReadonlySet<string>,
+  form: LimitForm,
+): string {
+  const unit = facts.unitOf(source);
+  const times = unit === 1 ? '' : ` * ${unit}`;
+  const interval = has.has('ttl') ? `${text}.ttl${times}` : form.interval;
+  const entries = [
+    `name: ${quoted(source, form.name ?? 'default')}`,
+    `algo: ${quoted(source, facts.algo)}`,
+    `rate: ${has.has('limit') ? `${text}.limit` : form.rate}`,
+    `interval: ${interval}`,
+  ];
+  if (facts.blocks(source)) entries.push(`blockFor: ${has.has('blockDuration') ? `${text}.blockDuration` : interval}`);
+  if (form.key !== undefined) entries.push(`key: ${form.key}`);
+  if (form.perRoute) entries.push('perRoute: true');
+  return `{ ${entries.join(', ')} }`;
+}
+
+/** The name of a function, put into the file, that makes a limit of options which are known only when the app runs. */
+export function limitOfHelper(facts: ThrottlerFacts, source: Source): string {
+  const blocks = facts.blocks(source);
+  const times = facts.unitOf(source) === 1 ? '' : ` * ${facts.unitOf(source)}`;
+  const quote = (text: string): string => quoted(source, text);
+  const parameters = ['name?: string', 'limit: number', 'ttl: number', ...(blocks ? ['blockDuration?: number'] : [])];
+  source.helpers.set(
+    'limitOf',
+    `/** A limit that counts as @nestjs/throttler does. */\n` +
+      `const limitOf = ({ name = ${quote('default')}, limit, ttl${blocks ? ', blockDuration = ttl' : ''} }: { ${parameters.join('; ')} }) => ({\n` +
+      `  name,\n  algo: ${quote(facts.algo)} as const,\n  rate: limit,\n  interval: ttl${times},\n` +
+      (blocks ? `  ...(blockDuration > 0 && { blockFor: blockDuration${times} }),\n` : '') +
+      '  perRoute: true,\n});',
+  );
+  return 'limitOf';
+}

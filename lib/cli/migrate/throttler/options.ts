@@ -1,0 +1,433 @@
+import type TS from 'typescript';
+import type { Source } from '../source.js';
+import { durationOf, numberOf, quoted } from '../values.js';
+import { THROTTLER, STORAGES, type ThrottlerFacts } from './facts.js';
+import { keyOfTracker, messageOf, skipOf } from './functions.js';
+import { defaultMessage } from './guards.js';
+import type { GuardUse } from './guard-use.js';
+import { convertLimit, limitOfHelper, sharesKeys } from './limits.js';
+import { importOf } from '../relative-import.js';
+
+/** Converts what sets up `ThrottlerModule`. */
+export class ModuleOptions {
+  private readonly done = new Set<TS.Node>();
+
+  constructor(
+    private readonly facts: ThrottlerFacts,
+    private readonly use: GuardUse,
+  ) {}
+
+  convertAll(): void {
+    for (const { source, call, method } of this.facts.calls) {
+      const [argument] = call.arguments;
+      const name = (call.expression as TS.PropertyAccessExpression).expression;
+      const isDone = method === 'forRoot' ? this.forRoot(source, call, argument) : this.forRootAsync(source, argument);
+      if (!isDone) {
+        this.facts.report.leave(
+          source,
+          call,
+          `the options of ThrottlerModule.${method} cannot be read from here: write RateLimitModule.${method} by hand`,
+        );
+        continue;
+      }
+      source.rewrite(name, source.own('RateLimitModule'));
+      this.facts.report.done(source, call, `ThrottlerModule.${method} -> RateLimitModule.${method}`);
+      if (this.facts.blocks(source) || this.facts.algo === 'fixed-window') continue;
+      this.facts.report.leave(
+        source,
+        call,
+        'refused tries no longer lengthen the wait, as they did until version 5: see countRefused of other algorithms',
+      );
+    }
+    for (const source of this.facts.sources) this.annotated(source);
+  }
+
+  private forRoot(source: Source, call: TS.CallExpression, argument: TS.Expression | undefined): boolean {
+    if (argument === undefined) {
+      source.edits.insert(call.end - 1, `{ ${this.extras(source, call).join(', ')} }`);
+      return true;
+    }
+    const isDone = this.options(source, argument, true);
+    const extras = this.extras(source, call);
+    if (!isDone || extras.length === 0) return isDone;
+    const inner = source.bare(argument);
+    if (this.isInPlace(source, inner)) {
+      const text = source.now(argument);
+      source.rewrite(
+        argument,
+        text.replace(/^\{(\s*)/, (_, space: string) => `{${space}${extras.join(', ')},${space || ' '}`),
+      );
+    } else {
+      source.rewrite(argument, `{ ...${source.now(argument)}, ${extras.join(', ')} }`);
+    }
+    return true;
+  }
+
+  private isInPlace(source: Source, node: TS.Expression): boolean {
+    return source.ts.isObjectLiteralExpression(node) || source.ts.isArrayLiteralExpression(node);
+  }
+
+  private extras(source: Source, call: TS.Node): string[] {
+    const { guard } = this.use;
+    if (guard === true) return [];
+    if (guard === 'custom') {
+      this.facts.report.leave(
+        source,
+        call,
+        "no ThrottlerGuard is bound anywhere, so nothing was limited: guard: 'custom' keeps that; take it out to turn the limits on",
+      );
+    }
+    return [`guard: ${guard === false ? 'false' : "'custom'"}`];
+  }
+
+  private forRootAsync(source: Source, argument: TS.Expression | undefined): boolean {
+    const { ts } = source;
+    if (argument === undefined || !ts.isObjectLiteralExpression(argument)) return false;
+    const factory = source.property(argument, 'useFactory');
+    const by = source.property(argument, 'useClass') ?? source.property(argument, 'useExisting');
+    if (factory !== undefined) {
+      const value = ts.isMethodDeclaration(factory) ? factory : source.valueOf(factory);
+      if (value === undefined) return false;
+      if (ts.isIdentifier(value)) {
+        if (!this.options(source, value, true)) return false;
+      } else {
+        const returned = source.returned(value);
+        if (returned.length === 0 || !returned.every((node) => this.options(source, node, true))) return false;
+      }
+    } else if (by === undefined) {
+      return false;
+    }
+    const extras = this.extras(source, argument);
+    source.extend(argument, [], extras, argument.properties);
+    return true;
+  }
+
+  /** Converts functions and constants that are declared to be options of the module, or to make them. */
+  private annotated(source: Source): void {
+    const { ts } = source;
+    const local = source.localOf(THROTTLER, 'ThrottlerModuleOptions');
+    const method = 'createThrottlerOptions';
+    source.visit(source.ast, (node) => {
+      if (ts.isMethodDeclaration(node) && source.before(node.name) === method) {
+        const isTyped = node.type !== undefined;
+        const isDone = source.returned(node).every((one) => this.options(source, one, isTyped));
+        if (!isDone) this.facts.report.leave(source, node, `what ${method}() returns cannot be read from here`);
+        source.rewrite(node.name, 'create');
+        this.facts.report.done(source, node, `${method}() -> create()`);
+      }
+      if (local === undefined || !ts.isTypeReferenceNode(node) || source.before(node.typeName) !== local) return;
+      const owner = ts.isTypeReferenceNode(node.parent) ? node.parent.parent : node.parent;
+      if (ts.isVariableDeclaration(owner) && owner.initializer !== undefined)
+        this.options(source, owner.initializer, true);
+      else if (ts.isFunctionLike(owner)) for (const one of source.returned(owner)) this.options(source, one, true);
+    });
+  }
+
+  /** Converts options of the module, wherever they stand. Returns whether it can. */
+  private options(source: Source, expression: TS.Expression, isTyped: boolean): boolean {
+    const { ts } = source;
+    const node = source.bare(expression);
+    if (this.done.has(node)) return true;
+    if (ts.isAwaitExpression(node)) return this.options(source, node.expression, isTyped);
+    if (ts.isConditionalExpression(node)) {
+      return this.options(source, node.whenTrue, isTyped) && this.options(source, node.whenFalse, isTyped);
+    }
+    if (ts.isArrayLiteralExpression(node)) {
+      this.done.add(node);
+      this.list(source, node);
+      this.wrapList(source, node, isTyped);
+      return true;
+    }
+    if (ts.isObjectLiteralExpression(node)) {
+      this.done.add(node);
+      return this.object(source, node, isTyped);
+    }
+    const name = ts.isCallExpression(node) ? node.expression : node;
+    if (!ts.isIdentifier(name)) return false;
+    const declared = this.facts.project.declaration(source, name.text);
+    if (declared?.node === undefined) return false;
+    const { source: other, node: target } = declared;
+    if (ts.isFunctionLike(target)) {
+      const type = (target as TS.SignatureDeclaration).type;
+      const returned = other.returned(target);
+      return returned.length > 0 && returned.every((one) => this.options(other, one, type !== undefined));
+    }
+    const owner = target.parent;
+    return this.options(other, target, ts.isVariableDeclaration(owner) && owner.type !== undefined);
+  }
+
+  /** What the module has besides its limits. */
+  private head(
+    source: Source,
+    given: { headers?: string; message?: string | undefined; defaults?: string[] },
+  ): string[] {
+    const { throttlers } = this.facts;
+    const isPlain = throttlers !== undefined && [...throttlers.keys()].every((name) => name === 'default');
+    const headers = given.headers ?? (isPlain ? "'legacy'" : this.headersByName(source));
+    const guard = this.use.applied;
+    const defaults = [
+      `message: ${given.message ?? guard?.message ?? defaultMessage(source)}`,
+      ...(given.defaults ?? []),
+    ];
+    if (guard?.outcome === 'key' && !defaults.some((entry) => entry.startsWith('key:'))) {
+      importOf(source, guard.source, guard.name);
+      defaults.push(`key: ${guard.name}`);
+      if (guard.exempts) defaults.push("onMissingKey: 'skip'");
+    }
+    const body = guard?.body ?? '({ statusCode: 429, message })';
+    const parameters = guard?.body === undefined ? '_context, _result, { message }' : '';
+    return [
+      `headers: ${headers}`,
+      `body: (${parameters}) => ${guard?.body === undefined ? body : `(${body})`}`,
+      `defaults: { ${defaults.join(', ')} }`,
+    ];
+  }
+
+  private headersByName(source: Source): string {
+    source.own('type HeaderFormatter');
+    source.helpers.set(
+      'headersByName',
+      '/** X-RateLimit headers of each limit, with its name unless it is that of the throttler without one. */\n' +
+        'const headersByName: HeaderFormatter = ({ decisions }) =>\n' +
+        '  Object.fromEntries(\n' +
+        '    decisions.flatMap(({ allowed, limit, quota, remaining, resetAfterMs, retryAfterMs }) => {\n' +
+        "      const suffix = limit === 'default' ? '' : `-${limit}`;\n" +
+        "      if (!allowed) return suffix === '' ? [] : [[`Retry-After${suffix}`, String(Math.ceil(retryAfterMs / 1000))]];\n" +
+        '      return [\n' +
+        '        [`X-RateLimit-Limit${suffix}`, String(quota)],\n' +
+        '        [`X-RateLimit-Remaining${suffix}`, String(remaining)],\n' +
+        '        [`X-RateLimit-Reset${suffix}`, String(Math.ceil(resetAfterMs / 1000))],\n' +
+        '      ];\n' +
+        '    }),\n' +
+        '  );',
+    );
+    return 'headersByName';
+  }
+
+  private wrapList(source: Source, node: TS.Expression, isTyped: boolean): void {
+    const start = node.getStart(source.ast);
+    const lineStart = source.text.lastIndexOf('\n', start) + 1;
+    const indent = /^[ \t]*/.exec(source.text.slice(lineStart))![0];
+    const list = source.now(node).replaceAll('\n', '\n  ');
+    const lines = [...this.head(source, {}), `limits: ${list}`].map((entry) => `${indent}  ${entry},\n`);
+    const text = `{\n${lines.join('')}${indent}}${this.satisfies(source, isTyped)}`;
+    source.rewrite(node, source.ts.isArrowFunction(node.parent) ? `(${text})` : text);
+  }
+
+  private satisfies(source: Source, isTyped: boolean): string {
+    if (isTyped) return '';
+    return ` satisfies ${source.own('type RateLimitModuleOptions')}`;
+  }
+
+  private object(source: Source, object: TS.ObjectLiteralExpression, isTyped: boolean): boolean {
+    const { ts } = source;
+    const { report } = this.facts;
+    const property = (name: string) => source.property(object, name);
+    if (object.properties.some(ts.isSpreadAssignment)) return false;
+    const throttlers = property('throttlers');
+    const removed = new Set<TS.Node>();
+    const defaults: string[] = [];
+    let headers: string | undefined;
+    let message: string | undefined;
+    const [skipIf, agents] = [property('skipIf'), property('ignoreUserAgents')];
+    if (skipIf !== undefined || agents !== undefined) {
+      defaults.push(`skip: ${skipOf(source, this.facts, skipIf, agents)}`);
+      if (skipIf !== undefined) removed.add(skipIf);
+      if (agents !== undefined) removed.add(agents);
+    }
+    const tracker = property('getTracker');
+    if (tracker !== undefined) {
+      defaults.push(`key: ${keyOfTracker(source, this.facts, tracker)}`);
+      removed.add(tracker);
+    }
+    const generator = property('generateKey');
+    if (generator !== undefined) {
+      this.isShared = sharesKeys(this.facts, source, generator);
+      removed.add(generator);
+    }
+    const errorMessage = property('errorMessage');
+    if (errorMessage !== undefined) {
+      message = messageOf(source, errorMessage);
+      removed.add(errorMessage);
+      if (message === undefined) {
+        report.leave(
+          source,
+          errorMessage,
+          "'errorMessage' uses what no decision has: write the option 'message' of a limit by hand",
+        );
+      }
+    }
+    const setHeaders = property('setHeaders');
+    if (setHeaders !== undefined) {
+      const value = source.valueOf(setHeaders);
+      if (value?.kind === ts.SyntaxKind.FalseKeyword) headers = 'false';
+      removed.add(setHeaders);
+    }
+    const prefix = property('ipv6SubnetPrefix');
+    if (prefix !== undefined) source.rewrite(prefix, `ipv6Prefix: ${source.now(source.valueOf(prefix)!)}`);
+    const storage = property('storage');
+    if (storage !== undefined) this.storage(source, storage, removed);
+    const old = new Set<TS.Node>();
+    if (throttlers === undefined || this.isEmptyList(source, throttlers)) {
+      const [limit, ttl] = [property('limit'), property('ttl')];
+      if (throttlers !== undefined) removed.add(throttlers);
+      if (limit === undefined && ttl === undefined && throttlers === undefined) return false;
+      for (const one of [limit, ttl]) if (one !== undefined) old.add(one);
+    }
+    const places = [...old].map((one) => object.properties.indexOf(one as TS.ObjectLiteralElementLike));
+    const isTogether = old.size === 2 && Math.abs(places[0]! - places[1]!) === 1;
+    const limits = old.size === 0 || isTogether ? undefined : this.oldLimit(source, object);
+    if (throttlers !== undefined && !removed.has(throttlers)) this.throttlers(source, throttlers);
+    if (!isTogether) for (const one of old) removed.add(one);
+    const kept = object.properties.filter((one) => !removed.has(one));
+    source.remove(object.properties, removed);
+    const head = this.head(source, { ...(headers !== undefined && { headers }), message, defaults });
+    source.extend(object, head, limits === undefined ? [] : [limits], kept);
+    if (isTogether) this.oldLimitInPlace(source, object);
+    if (!isTyped) source.edits.insert(object.end, this.satisfies(source, isTyped));
+    return true;
+  }
+
+  private isShared = false;
+
+  private isEmptyList(source: Source, property: TS.ObjectLiteralElementLike): boolean {
+    const value = source.valueOf(property);
+    return value !== undefined && source.ts.isArrayLiteralExpression(value) && value.elements.length === 0;
+  }
+
+  /** The limit of the form until version 4, with `ttl` and `limit` beside the other options. */
+  private oldLimit(source: Source, object: TS.ObjectLiteralExpression): string {
+    const { ts } = source;
+    const fields = ['limit', 'ttl'].map((name) => source.property(object, name));
+    const text = `{ ${fields.flatMap((one) => (one === undefined ? [] : [source.before(one)])).join(', ')} }`;
+    const scratch = source.scratch(`(${text})`);
+    const statement = scratch.ast.statements[0] as TS.ExpressionStatement;
+    const literal = scratch.bare(statement.expression) as TS.ObjectLiteralExpression;
+    const form = { name: 'default', perRoute: !this.perAll, rate: '20', interval: "'1m'" };
+    convertLimit(this.facts, scratch, literal, form);
+    return ts.isObjectLiteralExpression(literal) ? `limits: [${scratch.now(literal)}]` : '';
+  }
+
+  /** The same where both stand together, which keeps comments. */
+  private oldLimitInPlace(source: Source, object: TS.ObjectLiteralExpression): void {
+    const [limit, ttl] = [source.property(object, 'limit')!, source.property(object, 'ttl')!];
+    const [first, last] = limit.pos < ttl.pos ? [limit, ttl] : [ttl, limit];
+    // What is inserted before the first of them stays.
+    const rewrite = (node: TS.Node, text: string): void =>
+      source.edits.replace(node.getStart(source.ast), node.end, text);
+    rewrite(limit, `rate: ${numberOf(source, source.valueOf(limit)!)}`);
+    rewrite(ttl, `interval: ${durationOf(source, source.valueOf(ttl)!, this.facts.unitOf(source))}`);
+    const algo = quoted(source, this.facts.algo);
+    source.edits.insert(first.getStart(source.ast), `limits: [{ name: ${quoted(source, 'default')}, algo: ${algo}, `);
+    source.edits.insert(last.end, this.perAll ? ' }]' : ', perRoute: true }]');
+  }
+
+  private get perAll(): boolean {
+    return this.isShared || this.use.applied?.isShared === true;
+  }
+
+  private throttlers(source: Source, property: TS.ObjectLiteralElementLike): void {
+    const { ts } = source;
+    const value = source.valueOf(property);
+    if (value === undefined) return;
+    if (ts.isShorthandPropertyAssignment(property)) {
+      source.rewrite(property, `limits: ${this.listText(source, value)}`);
+    } else if (ts.isPropertyAssignment(property)) {
+      const text = this.listText(source, value);
+      source.rewrite(property.name, 'limits');
+      if (text !== source.now(value)) source.rewrite(value, text);
+    }
+  }
+
+  /** Converts a list of throttlers, and returns its text. */
+  private listText(source: Source, expression: TS.Expression): string {
+    const { ts } = source;
+    const node = source.bare(expression);
+    if (ts.isArrayLiteralExpression(node)) {
+      this.list(source, node);
+      return source.now(expression);
+    }
+    if (ts.isConditionalExpression(node)) {
+      for (const branch of [node.whenTrue, node.whenFalse]) {
+        const text = this.listText(source, branch);
+        if (text !== source.now(branch)) source.rewrite(branch, text);
+      }
+      return source.now(expression);
+    }
+    const declared = ts.isIdentifier(node) ? this.facts.project.declaration(source, node.text) : undefined;
+    const target = declared?.node;
+    if (declared !== undefined && target !== undefined && !ts.isFunctionDeclaration(target)) {
+      const inner = declared.source.bare(target);
+      if (ts.isArrayLiteralExpression(inner)) {
+        if (!this.done.has(inner)) {
+          this.done.add(inner);
+          this.list(declared.source, inner);
+          const isTyped = ts.isVariableDeclaration(target.parent) && target.parent.type !== undefined;
+          if (!isTyped) {
+            declared.source.rewrite(
+              target,
+              `${declared.source.now(inner)} satisfies ${declared.source.own('type LimitDefinition')}[]`,
+            );
+          }
+        }
+        return source.now(expression);
+      }
+    }
+    return `${source.now(expression)}.map(${limitOfHelper(this.facts, source)})`;
+  }
+
+  private list(source: Source, list: TS.ArrayLiteralExpression): void {
+    const { ts } = source;
+    for (const element of list.elements) {
+      const node = source.bare(element);
+      if (ts.isSpreadElement(element)) {
+        const text = this.listText(source, element.expression);
+        if (text !== source.now(element.expression)) source.rewrite(element.expression, text);
+      } else if (!ts.isObjectLiteralExpression(node) || !this.limit(source, node)) {
+        source.rewrite(element, `${limitOfHelper(this.facts, source)}(${source.now(element)})`);
+      }
+    }
+  }
+
+  private limit(source: Source, node: TS.ObjectLiteralExpression): boolean {
+    return convertLimit(this.facts, source, node, { name: 'default', perRoute: !this.perAll });
+  }
+
+  private storage(source: Source, property: TS.ObjectLiteralElementLike, removed: Set<TS.Node>): void {
+    const value = source.valueOf(property);
+    const { ts } = source;
+    if (value !== undefined && ts.isIdentifier(source.bare(value))) {
+      const name = (source.bare(value) as TS.Identifier).text;
+      const declared = source.declared(name);
+      if (declared !== undefined && !ts.isFunctionDeclaration(declared) && this.redisOf(source, declared)) {
+        source.rewrite(property, name === 'redis' ? 'redis' : `redis: ${name}`);
+        return;
+      }
+    } else if (value !== undefined && this.redisOf(source, value)) {
+      const text = source.now(value);
+      source.rewrite(property, text === 'redis' ? 'redis' : `redis: ${text}`);
+      return;
+    }
+    removed.add(property);
+    this.facts.report.leave(
+      source,
+      property,
+      "'storage' is one of your own: taken out, so counters are in process; use 'redis', or 'store' with a class that implements Store",
+    );
+  }
+
+  /** Replaces storages on Redis by what they connect to. Returns whether there is one. */
+  private redisOf(source: Source, expression: TS.Expression): boolean {
+    const { ts } = source;
+    const node = source.bare(expression);
+    if (ts.isConditionalExpression(node)) {
+      const [yes, no] = [this.redisOf(source, node.whenTrue), this.redisOf(source, node.whenFalse)];
+      return yes || no;
+    }
+    if (!ts.isNewExpression(node) || !ts.isIdentifier(node.expression)) return false;
+    if (!STORAGES.test(source.imported.get(node.expression.text)?.module ?? '')) return false;
+    const [connection] = node.arguments ?? [];
+    source.rewrite(expression, connection === undefined ? "'redis://localhost:6379'" : source.now(connection));
+    return true;
+  }
+}
