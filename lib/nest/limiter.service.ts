@@ -192,8 +192,11 @@ export class LimiterService {
   }
 
   /** Returns the rates of all limits whose rates can be changed, changed or not. Reads them as `getRate` does. */
-  async listRates(): Promise<CurrentRate[]> {
-    return this.overrides.listRates();
+  listRates(): Promise<CurrentRate[]>;
+  /** Returns what is changed for single keys of a limit, one page in the order of the keys. Reads it as `getRate` does. */
+  listRates(name: string, options?: ListOverridesOptions): Promise<OverridePage>;
+  async listRates(name?: string, options: ListOverridesOptions = {}): Promise<CurrentRate[] | OverridePage> {
+    return name === undefined ? this.overrides.listRates() : this.overrides.listKeys(name, options);
   }
 
   /**
@@ -215,9 +218,9 @@ export class LimiterService {
     return this.overrides.getMode(name, query);
   }
 
-  /** Returns the overrides of a limit's keys, one page in the order of the keys. Reads them as `getRate` does. */
+  /** @deprecated Use `listRates(name, options)`. */
   async listOverrides(name: string, options: ListOverridesOptions = {}): Promise<OverridePage> {
-    return this.overrides.listOverrides(name, options);
+    return this.overrides.listKeys(name, options);
   }
 
   /**
@@ -242,12 +245,20 @@ export class LimiterService {
     return this.overrides.lists.end(entry, options);
   }
 
-  /** Returns the list entry that decides for an address or a `key`, if any. Reads lists as `getRate` does rates. */
+  /**
+   * Returns the entries of lists, a page at a time, including those of the module's options; with `ip` or `key`, only the entry
+   * that decides for them, if any. Reads them as `getRate` does. Rejects with `RateLimitConfigError` if an option is wrong.
+   */
+  async listEntries(options: ListPageOptions = {}): Promise<ListPage> {
+    return this.overrides.lists.page(options);
+  }
+
+  /** @deprecated Use `listEntries({ ip, key, limit })`, whose `entries` hold the one that decides. */
   async listed(query: ListQuery): Promise<ListedEntry | undefined> {
     return this.overrides.lists.find(query);
   }
 
-  /** Returns the entries of lists, a page at a time, including those of the module's options. Reads them as `getRate` does. */
+  /** @deprecated Use `listEntries(options)`. */
   async lists(options: ListPageOptions = {}): Promise<ListPage> {
     return this.overrides.lists.page(options);
   }

@@ -134,9 +134,10 @@ export class Overrides {
     return overrides.currentMode(key);
   }
 
-  async listOverrides(name: string, options: unknown): Promise<OverridePage> {
-    const { overrides } = this.live.of(name, 'listOverrides');
-    const { cursor, count } = readPageOptions(options, `LimiterService.listOverrides of '${name}'`);
+  /** The overrides of single keys of a limit. */
+  async listKeys(name: string, options: unknown): Promise<OverridePage> {
+    const { overrides } = this.live.of(name, 'listRates');
+    const { cursor, count } = readPageOptions(options, `LimiterService.listRates of '${name}'`);
     await this.readIfPossible();
     return overrides.page(cursor, count);
   }

@@ -183,7 +183,7 @@ describe.each([
         expect((await other.get(path, { 'x-user': 'admin' })).status).toBe(status);
       }
       expect((await other.post('lists/remove', { ip: '127.0.0.0/8', reason: 'x' })).status).toBe(status);
-      expect(await other.service.listed({ ip: '127.0.0.1' })).toMatchObject({ list: 'deny' });
+      expect((await other.service.listEntries({ ip: '127.0.0.1' })).entries[0]).toMatchObject({ list: 'deny' });
       await other.service.allow({ ip: '127.0.0.1' });
       expect((await other.get('ops/limits/api/session')).status).toBe(200);
       await other.close();

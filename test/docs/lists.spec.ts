@@ -24,15 +24,15 @@ it('the calls of the guide refuse and exempt', async () => {
   await limiters.deny({ identity: 'tenant:acme' }, { limit: 'api' });
   await limiters.allow({ pattern: 'tenant:partner-*' }, { limit: 'api' }); // all whose keys begin so
 
-  const told = await limiters.listed({ ip: '203.0.113.7' }); // { entry: { ip: '203.0.113.0/24' }, list: 'deny', by: 'eva', … }
-  expect(told).toMatchObject({ entry: { ip: '203.0.113.0/24' }, list: 'deny', by: 'eva' });
+  const told = await limiters.listEntries({ ip: '203.0.113.7' }); // { entries: [{ entry: { ip: '203.0.113.0/24' }, list: 'deny', by: 'eva', … }] }
+  expect(told.entries).toMatchObject([{ entry: { ip: '203.0.113.0/24' }, list: 'deny', by: 'eva' }]);
   const consume = (key: string) => limiters.for('api').consume(key);
   expect(await consume('tenant:acme')).toMatchObject({ allowed: false, source: 'list' });
   expect(await consume('tenant:partner-1')).toMatchObject({ allowed: true, source: 'list' });
   expect(await app.statuses(1)).toEqual([200]);
 
   await limiters.unlist({ ip: '203.0.113.0/24' });
-  expect(await limiters.listed({ ip: '203.0.113.7' })).toBeUndefined();
+  expect((await limiters.listEntries({ ip: '203.0.113.7' })).entries[0]).toBeUndefined();
 });
 
 it('the options of the guide hold from the start', async () => {
@@ -45,8 +45,11 @@ it('the options of the guide hold from the start', async () => {
   });
   app = await TriedApp.start({ imports: [module], controllers: [ApiController] });
   const { limiters } = app;
-  expect(await limiters.listed({ ip: '10.1.2.3' })).toMatchObject({ list: 'allow', reason: 'our own network' });
-  expect(await limiters.listed({ ip: '198.51.100.7' })).toMatchObject({ list: 'deny' });
+  expect((await limiters.listEntries({ ip: '10.1.2.3' })).entries[0]).toMatchObject({
+    list: 'allow',
+    reason: 'our own network',
+  });
+  expect((await limiters.listEntries({ ip: '198.51.100.7' })).entries[0]).toMatchObject({ list: 'deny' });
   expect(await limiters.for('api').consume('trial:1')).toMatchObject({ allowed: false, source: 'list' });
 });
 

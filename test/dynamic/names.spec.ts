@@ -46,7 +46,7 @@ it.each<[string, ModuleLimit]>([
     () => limiters.setRate('plan', { rate: 1 }),
     () => limiters.setMode('plan', 'off'),
     () => limiters.getRate('plan'),
-    () => limiters.listOverrides('plan'),
+    () => limiters.listRates('plan'),
     () => limiters.explain({ limit: 'plan', key: 'ip:203.0.113.7' }),
   ];
   for (const call of calls) {

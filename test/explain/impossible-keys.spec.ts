@@ -131,7 +131,7 @@ describe('calls that name a key', () => {
     await service.setMode(limit, 'shadow', { key });
     await service.deny({ identity: key }, { limit });
     await service.rollback(0);
-    expect(await service.listOverrides(limit)).toMatchObject({ overrides: [] });
+    expect(await service.listRates(limit)).toMatchObject({ overrides: [] });
   });
 
   it('take beginnings that keys of the limit can have', async () => {

@@ -164,7 +164,7 @@ describe.each(Object.entries(kinds))('the history of changes, %s', (_, options) 
     expect(await service.getRate('login')).toMatchObject({ options: { rate: 50 } });
     expect(await service.getMode('login', { key: 'tenant:b' })).toMatchObject({ mode: 'off' });
     expect(await service.rollback(0)).toBe(true);
-    expect(await service.listOverrides('login')).toEqual({ overrides: [], next: undefined });
+    expect(await service.listRates('login')).toEqual({ overrides: [], next: undefined });
     expect(await service.getRate('login')).toMatchObject({ source: 'configured', options: { rate: 10 } });
   });
 

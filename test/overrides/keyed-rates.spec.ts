@@ -98,16 +98,17 @@ describe.each(Object.entries(kinds))('rates of single keys, %s', (_, options) =>
     const { service } = app;
     const keys = ['b*', 'c', 'a', 'tenant:*', 'b'];
     for (const [index, key] of keys.entries()) await service.setRate('login', { rate: 20 + index }, { key });
-    const first = await service.listOverrides('login', { count: 2 });
+    const first = await service.listRates('login', { count: 2 });
+    expect(await service.listOverrides('login', { count: 2 })).toEqual(first);
     expect(first).toMatchObject({ overrides: [{ key: 'a', rate: { patch: { rate: 22 } } }, { key: 'b' }], next: 'b' });
     await service.clearRate('login', { key: 'b' });
-    const second = await service.listOverrides('login', { count: 2, cursor: first.next! });
+    const second = await service.listRates('login', { count: 2, cursor: first.next! });
     expect(second).toMatchObject({ overrides: [{ key: 'b*' }, { key: 'c' }], next: 'c' });
-    const third = await service.listOverrides('login', { count: 2, cursor: second.next! });
+    const third = await service.listRates('login', { count: 2, cursor: second.next! });
     expect(third).toEqual({ overrides: [expect.objectContaining({ key: 'tenant:*' })], next: undefined });
-    expect(await service.listOverrides('hourly')).toEqual({ overrides: [], next: undefined });
+    expect(await service.listRates('hourly')).toEqual({ overrides: [], next: undefined });
     for (const wrong of [{ count: 0 }, { count: 1001 }, { cursor: 5 }, { page: 1 }, null]) {
-      await expect(service.listOverrides('login', wrong as never)).rejects.toThrow(RateLimitConfigError);
+      await expect(service.listRates('login', wrong as never)).rejects.toThrow(RateLimitConfigError);
     }
   });
 
@@ -133,7 +134,7 @@ describe.each(Object.entries(kinds))('rates of single keys, %s', (_, options) =>
     await until(() => quota('tenant:acme'), 10);
     expect(await service.clearRate('login', { key: 'tenant:*' })).toBe(false);
     expect(await service.trySetRate('login', { rate: 40 }, { key: 'tenant:acme' })).toBe(true);
-    expect(await service.listOverrides('login')).toMatchObject({ overrides: [{ key: 'tenant:acme' }] });
+    expect(await service.listRates('login')).toMatchObject({ overrides: [{ key: 'tenant:acme' }] });
   });
 
   it('start the counters of their key anew with a reset, which do not come back', async () => {
@@ -224,7 +225,7 @@ describe.each(Object.entries(kinds))('rates of single keys, %s', (_, options) =>
     const call = app.service.setRate('login', { rate: 20 }, given as SetRateOptions);
     await expect(call).rejects.toThrow(RateLimitConfigError);
     await expect(call).rejects.toThrow(message);
-    expect(await app.service.listOverrides('login')).toEqual({ overrides: [], next: undefined });
+    expect(await app.service.listRates('login')).toEqual({ overrides: [], next: undefined });
   });
 
   it('refuse what the algorithm cannot count, and change nothing', async () => {

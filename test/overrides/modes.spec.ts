@@ -97,7 +97,7 @@ describe.each(Object.entries(kinds))('modes that change while the app runs, %s',
       source: 'configured',
       override: undefined,
     });
-    expect(await service.listOverrides('login')).toMatchObject({
+    expect(await service.listRates('login')).toMatchObject({
       overrides: [
         { key: 'tenant:*', rate: { patch: { rate: 20 } }, mode: { mode: 'off' } },
         { key: KEY, rate: undefined, mode: { mode: 'enforce' } },

@@ -33,7 +33,7 @@ async function start(policy: object | PolicyOptions, options: RateLimitModuleOpt
 }
 
 const sourceOf = async (app: RatesApp, key = 'a') => (await app.service.for('login').consume(key)).source;
-const listOf = (app: RatesApp) => async () => (await app.service.listed({ key: 'a' }))?.list;
+const listOf = (app: RatesApp) => async () => (await app.service.listEntries({ key: 'a' })).entries[0]?.list;
 const DENY_A = { lists: { deny: [{ identity: 'a' }] } };
 
 @Controller()
@@ -57,7 +57,7 @@ describe('the lists of a policy', () => {
     const app = await start({ source });
     const told = { source: 'policy', version: undefined, expiresAt: undefined };
     const at = (place: string) => ({ ...told, policy: `${source}:${place}` });
-    expect((await app.service.lists()).entries).toEqual([
+    expect((await app.service.listEntries()).entries).toEqual([
       { entry: { ip: '203.0.113.0/24' }, list: 'deny', ...at('5:7 lists.deny[0]') },
       { entry: { pattern: 'tenant:*' }, list: 'deny', ...at('6:7 lists.deny[1]') },
       {
@@ -69,7 +69,10 @@ describe('the lists of a policy', () => {
       },
     ]);
     expect([await sourceOf(app, 'tenant:b'), await sourceOf(app, 'user:1')]).toEqual(['list', 'memory']);
-    expect(await app.service.listed({ ip: '203.0.113.9' })).toMatchObject({ source: 'policy', list: 'deny' });
+    expect((await app.service.listEntries({ ip: '203.0.113.9' })).entries[0]).toMatchObject({
+      source: 'policy',
+      list: 'deny',
+    });
   });
 
   it('refuse addresses wherever the guard sees them, also if the policy began without lists', async () => {
@@ -99,7 +102,7 @@ describe('the lists of a policy', () => {
     expect(await sourceOf(app)).toBe('list');
     await folder.replace('limits.yaml', 'limits: { login: { rate: 7 } }\nlists:\n  deny:\n');
     await until(() => app.quota('login', 'b'), 7);
-    expect([await sourceOf(app), (await app.service.lists()).entries]).toEqual(['memory', []]);
+    expect([await sourceOf(app), (await app.service.listEntries()).entries]).toEqual(['memory', []]);
   });
 
   it('may be of limits that only the policy has', async () => {
@@ -113,28 +116,38 @@ describe('the lists of a policy', () => {
   it('stand in for the same entries of the options, which hold again after them', async () => {
     const lists = { deny: [{ identity: 'a' }, { identity: 'b' }] };
     const app = await start({ lists: { allow: [{ identity: 'a' }] } }, { lists });
-    const listed = async (key: string) => (await app.service.listed({ key }))!;
+    const listed = async (key: string) => (await app.service.listEntries({ key })).entries[0]!;
     expect([await listed('a'), await listed('b')]).toMatchObject([
       { list: 'allow', source: 'policy' },
       { list: 'deny', source: 'configured' },
     ]);
     tell(app.nest, {});
     expect(await listed('a')).toMatchObject({ list: 'deny', source: 'configured' });
-    expect((await app.service.lists()).entries).toHaveLength(2);
+    expect((await app.service.listEntries()).entries).toHaveLength(2);
   });
 
   it('are stood in for by a change until unlist, whatever the policy says meanwhile', async () => {
     const app = await start(DENY_A);
     expect(await app.service.unlist({ identity: 'a' })).toBe(false);
     await app.service.allow({ identity: 'a' });
-    expect((await app.service.lists()).entries).toMatchObject([{ list: 'allow', source: 'changed' }]);
+    expect((await app.service.listEntries()).entries).toMatchObject([{ list: 'allow', source: 'changed' }]);
     expect((await app.service.for('login').consume('a')).allowed).toBe(true);
     tell(app.nest, {});
-    expect(await app.service.listed({ key: 'a' })).toMatchObject({ list: 'allow', source: 'changed' });
+    expect((await app.service.listEntries({ key: 'a' })).entries[0]).toMatchObject({
+      list: 'allow',
+      source: 'changed',
+    });
     tell(app.nest, { lists: { deny: [{ identity: 'a', reason: 'again' }] } });
-    expect(await app.service.listed({ key: 'a' })).toMatchObject({ list: 'allow', source: 'changed' });
+    expect((await app.service.listEntries({ key: 'a' })).entries[0]).toMatchObject({
+      list: 'allow',
+      source: 'changed',
+    });
     expect(await app.service.unlist({ identity: 'a' })).toBe(true);
-    expect(await app.service.listed({ key: 'a' })).toMatchObject({ list: 'deny', source: 'policy', reason: 'again' });
+    expect((await app.service.listEntries({ key: 'a' })).entries[0]).toMatchObject({
+      list: 'deny',
+      source: 'policy',
+      reason: 'again',
+    });
     expect((await app.service.for('login').consume('a')).allowed).toBe(false);
   });
 
@@ -212,7 +225,7 @@ describe('any history of policies and changes of lists', () => {
           for (const identity of ['a', 't:a', 't:b1', 't:c', 'x']) {
             const found = chainOf(identity).map((at) => operator.get(at) ?? current[at] ?? configured[at]);
             const wanted = found.find((each) => each !== undefined);
-            expect((await app.service.listed({ key: identity }))?.list).toBe(wanted);
+            expect((await app.service.listEntries({ key: identity })).entries[0]?.list).toBe(wanted);
             const { allowed, source } = await app.service.for('login').consume(identity, 11);
             expect([allowed, source]).toEqual(wanted === undefined ? [false, 'memory'] : [wanted === 'allow', 'list']);
           }

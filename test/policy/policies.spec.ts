@@ -123,7 +123,7 @@ describe('a policy file', () => {
       mode: 'shadow',
       policy: `${source}:4:5 overrides.login['tenant:*']`,
     });
-    expect(await app.service.listOverrides('login')).toEqual({ overrides: [], next: undefined });
+    expect(await app.service.listRates('login')).toEqual({ overrides: [], next: undefined });
     // A change of all does not take away what the policy gives one of them.
     await app.service.setRate('login', { rate: 7 });
     expect(await quotas()).toEqual([500, 50, 7]);

@@ -63,9 +63,12 @@ await runTask(async ({ url, prefix, keys, changes, rates }, startTogether, stopp
     api.rule.limitFor(key).shadow,
   ]);
   const listed = await Promise.all(
-    [...all, 'user:1'].map(async (key) => [await service.listed({ key }), await service.listed({ key, limit: 'api' })]),
+    [...all, 'user:1'].map(async (key) => [
+      (await service.listEntries({ key })).entries[0],
+      (await service.listEntries({ key, limit: 'api' })).entries[0],
+    ]),
   );
-  const lists = [listed, await service.lists({ count: 1000 })];
+  const lists = [listed, await service.listEntries({ count: 1000 })];
   await app.close();
   return { lists, seen, counts, last, held, live };
 });

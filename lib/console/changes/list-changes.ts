@@ -87,7 +87,7 @@ export class ListChanges {
   private async *all(): AsyncIterable<ListedEntry> {
     let cursor: string | undefined;
     do {
-      const page = await this.service.lists({ count: READ, ...(cursor !== undefined && { cursor }) });
+      const page = await this.service.listEntries({ count: READ, ...(cursor !== undefined && { cursor }) });
       yield* page.entries;
       cursor = page.next;
     } while (cursor !== undefined);

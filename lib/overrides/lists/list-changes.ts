@@ -54,9 +54,14 @@ export class ListChanges {
   }
 
   async page(options: unknown): Promise<ListPage> {
-    const { limit, list, last, count } = readListPage(options, 'LimiterService.lists');
-    this.limit(limit, 'lists');
+    const { limit, list, last, count, ip, key } = readListPage(options, 'LimiterService.listEntries');
+    this.limit(limit, 'listEntries');
     await this.refresh();
+    if (ip !== undefined || key !== undefined) {
+      const entry = this.lists.find(limit, key, ip);
+      const isWanted = entry !== undefined && (list === undefined || entry.list === list);
+      return { entries: isWanted ? [entry] : [], next: undefined };
+    }
     const entries: ListedEntry[] = [];
     let next: string | undefined;
     for (const { limit: name, listed } of this.lists.after(limit, list, last)) {

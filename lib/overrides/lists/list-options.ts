@@ -48,7 +48,12 @@ export function readListOptions(
 /** Reads who is looked up in lists. */
 export function readListQuery(query: unknown, location: string): ListQuery {
   assertOptions(query, location, ['ip', 'key', 'limit']);
-  const { ip, key, limit } = query as ListQuery;
+  const { limit, ...asked } = query as ListQuery;
+  return { ...readClient(asked, location), ...(limit !== undefined && { limit }) };
+}
+
+/** Reads who is looked up in the lists. */
+function readClient({ ip, key }: ListQuery, location: string): { ip?: string; key?: string } {
   const network = ip === undefined ? undefined : readNetwork(ip);
   if (typeof network === 'string' || network?.text.includes('/') === true) {
     throw new RateLimitConfigError(messages.wrongOption(location, 'ip', ip, "an IP address such as '203.0.113.7'"));
@@ -56,22 +61,19 @@ export function readListQuery(query: unknown, location: string): ListQuery {
   if (key !== undefined && (typeof key !== 'string' || key === '')) {
     throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, 'a string that is not empty'));
   }
-  return {
-    ...(network && { ip: network.text }),
-    ...(key !== undefined && { key }),
-    ...(limit !== undefined && { limit }),
-  };
+  return { ...(network && { ip: network.text }), ...(key !== undefined && { key }) };
 }
 
 /** Reads which entries a call requests. */
 export function readListPage(options: unknown, location: string) {
-  assertOptions(options, location, ['limit', 'list', 'cursor', 'count']);
-  const { limit, list, cursor, count = 100 } = options as ListPageOptions;
+  assertOptions(options, location, ['limit', 'list', 'ip', 'key', 'cursor', 'count']);
+  const { limit, list, cursor, count = 100, ...asked } = options as ListPageOptions;
   const [, name, key] = typeof cursor === 'string' ? (/^(.*)\n(.+)$/s.exec(cursor) ?? []) : [];
   if (cursor !== undefined && (name === undefined || key === undefined)) {
     throw new RateLimitConfigError(messages.wrongOption(location, 'cursor', cursor, "the 'next' of a page"));
   }
   return {
+    ...readClient(asked, location),
     limit,
     list: list === undefined ? undefined : oneOf(location, 'list', list, LISTS),
     last: name === undefined || key === undefined ? undefined : { limit: name, key },

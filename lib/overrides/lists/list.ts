@@ -32,11 +32,19 @@ export interface ListQuery {
   limit?: string;
 }
 
-/** Selects a page of list entries. */
+/** Selects a page of list entries, or the one that decides for a client. */
 export interface ListPageOptions {
+  /** The address of a client, to return only the entry that decides for it. */
+  ip?: string;
   /**
-   * The name of a limit, to return only its own entries.
-   * @default entries for all limits and for each limit
+   * The key of an identity, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` returns it, to return only the entry
+   * that decides for it. With an `ip`, too, the stricter of the two entries decides.
+   */
+  key?: string;
+  /**
+   * The name of a limit, to return only its own entries. With `ip` or `key`: the limit for which the entry decides, by its own
+   * entries and those for all limits.
+   * @default entries for all limits and for each limit; with `ip` or `key`, those for all limits
    */
   limit?: string;
   /**

@@ -33,7 +33,7 @@ describe('lists of the module', () => {
   it('hold from the start, and are told with those that are changed', async () => {
     const { service } = await start(lists);
     const configured = { source: 'configured', version: undefined, expiresAt: undefined };
-    expect((await service.lists()).entries).toEqual([
+    expect((await service.listEntries()).entries).toEqual([
       { entry: { ip: '203.0.113.7' }, list: 'deny', ...configured },
       { entry: { identity: 'tenant:acme' }, list: 'allow', reason: 'pays', ...configured },
       { entry: { ip: '10.0.0.0/8' }, list: 'allow', limit: 'hourly', ...configured },
@@ -49,10 +49,14 @@ describe('lists of the module', () => {
     expect(await service.unlist(tenants, { limit: 'login' })).toBe(false);
     await service.allow(tenants, { limit: 'login' });
     expect(await consume()).toBe(true);
-    expect((await service.lists({ limit: 'login' })).entries).toMatchObject([{ list: 'allow', source: 'changed' }]);
+    expect((await service.listEntries({ limit: 'login' })).entries).toMatchObject([
+      { list: 'allow', source: 'changed' },
+    ]);
     expect(await service.unlist(tenants, { limit: 'login' })).toBe(true);
     expect(await consume()).toBe(false);
-    expect((await service.lists({ limit: 'login' })).entries).toMatchObject([{ list: 'deny', source: 'configured' }]);
+    expect((await service.listEntries({ limit: 'login' })).entries).toMatchObject([
+      { list: 'deny', source: 'configured' },
+    ]);
   });
 
   it('come from a factory, too, and know the limits of features', async () => {

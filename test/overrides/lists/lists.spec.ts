@@ -185,12 +185,12 @@ describe.each(Object.entries(kinds))('lists that change while the app runs, %s',
 
   it('end by themselves', async () => {
     await app.service.deny(ACME, { expiresIn: 1000 });
-    const { expiresAt } = (await app.service.listed({ key: 'tenant:acme' }))!;
+    const { expiresAt } = (await app.service.listEntries({ key: 'tenant:acme' })).entries[0]!;
     expect(expiresAt).toBeGreaterThan(0);
     expect(await said('tenant:acme')).toBe('deny');
     await until(() => said('tenant:acme'), undefined);
-    expect(await app.service.listed({ key: 'tenant:acme' })).toBeUndefined();
-    expect(await app.service.lists()).toEqual({ entries: [], next: undefined });
+    expect((await app.service.listEntries({ key: 'tenant:acme' })).entries[0]).toBeUndefined();
+    expect(await app.service.listEntries()).toEqual({ entries: [], next: undefined });
   });
 
   it('tell who is on them', async () => {
@@ -200,7 +200,7 @@ describe.each(Object.entries(kinds))('lists that change while the app runs, %s',
     await service.allow(TENANTS, { limit: 'login' });
     await service.deny(ACME, { limit: 'login' });
     await service.deny(ACME);
-    const all = await service.lists();
+    const all = await service.listEntries();
     const known = { source: 'changed', expiresAt: undefined };
     expect(all).toEqual({
       entries: [
@@ -212,22 +212,41 @@ describe.each(Object.entries(kinds))('lists that change while the app runs, %s',
       ],
       next: undefined,
     });
-    expect((await service.lists({ limit: 'login', list: 'deny' })).entries).toEqual([all.entries[4]]);
+    expect((await service.listEntries({ limit: 'login', list: 'deny' })).entries).toEqual([all.entries[4]]);
     const paged = [];
     let cursor: string | undefined;
     do {
-      const page = await service.lists({ count: 2, ...(cursor !== undefined && { cursor }) });
+      const page = await service.listEntries({ count: 2, ...(cursor !== undefined && { cursor }) });
       paged.push(...page.entries);
       expect(page.entries.length).toBeLessThanOrEqual(2);
       cursor = page.next;
     } while (cursor !== undefined);
     expect(paged).toEqual(all.entries);
-    expect(await service.listed({ ip: '::ffff:10.255.0.1' })).toEqual(all.entries[0]);
-    expect(await service.listed({ ip: '2001:db8:ffff::1' })).toEqual(all.entries[1]);
-    expect(await service.listed({ ip: '10.0.0.1', key: 'tenant:acme' })).toEqual(all.entries[2]);
-    expect(await service.listed({ key: 'tenant:b', limit: 'login' })).toEqual(all.entries[3]);
-    expect(await service.listed({ key: 'tenant:b' })).toBeUndefined();
-    expect(await service.listed({ key: 'tenant:acme', limit: 'login' })).toEqual(all.entries[2]);
+    expect((await service.listEntries({ ip: '::ffff:10.255.0.1' })).entries[0]).toEqual(all.entries[0]);
+    expect((await service.listEntries({ ip: '2001:db8:ffff::1' })).entries[0]).toEqual(all.entries[1]);
+    expect((await service.listEntries({ ip: '10.0.0.1', key: 'tenant:acme' })).entries[0]).toEqual(all.entries[2]);
+    expect((await service.listEntries({ key: 'tenant:b', limit: 'login' })).entries[0]).toEqual(all.entries[3]);
+    expect((await service.listEntries({ key: 'tenant:b' })).entries[0]).toBeUndefined();
+    expect((await service.listEntries({ key: 'tenant:acme', limit: 'login' })).entries[0]).toEqual(all.entries[2]);
+    // Only those that decide: one for a client, and none on the other list.
+    expect(await service.listEntries({ key: 'tenant:acme', count: 1 })).toEqual({
+      entries: [all.entries[2]],
+      next: undefined,
+    });
+    expect(await service.listEntries({ key: 'tenant:acme', list: 'deny' })).toMatchObject({
+      entries: [{ version: 5 }],
+    });
+    expect(await service.listEntries({ key: 'tenant:acme', list: 'allow' })).toEqual({ entries: [], next: undefined });
+  });
+
+  it('are found by the names that these calls had before', async () => {
+    const { service } = app;
+    await service.deny(ACME);
+    expect(await service.lists({ count: 1 })).toEqual(await service.listEntries({ count: 1 }));
+    expect(await service.listed({ key: 'tenant:acme' })).toEqual((await service.listEntries()).entries[0]);
+    expect(await service.listed({ limit: 'login' })).toBeUndefined();
+    await expect(service.listed({ limit: 'nope' })).rejects.toThrow("got the name 'nope'");
+    await expect(service.listed({ cursor: 'x' } as never)).rejects.toThrow("option 'cursor' is unknown");
   });
 
   it('have a history, and are rolled back', async () => {
@@ -255,11 +274,11 @@ describe.each(Object.entries(kinds))('lists that change while the app runs, %s',
     ]);
     expect((await service.changes({ limit: 'login' })).map(({ version }) => version)).toEqual([3, 2]);
     expect(await service.rollback(1, { by: 'ops' })).toBe(true);
-    expect((await service.lists()).entries).toMatchObject([{ entry: ACME, list: 'deny' }]);
+    expect((await service.listEntries()).entries).toMatchObject([{ entry: ACME, list: 'deny' }]);
     expect(await said('tenant:acme')).toBe('deny');
     expect((await service.getRate('login')).override).toBeUndefined();
     expect(await service.rollback(0)).toBe(true);
-    expect((await service.lists()).entries).toEqual([]);
+    expect((await service.listEntries()).entries).toEqual([]);
     expect(await said('tenant:acme')).toBeUndefined();
   });
 
@@ -300,14 +319,18 @@ describe.each(Object.entries(kinds))('lists that change while the app runs, %s',
     ['an option', () => app.service.deny(ACME, { key: 'a' } as never), "option 'key' is unknown"],
     ['an end', () => app.service.unlist(ACME, { expiresIn: 1 } as never), "option 'expiresIn' is unknown"],
     ['no options', () => app.service.deny(ACME, null as never), 'got null, wants an object of options'],
-    ['an address', () => app.service.listed({ ip: '10.0.0.0/8' }), "option 'ip' is '10.0.0.0/8', wants an IP address"],
-    ['a key', () => app.service.listed({ key: '' }), "option 'key' is '', wants"],
-    ['a limit to ask of', () => app.service.listed({ limit: 'nope' }), "got the name 'nope'"],
-    ['a cursor', () => app.service.lists({ cursor: 'x' }), "option 'cursor' is 'x', wants the 'next' of a page"],
-    ['a count', () => app.service.lists({ count: 1001 }), "option 'count' is 1001, wants"],
+    [
+      'an address',
+      () => app.service.listEntries({ ip: '10.0.0.0/8' }),
+      "option 'ip' is '10.0.0.0/8', wants an IP address",
+    ],
+    ['a key', () => app.service.listEntries({ key: '' }), "option 'key' is '', wants"],
+    ['a limit to ask of', () => app.service.listEntries({ limit: 'nope' }), "got the name 'nope'"],
+    ['a cursor', () => app.service.listEntries({ cursor: 'x' }), "option 'cursor' is 'x', wants the 'next' of a page"],
+    ['a count', () => app.service.listEntries({ count: 1001 }), "option 'count' is 1001, wants"],
     [
       'a list',
-      () => app.service.lists({ list: 'block' as never }),
+      () => app.service.listEntries({ list: 'block' as never }),
       "option 'list' is 'block', wants one of allow, deny",
     ],
   ])('refuse %s that is wrong', async (_what, call, message) => {

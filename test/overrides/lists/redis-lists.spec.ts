@@ -50,7 +50,7 @@ describe('lists on Redis', () => {
 
   it('reach other instances, and those that start later', async () => {
     const [one, two] = [await start(), await start()];
-    for (const { service } of [one, two]) await service.lists();
+    for (const { service } of [one, two]) await service.listEntries();
     const evalsha = jest.spyOn(Redis.prototype, 'evalsha');
     for (let round = 0; round < 10; round++) {
       await one.service.deny(ACME);
@@ -67,14 +67,14 @@ describe('lists on Redis', () => {
     await one.service.deny({ pattern: 'tenant:*' }, { by: 'eva' });
     const three = await start();
     expect(await said(three)).toBe('deny');
-    expect((await three.service.lists()).entries).toEqual((await one.service.lists()).entries);
+    expect((await three.service.listEntries()).entries).toEqual((await one.service.listEntries()).entries);
   });
 
   it('reach an app that has no limit with a name', async () => {
     const one = await start();
     const two = await start({ define: {}, limits: [{ algo: 'gcra', rate: 7, interval: '1s' }] });
     await one.service.deny({ ip: '10.0.0.0/8' });
-    await until(async () => (await two.service.listed({ ip: '10.0.0.1' }))?.list, 'deny');
+    await until(async () => (await two.service.listEntries({ ip: '10.0.0.1' })).entries[0]?.list, 'deny');
   });
 
   it('of a request that is refused send Redis nothing', async () => {
@@ -118,7 +118,7 @@ describe('lists on Redis', () => {
     await expect(app.service.allow(ACME)).rejects.toThrow(RateLimitStoreError);
     await until(() => said(app, 'short'), undefined);
     expect(await said(app)).toBe('deny');
-    expect((await app.service.lists()).entries).toMatchObject([{ entry: ACME, list: 'deny' }]);
+    expect((await app.service.listEntries()).entries).toMatchObject([{ entry: ACME, list: 'deny' }]);
   });
 
   it('leave Redis when they end', async () => {
@@ -153,9 +153,9 @@ describe('lists on Redis', () => {
     const two = await start();
     for (let count = 0; count < 3; count++) {
       expect([await said(two), await said(two, 'x')]).toEqual(['deny', undefined]);
-      await two.service.lists();
+      await two.service.listEntries();
     }
-    expect((await two.service.lists()).entries).toMatchObject([{ entry: ACME }]);
+    expect((await two.service.listEntries()).entries).toMatchObject([{ entry: ACME }]);
     const ignored = warn.mock.calls
       .map(([message]) => String(message))
       .filter((each) => each.includes('of the lists of'));
@@ -177,14 +177,15 @@ describe('lists on Redis', () => {
     await two.service.allow({ ip: '10.0.0.9' });
     for (const index of [0, 77_777, count - 1]) {
       const ip = networkOf(index).split('ip:')[1]!;
-      const found = await two.service.listed({ ip: ip.replace(/0\/\d+$/, '1').replace('::/64', '::1') });
+      const found = (await two.service.listEntries({ ip: ip.replace(/0\/\d+$/, '1').replace('::/64', '::1') }))
+        .entries[0];
       expect(found?.entry).toEqual({ ip });
     }
-    expect((await two.service.listed({ ip: '10.0.0.9' }))?.list).toBe('allow');
-    expect(await two.service.listed({ ip: '192.0.2.1' })).toBeUndefined();
+    expect((await two.service.listEntries({ ip: '10.0.0.9' })).entries[0]?.list).toBe('allow');
+    expect((await two.service.listEntries({ ip: '192.0.2.1' })).entries[0]).toBeUndefined();
     let [listed, cursor]: [number, string | undefined] = [0, undefined];
     do {
-      const page = await two.service.lists({ count: 1000, ...(cursor !== undefined && { cursor }) });
+      const page = await two.service.listEntries({ count: 1000, ...(cursor !== undefined && { cursor }) });
       listed += page.entries.length;
       cursor = page.next;
     } while (cursor !== undefined);
@@ -205,7 +206,7 @@ describe('lists on Redis', () => {
     const two = await start();
     expect((await two.service.changes())[0]).toMatchObject({ version: 2, overrides: [] });
     await expect(two.service.rollback(0)).rejects.toThrow('change 2 is of a later release, which alone can undo it');
-    expect(await two.service.lists()).toEqual({ entries: [], next: undefined });
+    expect(await two.service.listEntries()).toEqual({ entries: [], next: undefined });
   });
 });
 
