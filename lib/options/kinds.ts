@@ -38,7 +38,7 @@ export function words<const Word extends string>(list: readonly Word[]): OptionK
   };
 }
 
-const TEXT_OF_TIME: JsonSchema = { type: 'string', pattern: '^[+]?[0-9]*[.]?[0-9]+ *[A-Za-z]*$', maxLength: 100 };
+const TEXT_OF_TIME: JsonSchema = { type: 'string', pattern: '^[+]?[0-9]*[.]?[0-9]+ *[A-Za-z]+$', maxLength: 100 };
 
 /** The JSON Schemas of durations: of numbers with these bounds, and of texts. */
 export function timeSchemas(bounds: JsonSchema): JsonSchema[] {

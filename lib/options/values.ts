@@ -1,6 +1,9 @@
 import ms from 'ms';
 
-/** A length of time: milliseconds, or a string that the `ms` package reads, such as `'250ms'`, `'10s'`, `'1m'`, `'1d'`. */
+/**
+ * A length of time: a number of milliseconds, or a string with a unit that the `ms` package reads, such as `'250ms'`, `'10s'`, `'1m'`,
+ * `'1d'`. A string without a unit, such as `'60'`, is refused: it would mean milliseconds, and often seconds are meant.
+ */
 export type Duration = number | string;
 
 /** The longest interval: a year of 365.25 days, as the `ms` package has it, in milliseconds. */
@@ -34,10 +37,13 @@ export function showDuration(value: Duration): string {
   return typeof value === 'number' ? `${value}ms` : value.replaceAll(/\s+/g, '');
 }
 
+/** What each text of a duration ends with: without a unit `ms` would read milliseconds. */
+const WITH_UNIT = /[a-z]$/i;
+
 /** Reads a duration of any length into milliseconds; NaN if it is not a duration. */
 export function longDuration(value: unknown): number {
   if (typeof value === 'number') return value;
-  if (typeof value !== 'string' || value === '' || value.length > 100) return NaN;
+  if (typeof value !== 'string' || value.length > 100 || !WITH_UNIT.test(value)) return NaN;
   const milliseconds: number | undefined = ms(value as ms.StringValue);
   return milliseconds ?? NaN;
 }

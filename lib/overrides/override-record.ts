@@ -1,6 +1,8 @@
+import { algorithms } from '../algorithms/index.js';
 import { type ListName, LISTS } from '../config/list-entry.js';
 import { messages } from '../errors/messages/general.js';
 import { type LimitMode, LIMIT_MODES } from '../limits/limit-mode.js';
+import { time } from '../options/kinds.js';
 import { INHERIT_MODES, type InheritMode, type RatePatch } from './override.js';
 
 /** The stored form of an override. `lua/overrides.lua` documents each field. */
@@ -52,7 +54,7 @@ export function asRecord(value: unknown, json = () => JSON.stringify(value)): St
     [by, reason].every((text) => text === undefined || typeof text === 'string');
   if (!isRecord) return { damage: messages.notARecord(json()) };
   return {
-    patch,
+    patch: withUnits(patch as RatePatch | null | undefined),
     mode,
     list,
     version,
@@ -89,4 +91,21 @@ function isValue(patch: unknown, mode: unknown, list: unknown): boolean {
   }
   if (mode !== undefined) return patch === undefined && (mode === null || LIMIT_MODES.includes(mode as LimitMode));
   return typeof patch === 'object' && !Array.isArray(patch);
+}
+
+/** Texts of an earlier release for milliseconds. */
+const WITHOUT_UNIT = /^-?(?:\d+)?\.?\d+ *$/;
+
+/** A patch as the release before stored it, which took durations without a unit for milliseconds. */
+function withUnits(patch: RatePatch | null | undefined): RatePatch | null | undefined {
+  if (patch === null || patch === undefined) return patch;
+  const outdated = Object.entries(patch).filter(
+    ([option, value]) => isTime(option) && typeof value === 'string' && WITHOUT_UNIT.test(value),
+  );
+  if (outdated.length === 0) return patch;
+  return { ...patch, ...Object.fromEntries(outdated.map(([option, value]) => [option, Number(value)])) };
+}
+
+function isTime(option: string): boolean {
+  return Object.hasOwn(algorithms.options, option) && algorithms.options[option]!.kind.read === time.read;
 }

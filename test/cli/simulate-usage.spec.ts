@@ -29,7 +29,7 @@ describe('a limit of the command line', () => {
     ['calendar-window:100/month,rollover=0.5', { quota: 100, planOption: 'rollover' }],
     ['fixed-window:100/1h,hold=5m,onLapse=release', { quota: 100 }],
     ['calendar-window:1000/day,timezone=Europe/Berlin', { name: 'calendar-window:1000/day', quota: 1000 }],
-    ['fixed-window:3/250,mode=shadow@a, b@c', { name: 'a, b@c', shadow: true }],
+    ['fixed-window:3/250ms,mode=shadow@a, b@c', { name: 'a, b@c', shadow: true }],
   ])('%s is read', (spec, expected) => {
     const { limit } = readLimit(spec);
     expect(limit).toMatchObject(expected);

@@ -348,7 +348,13 @@ describe('a chart', () => {
   it('has a bar for each step in which requests were allowed, and one for each in which they were refused', async () => {
     const at = [0, 0, 0, 20, 40, 40].map((ms) => ({ time: START + ms, ip: '203.0.113.7' }));
     await logs.write('chart.ndjson', at);
-    const { code } = await logs.simulate('--limit', 'sliding-log:1/30@a<b>&"c"', '--svg', 'chart.svg', 'chart.ndjson');
+    const { code } = await logs.simulate(
+      '--limit',
+      'sliding-log:1/30ms@a<b>&"c"',
+      '--svg',
+      'chart.svg',
+      'chart.ndjson',
+    );
     expect(code).toBe(0);
     const svg = await readFile(logs.path('chart.svg'), 'utf8');
     expect(shapeOf(svg)).toEqual(
