@@ -57,7 +57,7 @@ export const migrateCommand: Command = {
     } else {
       for (const { path, after } of merged) {
         if (after === undefined) rmSync(path);
-        else writeFileSync(path, after);
+        else writeFileSync(path, project.inOwnLines(path, after));
       }
     }
     write(terminal, report, merged, isDry);

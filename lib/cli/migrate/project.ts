@@ -13,6 +13,7 @@ const CODE = /(?<!\.d)\.[cm]?tsx?$/;
 export class Project {
   private readonly paths: readonly string[];
   private readonly texts = new Map<string, string>();
+  private readonly withCarriageReturns = new Set<string>();
   private readonly sources = new Map<string, Source>();
   private readonly manifests = new Map<string, Record<string, unknown> | undefined>();
 
@@ -25,7 +26,7 @@ export class Project {
     const found = new Set<string>();
     for (const path of given) collect(resolve(folder, path), path, found);
     this.paths = [...found].toSorted();
-    for (const path of this.paths) this.texts.set(path, readFileSync(path, 'utf8'));
+    for (const path of this.paths) this.texts.set(path, this.readText(path));
   }
 
   /** Sources whose text matches. */
@@ -98,6 +99,18 @@ export class Project {
     return places.length === 1
       ? places[0]
       : places.find(({ source: { path } }) => pathOf(source, from.module) === path);
+  }
+
+  /** A text as it was, with its own line ends. */
+  inOwnLines(path: string, text: string): string {
+    return this.withCarriageReturns.has(path) ? text.replaceAll('\n', '\r\n') : text;
+  }
+
+  private readText(path: string): string {
+    const text = readFileSync(path, 'utf8');
+    if (!text.includes('\r\n')) return text;
+    this.withCarriageReturns.add(path);
+    return text.replaceAll('\r\n', '\n');
   }
 
   private sourceAt(path: string): Source {

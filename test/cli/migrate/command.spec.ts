@@ -114,6 +114,28 @@ export class AppModule {}
     expect(app.files()['package.json']).toContain('"@nestjs/throttler": "^6.4.0",\n    "nestjs-sluice": "^0.1.0",\n');
   });
 
+  it('keeps the line ends of a file', async () => {
+    const app = start({ ...APP, 'src/app.module.ts': MODULE.replaceAll('\n', '\r\n') });
+    await app.migrate();
+    const text = app.files()['src/app.module.ts']!;
+    expect(text).toContain("limits: [{ name: 'default'");
+    expect(text.replaceAll('\r\n', '')).not.toMatch(/[\r\n]/);
+  });
+
+  it('names what it does not look into, intervals of functions, and a second module', async () => {
+    const second = MODULE.replace('ttl: 60_000', 'ttl: () => 60_000');
+    const app = start({ ...APP, 'src/b.module.ts': second, 'src/a.ts': "export * from '@nestjs/throttler';\n" });
+    const { stdout } = await app.migrate();
+    expect(stdout).toContain("src/a.ts:1 only 'import { … } from' @nestjs/throttler is converted");
+    expect(stdout).toContain(
+      'src/b.module.ts:6 RateLimitModule is set up once for an app, and that is done at src/app.module.ts:6',
+    );
+    expect(stdout).toContain("src/b.module.ts:6 'ttl' is a function");
+    expect(app.files()['src/b.module.ts']).toContain(
+      "interval: '1m' /* TODO(nestjs-sluice): was a function */, rate: 100",
+    );
+  });
+
   it('converts the paths that it is given, and nothing of node_modules', async () => {
     const app = start({ ...APP, 'other/app.module.ts': MODULE, 'src/node_modules/a/index.ts': MODULE });
     await app.migrate('src');

@@ -1,12 +1,6 @@
-import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import ts from 'typescript';
+import { beforeAll, expect, it } from '@jest/globals';
 import { ensureBuilt } from '../../support/built.js';
-import { PACKAGE_FOLDER } from '../../support/npm.js';
-import { AppFolder, compilerErrors, type Files } from './moved-apps.js';
+import { AppFolder, compilerErrors, type Files, runApp } from './moved-apps.js';
 
 /** An application of REST and GraphQL, whose guard counts API keys, and addresses without one. */
 const APPLICATION: Files = {
@@ -152,32 +146,9 @@ interface Answer {
   readonly refused: boolean;
 }
 
-const scratch: string[] = [];
 beforeAll(() => ensureBuilt(), 500_000);
-afterAll(() => {
-  for (const folder of scratch) rmSync(folder, { recursive: true, force: true });
-});
 
-/** Runs an application in a process of its own, which finds the packages that are installed here, and this one. */
-async function answersOf(files: Files): Promise<Answer[]> {
-  const folder = mkdtempSync(join(PACKAGE_FOLDER, 'build', 'moved-'));
-  scratch.push(folder);
-  const compilerOptions: ts.CompilerOptions = {
-    target: ts.ScriptTarget.ES2022,
-    module: ts.ModuleKind.ES2022,
-    experimentalDecorators: true,
-    emitDecoratorMetadata: true,
-  };
-  for (const [name, text] of Object.entries(files)) {
-    if (!name.endsWith('.ts')) continue;
-    const path = join(folder, name.replace(/\.ts$/, '.js'));
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, ts.transpileModule(text, { compilerOptions }).outputText);
-  }
-  writeFileSync(join(folder, 'calls.mjs'), CALLER);
-  const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'calls.mjs')]);
-  return JSON.parse(stdout) as Answer[];
-}
+const answersOf = async (files: Files): Promise<Answer[]> => JSON.parse(await runApp(files, CALLER)) as Answer[];
 
 it('an application of REST and GraphQL that the command has moved answers nine calls as before', async () => {
   const folder = new AppFolder(APPLICATION);
@@ -192,4 +163,4 @@ it('an application of REST and GraphQL that the command has moved answers nine c
   expect(new Set(expected.map(({ call }) => call)).size).toBe(9);
   expect(expected.filter(({ refused }) => refused)).toHaveLength(11);
   expect(answers).toEqual(expected);
-}, 120_000);
+}, 240_000);

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import ts from 'typescript';
 import { PACKAGE_FOLDER } from '../../support/npm.js';
 import { type ProgramRun, runHere } from '../run-program.js';
@@ -126,4 +128,30 @@ export function usesOf(files: Files, packages: RegExp): number {
     visit(file);
   }
   return count;
+}
+
+/**
+ * Runs a script beside the compiled files of an application, in a process that finds the packages which are installed here, and this
+ * one. Returns what it printed.
+ */
+export async function runApp(files: Files, script: string): Promise<string> {
+  const folder = mkdtempSync(join(PACKAGE_FOLDER, 'build', 'moved-'));
+  const compilerOptions: ts.CompilerOptions = {
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.ES2022,
+    experimentalDecorators: true,
+    emitDecoratorMetadata: true,
+  };
+  try {
+    for (const [name, text] of Object.entries(files)) {
+      if (!name.endsWith('.ts')) continue;
+      const path = join(folder, name.replace(/\.ts$/, '.js'));
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, ts.transpileModule(text, { compilerOptions }).outputText);
+    }
+    writeFileSync(join(folder, 'script.mjs'), script);
+    return (await promisify(execFile)(process.execPath, [join(folder, 'script.mjs')])).stdout;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }

@@ -28,7 +28,7 @@ describe('applications with @nestjs/throttler', () => {
       moved[name] = { before, after, stdout, again: again.stdout, third: folder.files() };
       folder.remove();
     }
-  }, 60_000);
+  }, 240_000);
 
   afterAll(() => {
     if (process.env['SHOW_MOVED'] === undefined) return;
@@ -48,7 +48,7 @@ describe('applications with @nestjs/throttler', () => {
     expect(compilerErrors(Object.fromEntries(Object.entries(moved).map(([name, { after }]) => [name, after])))).toEqual(
       [],
     );
-  }, 120_000);
+  }, 240_000);
 
   it('have at least nine tenths of their uses converted', () => {
     expect(countOf('before')).toBeGreaterThan(100);

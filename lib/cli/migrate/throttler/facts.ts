@@ -5,7 +5,7 @@ import type { Source } from '../source.js';
 import { constantOf, durationOf } from '../values.js';
 import { type Guard, guardsOf } from './guards.js';
 
-export const THROTTLER = /^@nestjs\/throttler$/;
+export const THROTTLER = /^@nestjs\/throttler(?:\/.*)?$/;
 export const STORAGES =
   /^(?:@nest-lab\/throttler-storage-redis|nestjs-throttler-storage-redis|@kirklin\/.*throttler.*)$/;
 /** Files that may use the throttler. */
@@ -45,7 +45,9 @@ export class ThrottlerFacts {
     this.sources = [...new Set([...direct, ...byName])];
     this.hasGraphql = project.matching(/@nestjs\/graphql/).length > 0;
     this.calls = this.sources.flatMap((source) => moduleCalls(source));
-    const counted = this.calls.filter(({ source }) => !/\.(?:e2e-)?spec\.|[./]test[./]/.test(source.shown));
+    const counted = this.calls.filter(
+      ({ source }) => !/\.(?:e2e-)?spec\.|\.test\.|(?:^|\/)tests?\//.test(source.shown),
+    );
     this.throttlers = this.readThrottlers(counted.length > 0 ? counted : this.calls);
     this.algo = this.sources.some(({ imported }) => [...imported.values()].some(({ module }) => STORAGES.test(module)))
       ? 'fixed-window'

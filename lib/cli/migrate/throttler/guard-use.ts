@@ -142,7 +142,8 @@ function isPlain(guard: Guard | undefined): boolean {
   );
 }
 
-function isTest({ shown }: Source): boolean {
+/** Whether a file is a test. */
+export function isTest({ shown }: Source): boolean {
   return /\.(?:e2e-)?spec\.|\.test\.|(?:^|\/)tests?\//.test(shown);
 }
 

@@ -113,6 +113,7 @@ const INSTEAD: Readonly<Record<string, string>> = {
 
 /** Names what is left of the throttler in a file. */
 function nameRest(facts: ThrottlerFacts, source: Source): void {
+  nameWhole(facts, source);
   const kept = [...facts.guards.values()].filter((guard) => guard.source === source);
   for (const [local, { module, name }] of source.imported) {
     if (!THROTTLER.test(module) && !STORAGES.test(module)) continue;
@@ -122,6 +123,18 @@ function nameRest(facts: ThrottlerFacts, source: Source): void {
       facts.report.leave(source, node, `${name} stays${instead === undefined ? '' : `: use ${instead}`}`);
     }
   }
+}
+
+/** Names what comes in as a whole, whose uses are not looked for. */
+function nameWhole(facts: ThrottlerFacts, source: Source): void {
+  const { ts } = source;
+  source.visit(source.ast, (node) => {
+    if (!ts.isStringLiteralLike(node) || !THROTTLER.test(node.text)) return;
+    const { parent } = node;
+    const bindings = ts.isImportDeclaration(parent) ? parent.importClause?.namedBindings : undefined;
+    const isNamed = bindings !== undefined && ts.isNamedImports(bindings);
+    if (!isNamed) facts.report.leave(source, node, `only 'import { … } from' ${node.text} is converted`);
+  });
 }
 
 /** Whether no edit has replaced a node. */

@@ -1,6 +1,6 @@
 import type TS from 'typescript';
 import type { Source } from '../source.js';
-import { constantOf, durationOf, numberOf, quoted } from '../values.js';
+import { constantOf, durationOf, durationText, numberOf, quoted, quoteOf } from '../values.js';
 import type { ThrottlerFacts } from './facts.js';
 import { keyOfTracker, skipOf } from './functions.js';
 import { sharing } from './guards.js';
@@ -10,6 +10,8 @@ export interface LimitForm {
   /** Its name, if its own options have none. */
   readonly name?: string;
   readonly perRoute: boolean;
+  /** Whether it stands in the options of the module. */
+  readonly isOfModule?: boolean;
   /** What is not given, as texts. */
   readonly rate?: string | undefined;
   readonly interval?: string | undefined;
@@ -46,11 +48,21 @@ export function convertLimit(
   const [limit, ttl] = [source.valueOf(property('limit')), source.valueOf(property('ttl'))];
   if ((limit === undefined && form.rate === undefined) || (ttl === undefined && form.interval === undefined))
     return false;
-  if (ttl !== undefined && isFunction(source, ttl)) return false;
+  const isTimed = ttl !== undefined && isFunction(source, ttl);
+  if (isTimed && !form.isOfModule) return false;
   const block = source.valueOf(property('blockDuration'));
   if (block !== undefined && isFunction(source, block)) return false;
+  if (isTimed) {
+    const why = "'ttl' is a function: an interval is the same for all requests; it is '1m' now, until you choose one";
+    report.leave(source, ttl, why);
+  }
 
-  const interval = ttl === undefined ? form.interval! : durationOf(source, ttl, unit);
+  const interval =
+    ttl === undefined
+      ? form.interval!
+      : isTimed
+        ? `${durationText(60_000, quoteOf(source))} /* TODO(nestjs-sluice): was a function */`
+        : durationOf(source, ttl, unit);
   const blockFor = block === undefined ? interval : durationOf(source, block, unit);
   const isBlocking = facts.blocks(source) && (block === undefined || constantOf(source, block) !== 0);
   const removed = new Set<TS.Node>();

@@ -4,7 +4,7 @@ import { durationOf, numberOf, quoted } from '../values.js';
 import { THROTTLER, STORAGES, type ThrottlerFacts } from './facts.js';
 import { keyOfTracker, messageOf, skipOf } from './functions.js';
 import { defaultMessage } from './guards.js';
-import type { GuardUse } from './guard-use.js';
+import { type GuardUse, isTest } from './guard-use.js';
 import { convertLimit, limitOfHelper, sharesKeys } from './limits.js';
 import { importOf } from '../relative-import.js';
 
@@ -18,6 +18,7 @@ export class ModuleOptions {
   ) {}
 
   convertAll(): void {
+    let first: string | undefined;
     for (const { source, call, method } of this.facts.calls) {
       const [argument] = call.arguments;
       const name = (call.expression as TS.PropertyAccessExpression).expression;
@@ -31,6 +32,11 @@ export class ModuleOptions {
         continue;
       }
       source.rewrite(name, source.own('RateLimitModule'));
+      if (!isTest(source) && first !== undefined) {
+        const why = `RateLimitModule is set up once for an app, and that is done at ${first}: of several throttler modules, one won; keep that one`;
+        this.facts.report.leave(source, call, why);
+      }
+      if (!isTest(source)) first ??= `${source.shown}:${source.lineOf(call)}`;
       this.facts.report.done(source, call, `ThrottlerModule.${method} -> RateLimitModule.${method}`);
       if (this.facts.blocks(source) || this.facts.algo === 'fixed-window') continue;
       this.facts.report.leave(
@@ -390,7 +396,7 @@ export class ModuleOptions {
   }
 
   private limit(source: Source, node: TS.ObjectLiteralExpression): boolean {
-    return convertLimit(this.facts, source, node, { name: 'default', perRoute: !this.perAll });
+    return convertLimit(this.facts, source, node, { name: 'default', perRoute: !this.perAll, isOfModule: true });
   }
 
   private storage(source: Source, property: TS.ObjectLiteralElementLike, removed: Set<TS.Node>): void {
