@@ -14,7 +14,7 @@ export class RateLimitArgumentError extends TypeError {
 export class RateLimitStoreError extends Error {
   /** `'RateLimitStoreError'`. */
   override readonly name = 'RateLimitStoreError';
-  /** @internal The server did what it was asked, and too few replicas confirmed it: no node has failed. */
+  /** @internal The server did what it was asked, and replicas have not confirmed it in time: no node has failed. */
   isUnconfirmed?: boolean;
   /** @internal The node of a Cluster that failed. */
   node?: string | undefined;

@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import {
   type LimitDefinition,
+  type Limiter,
   LimiterService,
   RateLimitConfigError,
   RateLimitModule,
@@ -56,6 +58,8 @@ async function isLinked({ url }: RedisServer): Promise<boolean> {
     client.disconnect();
   }
 }
+
+const consumer = (paid: Limiter) => (key: string) => paid.consume(key).catch(({ message }: Error) => message);
 
 describe('a limit that replicas confirm', () => {
   let master: RedisServer;
@@ -144,6 +148,57 @@ describe('a limit that replicas confirm', () => {
       replica.resume();
       await module.close();
     }
+  });
+
+  describe('if many changes wait for a replica at once', () => {
+    beforeEach(() => {
+      jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+      // It confirms nothing, and the server does not say so in time.
+      jest.spyOn(Redis.prototype, 'wait').mockImplementation(() => new Promise<never>(() => undefined));
+    });
+    afterEach(() => void jest.restoreAllMocks());
+
+    it('opens no circuit', async () => {
+      const { module, paid, plain } = await begin(master.url, 1000);
+      try {
+        const consume = consumer(paid);
+        const first = consume('g0');
+        await sleep(200);
+        const others = Array.from({ length: 10 }, (_, index) => consume(`g${index + 1}`));
+        const failures = await Promise.all([first, ...others]);
+        expect(failures).toEqual(failures.map(() => expect.stringContaining('did not say within')));
+        expect(await plain.consume('g')).toMatchObject({ allowed: true, source: 'redis' });
+      } finally {
+        await module.close();
+      }
+    });
+
+    it('opens no circuit, and does not charge those whose turn does not come in time', async () => {
+      const { module, paid, plain } = await begin(master.url, 1000);
+      try {
+        const consume = consumer(paid);
+        // It opens the connection.
+        await consume('h');
+        await sleep(300);
+        // The server takes half of the time of the first one, and the replica takes the rest.
+        master.pause();
+        const first = consume('h0');
+        await sleep(50);
+        const behind = Array.from({ length: 10 }, (_, index) => consume(`h${index + 1}`));
+        await sleep(450);
+        master.resume();
+        expect(await first).toContain('did not say within');
+        const failures = await Promise.all(behind);
+        expect(failures).toEqual(behind.map(() => expect.stringContaining('the counter is unchanged')));
+        expect(await plain.consume('h')).toMatchObject({ allowed: true, source: 'redis' });
+        const other = await begin(master.url);
+        expect((await other.paid.peek('h1')).remaining).toBe(10);
+        await other.module.close();
+      } finally {
+        master.resume();
+        await module.close();
+      }
+    });
   });
 
   it('is not charged once its caller was told that it failed, however late there is a connection', async () => {

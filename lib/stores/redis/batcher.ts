@@ -86,6 +86,14 @@ export class Batcher {
     }
   }
 
+  /** What a job waits for that has no answer: the server, replicas, or its turn behind jobs that wait for replicas. */
+  awaited(job: Job): 'server' | 'replicas' | 'turn' {
+    const calls = [...this.inFlight];
+    const own = calls.find(({ jobs }) => jobs.includes(job));
+    if (own !== undefined) return own.isDone ? 'replicas' : 'server';
+    return calls.some(({ isDone }) => isDone) ? 'turn' : 'server';
+  }
+
   /** Whether jobs wait for the calls in flight. */
   private get isHeld(): boolean {
     return this.confirmation !== undefined && this.inFlight.size > 0;
@@ -242,6 +250,7 @@ const NO_JOBS: readonly Job[] = [];
 
 /** The jobs in flight in one call. */
 class Call extends TimedCall {
+  /** Whether it has its reply. It stays in flight while replicas confirm what it changed. */
   isDone = false;
   /** The index of each reply's job; nothing if the replies come in the order of the jobs. */
   order: readonly number[] | undefined;

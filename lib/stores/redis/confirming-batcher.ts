@@ -1,10 +1,11 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { messages } from '../../errors/messages/general.js';
+import { replicaMessages } from '../../errors/messages/replica.js';
 import { connect, duplicate, isCluster } from '../../redis/client.js';
 import type { Connection } from '../../redis/connection.js';
 import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { Batcher } from './batcher.js';
-import { ConfirmingCalls } from './confirming-calls.js';
+import { asUnconfirmed, ConfirmingCalls } from './confirming-calls.js';
 import type { Job } from './jobs.js';
 import type { TestClock } from './program.js';
 import { Slots } from './slots.js';
@@ -38,7 +39,7 @@ export class ConfirmingBatcher {
   /** Sends a job once there is a connection. The time of a check includes that wait. */
   enqueue(job: Job): void {
     const { timeoutMs } = this;
-    setTimeout(() => job.reject(new RateLimitStoreError(messages.storeTimeout(timeoutMs))), timeoutMs).unref();
+    setTimeout(() => job.isOver || job.reject(this.late(job)), timeoutMs).unref();
     if (this.client.status === 'ready') {
       this.batcher.enqueue(job);
       return;
@@ -48,6 +49,19 @@ export class ConfirmingBatcher {
       () => job.isOver || this.batcher.enqueue(job),
       (error: unknown) => job.reject(asStoreError(error, serverOf(this.client))),
     );
+  }
+
+  /** The error of a job that was not answered in time. It is the server's failure only if the job waits for the server. */
+  private late(job: Job): RateLimitStoreError {
+    const { timeoutMs } = this;
+    switch (this.batcher.awaited(job)) {
+      case 'replicas':
+        return asUnconfirmed(new RateLimitStoreError(replicaMessages.unasked(timeoutMs)));
+      case 'turn':
+        return asUnconfirmed(new RateLimitStoreError(replicaMessages.notItsTurn(timeoutMs)));
+      default:
+        return new RateLimitStoreError(messages.storeTimeout(timeoutMs));
+    }
   }
 
   /** Pending requests are answered first. */

@@ -62,7 +62,8 @@ export class ConfirmingCalls extends ScriptCalls {
   }
 }
 
-function asUnconfirmed(error: RateLimitStoreError): RateLimitStoreError {
+/** Marks an error as one for which no node is to blame. */
+export function asUnconfirmed(error: RateLimitStoreError): RateLimitStoreError {
   error.isUnconfirmed = true;
   return error;
 }
