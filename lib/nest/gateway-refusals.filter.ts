@@ -1,35 +1,44 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, type ExecutionContext, SetMetadata } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
-import { searchRequest } from '../request/requests.js';
+import type { ThrownRefusals } from '../request/thrown-refusals.js';
 import { isGateway } from '../rules/route-names.js';
-import { FILTERS, OWN_FILTER, wsReader } from '../transports/ws.reader.js';
+import { FILTERS, OWN_FILTER } from '../transports/ws.reader.js';
+import { bindForApp } from './bind-for-app.js';
 
-/** Sends refusals of the app's own code to clients of gateways in the form of the guard's refusals. Apps can share it. */
+/** Sends refusals of the app's own code to clients of gateways in the form of the guard's refusals. */
 @SetMetadata(OWN_FILTER, true)
 @Catch(RateLimitExceededException)
 class GatewayRefusalsFilter implements ExceptionFilter<RateLimitExceededException> {
+  /** Of the app whose filter this is; `undefined` in an app without limits, which shares the gateway's class. */
+  refusals: ThrownRefusals | undefined;
+
   async catch(exception: RateLimitExceededException, host: ArgumentsHost): Promise<void> {
-    const context = host as ExecutionContext;
     const { BaseWsExceptionFilter } = await import('@nestjs/websockets');
-    const { reader = wsReader } = searchRequest(context) ?? {};
+    if (this.refusals === undefined) {
+      new BaseWsExceptionFilter().catch(exception, host);
+      return;
+    }
+    const reader = this.refusals.readerOf(host);
     try {
-      const refusal = await (reader.refuse === undefined ? exception : reader.refuse(exception, context));
+      await this.refusals.complete(exception, host);
+      const refusal = await (reader.refuse === undefined
+        ? exception
+        : reader.refuse(exception, host as ExecutionContext));
       new BaseWsExceptionFilter().catch(refusal, host);
     } catch {
       // The client is gone, or its reader fails: there is nobody to inform.
     }
   }
 }
-const filter = new GatewayRefusalsFilter();
 
 /** Binds the filter to all gateways, which no global filter reaches. The last match wins, so the app's own come first. */
-export function bindGatewayFilters(modules: ModulesContainer): void {
-  for (const { providers } of modules.values()) {
-    for (const { metatype } of providers.values()) {
-      if (typeof metatype !== 'function' || !isGateway(metatype)) continue;
-      const bound = (Reflect.getMetadata(FILTERS, metatype) as readonly object[] | undefined) ?? [];
-      if (!bound.includes(filter)) Reflect.defineMetadata(FILTERS, [filter, ...bound], metatype);
+export function bindGatewayFilters(modules: ModulesContainer, refusals: ThrownRefusals): void {
+  const instance = Object.assign(new GatewayRefusalsFilter(), { refusals });
+  for (const module of modules.values()) {
+    for (const { metatype: type } of module.providers.values()) {
+      if (typeof type !== 'function' || !isGateway(type)) continue;
+      bindForApp({ key: FILTERS, kind: 'filter' }, { type, module }, { type: GatewayRefusalsFilter, instance });
     }
   }
 }

@@ -45,6 +45,7 @@ import { DecisionStream } from '../telemetry/decision-stream.js';
 import { Explainer } from '../explain/explainer.js';
 import { DeniedAddresses } from '../request/denied-addresses.js';
 import { RequestLimiter } from '../request/request-limiter.js';
+import { ThrownRefusals } from '../request/thrown-refusals.js';
 import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
 import { storeProviders } from './store.providers.js';
 import type { Store } from '../stores/store.js';
@@ -129,6 +130,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     @Optional() @Inject(RATE_LIMIT_GUARD_OPTION) bindsGuard: boolean | 'custom' | undefined,
     interceptor: RateLimitInterceptor,
     refusals: ThrownRefusalsFilter,
+    thrown: ThrownRefusals,
     private readonly policies: Policies,
     private readonly queues: WaitQueues,
     private readonly resolvers: LimitResolvers,
@@ -148,7 +150,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     bindContinuations(modules, needsInterceptor);
     // Before those of the app: Nest uses the last filter that matches, so the app's own have precedence.
     config.getGlobalFilters().unshift(refusals);
-    bindGatewayFilters(modules);
+    bindGatewayFilters(modules, thrown);
     // Before those of the app, in whatever order its modules are imported: what its guards refuse has been counted.
     if (bindsGuard === true) config.getGlobalGuards().unshift(guard);
     // Before those of all other modules, so that none of them answers a request that has not been counted.

@@ -4,6 +4,7 @@ import { from, mergeMap, type Observable, throwError } from 'rxjs';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
 import { ThrownRefusals } from '../request/thrown-refusals.js';
 import { isPromise } from '../util/awaitable.js';
+import { asMcpContext, mcpRefusal } from '../transports/mcp-refusal.js';
 import { refusalData } from '../transports/refusal.js';
 
 /**
@@ -33,7 +34,10 @@ export class ThrownRefusalsFilter implements ExceptionFilter<RateLimitExceededEx
       return undefined;
     }
     if (!isThrown) return undefined;
-    if (type === 'rpc') return throwError(() => refusalData(exception));
+    if (type === 'rpc') {
+      if (asMcpContext(host.getArgs()[1]) === undefined) return throwError(() => refusalData(exception));
+      return from(mcpRefusal(exception)).pipe(mergeMap((error) => throwError(() => error)));
+    }
     // For any other kind of call, the returned value is the answer, and a rejected promise its error.
     return this.refusals.refuse(exception, host);
   }

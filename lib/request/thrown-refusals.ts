@@ -11,6 +11,7 @@ import type { Awaitable } from '../util/awaitable.js';
 import { Answers } from './answers.js';
 import type { LimitedRequest } from './limited-request.js';
 import { requestOfCall } from './request-of-call.js';
+import { searchDecided } from './requests.js';
 import { ResponseHeaders } from './response-headers.js';
 import { Transports } from './transports.js';
 
@@ -24,9 +25,14 @@ export class ThrownRefusals {
     private readonly limits: LimitRegistry,
   ) {}
 
+  /** The reader of a call in this app. */
+  readerOf(host: ArgumentsHost): RequestReader {
+    return this.transports.of(host as ExecutionContext);
+  }
+
   /** Rejects with the error that the call's transport uses for a refusal, like the guard; or with the error of its reader. */
   async refuse(exception: RateLimitExceededException, host: ArgumentsHost): Promise<never> {
-    const reader = this.transports.of(host as ExecutionContext);
+    const reader = this.readerOf(host);
     if (reader.refuse === undefined) throw exception;
     throw await reader.refuse(exception, contextOf(requestOf(reader, host), host));
   }
@@ -34,7 +40,7 @@ export class ThrownRefusals {
   /** Sets the headers and the body of a refusal, unless the guard has. Returns a promise if a function of the app makes them. */
   complete(exception: RateLimitExceededException, host: ArgumentsHost): Awaitable<void> {
     if (exception.isAnswered) return undefined;
-    const reader = this.transports.of(host as ExecutionContext);
+    const reader = this.readerOf(host);
     const request = requestOf(reader, host);
     const context = contextOf(request, host);
     const parts = partsOf(reader, host as ExecutionContext);
@@ -79,7 +85,7 @@ export class ThrownRefusals {
 }
 
 function requestOf(reader: RequestReader, host: ArgumentsHost): LimitedRequest | undefined {
-  return requestOfCall(callOf(reader, host as ExecutionContext));
+  return requestOfCall(callOf(reader, host as ExecutionContext)) ?? searchDecided(host.getArgs());
 }
 
 /** Filters do not know the handler, which users' functions and readers may ask for. */

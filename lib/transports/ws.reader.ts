@@ -66,8 +66,12 @@ function hasFilters(context: ExecutionContext): boolean {
   const targets = [context.getClass(), context.getHandler()] as (object | null)[];
   return targets.some((target) => {
     const bound = target === null ? undefined : (Reflect.getMetadata(FILTERS, target) as object[] | undefined);
-    return bound?.some(({ constructor }) => Reflect.getMetadata(OWN_FILTER, constructor) !== true) === true;
+    return bound?.some((each) => !isOwnFilter(each)) === true;
   });
+}
+
+function isOwnFilter(filter: object): boolean {
+  return Reflect.getMetadata(OWN_FILTER, typeof filter === 'function' ? filter : filter.constructor) === true;
 }
 
 /**

@@ -21,6 +21,7 @@ import {
   LimiterService,
   RateLimit,
   RateLimitDecision,
+  RateLimitExceededException,
   RateLimitModule,
   type RateLimitModuleExtras,
   type RateLimitModuleOptions,
@@ -35,6 +36,7 @@ const define = {
   address: minute,
   session: { ...minute, key: bySession, onMissingKey: 'refuse' },
   user: { ...minute, key: 'user' },
+  budget: { ...minute, rate: 1, status: 402, message: 'Out of budget' },
   slots: { algo: 'concurrency', limit: 1, ttl: '30s' },
 } satisfies Record<string, LimitDefinition>;
 
@@ -45,6 +47,8 @@ const run = (name: string) => (ran[name] = (ran[name] ?? 0) + 1);
 
 @McpController()
 class Capabilities {
+  constructor(private readonly limiters: LimiterService) {}
+
   @Tool({ name: 'address', description: 'By address', parameters: z.object({ text: z.string().default('') }) })
   @RateLimit('address')
   byAddress(
@@ -76,6 +80,12 @@ class Capabilities {
     run('slow');
     await work.gate;
     return { content: [{ type: 'text', text: 'done' }] };
+  }
+
+  @Tool({ name: 'thrown', description: 'Refuses by itself' })
+  async thrown() {
+    const result = await this.limiters.check([{ limit: 'budget', key: 'acme', cost: 2 }]);
+    throw new RateLimitExceededException(result);
   }
 
   @Prompt({ name: 'hello', description: 'A prompt' })
@@ -245,6 +255,19 @@ describe.each([
 });
 
 describe('a server of @rekog/mcp-nest', () => {
+  it('answers refusals that a tool throws like its own, where global filters reach it', async () => {
+    const connected = await start({ inherit: true });
+    const client = await connected();
+    expect(await errorOf(client.callTool({ name: 'thrown' }))).toEqual(
+      limited('budget', {
+        statusCode: 402,
+        message: 'Out of budget',
+        error: 'Payment Required',
+        retryAfterMs: null,
+      }),
+    );
+  });
+
   it('is limited on Fastify', async () => {
     const connected = await start({ fastify: true });
     const client = await connected();
