@@ -18,7 +18,7 @@ export default {
   out: 'site/api',
   readme: 'docs/.vitepress/api/start.md',
   customCss: 'docs/.vitepress/api/style.css',
-  favicon: 'docs/.vitepress/theme/logo.svg',
+  favicon: 'lib/console/page/logo.svg',
   disableSources: true,
   excludePrivate: true,
   excludeProtected: true,

@@ -37,7 +37,7 @@ const files = {
   'live.js': notices('preact', 'structured-headers') + live,
   'live.css': await bundle({ entryPoints: [path('live/live.css')] }),
   'index.html': readFileSync(path('live/index.html')),
-  'icon.svg': readFileSync(path('live/icon.svg')),
+  'icon.svg': readFileSync(path('../lib/console/page/logo.svg')),
 };
 mkdirSync(path('dist'), { recursive: true });
 for (const [name, content] of Object.entries(files)) writeFileSync(path(`dist/${name}`), content);

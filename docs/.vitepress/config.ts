@@ -6,14 +6,19 @@ import { diagrams } from './diagrams.js';
 import { highlightedOnce } from './highlighted-once.js';
 import { headingOfHome, withTitles } from './home.js';
 import { copyLinkedFiles, linksOfTheRepository } from './links.js';
+import { writeLlmsTexts } from './llms.js';
 import { pageOf, REPOSITORY } from './pages.js';
 import { picturesOfBothThemes } from './pictures.js';
 import { scrollingCode } from './scrolling-code.js';
 import { sidebar } from './sidebar.js';
 import { slug } from './slug.js';
+import { indexed } from './words.js';
 
 const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as { version: string };
-const logo = `data:image/svg+xml,${encodeURIComponent(readFileSync(join(REPOSITORY, 'docs/.vitepress/theme/logo.svg'), 'utf8'))}`;
+const logo = `data:image/svg+xml,${encodeURIComponent(readFileSync(join(REPOSITORY, 'lib/console/page/logo.svg'), 'utf8'))}`;
+
+const tokens = readFileSync(join(REPOSITORY, 'lib/console/page/tokens.css'), 'utf8');
+const accent = /--accent: light-dark\((#\w+)/.exec(tokens)![1]!;
 
 export default defineConfig({
   title: 'nestjs-sluice',
@@ -21,13 +26,13 @@ export default defineConfig({
   lang: 'en',
   base: baseOfEnvironment(),
   srcDir: '..',
-  // Pages of the repository's root and of docs/, and no others.
-  srcExclude: ['!(docs)/**/*', 'docs/.vitepress/**'],
+  // Pages of the repository's root and of docs/, and no others. The site has a page of its own to start with.
+  srcExclude: ['!(docs)/**/*', 'README.md', 'docs/.vitepress/**'],
   outDir: '../site',
   rewrites: (file) => pageOf(file) ?? file,
   head: [
     ['link', { rel: 'icon', href: logo }],
-    ['meta', { name: 'theme-color', content: '#0f766e' }],
+    ['meta', { name: 'theme-color', content: accent }],
   ],
   markdown: {
     anchor: { slugify: slug },
@@ -45,7 +50,7 @@ export default defineConfig({
   },
   themeConfig: {
     logo,
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { _render: indexed } },
     sidebar: sidebar(),
     outline: [2, 3],
     nav: [
@@ -58,7 +63,10 @@ export default defineConfig({
     externalLinkIcon: true,
   },
   transformPageData: withTitles,
-  buildEnd: ({ outDir }) => copyLinkedFiles(outDir),
+  buildEnd({ outDir, site }) {
+    copyLinkedFiles(outDir);
+    writeLlmsTexts(outDir, site.base);
+  },
 });
 
 /** Under which path of its host the site will stand: `/` unless `DOCS_BASE` says otherwise. */

@@ -53,6 +53,15 @@ const examples = new Map(
 const [, promClient] = pages.find(({ name }) => name === 'prometheus')!.text.split('## With prom-client');
 examples.set('prom-client', firstOf(promClient!));
 
+// The same app, before and after it moved.
+const [, move] = /^```diff\n([^]*?)^```/m.exec(
+  readFileSync(join(PACKAGE_FOLDER, 'docs/migrating-from-throttler.md'), 'utf8'),
+)!;
+const side = (left: '-' | '+'): string =>
+  move!.replaceAll(/^(.).*\n/gm, (line, mark: string) => (mark === left || mark === ' ' ? line.slice(1) : ''));
+examples.set('throttler-before', side('-'));
+examples.set('throttler-after', side('+'));
+
 /** Imports all examples, and starts the modules of those that do not start an app themselves. Reports their addresses. */
 const RUNNER = `
 import { readdirSync } from 'node:fs';
@@ -206,6 +215,14 @@ describe('a guide begins with an example', () => {
   it('shows the console to nobody without a role', async () => {
     expect(await statuses('console', '/ops/limits', 1)).toEqual([403]);
   });
+
+  it.each(['throttler-before', 'throttler-after'])(
+    'moves from the throttler, with the same answers: %s',
+    async (name) => {
+      expect(await statuses(name, '/reports', 4)).toEqual([200, 200, 200, 429]);
+      expect(await statuses(name, '/reports/health', 5)).toEqual([200, 200, 200, 200, 200]);
+    },
+  );
 
   it('limits by the rate that the database has', async () => {
     const umbrella = await statuses('rates-from-a-database', '/reports', 6, { 'x-organization': 'umbrella' });

@@ -1,9 +1,43 @@
 import { h, type VNode } from 'vue';
+import { withBase } from 'vitepress';
+import picture from '../../picture.webp';
 import { SluiceComparison } from './comparison.js';
-import { data as example } from './example.data.js';
+import { data as pitch } from './pitch.data.js';
 
 /** Beside the title of the first page: the example of the page to start with. */
-export const HomeExample = (): VNode => h('div', { class: 'home-example vp-doc', innerHTML: example });
+export const HomeExample = (): VNode => h('div', { class: 'home-example vp-doc', innerHTML: pitch.example });
+
+/** Below the title: how to install it, and what it costs. */
+export const HomeInstall = (): VNode =>
+  h('div', { class: 'home-install' }, [
+    h('div', { class: 'vp-doc', innerHTML: pitch.install }),
+    h('p', [
+      h('strong', `${pitch.ofThrottler.app} × the CPU, ${pitch.ofThrottler.redis} × the Redis CPU`),
+      ' of @nestjs/throttler for the limits of a request, in an app with 20 routes and two limits. ',
+      h('a', { href: withBase('/benchmarks.html') }, 'All figures'),
+    ]),
+  ]);
+
+/** What it looks like, and what a move takes. */
+export const HomePitch = (): VNode =>
+  h('section', { class: 'home-pitch vp-doc' }, [
+    h('div', [
+      h('h2', { id: 'see-and-change-limits' }, 'See limits, and change them'),
+      h('a', { href: withBase('/guides/console.html') }, [
+        h('img', {
+          src: picture,
+          width: 1280,
+          height: 640,
+          alt: 'The console, with what each limit allows and refuses, and the playground, with the same requests decided by several algorithms',
+        }),
+      ]),
+    ]),
+    h('div', [
+      h('h2', { id: 'move-from-throttler' }, 'Move from @nestjs/throttler'),
+      h('div', { innerHTML: pitch.migration }),
+      h('p', [h('a', { href: withBase('/migrating-from-throttler.html') }, 'Each option and decorator')]),
+    ]),
+  ]);
 
 /** What the algorithms do with the same requests, on the first page. */
 export const HomeComparison = (): VNode =>

@@ -2,14 +2,16 @@ import type { Theme } from 'vitepress';
 import DefaultTheme from 'vitepress/theme';
 import { h } from 'vue';
 import { SluiceComparison } from './comparison.js';
-import { HomeComparison, HomeExample } from './home.js';
+import { HomeComparison, HomeExample, HomeInstall, HomePitch } from './home.js';
 import './style.css';
 
 export default {
   extends: DefaultTheme,
   Layout: () =>
     h(DefaultTheme.Layout, null, {
+      'home-hero-info-after': () => h(HomeInstall),
       'home-hero-image': () => h(HomeExample),
+      'home-hero-after': () => h(HomePitch),
       'home-features-after': () => h(HomeComparison),
     }),
   enhanceApp({ app }) {

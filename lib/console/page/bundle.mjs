@@ -26,6 +26,7 @@ const { outputFiles } = await build({
   jsx: 'automatic',
   jsxImportSource: 'preact',
   tsconfigRaw: {},
+  loader: { '.svg': 'text' },
   charset: 'utf8',
   legalComments: 'none',
   banner: { js: notices(), css: notices() },

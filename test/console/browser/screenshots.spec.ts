@@ -62,7 +62,7 @@ describe('the pictures of the console', () => {
         reason: 'Launch day',
       });
       await app!.service.allow({ ip: '192.0.2.0/24' }, { by: 'grace@example.com', reason: 'Health checks' });
-      const block = { limit: 'login', identity: 'user:40', duration: '1h', reason: 'Guesses passwords' };
+      const block = { limit: 'checkout', identity: 'user:40', duration: '1h', reason: 'Tries stolen cards' };
       const clients = letClientsAsk(apps.apps, 2 * MINUTES_5, () => isOver);
       try {
         await new Promise((resolve) => setTimeout(resolve, MINUTES_5));

@@ -83,6 +83,54 @@ describe('the site of the documentation', () => {
   });
 
   it.each([
+    ['fail open', 'When Redis fails', 'when-redis-fails'],
+    ['dry run', 'Shadow mode', 'shadow-mode'],
+    ['allowlist', 'Lists', 'lists'],
+    ['denylist', 'Lists', 'lists'],
+    ['canary', 'Candidates', 'candidates'],
+    ['dashboard', 'console', 'console'],
+    ['quota', 'calendar-window', 'calendar-window'],
+    ['ban', 'Blocking', 'blocking'],
+    ['dynamic limits', 'Rates from a database', 'rates-from-a-database'],
+  ])('leads who looks for "%s" to %s', async (words, _title, place) => {
+    const { page } = await browser.open(origin + BASE);
+    await page.getByText('worst minute').first().waitFor();
+    await page
+      .getByRole('button', { name: /search/i })
+      .first()
+      .click();
+    await page.getByRole('searchbox').fill(words);
+    const results = page.locator('.VPLocalSearchBox .result');
+    await results.first().waitFor();
+    const places = await results.evaluateAll((all) =>
+      all.slice(0, 3).map((one) => (one as unknown as { href: string }).href),
+    );
+    expect(places.join(' ')).toContain(`/${place}.html`);
+  });
+
+  it('sells on its first page: install, a figure, a picture and a move', async () => {
+    const { page, complaints } = await browser.open(origin + BASE);
+    await page.getByText('npm i nestjs-sluice').first().waitFor();
+    await page.getByText(/[\d.]+ × the CPU, [\d.]+ × the Redis CPU/).waitFor();
+    const image = page.locator('.home-pitch img');
+    await image.scrollIntoViewIfNeeded();
+    expect(await image.evaluate((one) => (one as unknown as { naturalWidth: number }).naturalWidth)).toBe(1280);
+    const move = await page.locator('.home-pitch .language-diff').textContent();
+    expect(move).toContain('-  @Throttle({ default: { limit: 3, ttl: 60_000 } })');
+    expect(move).toContain("+  @RateLimit({ name: 'default', algo: 'sliding-log', rate: 3, interval: '1m' })");
+    expect(complaints).toEqual([]);
+  });
+
+  it('has its pages as text for language models', () => {
+    const text = readFileSync(join(site, 'llms.txt'), 'utf8');
+    const links = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, link]) => link!);
+    expect(links.length).toBeGreaterThan(60);
+    const files = links.map((link) => link.slice(BASE.length).replace(/\/$/, '/index.html'));
+    expect(files.filter((file) => !existsSync(join(site, file)))).toEqual([]);
+    expect(readFileSync(join(site, 'llms-full.txt'), 'utf8')).toContain('\n# Get started\n');
+  });
+
+  it.each([
     ['light', ''],
     ['dark', 'algorithms/gcra.html'],
   ] as const)('lets everyone read it, %s', async (colorScheme, path) => {

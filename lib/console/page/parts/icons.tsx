@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import logo from '../logo.svg';
 
 const PATHS = {
   overview: 'M3 13h4l3-8 4 14 3-6h4',
@@ -42,13 +43,5 @@ export function Icon({ name }: { name: IconName }): JSX.Element {
 
 /** A gate that lets part of the stream through. */
 export function Logo(): JSX.Element {
-  return (
-    <svg viewBox="0 0 32 32" aria-hidden="true" focusable="false">
-      <rect width="32" height="32" rx="8" fill="var(--accent)" />
-      <g fill="none" stroke="var(--on-accent)" stroke-width="2.2" stroke-linecap="round">
-        <path d="M6 10.5h7M6 16h20M6 21.5h7" />
-        <path d="M17.5 6.5v5.5M17.5 20v5.5" stroke-width="3" />
-      </g>
-    </svg>
-  );
+  return <span class="logo" aria-hidden="true" dangerouslySetInnerHTML={{ __html: logo }} />;
 }

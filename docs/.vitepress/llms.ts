@@ -1,0 +1,68 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { filesOfPages, headingOf, pageOf, REPOSITORY } from './pages.js';
+import { sidebar } from './sidebar.js';
+import { WORDS } from './words.js';
+
+const SUMMARY =
+  'Rate limiting for NestJS. Limits are declared on routes, controllers, the module and in code; one atomic call decides all limits of a request, on Redis or in the process.';
+
+/** Groups whose pages help nobody to use the library. */
+const ABOUT = ['About', 'Decisions'];
+
+const read = (file: string): string => readFileSync(join(REPOSITORY, file), 'utf8');
+
+/** The pages that help to use the library, by the groups of the sidebar. */
+function groups(): { text: string; files: string[] }[] {
+  const files = new Map(filesOfPages().map((file) => [placeOf(file), file]));
+  return sidebar()
+    .filter(({ text }) => !ABOUT.includes(text!))
+    .map(({ text, items }) => ({
+      text: text!,
+      files: items!.flatMap(({ link }) => files.get(link!) ?? []),
+    }));
+}
+
+function placeOf(file: string): string {
+  return `/${pageOf(file)!.replace(/(?:(^|\/)index)?\.md$/, '$1')}`;
+}
+
+/** What stands in `llms.txt`: each page with what it is about. `base` is the path under which the site stands. */
+export function llmsText(base: string): string {
+  const parts = groups().map(
+    ({ text, files }) => `## ${text}\n\n${files.map((file) => lineOf(file, base)).join('\n')}\n`,
+  );
+  return `# nestjs-sluice\n\n> ${SUMMARY}\n\nAll pages in one file: [llms-full.txt](${base}llms-full.txt)\n\n${parts.join('\n')}`;
+}
+
+function lineOf(file: string, base: string): string {
+  const path = pageOf(file)!.replace(/(?:(^|\/)index)?\.md$/, (_, folder?: string) => folder ?? '.html');
+  const about = [aboutOf(file), ...(WORDS[file] === undefined ? [] : [`also: ${WORDS[file].join(', ')}`])];
+  return `- [${headingOf(file)}](${base}${path}): ${about.filter((each) => each !== '').join('; ')}`;
+}
+
+/** What a table of `docs/index.md` says of a page, or else its first sentence. */
+function aboutOf(file: string): string {
+  const link = `](${posix.relative('docs', file)})`;
+  const row = read('docs/index.md')
+    .split('\n')
+    .find((line) => line.startsWith('| [') && line.split(' | ')[0]!.includes(link));
+  if (row !== undefined) return row.split('|')[2]!.trim();
+  const [, sentence = ''] = /^# .+\n\n([A-Z`][^]*?[.:])(?:\s|$)/.exec(read(file)) ?? [];
+  return sentence
+    .replace(/:$/, '')
+    .replaceAll('\n', ' ')
+    .replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1');
+}
+
+/** What stands in `llms-full.txt`: the pages themselves, each below its file's path. */
+export function llmsFullText(): string {
+  const pages = groups().flatMap(({ files }) => files);
+  return `# nestjs-sluice\n\n> ${SUMMARY}\n\n${pages.map((file) => `<!-- ${file} -->\n\n${read(file).trim()}\n`).join('\n')}`;
+}
+
+/** Writes both beside the pages of a built site. */
+export function writeLlmsTexts(siteFolder: string, base: string): void {
+  writeFileSync(join(siteFolder, 'llms.txt'), llmsText(base));
+  writeFileSync(join(siteFolder, 'llms-full.txt'), llmsFullText());
+}

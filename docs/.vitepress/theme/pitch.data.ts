@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createMarkdownRenderer, type SiteConfig } from 'vitepress';
+import { REPOSITORY } from '../pages.js';
+
+declare const VITEPRESS_CONFIG: SiteConfig;
+
+/** What the first page shows of other pages. */
+export interface Pitch {
+  /** How it is installed, as HTML. */
+  readonly install: string;
+  /** The example of the page to start with, as HTML. */
+  readonly example: string;
+  /** The same app with `@nestjs/throttler` and with this, as HTML. */
+  readonly migration: string;
+  /** Of what `@nestjs/throttler` takes: CPU of the app, and of Redis. */
+  readonly ofThrottler: { readonly app: string; readonly redis: string };
+}
+
+declare const data: Pitch;
+export { data };
+
+const START = join(REPOSITORY, 'docs/start.md');
+const MIGRATING = join(REPOSITORY, 'docs/migrating-from-throttler.md');
+const BENCHMARKS = join(REPOSITORY, 'docs/benchmarks.md');
+
+export default {
+  watch: [START, MIGRATING, BENCHMARKS],
+  async load(): Promise<Pitch> {
+    const { srcDir, markdown, site, logger } = VITEPRESS_CONFIG;
+    const renderer = await createMarkdownRenderer(srcDir, markdown, site.base, logger);
+    return {
+      install: renderer.render('```sh\nnpm i nestjs-sluice\n```', { path: START }),
+      example: renderer.render(found(START, /^```ts\n[^]*?^```/m), { path: START }),
+      migration: renderer.render(found(MIGRATING, /^```diff\n[^]*?^```/m), { path: MIGRATING }),
+      ofThrottler: {
+        app: found(BENCHMARKS, /(?<=^\| Its own CPU a request, .*\| @nestjs\/throttler +\| )[\d.]+/m),
+        redis: found(BENCHMARKS, /(?<=^\| An app with 20 routes .*\| @nestjs\/throttler +\| )[\d.]+/m),
+      },
+    };
+  },
+};
+
+function found(file: string, what: RegExp): string {
+  const [text] = what.exec(readFileSync(file, 'utf8')) ?? [];
+  if (text === undefined) throw new Error(`${file} has nothing like ${what.source}, which the first page would show`);
+  return text;
+}
