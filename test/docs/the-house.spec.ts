@@ -120,7 +120,16 @@ describe('what CONTRIBUTING.md says', () => {
   });
 
   it('of the scripts names each that people run', () => {
-    const steps = new Set(['prepack', 'build:lib', 'build:sample', 'clean', 'format', 'jest', 'sample']);
+    const steps = new Set([
+      'prepack',
+      'prepublishOnly',
+      'build:lib',
+      'build:sample',
+      'clean',
+      'format',
+      'jest',
+      'sample',
+    ]);
     const listed = table(contributing, 'script', 'what it does').map(([cell]) =>
       plain(cell!).replace(/^npm (run )?/, ''),
     );

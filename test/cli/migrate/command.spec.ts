@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { VERSION } from '../../../lib/telemetry/version.js';
 import { runHere, runProgram } from '../run-program.js';
 import { ensureBuilt } from '../../support/built.js';
 import { PACKAGE_FOLDER } from '../../support/npm.js';
@@ -61,7 +62,7 @@ describe('migrate', () => {
 Next: install dependencies, format, compile, and run your tests.
 `);
     expect(app.files()).toEqual({
-      'package.json': MANIFEST.replace('    "@nestjs/throttler": "^6.4.0",\n', '    "nestjs-sluice": "^0.1.0",\n'),
+      'package.json': MANIFEST.replace('    "@nestjs/throttler": "^6.4.0",\n', `    "nestjs-sluice": "^${VERSION}",\n`),
       'src/app.module.ts': `import { Module } from '@nestjs/common';
 import { RateLimitModule } from 'nestjs-sluice';
 
@@ -111,7 +112,9 @@ export class AppModule {}
   src/app.controller.ts:6 ThrottlerStorage stays: use the option 'redis', or 'store' with a class that implements Store
 `);
     expect(app.files()['src/app.controller.ts']).toBe(CONTROLLER);
-    expect(app.files()['package.json']).toContain('"@nestjs/throttler": "^6.4.0",\n    "nestjs-sluice": "^0.1.0",\n');
+    expect(app.files()['package.json']).toContain(
+      `"@nestjs/throttler": "^6.4.0",\n    "nestjs-sluice": "^${VERSION}",\n`,
+    );
   });
 
   it('keeps the line ends of a file', async () => {

@@ -1,0 +1,20 @@
+interface Manifest {
+  readonly [field: string]: unknown;
+}
+
+interface Component {
+  readonly name: string;
+  readonly 'bom-ref': string;
+  readonly properties?: readonly { readonly name: string; readonly value: string }[];
+}
+
+interface Bill {
+  readonly metadata: { readonly component: Component };
+  readonly components: readonly Component[];
+  readonly dependencies: readonly { readonly ref: string; readonly dependsOn?: readonly string[] }[];
+}
+
+export function withRepository(manifest: Manifest, url: unknown): Manifest;
+export function obstacles(manifest: Manifest, changelog: string): string[];
+export function notesOf(version: string, changelog: string): string | undefined;
+export function shippedOnly(bill: Bill, shipped: ReadonlySet<string>): Bill;
