@@ -1,9 +1,9 @@
 const CONTEXT = 3;
 
-/** A unified diff of two texts; empty if they are equal. */
-export function unifiedDiff(path: string, before: string, after: string): string {
+/** A unified diff of two texts, of which the second may be none; empty if they are equal. */
+export function unifiedDiff(path: string, before: string, after: string | undefined): string {
   if (before === after) return '';
-  const [old, made] = [linesOf(before), linesOf(after)];
+  const [old, made] = [linesOf(before), linesOf(after ?? '')];
   const steps = stepsOf(old, made);
   const hunks: string[] = [];
   for (let at = 0; at < steps.length;) {
@@ -21,11 +21,11 @@ export function unifiedDiff(path: string, before: string, after: string): string
     const [first] = shown as [Step];
     const olds = shown.filter(({ kind }) => kind !== '+').length;
     const news = shown.filter(({ kind }) => kind !== '-').length;
-    hunks.push(`@@ -${first.old + 1},${olds} +${first.made + 1},${news} @@`);
+    hunks.push(`@@ -${first.old + 1},${olds} +${after === undefined ? 0 : first.made + 1},${news} @@`);
     hunks.push(...shown.map(({ kind, line }) => kind + line));
     at = end + CONTEXT;
   }
-  return `--- a/${path}\n+++ b/${path}\n${hunks.join('\n')}\n`;
+  return `--- a/${path}\n+++ ${after === undefined ? '/dev/null' : `b/${path}`}\n${hunks.join('\n')}\n`;
 }
 
 function linesOf(text: string): string[] {

@@ -53,7 +53,7 @@ export const migrateCommand: Command = {
     const changes = origins.flatMap((name) => changesFrom(project, report, name));
     const merged = [...new Map(changes.map((change) => [change.path, change])).values()];
     if (isDry) {
-      for (const { shown, before, after } of merged) terminal.stdout.write(unifiedDiff(shown, before, after ?? ''));
+      for (const { shown, before, after } of merged) terminal.stdout.write(unifiedDiff(shown, before, after));
     } else {
       for (const { path, after } of merged) {
         if (after === undefined) rmSync(path);

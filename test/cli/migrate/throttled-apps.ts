@@ -132,6 +132,10 @@ export class GqlThrottlerGuard extends ThrottlerGuard {
     const ctx = GqlExecutionContext.create(context).getContext();
     return { req: ctx.req, res: ctx.res };
   }
+
+  protected async getTracker(req: Record<string, any>): Promise<string> {
+    return req.ips.length ? req.ips[0] : req.ip; // behind a proxy
+  }
 }
 `,
       'guards/throttler-behind-proxy.guard.ts': `import { Injectable } from '@nestjs/common';

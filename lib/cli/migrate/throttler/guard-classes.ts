@@ -17,7 +17,7 @@ export function convertGuards(facts: ThrottlerFacts): void {
       facts.report.done(
         guard.source,
         guard.node,
-        `${guard.name} is gone: RateLimitGuard reads each kind of call itself`,
+        `${guard.name} is gone: ${guard.sameAs?.name ?? 'RateLimitGuard'} reads each kind of call`,
       );
       dropClass(facts, guard);
     } else {
@@ -53,7 +53,7 @@ function dropClass(facts: ThrottlerFacts, { name, source, node }: Guard): void {
   }
 }
 
-function toKeyResolver(facts: ThrottlerFacts, { source, node, exempts }: Guard): void {
+function toKeyResolver(facts: ThrottlerFacts, { source, node, exempts, isForAll }: Guard): void {
   const { ts } = source;
   const find = (name: string) =>
     node.members.find((one) => one.name !== undefined && source.before(one.name) === name) as
@@ -78,12 +78,16 @@ function toKeyResolver(facts: ThrottlerFacts, { source, node, exempts }: Guard):
     const member = find(name);
     if (member !== undefined) source.removeLine(member, true);
   }
+  const reader = find('getRequestResponse');
+  const isReplaced = isForAll === true && reader !== undefined;
+  if (isReplaced) source.removeLine(reader, true);
   const [tracker, requests, skip, activate] = ['getTracker', 'getRequestResponse', 'shouldSkip', 'canActivate'].map(
     find,
   );
   convertSupers(source, node);
   if (activate !== undefined) convertExemption(source, activate);
-  const request = requests === undefined ? requestOf(source, facts, 'context') : 'this.getRequestResponse(context).req';
+  const request =
+    requests === undefined || isReplaced ? requestOf(source, facts, 'context') : 'this.getRequestResponse(context).req';
   const tracked = tracker?.parameters.length === 2 ? 'request, context' : 'request';
   source.want('@nestjs/common', 'type ExecutionContext');
   const lines = [

@@ -25,7 +25,7 @@ export class GuardUse {
     const bound = this.references.filter(({ source, kind }) => kind !== 'listed' && !isTest(source));
     const globals = bound.filter(({ kind }) => kind === 'global');
     this.guard = globals.length > 0 ? this.isFirst(globals) : bound.length > 0 ? false : 'custom';
-    const kinds = new Set(bound.map(({ guard }) => (isPlain(guard) ? undefined : guard)));
+    const kinds = new Set(bound.map(({ guard }) => (isPlain(guard) ? undefined : (guard?.sameAs ?? guard))));
     const [only] = kinds;
     const dropped = bound.map(({ guard }) => guard).find((guard) => guard?.outcome === 'dropped');
     this.applied = kinds.size === 1 ? (only ?? dropped) : undefined;
@@ -138,7 +138,11 @@ function isPlain(guard: Guard | undefined): boolean {
   return (
     guard === undefined ||
     guard.outcome === 'left' ||
-    (guard.outcome === 'dropped' && guard.message === undefined && guard.body === undefined && !guard.isShared)
+    (guard.outcome === 'dropped' &&
+      guard.sameAs === undefined &&
+      guard.message === undefined &&
+      guard.body === undefined &&
+      !guard.isShared)
   );
 }
 

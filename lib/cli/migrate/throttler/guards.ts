@@ -19,6 +19,10 @@ export interface Guard {
   readonly exempts: boolean;
   /** Whether its keys are the same for all routes. */
   readonly isShared: boolean;
+  /** The guard that counts as this one does, and reads all kinds of calls: this one is taken out then. */
+  readonly sameAs?: Guard;
+  /** Whether others are the same as this one. */
+  readonly isForAll?: boolean;
 }
 
 const CONVERTED = new Set([
@@ -45,6 +49,7 @@ export function guardsOf(project: Project, sources: readonly Source[]): Map<stri
       guards.set(node.name.text, analysed(source, node));
     });
   }
+  merge(guards);
   // Classes that extend these in turn.
   for (const source of guards.size === 0
     ? []
@@ -57,6 +62,26 @@ export function guardsOf(project: Project, sources: readonly Source[]): Map<stri
     });
   }
   return guards;
+}
+
+/** Makes one of guards that differ only in the kind of calls that they read, such as one for REST and one for GraphQL. */
+function merge(guards: Map<string, Guard>): void {
+  const groups = new Map<string, Guard[]>();
+  for (const guard of guards.values()) {
+    const { source, node } = guard;
+    if (guard.outcome !== 'key' || node.members.some((member) => source.ts.isConstructorDeclaration(member))) continue;
+    const texts = node.members
+      .filter((member) => member.name === undefined || source.before(member.name) !== 'getRequestResponse')
+      .map((member) => source.before(member).replaceAll(/\/\/.*|override|\s/g, ''));
+    const sameness = JSON.stringify(texts);
+    groups.set(sameness, [...(groups.get(sameness) ?? []), guard]);
+  }
+  for (const [first, ...others] of groups.values()) {
+    if (first === undefined || others.length === 0) continue;
+    const kept: Guard = { ...first, isForAll: true };
+    guards.set(kept.name, kept);
+    for (const other of others) guards.set(other.name, { ...other, outcome: 'dropped', sameAs: kept });
+  }
 }
 
 export function baseOf(source: Source, node: TS.ClassDeclaration): string | undefined {
