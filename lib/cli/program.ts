@@ -40,6 +40,27 @@ const COMMANDS = new Map<string, Listed>([
       load: async () => (await import('./migrate/migrate.command.js')).migrateCommand,
     },
   ],
+  [
+    'block',
+    {
+      summary: 'refuses a key of a limit for a time',
+      load: async () => (await import('./keys/key.commands.js')).blockCommand,
+    },
+  ],
+  [
+    'unblock',
+    {
+      summary: 'ends the block of a key',
+      load: async () => (await import('./keys/key.commands.js')).unblockCommand,
+    },
+  ],
+  [
+    'reset',
+    {
+      summary: 'forgets what a key has used',
+      load: async () => (await import('./keys/key.commands.js')).resetCommand,
+    },
+  ],
 ]);
 
 /** Exit codes: the command line is wrong; something it names cannot be used. */

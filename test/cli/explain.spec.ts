@@ -211,12 +211,7 @@ it.each<[string, string[], number, string]>([
   ],
   ['an address with a password', ['redis://:s3cret@h', ...limit], 2, "got the argument 'redis://***@h', wants options"],
   ['an argument', ['api'], 2, "got the argument 'api', wants options only"],
-  [
-    'Redis of an app',
-    ['--module', SHOP, ...limit],
-    2,
-    "option '--limit' is only for explanations of Redis without the app",
-  ],
+  ['Redis of an app', ['--module', SHOP, ...limit], 2, "option '--limit' is only for Redis without the app"],
   ['no file', ['--module', '#A', '--name', 'api', '--key', KEY], 2, "option '--module' is '#A', wants a file such as"],
   [
     'nothing of an app',

@@ -2,6 +2,14 @@ import { nearest } from '../../util/nearest.js';
 import { listOf, show } from '../wording.js';
 import { meant, optionMessages } from './options.js';
 
+/** The most names to list. */
+const MOST_NAMES = 20;
+
+function shortened(names: readonly string[]): string {
+  const more = names.length - MOST_NAMES;
+  return names.slice(0, MOST_NAMES).map(show).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
 /** Behind an option of the command line that is unknown. The hyphens are no letters that could be right. */
 function meantOption(got: string, known: readonly string[]): string {
   const near = nearest(got.replace(/^-+/, ''), known);
@@ -22,6 +30,34 @@ export const cliMessages = {
     `option '--${option}' is ${show(got)}${meant(got, known)}, wants one of ${known.join(', ')}`,
   missingOption: (option: string, wants: string) => `option '--${option}' is missing, wants ${wants}`,
   optionWithout: (option: string, other: string) => `option '--${option}' is only for ${other}`,
+  missingArgument: (wants: string) => `an argument is missing, wants ${wants}`,
+  extraArgument: (got: unknown, wants: readonly string[]) =>
+    `got the argument ${show(got)}, wants ${wants.length === 0 ? 'options only' : `no more than ${listOf(wants, 'and')}`}`,
+  countedByOther: (name: string, algo: string, others: readonly string[]) =>
+    `instances count ${show(name)} by ${listOf(others, 'and')}, not by ${algo}, so this would change nothing; wants '--limit' as the app defines it`,
+  unusedName: (name: string, prefix: string, known: readonly string[]) =>
+    `Redis has no counter of a limit ${show(name)}${meant(name, known)} under the prefix ${show(prefix)}, so this might change nothing; ` +
+    `wants ${known.length === 0 ? "the app's 'prefix'" : `one of ${shortened(known)}`}, or '--force' for a limit that nothing has used yet`,
+  unusedPrefix: (prefix: string) =>
+    `no instance uses the prefix ${show(prefix)}, so this would change nothing; wants the app's 'prefix', or '--force' before its first start`,
+  notSearched: (reason: string) =>
+    `Redis does not let this search for counters (${reason}), so it is unknown whether the name is right; wants '--force', or '--module'`,
+  unreadState: (reason: string) => `the state cannot be read, so nothing was changed: ${reason}`,
+  unreadAfter: (reason: string) => `it was sent, but the state cannot be read again: ${reason}`,
+  countsPerRoute: (name: string) => `the limit ${show(name)} counts each route by itself, wants one that does not`,
+  wrongPath: (name: string, got: string) =>
+    `the key of ${show(name)} is ${show(got)}, wants those of the limits that it is within before it, separated by '/'`,
+  notBlocked: (name: string, key: string) =>
+    `the key ${show(key)} of ${show(name)} is not blocked, so there is nothing to unblock`,
+  nothingCounted: (name: string, key: string) =>
+    `the key ${show(key)} of ${show(name)} has used nothing and is not blocked, so there is nothing to reset`,
+  noOverride: (name: string, key: string | undefined) =>
+    `no change of ${show(name)}${key === undefined ? '' : ` for ${show(key)}`} is in force, so there is nothing to clear`,
+  notListed: (entry: string, limit: string | undefined) =>
+    `${show(entry)} is on no list${limit === undefined ? ' for all limits' : ` of ${show(limit)}`} by a change, so there is nothing to remove`,
+  notOnRedis: () =>
+    "the app has no 'redis', so a change would end with this command; wants an app that counts on Redis",
+  wrongPatch: (got: string) => `got ${show(got)}, wants an option and its value, such as rate=50`,
   noArguments: (got: unknown) => `got the argument ${show(got)}, wants options only`,
   unloadable: (file: string, reason: string) =>
     `the module ${show(file)} cannot be loaded, wants a built file such as './dist/app.module.js': ${reason}`,

@@ -4,15 +4,10 @@ import { pathToFileURL } from 'node:url';
 import type { INestApplicationContext, Type } from '@nestjs/common';
 import type { ModulesContainer, NestFactory } from '@nestjs/core';
 import { cliMessages } from '../../errors/messages/cli.js';
-import type { Explanation } from '../../explain/explanation.js';
 import { InputError } from '../command.js';
 import { reasonOf } from '../../util/reason-of.js';
-import type { CommandQuestion, ModulePlace, RedisPlace } from './settings.js';
-
-/** The part of an app's `LimiterService` that is used; it may come from another copy of the package. */
-interface ExplainingService {
-  explain(question: CommandQuestion): Promise<Explanation>;
-}
+import type { LimiterService } from '../../nest/limiter.service.js';
+import type { ModulePlace, Place, RedisPlace } from './place.js';
 
 /** The part of `@nestjs/core` that is used. */
 interface NestCore {
@@ -22,26 +17,42 @@ interface NestCore {
 
 const OPTIONS = { logger: false, abortOnError: false } as const;
 
-/** An app that was started to be queried. */
-export interface ExplainedApp {
-  readonly service: ExplainingService;
+/** An app that was started for one command. Its classes may come from another copy of the package. */
+export interface StartedApp {
+  readonly service: LimiterService;
+  /** What the app's modules provide under a name: that of a class, or the text of a symbol. */
+  provided<T>(name: string): T | undefined;
   close(): Promise<void>;
 }
 
-/** Starts an app with nothing but one limit on Redis. */
-export async function startOnRedis(place: RedisPlace): Promise<ExplainedApp> {
-  const { redis, prefix, timeout, name, definition, everywhere } = place;
+/** Starts the app of a place. One that `changes` counters lets all instances know, who may remember refusals. */
+export function startApp(place: Place, { changes }: { changes: boolean }): Promise<StartedApp> {
+  return 'file' in place ? startModule(place) : startOnRedis(place, changes);
+}
+
+/** Starts an app with nothing but Redis, and one limit if the place names one. */
+async function startOnRedis(place: RedisPlace, changes: boolean): Promise<StartedApp> {
+  const { redis, prefix, timeout, limit } = place;
   const [core, { RateLimitModule }] = await Promise.all([
     import('@nestjs/core'),
     import('../../nest/rate-limit.module.js'),
   ]);
-  const limits = everywhere ? { limits: [{ ...definition, name }] } : { define: { [name]: definition } };
-  const common = { redis, timeout, ...(prefix === undefined ? {} : { prefix }), telemetry: false, refusalCache: false };
-  return start(core, RateLimitModule.forRoot({ ...common, ...limits }) as never);
+  const common = {
+    redis,
+    timeout,
+    ...(prefix === undefined ? {} : { prefix }),
+    telemetry: false,
+    refusalCache: changes,
+  };
+  return start(core, RateLimitModule.forRoot({ ...common, ...(limit && limitsOf(limit)) }) as never);
+}
+
+function limitsOf({ name, definition, everywhere }: NonNullable<RedisPlace['limit']>) {
+  return everywhere ? { limits: [{ ...definition, name }] } : { define: { [name]: definition } };
 }
 
 /** Starts the app of a module, without listening. */
-export async function startModule({ file, className }: ModulePlace): Promise<ExplainedApp> {
+async function startModule({ file, className }: ModulePlace): Promise<StartedApp> {
   const path = resolve(file);
   const [core, exported] = [await coreOf(path), await exportsOf(path, file)];
   const found = moduleOf(exported, className);
@@ -49,7 +60,7 @@ export async function startModule({ file, className }: ModulePlace): Promise<Exp
     const known = Object.keys(exported).filter((name) => isClass(exported[name]));
     throw new InputError(cliMessages.noModule(file, className, known));
   }
-  let app: ExplainedApp;
+  let app: StartedApp;
   try {
     app = await start(core, found);
   } catch (error) {
@@ -59,20 +70,24 @@ export async function startModule({ file, className }: ModulePlace): Promise<Exp
   return app;
 }
 
-async function start({ NestFactory: factory, ModulesContainer: container }: NestCore, module: Type) {
+async function start(
+  { NestFactory: factory, ModulesContainer: container }: NestCore,
+  module: Type,
+): Promise<StartedApp> {
   const app = await factory.createApplicationContext(module, OPTIONS);
-  const service = serviceOf(app, container);
-  if (service !== undefined) return { service, close: () => app.close() };
+  const provided = <T>(name: string) => providedBy(app, container, name) as T | undefined;
+  const service = provided<LimiterService>('LimiterService');
+  if (typeof service?.explain === 'function') return { service, provided, close: () => app.close() };
   await app.close();
   throw new InputError(cliMessages.noLimits());
 }
 
 /** Found by name: an app may have loaded the package as a CommonJS module, while this program is an ES module. */
-function serviceOf(app: INestApplicationContext, container: typeof ModulesContainer): ExplainingService | undefined {
+function providedBy(app: INestApplicationContext, container: typeof ModulesContainer, name: string): unknown {
   for (const { providers } of app.get(container).values()) {
-    for (const { name, instance } of providers.values()) {
-      const { explain } = (instance ?? {}) as Partial<ExplainingService>;
-      if (name === 'LimiterService' && typeof explain === 'function') return instance as ExplainingService;
+    for (const [token, { instance }] of providers) {
+      const known = typeof token === 'symbol' ? token.description : typeof token === 'function' ? token.name : token;
+      if (known === name && instance !== undefined && instance !== null) return instance;
     }
   }
   return undefined;

@@ -1,0 +1,22 @@
+/** The lines of `--help` on the definition of a limit. */
+export const LIMIT_HELP = `  --limit <definition>  the limit as the app defines it, without '--module':
+                      algo:rate/interval[,option=value...], such as
+                      gcra:60/1s,burst=120 or concurrency:5/1m
+  --everywhere        the limit is one of the module's 'limits'
+`;
+
+/** The lines of `--help` on these options. */
+export const OPERATION_HELP = `  --redis <url>       where the app counts; the variable REDIS_URL of the
+                      environment unless given
+  --prefix <prefix>   the 'prefix' of the app; sluice unless given
+  --timeout <time>    how long Redis may take to answer; 2s unless given
+  --module <file>     takes limits, Redis and prefix from the app's module instead,
+                      built: ./dist/app.module.js, or with its name,
+                      ./dist/app.module.js#AppModule. The app is started, without
+                      listening, and closed again
+  --by <name>         who does it, for the log
+  --reason <text>     why, for the log
+  --force             also for a limit or prefix that no instance has used yet
+  --json              writes JSON
+  --help              this text
+`;

@@ -1,0 +1,112 @@
+import type { ExactLimit } from '../../config/limit-definition.js';
+import { isRedisConnection, withoutSecrets } from '../../config/redis-option.js';
+import { cliMessages } from '../../errors/messages/cli.js';
+import { milliseconds } from '../../options/values.js';
+import { UsageError } from '../command.js';
+import { readDefinition } from '../limit-spec.js';
+import type { KnownOptions, ReadArguments } from '../options.js';
+
+/** A limit on Redis, as an app would define it. */
+export interface PlacedLimit {
+  readonly name: string;
+  readonly definition: ExactLimit;
+  /** Whether it is one of the module's `limits`. */
+  readonly everywhere: boolean;
+}
+
+/** The Redis on which apps count, without an app. */
+export interface RedisPlace {
+  readonly redis: string;
+  readonly prefix: string | undefined;
+  readonly timeout: number;
+  readonly limit: PlacedLimit | undefined;
+}
+
+/** The file of an app's module, and the name of the class, if given. */
+export interface ModulePlace {
+  readonly file: string;
+  readonly className: string | undefined;
+}
+
+/** Where a command finds limits. */
+export type Place = RedisPlace | ModulePlace;
+
+/** The options that say it. */
+export const PLACE_OPTIONS: KnownOptions = {
+  redis: { type: 'string' },
+  prefix: { type: 'string' },
+  timeout: { type: 'string' },
+  limit: { type: 'string' },
+  everywhere: { type: 'boolean' },
+  module: { type: 'string' },
+};
+
+const OF_REDIS = ['redis', 'prefix', 'timeout', 'limit', 'everywhere'];
+const REDIS_FORM = 'a URL such as redis://localhost:6379';
+
+/** What a command needs of a limit on Redis. */
+interface Wanted {
+  /** Its name, unless `--limit` has one. */
+  readonly name: string | undefined;
+  /** Whether the command needs no limit. */
+  readonly optional?: boolean;
+}
+
+/** Reads the place. Throws `UsageError` or `RateLimitConfigError`. */
+export function readPlace(read: ReadArguments, environment: NodeJS.ProcessEnv, wanted: Wanted): Place {
+  const module = read.values.get('module');
+  if (module === undefined) return redisPlace(read, environment, wanted);
+  refuseOptions(read, OF_REDIS, "Redis without the app, not beside '--module'");
+  const hash = module.lastIndexOf('#');
+  const file = hash < 0 ? module : module.slice(0, hash);
+  const className = hash < 0 ? undefined : module.slice(hash + 1);
+  if (file === '' || className === '') {
+    throw new UsageError(cliMessages.wrongOption('module', module, 'a file such as ./dist/app.module.js#AppModule'));
+  }
+  return { file, className };
+}
+
+function redisPlace(
+  { values, switches }: ReadArguments,
+  environment: NodeJS.ProcessEnv,
+  { name: wantedName, optional = false }: Wanted,
+): RedisPlace {
+  const redis = values.get('redis') ?? environment['REDIS_URL'];
+  if (redis === undefined) {
+    throw new UsageError(cliMessages.missingOption('redis', `${REDIS_FORM}, or '--module' instead`));
+  }
+  if (!isRedisConnection(redis))
+    throw new UsageError(cliMessages.wrongOption('redis', withoutSecrets(redis), REDIS_FORM));
+  const time = values.get('timeout') ?? '2s';
+  const timeout = milliseconds(time);
+  const place = { redis, prefix: values.get('prefix'), timeout: timeout ?? 0 };
+  const spec = values.get('limit');
+  if (spec === undefined && !optional)
+    throw new UsageError(cliMessages.missingOption('limit', 'a limit such as gcra:60/1s'));
+  const { name: ofSpec, ...definition } = spec === undefined ? UNKNOWN : readDefinition(spec);
+  const name = wantedName ?? ofSpec;
+  if (name === undefined && !optional) {
+    throw new UsageError(cliMessages.missingOption('name', 'the name that the app has for the limit'));
+  }
+  if (timeout === undefined || timeout <= 0) {
+    throw new UsageError(cliMessages.wrongOption('timeout', time, 'a duration such as 500ms or 2s'));
+  }
+  const everywhere = switches.has('everywhere');
+  return {
+    ...place,
+    limit: name === undefined ? undefined : { name, definition: definition as ExactLimit, everywhere },
+  };
+}
+
+/** Stands for a limit of which a command needs nothing but the name. */
+const UNKNOWN: ExactLimit = { algo: 'gcra', rate: 1, interval: '1s' };
+
+/** Refuses options that a command takes only elsewhere. */
+export function refuseOptions(
+  { values, switches }: Pick<ReadArguments, 'values' | 'switches'>,
+  options: readonly string[],
+  others: string,
+): void {
+  const wrong = options.find((option) => values.has(option) || switches.has(option));
+  if (wrong !== undefined) throw new UsageError(cliMessages.optionWithout(wrong, others));
+}

@@ -1,0 +1,142 @@
+import type { RateLimitSettings } from '../../config/settings.js';
+import { ConsoleLog } from '../../console/changes/console-log.js';
+import { ShownNames } from '../../console/shown-names.js';
+import { ConsoleRedis } from '../../console/telemetry/console-redis.js';
+import { cliMessages } from '../../errors/messages/cli.js';
+import type { ExplainedLimit } from '../../explain/explanation.js';
+import type { Limiter } from '../../limiter/limiter.js';
+import type { WithinOptions } from '../../limits/consume-options.js';
+import { readCause } from '../../overrides/change-options.js';
+import type { Connection } from '../../redis/connection.js';
+import type { LimitRegistry } from '../../rules/limit-registry.js';
+import { keysOfShown } from '../../rules/resolve/call-entries.js';
+import type { Rule } from '../../rules/rule.js';
+import { columns, printable, printableJson, showMs } from '../../util/printable.js';
+import { withApp } from '../app/operation.js';
+import type { StartedApp } from '../app/started-app.js';
+import { assertUsed } from '../app/used-names.js';
+import { type Command, InputError, UsageError } from '../command.js';
+import { KEY_HELP } from './help.js';
+import { type KeyAction, type KeySettings, readSettings } from './key.settings.js';
+
+/** The state of a key, before or after. */
+interface KeyState {
+  readonly quota: number;
+  readonly mode: ExplainedLimit['mode']['mode'];
+  /** Absent if a list decides. */
+  readonly state?: ExplainedLimit['state'];
+}
+
+/** What a command did. */
+interface KeyReport {
+  readonly action: KeyAction;
+  readonly limit: string;
+  readonly key: string;
+  readonly before: KeyState;
+  readonly after: KeyState;
+}
+
+type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<void>;
+
+const CHANGES: Readonly<Record<KeyAction, Change>> = {
+  block: (limiter, key, options, time) => limiter.block(key, time as never, options),
+  unblock: (limiter, key, options) => limiter.unblock(key, options),
+  reset: (limiter, key, options) => limiter.reset(key, options),
+};
+
+const command = (action: KeyAction): Command => ({
+  help: KEY_HELP[action],
+  async run(args, { stdout }) {
+    const settings = readSettings(action, args, process.env);
+    readCause(settings.cause, `nestjs-sluice ${action}`);
+    const report = await withApp(settings.place, true, (app) => changeKey(app, settings));
+    stdout.write(settings.json ? `${printableJson(report)}\n` : textOf(report, settings));
+    return 0;
+  },
+});
+
+/** Refuses a key for a time. */
+export const blockCommand = command('block');
+/** Ends the block of a key. */
+export const unblockCommand = command('unblock');
+/** Forgets what a key has used. */
+export const resetCommand = command('reset');
+
+async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyReport> {
+  const { action, place, limit, key: shown, time, force } = settings;
+  const { service } = app;
+  const rule = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit)?.rule;
+  // The explanation has a message for an unknown name.
+  const path = rule === undefined ? { key: shown, options: {} } : keysOfShown(rule, shown);
+  if (path === undefined) throw new UsageError(cliMessages.wrongPath(limit, shown));
+  if (rule?.perRoute === true) throw new UsageError(cliMessages.countsPerRoute(limit));
+  const question = { limit, key: path.key, ...path.options };
+  const before = stateOf(await service.explain(question), cliMessages.unreadState);
+  const redis = app.provided<Connection>('RATE_LIMIT_REDIS');
+  if (redis === undefined) throw new InputError(cliMessages.notOnRedis());
+  const { prefix, timeoutMs } = app.provided<RateLimitSettings>('RATE_LIMIT_SETTINGS')!;
+  const isUsed = isTouched(before);
+  if (!isUsed && !force && !('file' in place)) await assertUsed(redis, prefix, rule!.limit);
+  if (action === 'unblock' && before.state?.blockedForMs === 0)
+    throw new InputError(cliMessages.notBlocked(limit, shown));
+  if (action === 'reset' && before.state !== undefined && !isUsed) {
+    throw new InputError(cliMessages.nothingCounted(limit, shown));
+  }
+  await CHANGES[action](service.ofRule(rule as Rule), path.key, path.options, time);
+  const after = stateOf(await service.explain(question), cliMessages.unreadAfter);
+  await log(new ConsoleRedis(redis, prefix, timeoutMs), settings);
+  return { action, limit, key: shown, before, after };
+}
+
+/** Whether something is known of a key. */
+function isTouched({ quota, state }: KeyState): boolean {
+  if (state === undefined) return false;
+  const { remaining, resetAfterMs, blockedForMs = 0, offences = 0 } = state;
+  return remaining < quota || resetAfterMs > 0 || blockedForMs > 0 || offences > 0;
+}
+
+function stateOf(
+  { limits, unread }: { readonly limits: readonly ExplainedLimit[]; readonly unread?: string },
+  message: (reason: string) => string,
+): KeyState {
+  if (unread !== undefined) throw new InputError(message(unread));
+  const { quota, mode, state } = limits[0]!;
+  return { quota, mode: mode.mode, ...(state && { state }) };
+}
+
+/** The console shows these changes beside its own. Those that nobody signs are not kept. */
+async function log(redis: ConsoleRedis, { action, limit, key, time, cause }: KeySettings): Promise<void> {
+  const { by, reason } = cause;
+  if (by === undefined && reason === undefined) return;
+  const after = action === 'block' ? { after: time } : {};
+  await new ConsoleLog(redis, new ShownNames(false)).write({ at: Date.now(), action, limit, key, ...cause, ...after });
+}
+
+const DONE = {
+  block: (time: string) => `blocked for ${time}`,
+  unblock: () => 'not blocked any more',
+  reset: () => 'starts fresh',
+} as const satisfies Record<KeyAction, (time: string) => string>;
+
+function textOf({ action, limit, key, before, after }: KeyReport, { time }: KeySettings): string {
+  const rows = [
+    ['', 'left', 'resets in', 'blocked for'],
+    ['before', ...cells(before)],
+    ['after', ...cells(after)],
+  ];
+  const lines = [`limit '${limit}', key '${key}': ${DONE[action](time)}`, '', ...columns(rows)];
+  if (action === 'block' && after.mode !== 'enforce') {
+    lines.push('', `the limit is ${after.mode === 'off' ? 'off' : 'in shadow mode'}, so it refuses nobody`);
+  }
+  if (after.state === undefined) lines.push('', 'a list decides for this key in place of the limit');
+  return lines.map((line) => `${printable(line, Infinity)}\n`).join('');
+}
+
+function cells({ quota, state }: KeyState): string[] {
+  if (state === undefined) return ['-', '-', '-'];
+  return [`${state.remaining}/${quota}`, time(state.resetAfterMs), time(state.blockedForMs)];
+}
+
+function time(ms: number | undefined): string {
+  return ms === undefined || ms === 0 ? '-' : showMs(ms);
+}
