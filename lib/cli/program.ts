@@ -61,6 +61,34 @@ const COMMANDS = new Map<string, Listed>([
       load: async () => (await import('./keys/key.commands.js')).resetCommand,
     },
   ],
+  [
+    'deny',
+    {
+      summary: 'refuses clients',
+      load: async () => (await import('./lists/list.commands.js')).denyCommand,
+    },
+  ],
+  [
+    'allow',
+    {
+      summary: 'exempts clients from limits',
+      load: async () => (await import('./lists/list.commands.js')).allowCommand,
+    },
+  ],
+  [
+    'unlist',
+    {
+      summary: 'ends an entry of deny or allow',
+      load: async () => (await import('./lists/list.commands.js')).unlistCommand,
+    },
+  ],
+  [
+    'rates',
+    {
+      summary: 'lists and changes rates and modes of limits',
+      load: async () => (await import('./rates/rates.command.js')).ratesCommand,
+    },
+  ],
 ]);
 
 /** Exit codes: the command line is wrong; something it names cannot be used. */

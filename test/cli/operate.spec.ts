@@ -151,6 +151,124 @@ describe('block, unblock and reset', () => {
   });
 });
 
+describe('deny, allow and unlist', () => {
+  it('put a client on a list, and report the entry before and after', async () => {
+    const cause = ['--by', 'eva', '--reason', 'scraping'];
+    expect(await done('deny', '203.0.113.0/24', ...cause, '--for', '1h')).toMatchObject({
+      action: 'deny',
+      entry: { ip: '203.0.113.0/24' },
+      before: null,
+      after: { list: 'deny', version: 1, by: 'eva', reason: 'scraping', expiresAt: expect.any(Number) },
+    });
+    expect(await app.service.listed({ ip: '203.0.113.7' })).toMatchObject({ list: 'deny', by: 'eva' });
+    expect(await done('allow', '203.0.113.0/24')).toMatchObject({ before: { list: 'deny' }, after: { list: 'allow' } });
+    const { stdout } = await runHere(['unlist', '203.0.113.0/24', ...place]);
+    expect(stdout).toBe('203.0.113.0/24, all limits\n\nbefore  allow, change 2\nafter   on no list by a change\n');
+    expect(await app.service.listed({ ip: '203.0.113.7' })).toBeUndefined();
+  });
+
+  it.each([
+    ['an identity', 'tenant:acme', { identity: 'tenant:acme' }],
+    ['a pattern', 'trial:*', { pattern: 'trial:*' }],
+    ['an address of another spelling', '2001:DB8::1', { ip: '2001:db8::1' }],
+  ])('take %s, for one limit', async (_, who, entry) => {
+    await app.service.for('api').consume(KEY);
+    expect(await done('deny', who, '--name', 'api')).toMatchObject({ entry, limit: 'api', after: { list: 'deny' } });
+    expect((await app.service.lists({ limit: 'api' })).entries).toMatchObject([{ entry, list: 'deny' }]);
+  });
+
+  it('are built as the source says', async () => {
+    const run = await runBuilt(['deny', '198.51.100.7', ...place]);
+    expect(run).toEqual({ code: 0, stderr: '', stdout: expect.stringContaining('\nafter   deny, change 1\n') });
+  });
+
+  it('refuse what would change nothing', async () => {
+    await app.service.for('api').consume(KEY);
+    expect(await refused('deny', '198.51.100.7', '--redis', url, '--prefix', 'nobodys')).toContain(
+      "no instance uses the prefix 'nobodys', so this would change nothing",
+    );
+    expect(await refused('deny', KEY, '--name', 'apii', ...place)).toContain(
+      "Redis has no counter of a limit 'apii' (did you mean 'api'?)",
+    );
+    expect(await refused('unlist', KEY, ...place)).toContain(
+      "'tenant:acme' is on no list for all limits by a change, so there is nothing to remove",
+    );
+    expect(await redis.keys('nobodys*')).toEqual([]);
+  });
+});
+
+describe('rates', () => {
+  it('are set, for all or for some, and cleared', async () => {
+    await app.service.for('api').consume(KEY);
+    expect(await done('rates', 'set', 'api', 'rate=5', ...ofApi, '--by', 'eva', '--for', '1h')).toMatchObject({
+      limit: 'api',
+      before: { rate: { options: { rate: 10 }, source: 'configured' }, mode: { mode: 'enforce' } },
+      after: { rate: { options: { rate: 5 }, source: 'limit', override: { by: 'eva', version: 1 } } },
+    });
+    expect(await app.quota('api', KEY)).toBe(5);
+    await done('rates', 'set', 'api', 'rate=7', 'interval=2h', ...ofApi, '--key', 'tenant:*', '--inherit', 'reset');
+    expect(await app.service.getRate('api', { key: KEY })).toMatchObject({
+      source: 'pattern',
+      options: { rate: 7, interval: '2h' },
+      override: { inherit: 'reset' },
+    });
+    await done('rates', 'mode', 'api', 'shadow', ...ofApi, '--reason', 'incident');
+    expect(await app.service.getMode('api')).toMatchObject({ mode: 'shadow', override: { reason: 'incident' } });
+    const { stdout } = await runHere(['rates', 'clear', 'api', ...ofApi, ...place]);
+    expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+      ["limit 'api', all keys"],
+      [''],
+      ['', 'rate', 'by', 'mode', 'by'],
+      ['before', 'fixed-window rate=5 interval=1h', 'change 1 (eva)', 'shadow', 'change 3 (incident)'],
+      ['after', 'fixed-window rate=10 interval=1h', 'the configuration', 'enforce', 'the configuration'],
+      [''],
+    ]);
+    expect(await app.service.getRate('api')).toMatchObject({ source: 'configured' });
+  });
+
+  it('are listed with modes and lists, by the built program, too', async () => {
+    expect(await runHere(['rates', ...place])).toEqual({
+      code: 0,
+      stderr: '',
+      stdout: 'no rate, mode or list is changed\n',
+    });
+    await app.service.setRate('api', { rate: 5 }, { by: 'eva', reason: 'abuse' });
+    await app.service.setMode('api', 'off', { key: KEY });
+    await app.service.deny({ ip: '10.0.0.0/8' });
+    await app.service.setRate('login', { rate: 1 });
+    await app.service.clearRate('login');
+    expect(await runBuilt(['rates', 'list', ...place])).toEqual({
+      code: 0,
+      stderr: '',
+      stdout: [
+        'limit       key          change',
+        'all limits  10.0.0.0/8   deny, change 3',
+        'api         all keys     rate=5, change 1 (eva: abuse)',
+        'api         tenant:acme  off, change 2',
+        '',
+      ].join('\n'),
+    });
+    expect(await done('rates')).toEqual({
+      changes: [
+        { kind: 'list', entry: { ip: '10.0.0.0/8' }, list: 'deny', version: 3 },
+        { kind: 'rate', limit: 'api', patch: { rate: 5 }, inherit: 'keep', version: 1, by: 'eva', reason: 'abuse' },
+        { kind: 'mode', limit: 'api', key: KEY, mode: 'off', version: 2 },
+      ],
+    });
+  });
+
+  it('refuse what would change nothing', async () => {
+    await app.service.for('api').consume(KEY);
+    expect(await refused('rates', 'set', 'apii', 'rate=5', ...ofApi, ...place)).toContain(
+      "Redis has no counter of a limit 'apii' (did you mean 'api'?)",
+    );
+    expect(await refused('rates', 'clear', 'api', ...ofApi, ...place)).toContain(
+      "no change of 'api' is in force, so there is nothing to clear",
+    );
+    expect(await redis.exists(`${prefix}:rates`)).toBe(0);
+  });
+});
+
 describe('commands of a Redis that does not answer', () => {
   let server: RedisServer;
   beforeAll(async () => {
@@ -165,6 +283,9 @@ describe('commands of a Redis that does not answer', () => {
     const message = await refused('block', 'api', KEY, ...ofApi, '--redis', wrong());
     expect(message).toContain('the state cannot be read, so nothing was changed: ');
     expect(message).not.toContain('s3cret');
+    for (const command of [['deny', KEY], ['rates', 'set', 'api', 'rate=5', ...ofApi], ['rates']]) {
+      expect(await refused(...command, '--redis', wrong())).not.toContain('s3cret');
+    }
   });
 });
 
@@ -190,6 +311,25 @@ it.each<[string, string[], string]>([
   ],
   ['a misspelt option', ['reset', 'api', KEY, '--foce'], "option '--foce' is unknown (did you mean '--force'?)"],
   ['a wrong cause', ['block', 'api', KEY, '--by', 'a\nb'], "option 'by' is 'a\\nb', wants a string of 1 to 200"],
+  [
+    'an unknown part',
+    ['rates', 'sett', 'api'],
+    "got the argument 'sett' (did you mean 'set'?), wants one of list, set",
+  ],
+  ['no rate', ['rates', 'set', 'api'], 'an argument is missing, wants an option and its value, such as rate=50'],
+  [
+    'what is no rate',
+    ['rates', 'set', 'api', '50', '--force'],
+    "got '50', wants an option and its value, such as rate=50",
+  ],
+  ['an unknown rate', ['rates', 'set', 'api', 'raet=5', '--force'], "option 'raet' is unknown (did you mean 'rate'?)"],
+  [
+    'a wrong mode',
+    ['rates', 'mode', 'api', 'of', '--force'],
+    "option 'mode' is 'of', wants one of enforce, shadow, off",
+  ],
+  ['a wrong network', ['deny', '10.0.0.1/8', '--redis', 'redis://h'], "option 'ip' is '10.0.0.1/8', wants"],
+  ['a definition for lists', ['deny', KEY], "option '--limit' is only for limits that are defined: here '--name'"],
 ])('a command refuses %s', async (_, args, message) => {
   const { code, stdout, stderr } = await runHere([...args, ...(args.includes('--redis') ? [] : [...place, ...ofApi])]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -197,7 +337,7 @@ it.each<[string, string[], string]>([
   expect(stderr).not.toContain('s3cret');
 });
 
-it.each(['block', 'unblock', 'reset'])('%s tells its options', async (command) => {
+it.each(['block', 'unblock', 'reset', 'deny', 'allow', 'unlist', 'rates'])('%s tells its options', async (command) => {
   const run: ProgramRun = await runHere([command, '--help']);
   expect(run).toMatchObject({ code: 0, stderr: '' });
   expect(run.stdout).toMatch(new RegExp(`^Usage: nestjs-sluice ${command} `));

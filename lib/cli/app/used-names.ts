@@ -1,10 +1,10 @@
 import { algorithms } from '../../algorithms/index.js';
 import { cliMessages } from '../../errors/messages/cli.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import type { Connection } from '../../redis/connection.js';
 import { overridesKey } from '../../stores/redis/keys.js';
 import { reasonOf } from '../../util/reason-of.js';
 import { InputError } from '../command.js';
+import type { AppRedis } from './app-redis.js';
 
 /** The keys of one step of a search, and the most of all its steps. */
 const STEP = 1000;
@@ -16,11 +16,22 @@ const MOST_FOR_NAMES = 50_000;
 const BEHIND_IDENTITY = /\}:(.*)$/s;
 const CODES = new Map(algorithms.names.map((name) => [algorithms.get(name)!.code, name]));
 
+/** Refuses a name of which Redis has no counter, whatever counts it. */
+export async function assertUsedName(place: AppRedis, name: string): Promise<void> {
+  const ends = [`:${name}:`, `@module:${name}:`];
+  const isIt = (key: string) => {
+    const [, id = ''] = BEHIND_IDENTITY.exec(key) ?? [];
+    return ends.some((end) => id.startsWith(end));
+  };
+  const pattern = `${escaped(place.prefix)}:{*}:*${escaped(name)}:*`;
+  if (!(await anyKey(place.redis, pattern, MOST, isIt))) await refuseName(place, name);
+}
+
 /**
  * Refuses a limit of which Redis has no counter: no instance has used it, so that a change of it would do nothing. Also refuses one that
  * instances count by another algorithm, whose counters have other keys.
  */
-export async function assertUsed(redis: Connection, prefix: string, limit: CompiledLimit): Promise<void> {
+export async function assertUsed({ redis, prefix }: AppRedis, limit: CompiledLimit): Promise<void> {
   const { name, recordId, algorithm } = limit;
   const codes = new Set<string>();
   const begin = `${recordId}:`;
@@ -33,6 +44,10 @@ export async function assertUsed(redis: Connection, prefix: string, limit: Compi
   if (await anyKey(redis, `${escaped(prefix)}:{*}:${escaped(recordId)}:*`, MOST, isIt)) return;
   const others = [...codes].map((code) => CODES.get(code) ?? `an option that gives keys the code '${code}'`);
   if (others.length > 0) throw new InputError(cliMessages.countedByOther(name, algorithm.name, others));
+  await refuseName({ redis, prefix }, name);
+}
+
+async function refuseName({ redis, prefix }: AppRedis, name: string): Promise<never> {
   const names = new Set<string>();
   await anyKey(redis, `${escaped(prefix)}:{*}:*`, MOST_FOR_NAMES, (key) => {
     const found = nameIn(key);
@@ -43,7 +58,7 @@ export async function assertUsed(redis: Connection, prefix: string, limit: Compi
 }
 
 /** Refuses a prefix that no instance uses: none listens for changes, and Redis has no key of it. */
-export async function assertUsedPrefix(redis: Connection, prefix: string): Promise<void> {
+export async function assertUsedPrefix({ redis, prefix }: AppRedis): Promise<void> {
   if ((await listeners(redis, overridesKey(prefix))) > 1) return;
   if (!(await anyKey(redis, `${escaped(prefix)}:{*}:*`, MOST, () => true))) {
     throw new InputError(cliMessages.unusedPrefix(prefix));
@@ -51,28 +66,40 @@ export async function assertUsedPrefix(redis: Connection, prefix: string): Promi
 }
 
 /** How many connections listen to a channel, that of this process included; 0 if the server does not say. */
-async function listeners(redis: Connection, channel: string): Promise<number> {
-  const [reply] = (await redis.pipeline([['pubsub', 'numsub', channel]]).exec()) ?? [];
-  return Number((reply?.[1] as unknown[] | null | undefined)?.[1] ?? 0);
+async function listeners(redis: AppRedis['redis'], channel: string): Promise<number> {
+  try {
+    const [reply] = await redis.run([['pubsub', 'numsub', channel]]);
+    return Number((reply as unknown[])[1]);
+  } catch {
+    // The user may lack the right.
+    return 0;
+  }
 }
 
 /** Whether a key is found, in steps between which the server serves others. */
 async function anyKey(
-  redis: Connection,
+  redis: AppRedis['redis'],
   pattern: string,
   most: number,
   isIt: (key: string) => boolean,
 ): Promise<boolean> {
   let cursor = '0';
   for (let looked = 0; looked < most; looked += STEP) {
-    const [reply] = (await redis.pipeline([['scan', cursor, 'match', pattern, 'count', STEP]]).exec()) ?? [];
-    if (reply === undefined || reply[0] !== null) throw new InputError(cliMessages.notSearched(reasonOf(reply?.[0])));
-    const [next, keys] = reply[1] as [string, string[]];
+    const [next, keys] = await scan(redis, cursor, pattern);
     if (keys.some(isIt)) return true;
-    cursor = String(next);
+    cursor = next;
     if (cursor === '0') return false;
   }
   return false;
+}
+
+async function scan(redis: AppRedis['redis'], cursor: string, pattern: string): Promise<[string, string[]]> {
+  try {
+    const [reply] = await redis.run([['scan', cursor, 'match', pattern, 'count', STEP]]);
+    return reply as [string, string[]];
+  } catch (error) {
+    throw new InputError(cliMessages.notSearched(reasonOf(error)));
+  }
 }
 
 function nameIn(key: string): string | undefined {

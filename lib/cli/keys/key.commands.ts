@@ -1,17 +1,15 @@
-import type { RateLimitSettings } from '../../config/settings.js';
 import { ConsoleLog } from '../../console/changes/console-log.js';
 import { ShownNames } from '../../console/shown-names.js';
-import { ConsoleRedis } from '../../console/telemetry/console-redis.js';
 import { cliMessages } from '../../errors/messages/cli.js';
 import type { ExplainedLimit } from '../../explain/explanation.js';
 import type { Limiter } from '../../limiter/limiter.js';
 import type { WithinOptions } from '../../limits/consume-options.js';
 import { readCause } from '../../overrides/change-options.js';
-import type { Connection } from '../../redis/connection.js';
 import type { LimitRegistry } from '../../rules/limit-registry.js';
 import { keysOfShown } from '../../rules/resolve/call-entries.js';
 import type { Rule } from '../../rules/rule.js';
 import { columns, printable, printableJson, showMs } from '../../util/printable.js';
+import { redisOf } from '../app/app-redis.js';
 import { withApp } from '../app/operation.js';
 import type { StartedApp } from '../app/started-app.js';
 import { assertUsed } from '../app/used-names.js';
@@ -39,7 +37,7 @@ interface KeyReport {
 type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<void>;
 
 const CHANGES: Readonly<Record<KeyAction, Change>> = {
-  block: (limiter, key, options, time) => limiter.block(key, time as never, options),
+  block: (limiter, key, options, time) => limiter.block(key, time, options),
   unblock: (limiter, key, options) => limiter.unblock(key, options),
   reset: (limiter, key, options) => limiter.reset(key, options),
 };
@@ -72,11 +70,9 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   if (rule?.perRoute === true) throw new UsageError(cliMessages.countsPerRoute(limit));
   const question = { limit, key: path.key, ...path.options };
   const before = stateOf(await service.explain(question), cliMessages.unreadState);
-  const redis = app.provided<Connection>('RATE_LIMIT_REDIS');
-  if (redis === undefined) throw new InputError(cliMessages.notOnRedis());
-  const { prefix, timeoutMs } = app.provided<RateLimitSettings>('RATE_LIMIT_SETTINGS')!;
+  const own = redisOf(app);
   const isUsed = isTouched(before);
-  if (!isUsed && !force && !('file' in place)) await assertUsed(redis, prefix, rule!.limit);
+  if (!isUsed && !force && !('file' in place)) await assertUsed(own, rule!.limit);
   if (action === 'unblock' && before.state?.blockedForMs === 0)
     throw new InputError(cliMessages.notBlocked(limit, shown));
   if (action === 'reset' && before.state !== undefined && !isUsed) {
@@ -84,7 +80,7 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   }
   await CHANGES[action](service.ofRule(rule as Rule), path.key, path.options, time);
   const after = stateOf(await service.explain(question), cliMessages.unreadAfter);
-  await log(new ConsoleRedis(redis, prefix, timeoutMs), settings);
+  await leave(new ConsoleLog(own.redis, new ShownNames(false)), settings);
   return { action, limit, key: shown, before, after };
 }
 
@@ -105,11 +101,11 @@ function stateOf(
 }
 
 /** The console shows these changes beside its own. Those that nobody signs are not kept. */
-async function log(redis: ConsoleRedis, { action, limit, key, time, cause }: KeySettings): Promise<void> {
+async function leave(entries: ConsoleLog, { action, limit, key, time, cause }: KeySettings): Promise<void> {
   const { by, reason } = cause;
   if (by === undefined && reason === undefined) return;
   const after = action === 'block' ? { after: time } : {};
-  await new ConsoleLog(redis, new ShownNames(false)).write({ at: Date.now(), action, limit, key, ...cause, ...after });
+  await entries.write({ at: Date.now(), action, limit, key, ...cause, ...after });
 }
 
 const DONE = {

@@ -21,6 +21,8 @@ export const cliMessages = {
   noCommand: (known: readonly string[]) => `no command was given, wants one of ${known.join(', ')}`,
   unknownCommand: (got: string, known: readonly string[]) =>
     `the command is ${show(got)}${meant(got, known)}, wants one of ${known.join(', ')}`,
+  unknownPart: (got: string, known: readonly string[]) =>
+    `got the argument ${show(got)}${meant(got, known)}, wants one of ${known.join(', ')}`,
   unknownOption: (got: string, known: readonly string[]) =>
     `option ${show(got)} is unknown${meantOption(got, known)}, wants only ${known.map((option) => `--${option}`).join(', ')}`,
   unreadableArguments: (reason: string) => reason,

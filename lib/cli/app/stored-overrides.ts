@@ -1,0 +1,64 @@
+import { addressOf, fieldOf, type OverrideAddress, type OverrideKind } from '../../overrides/override-address.js';
+import { isDamaged, isInForce, type OverrideRecord, readRecord } from '../../overrides/override-record.js';
+import { timeOf } from '../../console/telemetry/console-redis.js';
+import { overrideKeys } from '../../stores/redis/keys.js';
+import type { AppRedis } from './app-redis.js';
+
+/** An override that Redis has, of any app with this prefix. */
+export interface StoredOverride extends OverrideAddress {
+  readonly record: OverrideRecord;
+}
+
+/** The number of records of one step. */
+const STEP = 1000;
+
+/** The overrides in force, in the order of limits and keys. */
+export async function storedOverrides(
+  { redis, prefix }: AppRedis,
+  kinds: readonly OverrideKind[],
+): Promise<StoredOverride[]> {
+  const [rates = '', others = ''] = overrideKeys(prefix, redis.client.options.keyPrefix);
+  const [time, hash] = await redis.run([['time'], ['hgetall', rates]]);
+  const now = timeOf(time);
+  const found: StoredOverride[] = [];
+  const add = (address: OverrideAddress | undefined, json: string) => {
+    if (address === undefined || !kinds.includes(address.kind)) return;
+    const record = readRecord(json);
+    if (!isDamaged(record) && isInForce(record, now)) found.push({ ...address, record });
+  };
+  for (const [limit, json] of pairs(hash)) add({ kind: 'rate', limit, key: '' }, json);
+  let cursor = '0';
+  do {
+    const [page] = await redis.run([['hscan', others, cursor, 'count', STEP]]);
+    const [next, flat] = page as [string, string[]];
+    for (const [field, json] of pairs(flat)) add(addressOf(field), json);
+    cursor = next;
+  } while (cursor !== '0');
+  const order = (each: StoredOverride) => fieldOf({ ...each, kind: 'rate' });
+  return found.toSorted((one, other) => (order(one) < order(other) ? -1 : 1));
+}
+
+/** The record in force at an address, if any. */
+export async function storedOverride(
+  { redis, prefix }: AppRedis,
+  address: OverrideAddress,
+): Promise<OverrideRecord | undefined> {
+  const [rates = '', others = ''] = overrideKeys(prefix, redis.client.options.keyPrefix);
+  const isOfAll = address.kind === 'rate' && address.key === '';
+  const [time, json] = await redis.run([
+    ['time'],
+    isOfAll ? ['hget', rates, address.limit] : ['hget', others, fieldOf(address)],
+  ]);
+  if (typeof json !== 'string') return undefined;
+  const record = readRecord(json);
+  return isDamaged(record) || !isInForce(record, timeOf(time)) ? undefined : record;
+}
+
+/** A reply of fields and values: a list, or with RESP3 an object. */
+function pairs(reply: unknown): [string, string][] {
+  if (!Array.isArray(reply)) return Object.entries(reply as Record<string, string>);
+  return Array.from({ length: reply.length / 2 }, (_, index) => [
+    String(reply[2 * index]),
+    String(reply[2 * index + 1]),
+  ]);
+}

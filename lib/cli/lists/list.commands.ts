@@ -1,0 +1,100 @@
+import { isIP } from 'node:net';
+import type { ListEntry } from '../../config/list-entry.js';
+import { cliMessages } from '../../errors/messages/cli.js';
+import { entryOf } from '../../overrides/lists/listed.js';
+import { readEntry } from '../../overrides/lists/list-options.js';
+import type { OverrideRecord } from '../../overrides/override-record.js';
+import { printable, printableJson } from '../../util/printable.js';
+import { redisOf } from '../app/app-redis.js';
+import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
+import { causeText, recordReport, valueText } from '../app/override-text.js';
+import { readPlace, refuseOptions } from '../app/place.js';
+import type { StartedApp } from '../app/started-app.js';
+import { storedOverride } from '../app/stored-overrides.js';
+import { assertUsedName, assertUsedPrefix } from '../app/used-names.js';
+import { type Command, InputError } from '../command.js';
+import { type ReadArguments, readArguments } from '../options.js';
+import { LIST_HELP, type ListAction } from './help.js';
+
+/** What a command did. */
+interface ListReport {
+  readonly entry: ListEntry;
+  readonly limit: string | undefined;
+  readonly before: OverrideRecord | undefined;
+  readonly after: OverrideRecord | undefined;
+}
+
+const command = (action: ListAction): Command => ({
+  help: LIST_HELP[action],
+  async run(args, { stdout }) {
+    const read = readArguments(args, { ...OPERATION_OPTIONS, for: { type: 'string' }, name: { type: 'string' } });
+    refuseOptions(read, ['limit', 'everywhere'], "limits that are defined: here '--name' says which");
+    if (action === 'unlist') refuseOptions(read, ['for'], "'deny' and 'allow'");
+    const [who = ''] = argumentsOf(read, 'who: an address, a network, an identity or a pattern');
+    const name = read.values.get('name');
+    const place = readPlace(read, process.env, { name, optional: true });
+    const checked = read.switches.has('force') || 'file' in place;
+    const report = await withApp(place, true, (app) => changeList(app, action, who, name, read, checked));
+    const { entry, limit, before, after } = report;
+    stdout.write(
+      read.switches.has('json')
+        ? `${printableJson({ action, entry, ...(limit !== undefined && { limit }), before: json(before), after: json(after) })}\n`
+        : textOf(report),
+    );
+    return 0;
+  },
+});
+
+/** Refuses clients. */
+export const denyCommand = command('deny');
+/** Exempts clients. */
+export const allowCommand = command('allow');
+/** Ends an entry. */
+export const unlistCommand = command('unlist');
+
+async function changeList(
+  app: StartedApp,
+  action: ListAction,
+  who: string,
+  limit: string | undefined,
+  read: ReadArguments,
+  checked: boolean,
+): Promise<ListReport> {
+  const own = redisOf(app);
+  const key = readEntry(entryFor(who), `nestjs-sluice ${action}`);
+  const entry = entryOf(key);
+  const address = { kind: 'list', limit: limit ?? '', key } as const;
+  const before = await storedOverride(own, address);
+  if (!checked) await (limit === undefined ? assertUsedPrefix(own) : assertUsedName(own, limit));
+  const time = timeOf(read);
+  const of = { ...causeOf(read), ...(limit !== undefined && { limit }) };
+  if (action === 'unlist') {
+    if (!(await app.service.unlist(entry, of))) throw new InputError(cliMessages.notListed(who, limit));
+  } else await app.service[action](entry, { ...of, ...(time !== undefined && { expiresIn: time as never }) });
+  return { entry, limit, before, after: await storedOverride(own, address) };
+}
+
+/** The entry of an argument. What looks like an address is one, so that a wrong network is refused as such. */
+function entryFor(who: string): ListEntry {
+  if (isIP(who.split('/', 1)[0]!) !== 0) return { ip: who };
+  return who.endsWith('*') ? { pattern: who } : { identity: who };
+}
+
+function json(record: OverrideRecord | undefined): object | null {
+  return record === undefined ? null : recordReport(record);
+}
+
+function textOf({ entry, limit, before, after }: ListReport): string {
+  const who = entry.ip ?? entry.identity ?? entry.pattern;
+  const lines = [
+    `${who}, ${limit === undefined ? 'all limits' : `limit '${limit}'`}`,
+    '',
+    `before  ${stateText(before)}`,
+    `after   ${stateText(after)}`,
+  ];
+  return lines.map((line) => `${printable(line, Infinity)}\n`).join('');
+}
+
+function stateText(record: OverrideRecord | undefined): string {
+  return record === undefined ? 'on no list by a change' : valueText(record) + causeText(record);
+}

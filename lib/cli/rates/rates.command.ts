@@ -1,0 +1,175 @@
+import { cliMessages } from '../../errors/messages/cli.js';
+import type { LimitMode } from '../../limits/limit-mode.js';
+import type { CurrentMode, CurrentRate } from '../../overrides/override.js';
+import type { LimitRegistry } from '../../rules/limit-registry.js';
+import { columns, printable, printableJson } from '../../util/printable.js';
+import { redisOf } from '../app/app-redis.js';
+import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
+import { causeText, entryText, overrideReport, valueText } from '../app/override-text.js';
+import { readPlace, refuseOptions } from '../app/place.js';
+import type { StartedApp } from '../app/started-app.js';
+import { storedOverrides } from '../app/stored-overrides.js';
+import { assertUsed } from '../app/used-names.js';
+import { type Command, InputError, UsageError } from '../command.js';
+import { type KnownOptions, type ReadArguments, readArguments } from '../options.js';
+import { HELP } from './help.js';
+
+const OPTIONS: KnownOptions = {
+  ...OPERATION_OPTIONS,
+  key: { type: 'string' },
+  for: { type: 'string' },
+  inherit: { type: 'string' },
+};
+
+/** A rate and a mode, before or after. */
+interface Current {
+  readonly rate: CurrentRate;
+  readonly mode: CurrentMode;
+}
+
+/** Changes a limit. Resolves to whether there was anything to change. */
+type Work = (app: StartedApp, limit: string, read: ReadArguments) => Promise<boolean>;
+
+interface Part {
+  /** What it wants behind the name of the limit, of which the last may be repeated. */
+  readonly wants: readonly string[];
+  readonly repeats?: true;
+  /** The options that are not for it. */
+  readonly without: readonly string[];
+  readonly work: Work;
+}
+
+const PARTS: Readonly<Record<string, Part>> = {
+  set: {
+    wants: ['an option and its value, such as rate=50'],
+    repeats: true,
+    without: [],
+    async work({ service }, limit, read) {
+      const patch = Object.fromEntries(read.positionals.slice(2).map(optionOf));
+      const inherit = read.values.get('inherit');
+      await service.setRate(limit, patch, {
+        ...lasting(read),
+        ...(inherit !== undefined && { inherit: inherit as never }),
+      });
+      return true;
+    },
+  },
+  mode: {
+    wants: ['a mode: enforce, shadow or off'],
+    without: ['inherit'],
+    async work({ service }, limit, read) {
+      await service.setMode(limit, read.positionals[2] as LimitMode, lasting(read));
+      return true;
+    },
+  },
+  clear: {
+    wants: [],
+    without: ['for', 'inherit'],
+    async work({ service }, limit, read) {
+      const options = { ...ofKey(read), ...causeOf(read) };
+      const rate = await service.clearRate(limit, options);
+      return (await service.clearMode(limit, options)) || rate;
+    },
+  },
+};
+const NAMES = ['list', ...Object.keys(PARTS)];
+
+/** Lists and changes rates and modes. */
+export const ratesCommand: Command = {
+  help: HELP,
+  async run(args, { stdout }) {
+    const read = readArguments(args, OPTIONS);
+    const [name = 'list'] = read.positionals;
+    if (!NAMES.includes(name)) throw new UsageError(cliMessages.unknownPart(name, NAMES));
+    const part = Object.hasOwn(PARTS, name) ? PARTS[name] : undefined;
+    const text = part === undefined ? await list(read) : await change(name, part, read);
+    stdout.write(text);
+    return 0;
+  },
+};
+
+async function list(read: ReadArguments): Promise<string> {
+  if (read.positionals.length > 0) argumentsOf(read, 'list');
+  refuseOptions(read, ['key', 'for', 'inherit', 'limit', 'everywhere', 'by', 'reason', 'force'], 'changes');
+  const place = readPlace(read, process.env, { name: undefined, optional: true });
+  const found = await withApp(place, false, (app) => storedOverrides(redisOf(app), ['rate', 'mode', 'list']));
+  if (read.switches.has('json')) return `${printableJson({ changes: found.map(overrideReport) })}\n`;
+  if (found.length === 0) return 'no rate, mode or list is changed\n';
+  const rows = found.map(({ kind, limit, key, record }) => [
+    limit === '' ? 'all limits' : limit,
+    kind === 'list' ? entryText(key) : key === '' ? 'all keys' : key,
+    `${valueText(record)}${causeText(record)}`,
+  ]);
+  return columns([['limit', 'key', 'change'], ...rows], [0, 1, 2])
+    .map((line) => `${printable(line, Infinity)}\n`)
+    .join('');
+}
+
+async function change(name: string, { wants, repeats, without, work }: Part, read: ReadArguments): Promise<string> {
+  refuseOptions(read, without, 'other changes of rates');
+  const more = repeats ? read.positionals.slice(2 + wants.length).map(() => wants.at(-1)!) : [];
+  const [, limit = ''] = argumentsOf(read, name, 'the name of a limit', ...wants, ...more);
+  const place = readPlace(read, process.env, { name: limit });
+  const { before, after } = await withApp(place, true, async (app) => {
+    const own = redisOf(app);
+    // Without Redis, what the library reads is what it knew before.
+    await own.redis.run([['time']]);
+    const named = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit);
+    if (named !== undefined && !('file' in place) && !read.switches.has('force')) await assertUsed(own, named.limit);
+    const was = await currentOf(app, limit, read);
+    if (!(await work(app, limit, read))) throw new InputError(cliMessages.noOverride(limit, read.values.get('key')));
+    return { before: was, after: await currentOf(app, limit, read) };
+  });
+  const key = read.values.get('key');
+  if (read.switches.has('json'))
+    return `${printableJson({ limit, ...(key !== undefined && { key }), before, after })}\n`;
+  const rows = [
+    ['', 'rate', 'by', 'mode', 'by'],
+    ['before', ...cells(before)],
+    ['after', ...cells(after)],
+  ];
+  const lines = [
+    `limit '${limit}', ${key === undefined ? 'all keys' : `key '${key}'`}`,
+    '',
+    ...columns(rows, [0, 1, 2, 3, 4]),
+  ];
+  return lines.map((line) => `${printable(line, Infinity)}\n`).join('');
+}
+
+async function currentOf({ service }: StartedApp, limit: string, read: ReadArguments): Promise<Current> {
+  const [rate, mode] = [await service.getRate(limit, ofKey(read)), await service.getMode(limit, ofKey(read))];
+  return { rate, mode };
+}
+
+function cells({ rate, mode }: Current): string[] {
+  const { algo, ...options } = rate.options;
+  const given = Object.entries(options).map(([option, value]) => `${option}=${String(value)}`);
+  return [`${algo} ${given.join(' ')}`, sourceText(rate), mode.mode, sourceText(mode)];
+}
+
+function sourceText({ source, override }: CurrentRate | CurrentMode): string {
+  if (override === undefined) return source === 'policy' ? 'the policy' : 'the configuration';
+  const { key, version, by, reason } = override;
+  const cause = [by, reason].filter((text) => text !== undefined).join(': ');
+  return `change ${version}${key === undefined ? '' : ` of '${key}'`}${cause === '' ? '' : ` (${cause})`}`;
+}
+
+function ofKey({ values }: ReadArguments): { key?: string } {
+  const key = values.get('key');
+  return key === undefined ? {} : { key };
+}
+
+function lasting(read: ReadArguments) {
+  const time = timeOf(read);
+  return { ...ofKey(read), ...causeOf(read), ...(time !== undefined && { expiresIn: time as never }) };
+}
+
+const NUMBER = /^-?\d{1,16}(?:\.\d{1,16})?$/;
+
+/** An option and its value: a number, `true`, or a text. */
+function optionOf(text: string): [string, unknown] {
+  const [, option, value = ''] = /^([A-Za-z]+)=(.+)$/s.exec(text) ?? [];
+  if (option === undefined) throw new UsageError(cliMessages.wrongPatch(text));
+  if (value === 'true' || value === 'false') return [option, value === 'true'];
+  return [option, NUMBER.test(value) ? Number(value) : value];
+}
