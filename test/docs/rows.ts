@@ -68,12 +68,13 @@ function squeeze(code: string): string {
 
 /**
  * The code of a guide that a spec does not hold word for word: what stands between blank lines, but for empty bodies, imports and
- * what is exported.
+ * what is exported. A whole example at the beginning is `started` by `whole-examples.spec.ts`.
  */
-export function untriedCode(guide: string, spec: string): string[] {
+export function untriedCode(guide: string, spec: string, first: 'tried' | 'started' = 'tried'): string[] {
   const source = squeeze(withoutModules(readFileSync(join(PACKAGE_FOLDER, spec), 'utf8')));
   const markdown = readFileSync(join(PACKAGE_FOLDER, guide), 'utf8');
   return [...markdown.matchAll(/^```ts\n(.*?)^```/gms)]
+    .slice(first === 'started' ? 1 : 0)
     .flatMap(([, code]) => withoutModules(code!).split('\n\n'))
     .map((piece) => piece.trim().replace(/\w+\(\) \{\}$|[;,]$/, ''))
     .filter((piece) => !source.includes(squeeze(piece)));

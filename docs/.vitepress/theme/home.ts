@@ -26,8 +26,8 @@ export const HomePitch = (): VNode =>
       h('a', { href: withBase('/guides/console.html') }, [
         h('img', {
           src: picture,
-          width: 1280,
-          height: 640,
+          width: 960,
+          height: 480,
           alt: 'The console, with what each limit allows and refuses, and the playground, with the same requests decided by several algorithms',
         }),
       ]),

@@ -114,7 +114,7 @@ describe('the site of the documentation', () => {
     await page.getByText(/[\d.]+ × the CPU, [\d.]+ × the Redis CPU/).waitFor();
     const image = page.locator('.home-pitch img');
     await image.scrollIntoViewIfNeeded();
-    expect(await image.evaluate((one) => (one as unknown as { naturalWidth: number }).naturalWidth)).toBe(1280);
+    expect(await image.evaluate((one) => (one as unknown as { naturalWidth: number }).naturalWidth)).toBe(960);
     const move = await page.locator('.home-pitch .language-diff').textContent();
     expect(move).toContain('-  @Throttle({ default: { limit: 3, ttl: 60_000 } })');
     expect(move).toContain("+  @RateLimit({ name: 'default', algo: 'sliding-log', rate: 3, interval: '1m' })");
