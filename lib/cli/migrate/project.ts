@@ -92,6 +92,7 @@ export class Project {
     if (own !== undefined) return { source, node: own };
     const from = source.imported.get(name);
     if (from === undefined) return undefined;
+    if (from.name === 'default') return this.exportedByDefault(from.module);
     const pattern = new RegExp(String.raw`\b(?:const|function)\s+${from.name}\b`);
     const places = this.matching(pattern)
       .map((other) => ({ source: other, node: other.declared(from.name) }))
@@ -99,6 +100,20 @@ export class Project {
     return places.length === 1
       ? places[0]
       : places.find(({ source: { path } }) => pathOf(source, from.module) === path);
+  }
+
+  /** What the file of a specifier exports by default; of aliases, only the last part is looked at. */
+  private exportedByDefault(module: string): { source: Source; node: ReturnType<Source['declared']> } | undefined {
+    const end = `/${module.split('/').at(-1)!.replace(/\.js$/, '')}`;
+    const places = this.matching(/export default/)
+      .filter(({ path }) =>
+        path
+          .replace(/\.[cm]?tsx?$/, '')
+          .replaceAll(sep, '/')
+          .endsWith(end),
+      )
+      .map((source) => ({ source, node: source.exportedByDefault() }));
+    return places.length === 1 && places[0]?.node !== undefined ? places[0] : undefined;
   }
 
   /** A text as it was, with its own line ends. */

@@ -32,7 +32,10 @@ export class Source {
     this.ast = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true, kind);
     for (const statement of this.ast.statements) {
       if (!ts.isImportDeclaration(statement) || !ts.isStringLiteral(statement.moduleSpecifier)) continue;
-      const bindings = statement.importClause?.namedBindings;
+      const { name: whole, namedBindings: bindings } = statement.importClause ?? {};
+      if (whole !== undefined) {
+        this.imported.set(whole.text, { module: statement.moduleSpecifier.text, name: 'default' });
+      }
       if (bindings === undefined || !ts.isNamedImports(bindings)) continue;
       for (const { name, propertyName } of bindings.elements) {
         this.imported.set(name.text, { module: statement.moduleSpecifier.text, name: (propertyName ?? name).text });
@@ -211,6 +214,21 @@ export class Source {
       if (ts.isFunctionDeclaration(node) && node.name?.text === name) found ??= node;
     });
     return found;
+  }
+
+  /** What the file exports by default, if that is a constant or a function of it. */
+  exportedByDefault(): TS.Expression | TS.FunctionDeclaration | undefined {
+    const { ts } = this;
+    for (const statement of this.ast.statements) {
+      if (ts.isExportAssignment(statement)) {
+        const { expression } = statement;
+        return ts.isIdentifier(expression) ? this.declared(expression.text) : expression;
+      }
+      const isFunction = ts.isFunctionDeclaration(statement);
+      if (isFunction && statement.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.DefaultKeyword))
+        return statement;
+    }
+    return undefined;
   }
 
   /** Entries to put before and after those of an object literal, as the literal is laid out. */

@@ -783,6 +783,32 @@ export const started = () =>
   return { name: 'default', ttl: Number(process.env['THROTTLE_TTL'] ?? 60_000), limit: 100 };
 }
 `,
+      'api/throttler.factory.ts': `import { ConfigService } from '@nestjs/config';
+
+async function useThrottlerFactory(config: ConfigService) {
+  return {
+    throttlers: [{ ttl: config.get('throttler.ttl', { infer: true }), limit: config.get('throttler.limit') }],
+  };
+}
+
+export default useThrottlerFactory;
+`,
+      'api/api.module.ts': `import { Module } from '@nestjs/common';
+import { ConfigModule, ConfigService } from '@nestjs/config';
+import { ThrottlerModule } from '@nestjs/throttler';
+import useThrottlerFactory from './throttler.factory';
+
+@Module({
+  imports: [
+    ThrottlerModule.forRootAsync({
+      imports: [ConfigModule],
+      inject: [ConfigService],
+      useFactory: useThrottlerFactory,
+    }),
+  ],
+})
+export class ApiModule {}
+`,
       'app.module.ts': `import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';

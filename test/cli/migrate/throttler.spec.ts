@@ -58,4 +58,85 @@ describe('applications with @nestjs/throttler', () => {
   it.each(Object.keys(throttledApps))('%s: a second run changes nothing', (name) => {
     expect(moved[name]!.third).toEqual(moved[name]!.after);
   });
+
+  it.each<[string, string, string[]]>([
+    [
+      'version 4, in seconds',
+      'src/feedback.controller.ts',
+      [
+        "@RateLimit({ name: 'default', algo: 'sliding-log', rate: 5, interval: '1m' })",
+        'interval: LOGIN_SECONDS * 1000 })',
+        "@SkipRateLimit()\n  @Get('some')",
+      ],
+    ],
+    [
+      'version 4, in seconds',
+      'src/app.module.ts',
+      ["headers: 'legacy'", "interval: '1m', // seconds", 'perRoute: true }]'],
+    ],
+    [
+      'three named throttlers',
+      'src/app.module.ts',
+      ['headers: headersByName', "name: 'short',\n          algo: 'sliding-log',\n          interval: '1s',"],
+    ],
+    [
+      'three named throttlers',
+      'src/employees.controller.ts',
+      [
+        "@SkipRateLimit('short', 'long')",
+        "@RateLimit({ name: 'short', algo: 'sliding-log', interval: '1s', rate: 1 })",
+      ],
+    ],
+    [
+      'counters in Redis, of an injected service',
+      'src/app.module.ts',
+      [
+        "algo: 'fixed-window', interval: '15m', rate: 30, blockFor: '30m'",
+        'redis: redisService.getClient()',
+        "message: 'Too many tries. Come back later.'",
+        'guard: false',
+        '{ provide: APP_GUARD, useClass: RateLimitGuard }',
+      ],
+    ],
+    [
+      'constants of a file',
+      'src/auth.controller.ts',
+      ['rate: THROTTLE.AUTH.limit', 'blockFor: THROTTLE.AUTH.blockDuration'],
+    ],
+    [
+      'tenants, and staff that is not limited',
+      'src/app.module.ts',
+      ["key: StaffAwareThrottlerGuard, onMissingKey: 'skip'", 'StaffAwareThrottlerGuard, {'],
+    ],
+    [
+      'REST and GraphQL behind a proxy',
+      'src/app.module.ts',
+      ['key: GqlThrottlerGuard', "from './guards/gql-throttler.guard'"],
+    ],
+    ['limits that nothing applies', 'src/app.module.ts', ["guard: 'custom'"]],
+    [
+      'keys, waits and blocks of its own',
+      'src/app.module.ts',
+      [
+        'key: async (context: ExecutionContext) => { const req = context.switchToHttp().getRequest(); return req.user?.id ?? req.ip; }',
+        "rate: 10, blockFor: '5m' }]",
+        'ipv6Prefix: 56',
+      ],
+    ],
+  ])('%s: %s keeps units, names and blocks', (name, file, parts) => {
+    for (const part of parts) expect(moved[name]!.after[file]).toContain(part);
+  });
+
+  it.each([
+    ['limits that nothing applies', "no throttler of the module is named 'auth', so nothing was limited by it"],
+    ['limits that nothing applies', 'no ThrottlerGuard is bound anywhere, so nothing was limited'],
+    ['three named throttlers', "no throttler of the module is named 'default', so @SkipThrottle skipped nothing there"],
+    [
+      'a guard that decides by itself',
+      'CloudThrottlerGuard stays, and nothing uses it any more: it overrides handleRequest()',
+    ],
+    ['options of a function', 'RateLimitModule is set up once for an app'],
+  ])('%s: says that %s', (name, part) => {
+    expect(moved[name]!.stdout).toContain(part);
+  });
 });
