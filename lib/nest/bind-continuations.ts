@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, type NestInterceptor, SetMetadata } from '@nestjs/common';
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
-import { bindsOwnGuard, GUARDS, OWN_GUARD } from '../rules/bound-guards.js';
+import { bindsCheckingGuard, GUARDS, OWN_GUARD } from '../rules/bound-guards.js';
 import { reportPromise } from '../request/handler-run.js';
 import { searchRequest } from '../request/requests.js';
 
@@ -30,8 +30,8 @@ const lastGuard = new LastGuard();
 /**
  * Makes sure that every check of the guards is followed by the interceptor's part, in time:
  *
- * - Where `@UseGuards(RateLimitGuard)` is on a gateway or on message handlers, the interceptor is bound as well. Nest's global
- *   interceptors do not reach them in every version and every hybrid app, and then nothing would be released.
+ * - Where the guard is bound to a gateway or to message handlers, the interceptor is bound as well. Nest's global interceptors do
+ *   not reach them in every version and every hybrid app, and then nothing would be released.
  * - For `@Sse`, Nest sends the headers while interceptors run, too late for a refusal or a header. There, a last guard makes the
  *   check that comes after the guards.
  * - Where Nest unsubscribes when a client leaves, and on routes if one of our interceptors sees their requests, handlers report
@@ -55,7 +55,7 @@ export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean
       }
       if (!takesMessages(metatype, handlers)) continue;
       for (const target of [metatype, ...handlers]) {
-        if (bindsOwnGuard(target)) bind(INTERCEPTORS, target, (bound) => [interceptor, ...bound]);
+        if (bindsCheckingGuard(target)) bind(INTERCEPTORS, target, (bound) => [interceptor, ...bound]);
       }
     }
   }

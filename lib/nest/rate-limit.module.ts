@@ -49,7 +49,7 @@ import { ThrownRefusals } from '../request/thrown-refusals.js';
 import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
 import { storeProviders } from './store.providers.js';
 import type { Store } from '../stores/store.js';
-import { bindToMcp } from './bind-to-mcp.js';
+import { bindToMessages } from './bind-to-messages.js';
 import { bindContinuations } from './bind-continuations.js';
 import { followCalls } from './follow-calls.js';
 import { moduleIsSetUp } from './missing-module.js';
@@ -146,7 +146,8 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     documentation.begin();
     const needsInterceptor = plans.needInterceptor();
     // Nest reads what is bound to gateways and routes before it calls any hook.
-    bindToMcp(modules, bindsGuard === true ? guard : undefined);
+    const ofApp = () => config.getGlobalGuards().find((each) => each.constructor === RateLimitGuard);
+    if (bindsGuard !== 'custom') bindToMessages(modules, bindsGuard === true ? () => guard : ofApp);
     bindContinuations(modules, needsInterceptor);
     // Before those of the app: Nest uses the last filter that matches, so the app's own have precedence.
     config.getGlobalFilters().unshift(refusals);

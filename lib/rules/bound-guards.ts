@@ -1,4 +1,7 @@
-/** Marks our own guards, which set no user: `true` if the guard checks, and `'follows'` if it only continues a check. */
+/**
+ * Marks our own guards, which set no user: `true` if the guard checks, `'follows'` if it only continues a check, and `'shared'` if
+ * it checks in apps that bind a guard to all routes.
+ */
 export const OWN_GUARD = 'nestjs-sluice:guard';
 
 /** The metadata key of `@UseGuards`, in Nest 11 and 12. */
@@ -12,6 +15,11 @@ export function bindsOtherGuard(target: object): boolean {
 /** Whether our own guard is bound to a class or handler itself. */
 export function bindsOwnGuard(target: object): boolean {
   return boundGuards(target).some(isOwnGuard);
+}
+
+/** Whether a class or handler has a guard whose checks the interceptor has to follow. */
+export function bindsCheckingGuard(target: object): boolean {
+  return boundGuards(target).some((guard) => isOwnGuard(guard) || markOf(guard) === 'shared');
 }
 
 /** The guards that `@UseGuards` binds to a class or handler. */

@@ -8,8 +8,11 @@ import {
   type INestApplication,
   Injectable,
   Logger,
+  type Provider,
+  Scope,
   UseGuards,
 } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
 import {
   type ClientProxy,
   ClientProxyFactory,
@@ -35,6 +38,7 @@ import {
   RateLimitGuard,
   RateLimitModule,
 } from '../../lib/index.js';
+import { HttpApp } from './http-app.js';
 import { freshPrefix, ManualClock } from '../support/stores.js';
 import { until } from '../support/until.js';
 
@@ -63,6 +67,14 @@ const pattern = (name: string) => `${prefix}:${name}`;
 class ClosedGuard implements CanActivate {
   canActivate(): Promise<boolean> {
     return Promise.resolve(false);
+  }
+}
+
+/** Lets some through unchecked, as guards of apps may. */
+@Injectable()
+class OpenGuard extends RateLimitGuard {
+  override canActivate() {
+    return true;
   }
 }
 
@@ -134,6 +146,9 @@ class Handlers {
 @Controller()
 class BareController extends Handlers {}
 
+@Controller({ scope: Scope.REQUEST })
+class ScopedController extends Handlers {}
+
 @Controller()
 @UseGuards(RateLimitGuard)
 class BoundController extends Handlers {}
@@ -169,15 +184,18 @@ interface Start {
   readonly controller: typeof Handlers;
   /** What the app is: a microservice alone, or one beside an HTTP server. */
   readonly kind: 'microservice' | { readonly inheritAppConfig: boolean };
+  readonly guard?: false | 'custom';
+  readonly guards?: readonly Provider[];
 }
 
-async function start(transport: 'TCP' | 'Redis', { controller, kind }: Start) {
+async function start(transport: 'TCP' | 'Redis', { controller, kind, guards = [], ...extras }: Start) {
   work.reached = 0;
   work.gate = new Promise((resolve) => (work.leave = resolve));
   const clock = new ManualClock();
   const testing = await Test.createTestingModule({
     controllers: [controller],
-    imports: [RateLimitModule.forRoot({ store: new MemoryStore({ clock: clock.now }), define })],
+    providers: [...guards],
+    imports: [RateLimitModule.forRoot({ store: new MemoryStore({ clock: clock.now }), define, ...extras })],
   }).compile();
   testing.useLogger(false);
   const options = await optionsOf(transport);
@@ -222,6 +240,7 @@ const refusal = (limits: string[], retryAfterMs: number) => ({
 
 const apps: [string, Start][] = [
   ['a microservice', { controller: BareController, kind: 'microservice' }],
+  ['a hybrid app without inheritAppConfig', { controller: BareController, kind: { inheritAppConfig: false } }],
   ['a hybrid app with inheritAppConfig', { controller: BareController, kind: { inheritAppConfig: true } }],
   ['a hybrid app with @UseGuards(RateLimitGuard)', { controller: BoundController, kind: { inheritAppConfig: false } }],
   ['a hybrid app with both', { controller: BoundController, kind: { inheritAppConfig: true } }],
@@ -293,11 +312,82 @@ describe.each(['TCP', 'Redis'] as const)('over %s', (transport) => {
     });
   });
 
-  it('a hybrid app without either line limits no message', async () => {
-    const { ask, left } = await start(transport, { controller: BareController, kind: { inheritAppConfig: false } });
+  it.each<[string, Start['kind']]>([
+    ['a microservice', 'microservice'],
+    ['a hybrid app without inheritAppConfig', { inheritAppConfig: false }],
+    ['a hybrid app with inheritAppConfig', { inheritAppConfig: true }],
+  ])('%s charges a message once', async (_, kind) => {
+    const { ask, left } = await start(transport, { controller: BareController, kind });
+    expect(await ask('all')).toBe(1);
+    expect(await left('all')).toBe(1);
+  });
+
+  it.each([false, true])('guards that the app binds for all routes check messages, inherited: %s', async (inherits) => {
+    const extras = { guard: false, guards: [{ provide: APP_GUARD, useExisting: RateLimitGuard }] } as const;
+    const kind = { inheritAppConfig: inherits };
+    const { ask, left } = await start(transport, { controller: BareController, kind, ...extras });
+    expect([await ask('all'), await left('all'), await ask('all')]).toEqual([1, 1, 0]);
+    expect(await ask('all')).toEqual(refusal(['all'], aWhile));
+    expect([await ask('late'), await ask('late')]).toEqual(['done', refusal(['late'], 60_000)]);
+  });
+
+  it("no message is limited with guard: 'custom', where nothing of the app reaches it", async () => {
+    const kind = { inheritAppConfig: false };
+    const { ask, left } = await start(transport, { controller: BareController, kind, guard: 'custom' });
     for (let message = 0; message < 3; message++) expect(await ask('tenant', { tenant: 'one' })).toBe('done');
     expect(await left('tenant', 'tenant:one')).toBe(1);
   });
+
+  it('a subclass of the guard, bound by the app, decides alone', async () => {
+    const extras = { guard: false, guards: [{ provide: APP_GUARD, useClass: OpenGuard }] } as const;
+    const kind = { inheritAppConfig: true };
+    const { ask, left } = await start(transport, { controller: BareController, kind, ...extras });
+    for (let message = 0; message < 3; message++) expect(await ask('tenant', { tenant: 'one' })).toBe('done');
+    expect(await left('tenant', 'tenant:one')).toBe(1);
+  });
+});
+
+it('a controller that is made anew for each message is limited in a hybrid app', async () => {
+  const { ask } = await start('TCP', { controller: ScopedController, kind: { inheritAppConfig: false } });
+  expect([await ask('all'), await ask('all')]).toEqual([1, 0]);
+  expect(await ask('all')).toEqual(refusal(['all'], aWhile));
+  expect([await ask('late'), await ask('late')]).toEqual(['done', refusal(['late'], 60_000)]);
+});
+
+it('a route of a controller that handles messages is charged once', async () => {
+  const http = await HttpApp.start('express', { controllers: [BareController], limits: { define } });
+  app = http;
+  expect(await http.statuses(3, '/http')).toEqual([200, 200, 429]);
+});
+
+it('each app of a process checks messages by its own limits, also if one has none', async () => {
+  const kind = { inheritAppConfig: false };
+  const one = await start('TCP', { controller: BareController, kind });
+  const [firstApp, firstClient] = [app!, client!];
+  const options = await optionsOf('TCP');
+  const testing = await Test.createTestingModule({ controllers: [BareController] }).compile();
+  testing.useLogger(false);
+  const service = testing.createNestMicroservice<MicroserviceOptions>(options);
+  await service.listen();
+  const proxy = ClientProxyFactory.create(options);
+  try {
+    for (let message = 0; message < 3; message++) {
+      expect(await firstValueFrom(proxy.send<unknown>(pattern('tenant'), { tenant: 'one' }))).toBe('done');
+    }
+  } finally {
+    await proxy.close();
+    await service.close();
+  }
+  const other = await start('TCP', { controller: BareController, kind });
+  try {
+    for (const { ask } of [one, other]) {
+      expect(await ask('tenant', { tenant: 'one' })).toBe('done');
+      expect(await ask('tenant', { tenant: 'one' })).toEqual(refusal(['tenant'], 60_000));
+    }
+  } finally {
+    await firstClient.close();
+    await firstApp.close();
+  }
 });
 
 it('a refusal that a handler throws is told as one of the guard', async () => {
