@@ -161,8 +161,8 @@ export function duplicate(connection: Connection, timeoutMs: number): Connection
 }
 
 /**
- * Keeps errors of a connection from ending the process, and failovers from ending the connection; checks report errors. ioredis listens for the first error of a socket, but
- * a TLS socket can have a second one: the server's alert after an aborted handshake.
+ * Keeps errors of a connection from ending the process, and failovers from ending the connection; checks report errors. ioredis
+ * listens for the first error of a socket, but a TLS socket can have a second one: the server's alert after an aborted handshake.
  *
  * @returns a function that stops this, for a connection that stays in use
  */
@@ -170,9 +170,13 @@ export function ignoreConnectionErrors(connection: Connection): () => void {
   if (connection instanceof NodeRedisAdapter) return connection.ignoreErrors();
   const client = connection as unknown as RedisClient;
   const forget = () => forgetError(client);
+  let quiet: object | undefined;
   const ignore = (error: Error) => {
     rememberError(client, error);
     const { stream } = client as { stream?: Pick<NodeJS.EventEmitter, 'on'> };
+    // While Sentinels name no master, errors come without a new socket.
+    if (stream === quiet) return;
+    quiet = stream;
     stream?.on('error', () => undefined);
   };
   const release = () => {

@@ -19,7 +19,7 @@ interface SentinelOptions {
 
 /** The part of ioredis's connector that is used: its connections to Sentinels, to which it adds no error listener. */
 interface Connector {
-  readonly failoverDetector?: {
+  failoverDetector?: {
     readonly sentinels?: readonly { readonly client: Redis }[];
     /** Ends these connections, and ignores what they still report. */
     cleanup?(): void;
@@ -81,7 +81,10 @@ export function outliveFailovers(client: Redis): () => void {
   if (!hasSentinels(client)) return () => undefined;
   const stopListening = () => {
     const { connector } = client as unknown as { readonly connector?: Connector };
-    connector?.failoverDetector?.cleanup?.();
+    if (!connector?.failoverDetector) return;
+    connector.failoverDetector.cleanup?.();
+    // Ended once more, their closed sockets would each get another listener, and a timer that keeps the process.
+    connector.failoverDetector = null;
   };
   client.on('close', stopListening);
   return () => client.off('close', stopListening);

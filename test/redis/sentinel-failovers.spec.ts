@@ -107,6 +107,53 @@ describe.each([
   });
 });
 
+describe.each([
+  ['ioredis', Redis],
+  ['ioredis 5', Redis5 as unknown as typeof Redis],
+])('an outage of all servers and Sentinels of a connection of %s', (_, Client) => {
+  beforeEach(async () => {
+    sentinel = await startSentinel();
+    cleanups.push(() => sentinel.stop());
+  });
+
+  it('adds no listeners to its sockets, however long it lasts', async () => {
+    const { sentinels, name } = sentinel;
+    const client = new Client({
+      sentinels,
+      name,
+      failoverDetector: true,
+      maxRetriesPerRequest: 0,
+      retryStrategy: () => 5,
+      sentinelRetryStrategy: () => 5,
+    });
+    cleanups.push(() => client.disconnect());
+    const app = await start(client);
+    cleanups.push(() => app.close());
+    const limiter = app.get(LimiterService).for(limit);
+    const { connector } = client as unknown as {
+      connector: { failoverDetector?: { sentinels: { client: Redis }[] } | null };
+    };
+    const listening = () => connector.failoverDetector?.sentinels ?? [];
+    await until(() => listening().length > 0 && listening().every((each) => each.client.status === 'ready'));
+    const sockets = [client, ...listening().map((each) => each.client)].map(({ stream }) => stream);
+    const counts = () => sockets.map((socket) => socket.listenerCount('error') + socket.listenerCount('close'));
+    let errors = 0;
+    let closes = 0;
+    client.on('error', () => (errors += 1));
+    client.on('close', () => (closes += 1));
+    // The Sentinels name a master that refuses all connections, and then end, too.
+    await Promise.all([sentinel.master, sentinel.replica].map((server) => server.kill()));
+    await until(() => closes >= 20);
+    const before = counts();
+    await Promise.all(own().map((server) => server.kill()));
+    await until(() => errors >= 60);
+    expect(Math.max(...before, ...counts())).toBeLessThan(10);
+    expect(client.stream.listenerCount('error')).toBeLessThan(5);
+    await Promise.all(sentinel.servers.map((server) => server.start()));
+    await until(async () => (await limiter.consume('user:1')).source === 'redis');
+  });
+});
+
 describe('a master that freezes until another one is named', () => {
   beforeEach(async () => {
     sentinel = await startSentinel();
