@@ -143,7 +143,7 @@ describe('the guide to explanations', () => {
 
   it('is the code that was tried, word for word', async () => {
     await start();
-    const untried = untriedCode('docs/guides/explain.md', 'test/docs/explain.spec.ts');
+    const untried = untriedCode('docs/guides/explain.md', 'test/docs/explain.spec.ts', 'started');
     expect(untried.filter((piece) => !piece.startsWith('import'))).toEqual([]);
   });
 

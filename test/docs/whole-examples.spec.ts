@@ -11,19 +11,15 @@ import { startRedis } from '../support/redis-servers.js';
 const PARTS: readonly string[] = [
   'budgets',
   'bullmq',
-  'candidates',
   'changing-rates',
-  'explain',
   'fair-shares',
   'hierarchies',
-  'lists',
   'outbound',
   'own-stores',
   'plans',
   'policy-files',
   'protecting-a-login',
   'testing',
-  'usage',
 ];
 
 /** Guides of the program: they begin with its commands, which specs of the program run. */
@@ -168,6 +164,9 @@ const statuses = async (name: string, path: string, count: number, headers: Reco
 
 const from = (address: string) => ({ 'x-forwarded-for': address });
 
+const urlOf = (name: string) => started.get(name)!.url!;
+const text = async (url: string, method = 'GET') => (await fetch(url, { method })).text();
+
 describe('a guide begins with an example', () => {
   it.each(pages.filter(({ name }) => !COMMANDS.includes(name)))('that is whole: $name', ({ name, text }) => {
     expect([name, isWhole(firstOf(text))]).toEqual([name, !PARTS.includes(name)]);
@@ -228,6 +227,16 @@ describe('a guide begins with an example', () => {
     expect(await statuses(name, path, count)).toEqual(answers);
   });
 
+  it('refuses an address, and explains and records what was asked', async () => {
+    const body = new URLSearchParams({ ip: '203.0.113.0/24' });
+    expect((await fetch(`${urlOf('lists')}/ops/denied`, { method: 'POST', body })).status).toBe(201);
+    expect(await statuses('lists', '/products', 1)).toEqual([200]);
+    expect(await text(`${urlOf('explain')}/ops/explain/198.51.100.7`)).toContain('ReportsController.list: allowed');
+    expect(await text(`${urlOf('usage')}/orgs/acme/calls`, 'POST')).toBe('{"allowed":true}');
+    expect(JSON.parse(await text(`${urlOf('usage')}/orgs/acme/usage`))).toMatchObject({ total: 640 });
+    expect(await statuses('candidates', '/search', 4)).toEqual([200, 200, 200, 429]);
+  });
+
   it('limits by the rate that the database has', async () => {
     const umbrella = await statuses('rates-from-a-database', '/reports', 6, { 'x-organization': 'umbrella' });
     expect(umbrella).toEqual([200, 200, 200, 200, 200, 429]);
@@ -237,8 +246,8 @@ describe('a guide begins with an example', () => {
 
   it('shows Prometheus what limits do, by OpenTelemetry', async () => {
     expect(await statuses('prometheus', '/reports', 3)).toEqual([200, 200, 429]);
-    const text = await (await fetch(`${started.get('prometheus')!.url!}/metrics`)).text();
-    const lines = text.split('\n').filter((line) => line.startsWith('nestjs_sluice_decisions_total'));
+    const scraped = await text(`${urlOf('prometheus')}/metrics`);
+    const lines = scraped.split('\n').filter((line) => line.startsWith('nestjs_sluice_decisions_total'));
     const refused = lines.find((line) => line.includes('"reports"') && line.includes('"refused"'))!;
     expect(refused).toMatch(/nestjs_sluice_source="memory".*\} 1\b/);
   });
@@ -247,10 +256,10 @@ describe('a guide begins with an example', () => {
     expect(await statuses('prom-client', '/reports', 3)).toEqual([200, 200, 429]);
     const response = await fetch(`${started.get('prom-client')!.url!}/metrics`);
     expect(response.headers.get('content-type')).toContain('text/plain; version=0.0.4');
-    const text = await response.text();
-    expect(text).toContain('rate_limit_decisions_total{limit="reports",outcome="allowed",source="memory"} 2\n');
-    expect(text).toMatch(/rate_limit_decisions_total\{limit="reports",outcome="refused",source="\w+"\} 1\n/);
-    expect(text).toContain('rate_limit_check_seconds_count{source="memory"}');
+    const scraped = await response.text();
+    expect(scraped).toContain('rate_limit_decisions_total{limit="reports",outcome="allowed",source="memory"} 2\n');
+    expect(scraped).toMatch(/rate_limit_decisions_total\{limit="reports",outcome="refused",source="\w+"\} 1\n/);
+    expect(scraped).toContain('rate_limit_check_seconds_count{source="memory"}');
   });
 
   it('fails open, closed or locally, once Redis fails', async () => {
