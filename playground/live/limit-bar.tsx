@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { leftAt } from './refill.js';
 import type { Reading } from './session.js';
 
 interface Props {
@@ -7,7 +8,7 @@ interface Props {
   readonly now: number;
 }
 
-/** What is left of one limit, as the last answer told it. */
+/** What is left of one limit: what the last answer told, and what has come back since. */
 export function LimitBar({ limit, reading, now }: Props): JSX.Element {
   if (reading === undefined) {
     return (
@@ -19,9 +20,9 @@ export function LimitBar({ limit, reading, now }: Props): JSX.Element {
     );
   }
   const { left, quota = left, until, refused } = reading;
+  const amount = leftAt(reading, now);
   const wait = Math.max(0, Math.ceil((until - now) / 1000));
-  // After a refusal nothing tells when all of it is there again.
-  const current = wait === 0 && !refused ? quota : left;
+  const current = Math.floor(amount);
   return (
     <div class={wait > 0 && refused ? 'bar refusing' : 'bar'}>
       <span class="limit">{limit}</span>
@@ -39,7 +40,7 @@ export function LimitBar({ limit, reading, now }: Props): JSX.Element {
         aria-valuemax={quota}
         aria-valuenow={current}
       >
-        <div class="fill" style={{ inlineSize: `${quota === 0 ? 0 : (current / quota) * 100}%` }} />
+        <div class="fill" style={{ inlineSize: `${quota === 0 ? 0 : (amount / quota) * 100}%` }} />
       </div>
     </div>
   );

@@ -15,6 +15,8 @@ const PLANS = ['free', 'pro', 'partner'];
 export function Live({ routes }: { readonly routes: readonly Route[] }): JSX.Element {
   const [user, setUser] = useState<User>({ id: 'ada', plan: 'free' });
   const [said, say] = useState('');
+  const [all, showAll] = useState(false);
+  const others = routes.filter(({ isTelling }) => isTelling !== true);
   const session = useMemo(() => new Session(user), []);
   const now = useChanges(session);
   const become = (changed: Partial<User>) => {
@@ -60,16 +62,23 @@ export function Live({ routes }: { readonly routes: readonly Route[] }): JSX.Ele
         {said}
       </p>
       <div class="columns">
-        <div class="routes">
-          {routes.map((route) => (
-            <RouteCard
-              key={nameOf(route)}
-              route={route}
-              session={session}
-              now={now}
-              onBurst={(...asked) => void burst(...asked)}
-            />
-          ))}
+        <div>
+          <div class="routes">
+            {[...routes.filter(({ isTelling }) => isTelling), ...(all ? others : [])].map((route) => (
+              <RouteCard
+                key={nameOf(route)}
+                route={route}
+                session={session}
+                now={now}
+                onBurst={(...asked) => void burst(...asked)}
+              />
+            ))}
+          </div>
+          {!all && (
+            <button type="button" class="more" onClick={() => showAll(true)}>
+              Show {others.length} more routes
+            </button>
+          )}
         </div>
         <div class="aside">
           <ThroughputChart seconds={session.seconds} now={now} />

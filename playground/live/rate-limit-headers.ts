@@ -9,14 +9,18 @@ export interface Told {
   readonly left: number;
   /** Seconds until nothing counts any more; of a limit that refused, until the request fits. */
   readonly wait: number;
+  /** Seconds in which the quota comes back; nothing if that was not told. */
+  readonly window: number | undefined;
 }
 
 /** Reads `RateLimit` and `RateLimit-Policy` (draft 8 and later). Headers that are missing or unreadable tell nothing. */
 export function toldBy(headers: Headers): Told[] {
-  const quotas = new Map(read(headers.get('ratelimit-policy')).map(({ name, numbers }) => [name, numbers('q')]));
+  const policies = new Map(read(headers.get('ratelimit-policy')).map(({ name, numbers }) => [name, numbers]));
   return read(headers.get('ratelimit')).flatMap(({ name, numbers }) => {
     const left = numbers('r');
-    return left === undefined ? [] : [{ limit: name, quota: quotas.get(name), left, wait: numbers('t') ?? 0 }];
+    const policy = policies.get(name);
+    if (left === undefined) return [];
+    return [{ limit: name, quota: policy?.('q'), left, wait: numbers('t') ?? 0, window: policy?.('w') }];
   });
 }
 

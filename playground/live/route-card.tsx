@@ -37,6 +37,12 @@ export function RouteCard({ route, session, now, onBurst }: Props): JSX.Element 
         {needsUser(route) && <span class="tag">asks who you are</span>}
       </header>
       <p class="soft">{route.limit}</p>
+      <pre class="code" tabIndex={0} aria-label={`Code that limits ${route.path}`}>
+        <code>{route.code}</code>
+      </pre>
+      <p class="docs">
+        <a href={route.docs}>Docs: {route.docs.replace(/^.*\/|\.md$/g, '').replaceAll('-', ' ')}</a>
+      </p>
       <div class="senders">
         <button type="button" onClick={() => onBurst(route, 1)}>
           Send one

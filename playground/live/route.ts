@@ -4,6 +4,14 @@ export interface Route {
   readonly path: string;
   /** What limits it, in words. */
   readonly limit: string;
+  /** How its limits give units back. */
+  readonly algo: string;
+  /** The code that limits it. */
+  readonly code: string;
+  /** Where the page about it is. */
+  readonly docs: string;
+  /** Among the first to be shown. */
+  readonly isTelling?: boolean;
   /** So many requests bring it there. */
   readonly requests: number;
   /** `name: value`. */

@@ -1,16 +1,11 @@
 import { type Answer, isRefusal, send } from './answer.js';
 import { Flow } from './flow.js';
+import type { Units } from './refill.js';
 import { nameOf, needsUser, type Route, type User } from './route.js';
 
 /** What is known of a limit: what the last answer told of it. */
-export interface Reading {
+export interface Reading extends Units {
   readonly limit: string;
-  readonly quota: number | undefined;
-  readonly left: number;
-  /** When all of it is there again, or, of a limit that refused, when the request fits; in milliseconds since the epoch. */
-  readonly until: number;
-  /** It refused the last request that it was asked for. */
-  readonly refused: boolean;
   /** It counts users, or was last told by a route that asks for one. */
   readonly ofUser: boolean;
 }
@@ -33,6 +28,9 @@ export interface Second {
   allowed: number;
   refused: number;
 }
+
+/** Their units come back one by one. */
+const GRADUAL: ReadonlySet<string> = new Set(['gcra', 'token-bucket', 'leaky-bucket']);
 
 /** So many answers are kept for the log, and so many seconds for the chart. */
 const MOST_ANSWERS = 200;
@@ -142,9 +140,11 @@ export class Session {
     });
     const ofUser = needsUser(route);
     if (isOfThisUser || !ofUser) {
-      for (const { limit, quota, left, wait } of told) {
+      for (const { limit, quota, left, wait, window } of told) {
         const refused = refusedBy.includes(limit);
-        this.readings.set(limit, { limit, quota, left, until: at + wait * 1000, refused, ofUser });
+        const refillMs = GRADUAL.has(route.algo) && window !== undefined ? window * 1000 : undefined;
+        const until = at + wait * 1000;
+        this.readings.set(limit, { limit, quota, left, at, refillMs, until, refused, ofUser });
       }
     }
     this.count(at, refused);

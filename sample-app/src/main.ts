@@ -3,13 +3,11 @@ import { NestFactory } from '@nestjs/core';
 import { RateLimitHealthIndicator } from 'nestjs-sluice';
 import { AppModule, CONSOLE_PATH } from './app.module.js';
 import { Settings } from './settings/settings.js';
-import { tour } from './tour.js';
 
 /** The guard of this demo believes everyone, so only this machine may ask. */
 const HOST = '127.0.0.1';
 
 async function main(): Promise<void> {
-  // What is printed first is the link.
   const app = await NestFactory.create(AppModule, { logger: ['warn', 'error'], abortOnError: false });
   app.enableShutdownHooks();
   const settings = app.get(Settings);
@@ -21,14 +19,12 @@ async function main(): Promise<void> {
   }
   const origin = (await app.getUrl()).replace(/\/$/, '');
   console.log(`
-See it work: ${origin}/
-
-${tour(origin)}
-
-Console: ${origin}/${CONSOLE_PATH}, with visitors that are made up (DEMO_TRAFFIC=off leaves them out).
-Jobs: ${settings.redisUrl === undefined ? 'set REDIS_URL to have a queue of BullMQ' : jobs(origin)}.
 Counters: ${await counters(app)}.
-Each line asks until the limit refuses: look for RateLimit, 429 or 503, and Retry-After.`);
+Jobs: ${settings.redisUrl === undefined ? 'set REDIS_URL to have a queue of BullMQ' : jobs(origin)}.
+Console: ${origin}/${CONSOLE_PATH}, with visitors that are made up (DEMO_TRAFFIC=off leaves them out).
+For a terminal: curl ${origin}/tour has a curl line for each route.
+
+See it work: ${origin}/`);
 }
 
 /** How to give the queue something to do. */

@@ -16,10 +16,10 @@ const ROUTES = 23;
 /** The shortest time in which a limit of the sample has a unit again, in milliseconds. */
 const UNIT_BACK_MS = 500;
 const MOST_TRIES = 10;
-/** Its lines are for curl, and are tried with it where it is installed. */
+/** The lines are for curl, and are tried with it where it is installed. */
 const itWithCurl = spawnSync('curl', ['--version']).status === 0 ? it : it.skip;
 
-/** A line that the sample prints: what curl would send, and how often. */
+/** A line of the tour: what curl would send, and how often. */
 interface Line {
   readonly url: string;
   readonly init: RequestInit;
@@ -29,6 +29,8 @@ interface Line {
 }
 
 interface Sample extends SampleApp {
+  /** The routes, and a line for each. */
+  readonly tour: string;
   readonly lines: readonly Line[];
 }
 
@@ -47,12 +49,32 @@ describe('the sample app, counting in process', () => {
     expect(sample.output).toContain('Counters: in this process');
   });
 
-  it('tells the link of its page before it tells anything else of itself', async () => {
+  it('writes few lines, and the link of its page last', async () => {
     const told = sample.output.split('\n').filter((line) => line !== '' && !line.startsWith('[Nest]'));
-    expect(told[0]).toBe(`See it work: ${sample.url}`);
+    expect(told.at(-1)).toBe(`See it work: ${sample.url}`);
+    expect(told.length).toBeLessThanOrEqual(5);
+    expect(sample.output).toContain(`curl ${sample.url}tour has a curl line for each route`);
     const page = await fetch(sample.url);
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(page.headers.get('ratelimit')).toBeNull();
+  });
+
+  it('shows the code that limits each route, and a page of the documentation', async () => {
+    const response = await fetch(new URL('playground/routes', sample.url));
+    const routes = (await response.json()) as { path: string; code: string; docs: string; isTelling?: boolean }[];
+    expect(routes).toHaveLength(ROUTES);
+    expect(routes.filter(({ isTelling }) => isTelling)).toHaveLength(10);
+    for (const { path, code, docs } of routes) {
+      expect([path, code]).toEqual([path, expect.stringMatching(/RateLimit\(|limits?\.for\(|limiters\.\w+\(/)]);
+      expect(code.match(/[([{]/g)!.length).toBe(code.match(/[)\]}]/g)!.length);
+      const page = await fetch(new URL(docs, sample.url));
+      expect([docs, page.status, page.headers.get('content-type')]).toEqual([docs, 200, 'text/plain; charset=utf-8']);
+      expect(await page.text()).toMatch(/^# /);
+    }
+    expect(routes.find(({ path }) => path === '/forecast')!.code).toContain("algo: 'token-bucket', rate: 3");
+    for (const other of ['guides/console.md', '..%2Fpackage.json/x', 'guides/..%2F..%2Fpackage.json']) {
+      expect((await fetch(new URL(`playground/docs/${other}`, sample.url))).status).toBe(404);
+    }
   });
 
   it('tells of its limits on every route and refuses past them', async () => {
@@ -76,7 +98,7 @@ describe('the sample app, counting in process', () => {
     for (const [index, time] of times.entries()) expect(time - sent).toBeGreaterThanOrEqual(500 * index - 10);
   });
 
-  itWithCurl('prints lines for curl that show what they say', async () => {
+  itWithCurl('has lines for curl that show what they say', async () => {
     let archive: string[] = [];
     let statuses: string[] = [];
     // On a busy machine they may come one after the other.
@@ -91,7 +113,7 @@ describe('the sample app, counting in process', () => {
     for (const wait of waits) expect(wait).toBeLessThan(10);
   });
 
-  itWithCurl('prints lines whose answers are lines of their own', async () => {
+  itWithCurl('has lines whose answers are lines of their own', async () => {
     const rates = await curl(sample, '/rates/search');
     // A status stands at the beginning of a line, whatever body came before it.
     expect(rates.join('\n').split('HTTP/1.1 ')).toHaveLength(7);
@@ -235,9 +257,9 @@ async function expectLimited(line: Line): Promise<Response[]> {
   return sent[0]!;
 }
 
-/** Runs the line of a path as it was printed, in a shell, and resolves with the lines that it shows. */
-async function curl({ output }: Sample, path: string): Promise<string[]> {
-  const line = output.split('\n').find((each) => each.startsWith('  curl ') && each.includes(`${path}#`))!;
+/** Runs the line of a path as it stands, in a shell, and resolves with the lines that it shows. */
+async function curl({ tour }: Sample, path: string): Promise<string[]> {
+  const line = tour.split('\n').find((each) => each.startsWith('  curl ') && each.includes(`${path}#`))!;
   const { stdout } = await promisify(execFile)('sh', ['-c', line]);
   return stdout.split(/\r?\n/);
 }
@@ -281,8 +303,9 @@ async function rateOfSearch({ url }: Sample): Promise<object | undefined> {
 
 async function startSample(env: Record<string, string>, main?: string): Promise<Sample> {
   const app = await startApp(env, main);
-  const lines = app.output.split('\n').flatMap((line) => (line.startsWith('  curl ') ? [parse(line)] : []));
-  return { ...app, lines };
+  const tour = await (await fetch(new URL('tour', app.url))).text();
+  const lines = tour.split('\n').flatMap((line) => (line.startsWith('  curl ') ? [parse(line)] : []));
+  return { ...app, tour, lines };
 }
 
 /** A database of the tests' server that no other test uses. */

@@ -10,8 +10,8 @@ describe('what an answer tells of its limits', () => {
       'RateLimit-Policy': '"burst";q=40;w=2, "token-bucket:2/10s";q=2;w=10',
     };
     expect(told(headers)).toEqual([
-      { limit: 'burst', quota: 40, left: 38, wait: 1 },
-      { limit: 'token-bucket:2/10s', quota: 2, left: 0, wait: 5 },
+      { limit: 'burst', quota: 40, left: 38, wait: 1, window: 2 },
+      { limit: 'token-bucket:2/10s', quota: 2, left: 0, wait: 5, window: 10 },
     ]);
   });
 

@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const MAIN = fileURLToPath(new URL('../../sample-app/dist/main.js', import.meta.url));
+/** What it writes last. */
+const LINK = /^See it work: (\S+)\n/m;
 /** These only end what hangs. */
 const START_TIMEOUT_MS = 500_000;
 const STOP_TIMEOUT_MS = 120_000;
@@ -34,7 +36,7 @@ export async function startSample(env: Record<string, string>, main = MAIN): Pro
   const started = new Promise<void>((resolve) => {
     const read = (text: string) => {
       output += text;
-      if (output.includes('Each line asks')) resolve();
+      if (LINK.test(output)) resolve();
     };
     child.stdout.setEncoding('utf8').on('data', read);
     child.stderr.setEncoding('utf8').on('data', read);
@@ -52,7 +54,7 @@ export async function startSample(env: Record<string, string>, main = MAIN): Pro
     await stop();
     throw new Error(`The sample ${outcome === 'late' ? 'did not start in time' : 'ended'}:\n${output}`);
   }
-  const url = /^See it work: (\S+)$/m.exec(output)?.[1];
+  const url = LINK.exec(output)?.[1];
   if (url === undefined) throw new Error(`The sample told no link:\n${output}`);
   return { output, url, stop };
 }

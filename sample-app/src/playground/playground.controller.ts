@@ -1,11 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
-import { Controller, Get, Header, NotFoundException, Param, StreamableFile } from '@nestjs/common';
+import { Controller, Get, Header, Headers, NotFoundException, Param, StreamableFile } from '@nestjs/common';
 import { SkipRateLimit } from 'nestjs-sluice';
-import { STOPS } from '../tour.js';
+import { STOPS, tour } from '../tour.js';
+import { codeOf } from './code-of.js';
 
 /** Where `npm run build:playground` puts the page. */
 const FOLDER = new URL('../../../playground/dist/', import.meta.url);
+
+/** The documentation of the repository. */
+const DOCS = new URL('../../../docs/', import.meta.url);
 
 const FILES = ['live.js', 'live.css', 'sluice-comparison.js', 'icon.svg'];
 
@@ -35,7 +39,23 @@ export class PlaygroundController {
   /** What the page offers to send. */
   @Get('playground/routes')
   routes() {
-    return STOPS;
+    return STOPS.map((stop) => ({ ...stop, code: codeOf(stop), docs: `/playground/docs/${stop.docs}` }));
+  }
+
+  /** The same for a terminal. */
+  @Get('tour')
+  @Header('Content-Type', 'text/plain; charset=utf-8')
+  tour(@Headers('host') host: string) {
+    return tour(`http://${host}`);
+  }
+
+  /** The pages that the routes name, and no others. */
+  @Get('playground/docs/:folder/:page')
+  @Header('Content-Type', 'text/plain; charset=utf-8')
+  docs(@Param('folder') folder: string, @Param('page') page: string) {
+    const file = STOPS.map(({ docs }) => docs).find((each) => each === `${folder}/${page}`);
+    if (file === undefined) throw new NotFoundException(`There is no page ${folder}/${page}`);
+    return readFileSync(new URL(file, DOCS), 'utf8');
   }
 
   @Get('playground/:file')

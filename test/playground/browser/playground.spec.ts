@@ -77,8 +77,41 @@ describe('the page of the sample app', () => {
     );
   });
 
+  it('shows ten routes first, each with the code that limits it and a page about it, and the others on demand', async () => {
+    const { page } = await open();
+    expect(await page.locator('.route').count()).toBe(10);
+    const route = routeOf(page, '/forecast');
+    expect(await route.locator('pre').textContent()).toContain("algo: 'token-bucket', rate: 3, interval: '1m'");
+    await page.getByRole('button', { name: 'Show 13 more routes' }).click();
+    expect(await page.locator('.route').count()).toBe(23);
+    expect(await page.locator('.route pre').count()).toBe(23);
+    expect(await page.getByRole('button', { name: /more routes/ }).count()).toBe(0);
+    await route.getByRole('link', { name: 'Docs: plans by tier' }).click();
+    await page.getByText('# Plans by tier').first().waitFor();
+  });
+
+  it('refills bars as units come back', async () => {
+    const { page } = await open();
+    await page.clock.install();
+    const route = routeOf(page, '/search');
+    await route.getByRole('button', { name: /^Send \d+$/ }).click();
+    await route.getByText(/[1-9]\d* refused/).waitFor();
+    const meter = route.getByRole('meter', { name: 'Left of search' });
+    const left = async () => Number(await meter.getAttribute('aria-valuenow'));
+    expect(await left()).toBe(0);
+    // A unit each 6 seconds, 5 at most.
+    await page.clock.runFor(13_000);
+    await until(async () => (await left()) >= 2);
+    expect(await left()).toBeLessThan(5);
+    const { width: some } = (await route.locator('.fill').last().boundingBox())!;
+    await page.clock.runFor(60_000);
+    await until(async () => (await left()) === 5);
+    await until(async () => ((await route.locator('.fill').last().boundingBox())?.width ?? 0) > some);
+  });
+
   it('sends a steady flow until it is stopped', async () => {
     const { page } = await open();
+    await page.getByRole('button', { name: 'Show 13 more routes' }).click();
     const route = routeOf(page, '/translations/usage');
     await route.getByRole('button', { name: '2 a second' }).click();
     await route.locator('[aria-pressed=true]').waitFor();
@@ -171,6 +204,7 @@ describe('the comparison', () => {
 describe('for everyone', () => {
   it('axe finds nothing, in light and in dark', async () => {
     const { page } = await open({ colorScheme: 'light' });
+    await page.getByRole('button', { name: /^Show \d+ more/ }).click();
     const route = routeOf(page, '/reports/1');
     await route.getByRole('button', { name: /^Send \d+$/ }).click();
     await route.getByText(/[1-9]\d* refused/).waitFor();
@@ -178,6 +212,22 @@ describe('for everyone', () => {
     await page.emulateMedia({ colorScheme: 'dark' });
     expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(11, 15, 20)');
     expect(await violationsOf(page)).toEqual([]);
+  });
+
+  it('keeps answers in sight on a phone', async () => {
+    const { page } = await open({ viewport: { width: 390, height: 844 }, isMobile: true });
+    for (const path of ['/exports\\?', '/orders']) {
+      const send = routeOf(page, path).getByRole('button', { name: 'Send one' });
+      await send.scrollIntoViewIfNeeded();
+      await send.click();
+      const answer = page.locator('.answers li', { hasText: path.replace(/\W+$/, '') }).first();
+      await answer.waitFor();
+      const box = (await answer.boundingBox())!;
+      expect(box.y).toBeGreaterThan(0);
+      expect(box.y + box.height).toBeLessThanOrEqual(844);
+      expect((await send.boundingBox())!.y).toBeLessThan(box.y);
+    }
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBe(390);
   });
 
   it('fits on a phone', async () => {
