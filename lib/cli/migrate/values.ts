@@ -87,7 +87,9 @@ export function numberOf(source: Source, expression: TS.Expression): string {
     (ts.isCallExpression(node) &&
       /^(?:Number|parseInt|parseFloat|Number\.\w+|Math\.\w+)$/.test(source.before(node.expression))) ||
     (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.AsteriskToken);
-  const isText = /\.get(?:OrThrow)?(?:<[^>]*>)?\(|process\.env/.test(source.before(expression));
+  // What a condition reads is no value.
+  const valued = ts.isConditionalExpression(node) ? [node.whenTrue, node.whenFalse] : [expression];
+  const isText = /\.get(?:OrThrow)?(?:<[^>]*>)?\(|process\.env/.test(valued.map((one) => source.before(one)).join(' '));
   return isText && !isNumber ? `Number(${text})` : text;
 }
 

@@ -139,6 +139,45 @@ export class AppModule {}
     );
   });
 
+  it('says which routes of skipped classes are limited now', async () => {
+    const controller = `import { Controller, Get } from '@nestjs/common';
+import { SkipThrottle, Throttle } from '@nestjs/throttler';
+
+@SkipThrottle({ short: true })
+@Controller()
+export class AppController {
+  @Throttle({ short: { limit: 5 } })
+  @Get()
+  all() {}
+
+  @Throttle({ long: { limit: 5 } })
+  @Get('one')
+  one() {}
+
+  @SkipThrottle({ short: false })
+  @Get('two')
+  two() {}
+}
+`;
+    const throttlers = "[{ name: 'short', ttl: 1000, limit: 3 }, { name: 'long', ttl: 60_000, limit: 9 }]";
+    const app = start({
+      ...APP,
+      'src/app.module.ts': MODULE.replace('[{ ttl: 60_000, limit: 100 }]', throttlers),
+      'src/app.controller.ts': controller,
+    });
+    const { stdout } = await app.migrate();
+    expect(stdout).toContain(
+      'Left 1 place for you:\n  src/app.controller.ts:7 the class was skipped, and this route with it',
+    );
+    const text = app.files()['src/app.controller.ts'];
+    expect(text).toContain(
+      "@RateLimit({ name: 'short', algo: 'sliding-log', rate: 5, interval: '1s', blockFor: '1s' })",
+    );
+    expect(text).toContain(
+      "@RateLimit({ name: 'short', algo: 'sliding-log', rate: 3, interval: '1s', blockFor: '1s' })",
+    );
+  });
+
   it('converts the paths that it is given, and nothing of node_modules', async () => {
     const app = start({ ...APP, 'other/app.module.ts': MODULE, 'src/node_modules/a/index.ts': MODULE });
     await app.migrate('src');

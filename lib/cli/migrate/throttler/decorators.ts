@@ -53,7 +53,7 @@ export class Decorators {
       return;
     }
     report.done(source, call, `@Throttle -> @RateLimit`);
-    this.noteSkipped(source, call);
+    this.noteSkipped(source, call, new Set(limits.map(({ name }) => name)));
     source.rewrite(call, `${source.own('RateLimit')}(${texts.join(', ')})`);
   }
 
@@ -214,12 +214,17 @@ export class Decorators {
   }
 
   /** A route that is skipped, and has limits of its own, had no limit; now it has these. */
-  private noteSkipped(source: Source, call: TS.CallExpression): void {
+  private noteSkipped(source: Source, call: TS.CallExpression, names: ReadonlySet<string>): void {
     const { ts } = source;
     const owner = this.ownerOf(source, call);
     if (owner === undefined || !ts.isMethodDeclaration(owner)) return;
-    if (this.hasDecorator(source, owner, 'SkipThrottle') || !this.hasDecorator(source, owner.parent, 'SkipThrottle'))
-      return;
+    const skips = this.decoratorsOf(source, owner.parent, 'SkipThrottle');
+    if (this.decoratorsOf(source, owner, 'SkipThrottle').length > 0 || skips.length === 0) return;
+    const isSkipped = skips.some(({ arguments: [argument] }) => {
+      if (argument === undefined || !ts.isObjectLiteralExpression(argument)) return names.has('default');
+      return argument.properties.some((one) => one.name !== undefined && names.has(source.nameOf(one.name) ?? ''));
+    });
+    if (!isSkipped) return;
     this.facts.report.leave(
       source,
       call,
@@ -228,12 +233,16 @@ export class Decorators {
   }
 
   private hasDecorator(source: Source, node: TS.Node, name: string): boolean {
+    return this.decoratorsOf(source, node, name).length > 0;
+  }
+
+  private decoratorsOf(source: Source, node: TS.Node, name: string): TS.CallExpression[] {
     const { ts } = source;
     const local = source.localOf(THROTTLER, name);
     const decorators = ts.canHaveDecorators(node) ? (ts.getDecorators(node) ?? []) : [];
-    return decorators.some(
-      ({ expression }) => ts.isCallExpression(expression) && source.before(expression.expression) === local,
-    );
+    return decorators
+      .map(({ expression }) => expression)
+      .filter((one): one is TS.CallExpression => ts.isCallExpression(one) && source.before(one.expression) === local);
   }
 
   /** The class or method that a decorator belongs to. */

@@ -63,7 +63,9 @@ export class GuardUse {
       } else if (kind === 'global') {
         const provider = node.parent.parent as TS.ObjectLiteralExpression;
         const list = provider.parent;
-        const needsProvider = guard?.outcome === 'key';
+        const isListed =
+          source.ts.isArrayLiteralExpression(list) && list.elements.some((one) => source.before(one) === name);
+        const needsProvider = guard?.outcome === 'key' && !isListed;
         if (this.guard === true && source.ts.isArrayLiteralExpression(list) && !needsProvider)
           take(source, list, provider);
         else if (this.guard === true) source.rewrite(provider, name);

@@ -1,11 +1,13 @@
 import type TS from 'typescript';
 import type { Source } from '../source.js';
 import { durationOf, numberOf, quoted } from '../values.js';
-import { THROTTLER, STORAGES, type ThrottlerFacts } from './facts.js';
+import { THROTTLER, type ThrottlerFacts } from './facts.js';
 import { keyOfTracker, messageOf, skipOf } from './functions.js';
 import { defaultMessage } from './guards.js';
 import { type GuardUse, isTest } from './guard-use.js';
 import { convertLimit, limitOfHelper, sharesKeys } from './limits.js';
+import { headersByName } from './headers.js';
+import { convertStorage } from './storage.js';
 import { importOf } from '../relative-import.js';
 
 /** Converts what sets up `ThrottlerModule`. */
@@ -169,7 +171,7 @@ export class ModuleOptions {
   ): string[] {
     const { throttlers } = this.facts;
     const isPlain = throttlers !== undefined && [...throttlers.keys()].every((name) => name === 'default');
-    const headers = given.headers ?? (isPlain ? "'legacy'" : this.headersByName(source));
+    const headers = given.headers ?? (isPlain ? "'legacy'" : headersByName(source));
     const guard = this.use.applied;
     const defaults = [
       `message: ${given.message ?? guard?.message ?? defaultMessage(source)}`,
@@ -187,27 +189,6 @@ export class ModuleOptions {
       `body: (${parameters}) => ${guard?.body === undefined ? body : `(${body})`}`,
       `defaults: { ${defaults.join(', ')} }`,
     ];
-  }
-
-  private headersByName(source: Source): string {
-    source.own('type HeaderFormatter');
-    source.helpers.set(
-      'headersByName',
-      '/** X-RateLimit headers of each limit, with its name unless it is that of the throttler without one. */\n' +
-        'const headersByName: HeaderFormatter = ({ decisions }) =>\n' +
-        '  Object.fromEntries(\n' +
-        '    decisions.flatMap(({ allowed, limit, quota, remaining, resetAfterMs, retryAfterMs }) => {\n' +
-        "      const suffix = limit === 'default' ? '' : `-${limit}`;\n" +
-        "      if (!allowed) return suffix === '' ? [] : [[`Retry-After${suffix}`, String(Math.ceil(retryAfterMs / 1000))]];\n" +
-        '      return [\n' +
-        '        [`X-RateLimit-Limit${suffix}`, String(quota)],\n' +
-        '        [`X-RateLimit-Remaining${suffix}`, String(remaining)],\n' +
-        '        [`X-RateLimit-Reset${suffix}`, String(Math.ceil(resetAfterMs / 1000))],\n' +
-        '      ];\n' +
-        '    }),\n' +
-        '  );',
-    );
-    return 'headersByName';
   }
 
   private wrapList(source: Source, node: TS.Expression, isTyped: boolean): void {
@@ -272,7 +253,7 @@ export class ModuleOptions {
     const prefix = property('ipv6SubnetPrefix');
     if (prefix !== undefined) source.rewrite(prefix, `ipv6Prefix: ${source.now(source.valueOf(prefix)!)}`);
     const storage = property('storage');
-    if (storage !== undefined) this.storage(source, storage, removed);
+    if (storage !== undefined) if (!convertStorage(this.facts, source, storage)) removed.add(storage);
     const old = new Set<TS.Node>();
     if (throttlers === undefined || this.isEmptyList(source, throttlers)) {
       const [limit, ttl] = [property('limit'), property('ttl')];
@@ -397,43 +378,5 @@ export class ModuleOptions {
 
   private limit(source: Source, node: TS.ObjectLiteralExpression): boolean {
     return convertLimit(this.facts, source, node, { name: 'default', perRoute: !this.perAll, isOfModule: true });
-  }
-
-  private storage(source: Source, property: TS.ObjectLiteralElementLike, removed: Set<TS.Node>): void {
-    const value = source.valueOf(property);
-    const { ts } = source;
-    if (value !== undefined && ts.isIdentifier(source.bare(value))) {
-      const name = (source.bare(value) as TS.Identifier).text;
-      const declared = source.declared(name);
-      if (declared !== undefined && !ts.isFunctionDeclaration(declared) && this.redisOf(source, declared)) {
-        source.rewrite(property, name === 'redis' ? 'redis' : `redis: ${name}`);
-        return;
-      }
-    } else if (value !== undefined && this.redisOf(source, value)) {
-      const text = source.now(value);
-      source.rewrite(property, text === 'redis' ? 'redis' : `redis: ${text}`);
-      return;
-    }
-    removed.add(property);
-    this.facts.report.leave(
-      source,
-      property,
-      "'storage' is one of your own: taken out, so counters are in process; use 'redis', or 'store' with a class that implements Store",
-    );
-  }
-
-  /** Replaces storages on Redis by what they connect to. Returns whether there is one. */
-  private redisOf(source: Source, expression: TS.Expression): boolean {
-    const { ts } = source;
-    const node = source.bare(expression);
-    if (ts.isConditionalExpression(node)) {
-      const [yes, no] = [this.redisOf(source, node.whenTrue), this.redisOf(source, node.whenFalse)];
-      return yes || no;
-    }
-    if (!ts.isNewExpression(node) || !ts.isIdentifier(node.expression)) return false;
-    if (!STORAGES.test(source.imported.get(node.expression.text)?.module ?? '')) return false;
-    const [connection] = node.arguments ?? [];
-    source.rewrite(expression, connection === undefined ? "'redis://localhost:6379'" : source.now(connection));
-    return true;
   }
 }
