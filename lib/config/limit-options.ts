@@ -11,11 +11,23 @@ import { keyText } from '../key-resolvers/key-option.js';
 import { LIMIT_MODES } from '../limits/limit-mode.js';
 import { NEAR_LIMIT, STORE_ERROR_POLICIES } from '../limits/limit-settings.js';
 import { PRIORITIES } from '../limits/priority.js';
-import { callable, flag, fraction, inCode, orFunction, readLater, text, whole, words } from '../options/kinds.js';
+import {
+  callable,
+  callableOrClass,
+  flag,
+  fraction,
+  inCode,
+  orFunction,
+  readLater,
+  text,
+  whole,
+  words,
+} from '../options/kinds.js';
 import { checkGiven, checkTogether } from '../options/check-options.js';
 import { type Able, dataOf, type OptionKind, type OptionRow, type OptionRows } from '../options/option-row.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
 import { featureOptions } from './feature-options.js';
+import { isCallable } from '../util/is-class.js';
 import { limitName } from '../limits/limit-name.js';
 
 /** What a limit of any algorithm may say. */
@@ -23,13 +35,13 @@ export type AllCommonOptions = CommonLimitOptions & FeatureOptions;
 
 const LONGEST_MESSAGE = 1000;
 
-const hook = callable(HOOK_WANTS);
+const hook = callableOrClass(HOOK_WANTS);
 
 const notAdapting = ({ adapting }: Able) => adapting === undefined;
 
 const message: OptionKind = {
   wants: 'a string or a function that makes one',
-  isRight: (value) => typeof value === 'string' || typeof value === 'function',
+  isRight: (value) => typeof value === 'string' || isCallable(value),
   data: {
     ...text(`a text of at most ${LONGEST_MESSAGE} characters`, `^[^]{0,${LONGEST_MESSAGE}}$`),
     schema: { type: 'string', maxLength: LONGEST_MESSAGE },
@@ -139,7 +151,7 @@ const coreOptions = {
     for: notAdapting,
   },
   answer: {
-    kind: callable(REFUSAL_WANTS),
+    kind: callableOrClass(REFUSAL_WANTS),
     text: 'Makes the response when the limit refuses.',
     usual: "the module's",
     inDefaults: true,

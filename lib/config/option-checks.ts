@@ -1,5 +1,6 @@
 import { HOOK_WANTS } from '../hooks/decision-hook.js';
 import { REFUSAL_WANTS } from '../http/refusal-answer.js';
+import { isCallable } from '../util/is-class.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
 /** The values that an option takes, in words and as a check. */
@@ -20,7 +21,7 @@ export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOpt
   ['problem', ...SWITCH],
   ['retryAfter', ...SWITCH],
   ['answer', REFUSAL_WANTS, (value) => typeof value === 'function'],
-  ['body', 'a function that makes an object', (value) => typeof value === 'function'],
+  ['body', 'a function that makes an object', isCallable],
   ['refusalCache', ...SWITCH],
   ['readers', 'a list of RequestReaders', Array.isArray],
   ['telemetry', ...SWITCH],

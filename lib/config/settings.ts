@@ -9,6 +9,7 @@ import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
 import { defaultMaxBytes } from '../stores/memory/counter-table.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 import { OPTION_CHECKS } from './option-checks.js';
+import { isCallable } from '../util/is-class.js';
 import { isRedisConnection, wrongRedis } from './redis-option.js';
 
 /** The module's options, read and checked. */
@@ -142,7 +143,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
 
 /** Reads `onStoreError`. */
 export function storeErrorPolicy(location: string, value: unknown): OnStoreError {
-  if (typeof value === 'function') return value as OnStoreError;
+  if (isCallable(value)) return value as OnStoreError;
   if (STORE_ERROR_POLICIES.includes(value as never)) return value as OnStoreError;
   const wanted = `one of ${STORE_ERROR_POLICIES.join(', ')}, or a function that gives one`;
   throw new RateLimitConfigError(messages.wrongOption(location, 'onStoreError', value, wanted));

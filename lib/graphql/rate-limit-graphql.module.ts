@@ -159,7 +159,7 @@ class OperationInterceptor implements NestInterceptor {
 /** Whether the cost may be counted only after the guards. A limit may not be defined yet. */
 function mayNeedUser({ limits }: QueryCostSettings, registry: LimitRegistry | undefined): boolean {
   try {
-    return limits.some((limit) => registry?.anywhere(limit).phase !== 'guard');
+    return limits.some((limit) => registry?.anywhere(limit, 'RateLimitGraphqlModule').phase !== 'guard');
   } catch {
     return true;
   }

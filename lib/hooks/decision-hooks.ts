@@ -11,7 +11,7 @@ import { toDecision } from '../stores/store-decision.js';
 import type { Check, StoreDecision } from '../stores/store.js';
 import type { UnnamedEvent } from '../telemetry/decision-event.js';
 import { type DecisionListener, DecisionStream } from '../telemetry/decision-stream.js';
-import { Instances, isClassWith } from '../util/instances.js';
+import { Instances, isClassWith, type OptionPlace } from '../util/instances.js';
 import { isPromise } from '../util/awaitable.js';
 import {
   type DecisionHook,
@@ -42,20 +42,23 @@ export class DecisionHooks implements DecisionListener {
     modules: ModuleRef,
     private readonly stream: DecisionStream,
   ) {
-    this.observers = new Instances(modules, isObserver, (type) => {
-      return new RateLimitConfigError(messages.wrongOption('RateLimitModule', HOOKS.join(', '), type, HOOK_WANTS));
+    this.observers = new Instances(modules, 'observe', (type, { location, option }) => {
+      return new RateLimitConfigError(messages.lacksMethod(location, option, type, 'observe', HOOK_WANTS));
     });
   }
 
   /** Takes the hooks of the module. */
   observeAll(options: DecisionHooksOptions): void {
-    this.ofAll = this.bind(options) ?? NO_HOOKS;
+    this.ofAll = this.bind(options, 'RateLimitModule') ?? NO_HOOKS;
   }
 
   /** Makes hooks ready to be called; `undefined` if there are none. Apps without hooks have no listener. */
-  bind(options: DecisionHooksOptions): object | undefined {
+  bind(options: DecisionHooksOptions, location: string): object | undefined {
     const bound: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
-    for (const name of HOOKS) if (options[name] !== undefined) bound[name] = this.callable(options[name]);
+    for (const option of HOOKS) {
+      const hook = options[option];
+      if (hook !== undefined) bound[option] = this.callable(hook, { location, option });
+    }
     if (Object.keys(bound).length === 0) return undefined;
     this.stream.listener = this;
     return bound;
@@ -113,9 +116,9 @@ export class DecisionHooks implements DecisionListener {
     }
   }
 
-  private callable(hook: DecisionHook): (decided: ObservedDecision) => unknown {
+  private callable(hook: DecisionHook, place: OptionPlace): (decided: ObservedDecision) => unknown {
     if (!isObserverClass(hook)) return hook;
-    this.observers.need(hook);
+    this.observers.need(hook, place);
     return (decided) => {
       const observer = this.observers.of(hook);
       return observer instanceof Promise
@@ -129,10 +132,6 @@ const NO_HOOKS: BoundHooks = Object.freeze(Object.create(null) as object);
 
 function isObserverClass(hook: DecisionHook): hook is Type<DecisionObserver> {
   return isClassWith('observe', hook);
-}
-
-function isObserver(instance: DecisionObserver): boolean {
-  return typeof instance.observe === 'function';
 }
 
 function observedOf(

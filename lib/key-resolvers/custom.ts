@@ -21,8 +21,8 @@ export const classKey: KeyScheme<Type<KeyResolver>, Type<KeyResolver>> = {
   parse: (key) => (typeof key === 'function' && isResolverClass(key) ? key : undefined),
   describe: () => CUSTOM,
   needsRoute: false,
-  resolve(type, { instances }) {
-    instances.need(type);
+  resolve(type, { instances, place }) {
+    instances.need(type, place);
     return (context) => {
       const instance = instances.of(type);
       return instance instanceof Promise

@@ -7,7 +7,7 @@ import { listOf } from '../errors/wording.js';
 import { keySchemes, type LimitKey } from './index.js';
 import { byIp, type IdentifyAddress } from './ip.js';
 import type { Identify } from './key-resolver.js';
-import type { KeyDescription, KeyScheme } from './key-scheme.js';
+import type { KeyDescription, KeyScheme, KeyServices } from './key-scheme.js';
 import { ProxyWarning } from './proxy-warning.js';
 import { ResolverInstances } from './resolver-instances.js';
 
@@ -53,18 +53,23 @@ export class KeyResolverFactory {
       if (parameter === undefined) continue;
       const { needsRoute } = scheme;
       const { needsUser = false, isPure = false } = givenOptions(scheme, ['needsUser', 'isPure']);
-      const identify = this.resolver(scheme, parameter, isPure, ipv6Prefix);
+      const identify = this.resolver(scheme, parameter, isPure, { ipv6Prefix, place: { location, option } });
       return { given, ...scheme.describe(parameter, given), needsRoute, needsUser, isPure, identify };
     }
     throw new RateLimitConfigError(messages.wrongOption(location, option, given, forms));
   }
 
-  private resolver(scheme: KeyScheme, parameter: unknown, isPure: boolean, ipv6Prefix: number): Identify {
+  private resolver(
+    scheme: KeyScheme,
+    parameter: unknown,
+    isPure: boolean,
+    given: Pick<KeyServices, 'ipv6Prefix' | 'place'>,
+  ): Identify {
     const { instances, proxyWarning } = this;
-    const id = `${scheme.form} ${String(parameter)} ${ipv6Prefix}`;
+    const id = `${scheme.form} ${String(parameter)} ${given.ipv6Prefix}`;
     const known = isPure ? this.pure.get(id) : undefined;
     if (known !== undefined) return known;
-    const identify = scheme.resolve(parameter, { ipv6Prefix, proxyWarning, instances });
+    const identify = scheme.resolve(parameter, { ...given, proxyWarning, instances });
     if (isPure) this.pure.set(id, identify);
     return identify;
   }

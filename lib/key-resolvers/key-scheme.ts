@@ -1,3 +1,4 @@
+import type { OptionPlace } from '../util/instances.js';
 import type { ProxyWarning } from './proxy-warning.js';
 import type { Identify } from './key-resolver.js';
 import type { ResolverInstances } from './resolver-instances.js';
@@ -8,6 +9,8 @@ export interface KeyServices {
   readonly ipv6Prefix: number;
   readonly proxyWarning: ProxyWarning;
   readonly instances: ResolverInstances;
+  /** Where the key is given. */
+  readonly place: OptionPlace;
 }
 
 /** The names of a key. */

@@ -10,8 +10,9 @@ export class ResolverInstances extends Instances<KeyResolver> {
   constructor(modules: ModuleRef, forms: string) {
     super(
       modules,
-      (instance) => typeof instance.resolve === 'function',
-      (type) => new RateLimitConfigError(messages.wrongOption('@RateLimit', 'key', type, forms)),
+      'resolve',
+      (type, { location, option }) =>
+        new RateLimitConfigError(messages.lacksMethod(location, option, type, 'resolve', forms)),
     );
   }
 }

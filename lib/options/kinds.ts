@@ -1,4 +1,5 @@
 import type { JsonSchema, OptionKind, OptionRows } from './option-row.js';
+import { isCallable } from '../util/is-class.js';
 import { isObject, MAX_INTERVAL_MS, microseconds } from './values.js';
 
 /** Whole numbers. */
@@ -115,8 +116,13 @@ export function inCode<T>({ schema: _, ...kind }: OptionKind<T>): OptionKind<T> 
   return kind;
 }
 
-/** A function in code. */
+/** A function in code, and no class: that cannot be called. */
 export function callable(wants: string): OptionKind<never> {
+  return { wants, isRight: isCallable };
+}
+
+/** A function or a class in code. */
+export function callableOrClass(wants: string): OptionKind<never> {
   return { wants, isRight: (value) => typeof value === 'function' };
 }
 
@@ -125,7 +131,7 @@ export function orFunction<T>(kind: OptionKind<T>, wants: string): OptionKind {
   return {
     ...kind,
     wants: `${kind.wants}, or ${wants}`,
-    isRight: (value) => typeof value === 'function' || kind.isRight(value),
+    isRight: (value) => isCallable(value) || kind.isRight(value),
     data: kind,
   };
 }

@@ -1,6 +1,6 @@
 import { type Declared, declaredOn, isLost, lineageOf } from './declared-metadata.js';
 import type { LimitSpec } from '../config/limits-by-request.js';
-import type { Declarer, HandlerClass } from './namespaces.js';
+import { type Declarer, type HandlerClass, locationOf } from './namespaces.js';
 
 /** A method that is called for requests, messages or fields. */
 export type Handler = object;
@@ -10,6 +10,12 @@ export interface DeclaredMethod {
   readonly name: string;
   readonly handler: Handler;
   readonly declared: Declared;
+}
+
+/** A limit, the name of one or a function, and where it is declared, for messages. */
+export interface PlacedSpec {
+  readonly spec: LimitSpec;
+  readonly location: string;
 }
 
 /** A class with its methods, as it is at one step of the start: what is declared there is read once. */
@@ -52,8 +58,10 @@ export class DeclaredClass {
   }
 
   /** All limits, names of limits and functions that are declared on the class and its methods. */
-  get specs(): LimitSpec[] {
-    return [...this.ofClass, ...this.methods.map(({ declared }) => declared)].flatMap(({ specs }) => specs);
+  get specs(): PlacedSpec[] {
+    const { type } = this;
+    const ofClass = lineageOf(type).flatMap((each) => placed(declaredOn(each), { type: each as HandlerClass }));
+    return [...ofClass, ...this.methods.flatMap(({ name, declared }) => placed(declared, { type, method: name }))];
   }
 
   /** The routes to which anything applies that is declared on them or on the class. */
@@ -91,6 +99,10 @@ export function isRoute(handler: Handler): boolean {
 /** Whether limits or skips are declared. */
 export function isDeclaration({ specs, skips }: Declared): boolean {
   return specs.length > 0 || skips.length > 0;
+}
+
+function placed({ specs }: Declared, declarer: Declarer): PlacedSpec[] {
+  return specs.map((spec) => ({ spec, location: locationOf(declarer) }));
 }
 
 function hasLimits({ specs }: Declared): boolean {

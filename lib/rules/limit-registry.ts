@@ -196,13 +196,17 @@ export class LimitRegistry {
     return rule;
   }
 
-  /** A rule of a limit of routes, given by name or definition, for questions to which the place does not matter. */
-  anywhere(limit: string | LimitDefinition): Rule {
-    if (typeof limit === 'string') return this.rule(limit, NO_PLACE);
-    const { reading } = this.written(limit, NO_PLACE);
+  /**
+   * A rule of a limit of routes, given by name or definition, for questions to which the place does not matter.
+   * @param location for messages, since the limit is read only once
+   */
+  anywhere(limit: string | LimitDefinition, location: string): Rule {
+    const place: Declaration = { location, namespace: '', onRoutes: true };
+    if (typeof limit === 'string') return this.rule(limit, place);
+    const { reading } = this.written(limit, place);
     let rule = this.withoutPlace.get(reading);
     if (rule === undefined) {
-      rule = this.linked(this.compiler.declared(reading, NO_PLACE), NO_PLACE);
+      rule = this.linked(this.compiler.declared(reading, place), place);
       this.withoutPlace.set(reading, rule);
     }
     return rule;
@@ -220,8 +224,6 @@ export class LimitRegistry {
     return written;
   }
 }
-
-const NO_PLACE: Declaration = { location: '', namespace: '', onRoutes: true };
 
 /** An object that defines a limit, and its rules by namespace: most are declared in one place. */
 class WrittenLimit {

@@ -129,7 +129,8 @@ export function classNameOf(type: HandlerClass): string {
   return type.name || 'a class without a name';
 }
 
-function locationOf({ type, method }: Declarer): string {
+/** Where limits are declared, as messages name it. */
+export function locationOf({ type, method }: Declarer): string {
   return `@RateLimit on ${classNameOf(type)}${method === undefined ? '' : `.${method}`}`;
 }
 

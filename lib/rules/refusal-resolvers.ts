@@ -17,20 +17,18 @@ export class RefusalResolvers {
   private readonly instances: Instances<RefusalResolver>;
 
   constructor(modules: ModuleRef) {
-    this.instances = new Instances(
-      modules,
-      (instance) => typeof instance.resolve === 'function',
-      (type) => new RateLimitConfigError(messages.wrongOption('RateLimitModule', 'answer', type, REFUSAL_WANTS)),
-    );
+    this.instances = new Instances(modules, 'resolve', (type, { location, option }) => {
+      return new RateLimitConfigError(messages.lacksMethod(location, option, type, 'resolve', REFUSAL_WANTS));
+    });
   }
 
-  /** Makes an option ready to be called. */
-  bind(option: RefusalOption | undefined): RefusalAnswer['resolve'] {
-    if (option === undefined) return undefined;
-    if (!isResolverClass(option)) return option;
-    this.instances.need(option);
+  /** Makes an `answer` ready to be called. */
+  bind(answer: RefusalOption | undefined, location: string): RefusalAnswer['resolve'] {
+    if (answer === undefined) return undefined;
+    if (!isResolverClass(answer)) return answer;
+    this.instances.need(answer, { location, option: 'answer' });
     return (...asked: Parameters<RefusalFunction>) => {
-      const resolver = this.instances.of(option);
+      const resolver = this.instances.of(answer);
       return resolver instanceof Promise
         ? resolver.then((instance) => instance.resolve(...asked))
         : resolver.resolve(...asked);
@@ -43,6 +41,6 @@ export class RefusalResolvers {
   }
 }
 
-function isResolverClass(option: RefusalOption): option is Type<RefusalResolver> {
-  return isClassWith('resolve', option);
+function isResolverClass(answer: RefusalOption): answer is Type<RefusalResolver> {
+  return isClassWith('resolve', answer);
 }

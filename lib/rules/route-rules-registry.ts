@@ -6,7 +6,7 @@ import { withinMessages } from '../errors/messages/within.js';
 import type { LimitSpec } from '../config/limits-by-request.js';
 import { overloadStatus } from '../http/refusal-answer.js';
 import { bindsOtherGuard } from './bound-guards.js';
-import { type Handler, isDeclaration } from './declared-class.js';
+import { type Handler, isDeclaration, type PlacedSpec } from './declared-class.js';
 import { GuardCheck } from './guard-check.js';
 import { HandlerClasses } from './handler-classes.js';
 import { isFixed } from './by-request/is-fixed.js';
@@ -17,7 +17,7 @@ import { isSource, type DeclarationSite, RouteRules } from './route-rules.js';
 import { ROUTE_OF_CLASS, RouteRule } from './route-rule.js';
 import { isHttpRoute } from './route-names.js';
 import { Rule } from './rule.js';
-import { classNameOf, type HandlerClass, type Declarer, Namespaces } from './namespaces.js';
+import { classNameOf, type HandlerClass, type Declarer, locationOf, Namespaces } from './namespaces.js';
 
 type Spec = Rule | LimitSource;
 
@@ -76,7 +76,8 @@ export class RouteRulesRegistry {
    * the answer stays the same.
    */
   needInterceptor(): boolean {
-    const needsInterceptor = (spec: LimitSpec) => !isFixed(spec) || this.registry.anywhere(spec).needsInterceptor;
+    const needsInterceptor = ({ spec, location }: PlacedSpec) =>
+      !isFixed(spec) || this.registry.anywhere(spec, location).needsInterceptor;
     try {
       this.hasInterceptor =
         this.registry.hasModuleSources ||
@@ -97,10 +98,15 @@ export class RouteRulesRegistry {
     if (this.registry.hasModuleSources) statuses.set(this.registry, HttpStatus.TOO_MANY_REQUESTS);
     for (const target of [...lineageOf(type), handler]) {
       const { specs, skips } = declaredOn(target);
+      const location = locationOf(
+        target === handler
+          ? { type, method: this.classes.nameOf(type, handler) ?? (handler as Function).name }
+          : { type: target as HandlerClass },
+      );
       if (skips === 'all') statuses.clear();
       else for (const name of skips) statuses.delete(name);
       for (const spec of specs) {
-        const rule = this.ruleOf(spec);
+        const rule = this.ruleOf(spec, location);
         // A function that chooses limits stands for itself: it cannot be skipped by name.
         statuses.set(rule?.name ?? spec, rule === undefined ? HttpStatus.TOO_MANY_REQUESTS : statusOf(rule));
       }
@@ -109,10 +115,10 @@ export class RouteRulesRegistry {
   }
 
   /** What is known about a limit, perhaps before all are defined. */
-  private ruleOf(spec: LimitSpec): Rule | undefined {
+  private ruleOf(spec: LimitSpec, location: string): Rule | undefined {
     if (!isFixed(spec) || (typeof spec === 'string' && !this.registry.has(spec))) return undefined;
     try {
-      return this.registry.anywhere(spec);
+      return this.registry.anywhere(spec, location);
     } catch {
       // The check at start-up refuses the mistakes in it.
       return undefined;

@@ -13,6 +13,7 @@ import { OnceLogger } from '../errors/once-logger.js';
 import { childlessOption, featuresOfOptions, featureTerms, requestTraitOf } from '../features/index.js';
 import { type BoundKey, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import { DecisionHooks } from '../hooks/decision-hooks.js';
+import type { RefusalAnswer, RefusalOption } from '../http/refusal-answer.js';
 import { blockTerms } from '../limits/block-terms.js';
 import type { CompiledLimit, LimitPlace, LimitSettings } from '../limits/compiled-limit.js';
 import { type OptionRows, ownRow } from '../options/option-row.js';
@@ -147,7 +148,7 @@ export class RuleCompiler {
       parent: common.within,
       hidden: common.hidden === true,
       withoutRetryAfter: !orElse(common.retryAfter, this.settings.retryAfter),
-      hooks: this.hooks.bind(common),
+      hooks: this.hooks.bind(common, location),
       candidate: secondVersionOf(merged(definition, common), location),
       // Requests that may not count in the end, or cost something else, give units back at any time.
       remembersRefusals: count === 'all' && cost === undefined,
@@ -181,13 +182,19 @@ export class RuleCompiler {
         message,
         body: orElse(body, this.settings.body),
         status: common.status,
-        resolve: this.refusals.bind(orElse(common.answer, this.settings.options.answer)),
+        resolve: this.answerOf(common.answer, location),
       },
       perRoute,
       unnamed,
       rate,
       log: this.log,
     }));
+  }
+
+  /** The `answer` of a limit, or that of the module. */
+  private answerOf(answer: RefusalOption | undefined, location: string): RefusalAnswer['resolve'] {
+    if (answer !== undefined) return this.refusals.bind(answer, location);
+    return this.refusals.bind(this.settings.options.answer, 'RateLimitModule');
   }
 
   /** The default name of a limit whose rate is a function: those of all rates have one. */

@@ -1,21 +1,32 @@
 import type { Type } from '@nestjs/common';
 import type { ModuleRef } from '@nestjs/core';
+import { isClass } from './is-class.js';
 import { provided } from './provided.js';
+
+/** Where an option is given, for messages. */
+export interface OptionPlace {
+  readonly location: string;
+  readonly option: string;
+}
 
 /** The instances of injectable classes that options name. */
 export class Instances<T extends object> {
   private readonly instances = new Map<Type<T>, T | Promise<T> | undefined>();
+  /** Where each class is named first. */
+  private readonly places = new Map<Type<T>, OptionPlace>();
 
-  /** `refusalOf` makes the error for a class whose instances are not right. */
+  /** `refusalOf` makes the error for a class without the method. */
   constructor(
     private readonly modules: ModuleRef,
-    private readonly isRight: (instance: T) => boolean,
-    private readonly refusalOf: (type: Type<T>) => Error,
+    private readonly method: keyof T,
+    private readonly refusalOf: (type: Type<T>, place: OptionPlace) => Error,
   ) {}
 
-  /** Announces that an instance will be needed. */
-  need(type: Type<T>): void {
-    if (!this.instances.has(type)) this.instances.set(type, undefined);
+  /** Announces that an instance will be needed for an option. */
+  need(type: Type<T>, place: OptionPlace): void {
+    if (this.instances.has(type)) return;
+    this.instances.set(type, undefined);
+    this.places.set(type, place);
   }
 
   /** Resolves when all classes needed so far have an instance. */
@@ -37,8 +48,8 @@ export class Instances<T extends object> {
 
   private async find(type: Type<T>): Promise<T> {
     const instance = await provided(this.modules, type);
-    if (this.isRight(instance)) return instance;
-    throw this.refusalOf(type);
+    if (typeof instance[this.method] === 'function') return instance;
+    throw this.refusalOf(type, this.places.get(type)!);
   }
 }
 
@@ -46,5 +57,5 @@ export class Instances<T extends object> {
 export function isClassWith(method: string, value: unknown): boolean {
   if (typeof value !== 'function') return false;
   const prototype = ((value as { readonly prototype?: unknown }).prototype ?? {}) as Readonly<Record<string, unknown>>;
-  return typeof prototype[method] === 'function' || /^class\b/.test(Function.prototype.toString.call(value));
+  return typeof prototype[method] === 'function' || isClass(value);
 }

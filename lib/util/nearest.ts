@@ -14,7 +14,7 @@ export function nearest(word: string, list: readonly string[]): string | undefin
 }
 
 /** The number of letters to insert, delete, replace or swap to turn one word into another (Damerau-Levenshtein distance). */
-function editsBetween(one: string, other: string): number {
+export function editsBetween(one: string, other: string): number {
   let before: number[] = [];
   let last: number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let i = 1; i <= one.length; i++) {

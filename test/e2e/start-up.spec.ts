@@ -193,7 +193,7 @@ describe('start-up errors', () => {
   it('a key resolver that resolves nothing', async () => {
     class NoResolver {}
     expect(await messageOf(startUp({}, [controllerWith(wrong({ key: NoResolver }))]))).toContain(
-      "option 'key' is [class NoResolver], wants 'ip'",
+      "@RateLimit on ReportsController.list: option 'key' is [class NoResolver], which has no method 'resolve', wants 'ip'",
     );
   });
 

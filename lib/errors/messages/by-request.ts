@@ -17,6 +17,8 @@ export const byRequestMessages = {
         nothing: "requests of keys without a good answer fail; a 'fallback' would apply to them",
       }[applies]
     }`,
+  wrongRateSource:
+    'a whole number >= 1, or a function of the context that returns one; a class is named in place of the limit',
   wrongRate: 'a whole number >= 1, or null if the limit does not apply',
   wrongKey: (resolver: string, got: unknown) =>
     `${resolver}.keyOf: got ${show(got)}, wants a string, a number, or nothing for requests without a key`,

@@ -17,6 +17,8 @@ const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script c
 export const messages = {
   wrongOption: (location: string, option: string, got: unknown, wants: string) =>
     `${location}: ${optionMessages.wrong(option, got, wants)}`,
+  lacksMethod: (location: string, option: string, type: Function, method: string, wants: string) =>
+    `${location}: option '${option}' is ${show(type)}, which has no method '${method}', wants ${wants}`,
   missingOption: (location: string, option: string, wants: string) =>
     `${location}: ${optionMessages.missing(option, wants)}`,
   unknownAlgorithm: (location: string, got: unknown, known: readonly string[]) =>

@@ -4,6 +4,7 @@ import type { RateFunction } from '../../config/limits-by-request.js';
 import { RateLimitConfigError } from '../../errors/errors.js';
 import { byRequestMessages } from '../../errors/messages/by-request.js';
 import { messages } from '../../errors/messages/general.js';
+import { isCallable } from '../../util/is-class.js';
 import { RecentMap } from '../../util/recent-map.js';
 import type { Declaration } from '../declaration.js';
 import type { Rule } from '../rule.js';
@@ -34,6 +35,11 @@ export class RateSelection implements Selection {
     const { rate, ...others } = limit;
     this.rate = rate;
     this.others = others as Omit<ExactLimit, 'rate'>;
+    if (!isCallable(rate)) {
+      throw new RateLimitConfigError(
+        messages.wrongOption(declaration.location, 'rate', rate, byRequestMessages.wrongRateSource),
+      );
+    }
     if (limit.phase === 'middleware') {
       throw new RateLimitConfigError(
         messages.wrongOption(declaration.location, 'phase', limit.phase, byRequestMessages.early),

@@ -41,20 +41,21 @@ export class ResolvedLimits {
   private readonly known: BoundedMap<KnownKey>;
   private loggedAt = -Infinity;
 
-  /** Reads its options. Throws `RateLimitConfigError`. */
+  /** Reads its options; `location` for messages. Throws `RateLimitConfigError`. */
   constructor(
     private readonly resolver: LimitResolver,
     private readonly deadline: AnswerDeadline,
+    location: string,
   ) {
     this.name = resolver.constructor.name;
     const { ttl = '1m', maxKeys = 10_000 } = resolver;
     this.ttlMs = longDuration(ttl);
     if (!(this.ttlMs > 0)) {
       throw new RateLimitConfigError(
-        messages.wrongOption(this.name, 'ttl', ttl, "a duration such as '1m', more than 0"),
+        messages.wrongOption(location, 'ttl', ttl, "a duration such as '1m', more than 0"),
       );
     }
-    this.known = new BoundedMap(wholeNumber(this.name, 'maxKeys', maxKeys), Infinity);
+    this.known = new BoundedMap(wholeNumber(location, 'maxKeys', maxKeys), Infinity);
   }
 
   /** The limits of a request: at once if an answer for its key counts. Throws or rejects if there is neither an answer nor a fallback. */
