@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
@@ -26,7 +26,7 @@ export async function runChecks(runtime, program, packageFolder, redisUrl) {
   return [
     ...results,
     result('the process ends once its apps are closed', ended, `it ended with ${code}, ${problem}\n${stderr}`),
-    ...(await cli(runtime, join(packageFolder, 'dist/cli/main.js'))),
+    ...(await cli(runtime, packageFolder)),
     ...(runtime.compiles ? [await decorators(runtime, join(dirname(program), 'decorators.ts'))] : []),
   ];
 }
@@ -36,7 +36,9 @@ async function decorators(runtime, file) {
   return result('an app in TypeScript, with its decorators and their metadata', ended.code === 0, textOf(ended));
 }
 
-async function cli(runtime, file) {
+async function cli(runtime, packageFolder) {
+  const file = join(packageFolder, 'dist/cli/main.js');
+  const manifest = JSON.parse(await readFile(join(packageFolder, 'package.json'), 'utf8'));
   const folder = await mkdtemp(join(tmpdir(), 'sluice-runtime-'));
   try {
     const log = join(folder, 'access.ndjson');
@@ -45,7 +47,7 @@ async function cli(runtime, file) {
     const simulated = await run(runtime, [file, 'simulate', '--limit', 'gcra:2/1s', log]);
     const said = simulated.lines.join('\n');
     return [
-      result('nestjs-sluice --version', /^\d+\.\d+\.\d+$/.test(version.lines[0]), textOf(version)),
+      result('nestjs-sluice --version', version.lines[0] === manifest.version, textOf(version)),
       result('nestjs-sluice simulate', /^allowed +3 /m.test(said) && /^refused +1 /m.test(said), textOf(simulated)),
     ];
   } finally {
