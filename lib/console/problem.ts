@@ -6,6 +6,7 @@ const TITLES: Readonly<Record<number, string>> = {
   404: 'Not Found',
   429: 'Too Many Requests',
   500: 'Internal Server Error',
+  501: 'Not Implemented',
   503: 'Service Unavailable',
 };
 

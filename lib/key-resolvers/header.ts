@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { keyMessages } from '../errors/messages/key.js';
+import { headerOf } from '../transports/header-of.js';
 import type { KeyScheme } from './key-scheme.js';
 
 /** The name of an HTTP header (RFC 9110). */
@@ -30,10 +31,8 @@ export const headerKey: KeyScheme<`header:${string}`, string> = {
   resolve(header) {
     const lowerCase = header.toLowerCase();
     return (_, { request }) => {
-      const value = request?.headers?.[lowerCase];
-      const text = Array.isArray(value) ? value.join(', ') : value;
-      if (typeof text !== 'string' || text === '') return undefined;
-      return headerIdentity(lowerCase, text);
+      const value = headerOf(request?.headers, lowerCase);
+      return value === undefined || value === '' ? undefined : headerIdentity(lowerCase, value);
     };
   },
 };

@@ -20,6 +20,7 @@ import { Answers } from './answers.js';
 import { giveBack, type RequestCharge, type StoreCheck, weigh } from './charges.js';
 import { clientClosedRequest } from './client-closed-request.js';
 import { DelayedRequests } from './delayed-requests.js';
+import { HiddenResponses } from './hidden-responses.js';
 import { leaseEndOf } from './lease-end.js';
 import type { LimitedRequest } from './limited-request.js';
 import { RequestCompletion } from './request-completion.js';
@@ -41,6 +42,7 @@ interface CountedCharge {
 @Injectable()
 export class Completions {
   private readonly attempts = new Attempts(logger);
+  private readonly hidden = new HiddenResponses();
 
   constructor(
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
@@ -89,7 +91,8 @@ export class Completions {
     request.hold(leases);
     const { context, connection } = request;
     // Without a connection, only a running handler reports the end.
-    if (connection !== undefined) for (const lease of leases) lease.keepAlive();
+    if (connection === undefined) this.hidden.warnOfEnd(request.parts.response, context);
+    else for (const lease of leases) lease.keepAlive();
     const completion = (request.completion ??= new RequestCompletion(context, connection));
     if (request.run !== undefined) completion.follow(request.run);
     if (held.length > 0) this.releaseHeld(completion, connection, held);

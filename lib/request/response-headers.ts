@@ -16,6 +16,7 @@ import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
 import { type ShownResult, shownOf } from '../http/shown-limits.js';
 import { spreadWaits } from '../http/retry-jitter.js';
 import { combineResults } from '../http/shared-responses.js';
+import { HiddenResponses } from './hidden-responses.js';
 
 /** Shows whether headers can still be set: the first property in Express and Node, the second in Fastify. */
 interface SendableResponse {
@@ -45,6 +46,7 @@ const EXPOSED = 'Access-Control-Expose-Headers';
 @Injectable()
 export class ResponseHeaders {
   private readonly attempts = new Attempts(logger);
+  private readonly hidden = new HiddenResponses();
   /** The log message for each formatter that fails. */
   private readonly failures: readonly FailureLog[];
 
@@ -78,6 +80,7 @@ export class ResponseHeaders {
     limits: readonly CheckedLimit[],
     context: ExecutionContext,
   ): void {
+    this.hidden.warnOfHeaders(response, context);
     const { retryJitter } = this.settings;
     // One random number per response, so that its headers agree.
     const result = exact.allowed || retryJitter === 0 ? exact : spreadWaits(exact, this.random() * retryJitter);

@@ -1,4 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { logger } from '../errors/logger.js';
+import { socketMessages } from '../errors/messages/sockets.js';
+import { OnceLogger } from '../errors/once-logger.js';
 
 /** The part of a framework's HTTP adapter that is used. */
 export interface FrameworkAdapter {
@@ -18,8 +21,8 @@ interface ExpressApp {
 const FASTIFY_REQUEST = 'fastify.Request';
 
 /**
- * Reads addresses by the framework's own `request.ip`: the handshake of a WebSocket never reaches the framework. Without one, it is
- * the address of the connection.
+ * Reads addresses by the framework's own `request.ip`: the handshake of a WebSocket never reaches the framework. Of a
+ * framework other than Express and Fastify, it is the address of the connection, and clients behind a proxy are logged once.
  */
 export function addressReader(adapter: FrameworkAdapter | undefined): ReadAddress {
   const instance = adapter?.getInstance() as object | undefined;
@@ -36,7 +39,11 @@ export function addressReader(adapter: FrameworkAdapter | undefined): ReadAddres
       return (request) => Reflect.get(prototype, 'ip', Object.create(prototype, rawOf(request))) as string | undefined;
     }
   }
-  return (request) => request.socket.remoteAddress;
+  const log = new OnceLogger(logger);
+  return ({ headers, socket }) => {
+    if (headers['x-forwarded-for'] !== undefined) log.warn(socketMessages.unknownAddresses());
+    return socket.remoteAddress;
+  };
 }
 
 function requestsOf(fastify: object): object | undefined {

@@ -44,7 +44,7 @@ export interface SocketLimitOptions {
   authenticate?: (request: IncomingMessage) => unknown;
   /**
    * Returns the address of a client.
-   * @default that of the framework, which knows the trusted proxies
+   * @default that of Express or Fastify, which know the trusted proxies; on others, that of the connection
    */
   address?: (request: IncomingMessage) => string | undefined;
 }

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { Server } from 'node:http';
 import { type CanActivate, Controller, Get, type INestApplication, Injectable, Param, type Type } from '@nestjs/common';
 import type { ExecutionContext, ModuleMetadata } from '@nestjs/common';
+import type { AbstractHttpAdapter } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { Test } from '@nestjs/testing';
 import {
@@ -67,6 +68,8 @@ export interface ConsoleAppOptions {
   readonly limits?: RateLimitModuleOptions;
   readonly console?: Partial<RateLimitConsoleOptions>;
   readonly fastify?: boolean;
+  /** Another HTTP adapter. */
+  readonly adapter?: AbstractHttpAdapter;
   readonly metadata?: ModuleMetadata;
   readonly controllers?: Type[];
   readonly setUp?: (app: INestApplication) => unknown;
@@ -94,9 +97,11 @@ export class ConsoleApp {
       ],
     }).compile();
     testing.useLogger(process.env['SHOW'] ? ['error'] : false);
-    const app = fastify
-      ? testing.createNestApplication(new FastifyAdapter(), { bodyParser })
-      : testing.createNestApplication({ bodyParser });
+    const { adapter = fastify ? new FastifyAdapter() : undefined } = options;
+    const app =
+      adapter === undefined
+        ? testing.createNestApplication({ bodyParser })
+        : testing.createNestApplication(adapter, { bodyParser });
     await setUp?.(app);
     await app.listen(wanted, '127.0.0.1');
     const { port } = (app.getHttpServer() as Server).address() as AddressInfo;

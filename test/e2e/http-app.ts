@@ -55,7 +55,7 @@ export class HttpApp {
         new FastifyAdapter({ trustProxy: trustProxy as boolean }),
       );
     } else if (framework === 'plain') {
-      nest = testing.createNestApplication(new PlainAdapter(trustProxy === true));
+      nest = testing.createNestApplication(new PlainAdapter({ trustProxy: trustProxy === true }));
     } else {
       const app = testing.createNestApplication<NestExpressApplication>();
       if (trustProxy !== false) app.set('trust proxy', trustProxy);

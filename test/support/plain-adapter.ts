@@ -17,6 +17,8 @@ interface Layer {
 /** A request that holds Node's own. */
 class PlainRequest {
   readonly originalUrl: string;
+  readonly headers: IncomingMessage['headers'] | Headers;
+  readonly ip: string | undefined;
   readonly query: Record<string, string>;
   params: Record<string, string> = {};
   body: unknown;
@@ -24,8 +26,11 @@ class PlainRequest {
 
   constructor(
     readonly raw: IncomingMessage,
-    private readonly trustsProxy: boolean,
+    { trustProxy = false, hasWebHeaders = false }: PlainOptions,
   ) {
+    this.headers = hasWebHeaders ? new Headers(Object.entries(raw.headers as Record<string, string>)) : raw.headers;
+    const forwarded = trustProxy ? (raw.headers['x-forwarded-for'] as string | undefined) : undefined;
+    this.ip = forwarded?.split(',')[0]?.trim() ?? raw.socket.remoteAddress;
     this.originalUrl = raw.url!;
     this.query = Object.fromEntries(new URL(this.originalUrl, 'http://plain').searchParams);
   }
@@ -38,23 +43,30 @@ class PlainRequest {
     return this.originalUrl;
   }
 
-  get headers() {
-    return this.raw.headers;
-  }
-
   get socket() {
     return this.raw.socket;
-  }
-
-  get ip(): string | undefined {
-    const forwarded = this.trustsProxy ? (this.headers['x-forwarded-for'] as string | undefined) : undefined;
-    return forwarded?.split(',')[0]?.trim() ?? this.socket.remoteAddress;
   }
 }
 
 /** A response that only its adapter can write to. */
 class PlainResponse {
-  constructor(readonly raw: ServerResponse) {}
+  readonly raw: ServerResponse | undefined;
+
+  constructor(
+    readonly node: ServerResponse,
+    isHidden: boolean,
+  ) {
+    this.raw = isHidden ? undefined : node;
+  }
+}
+
+export interface PlainOptions {
+  /** Whether requests believe X-Forwarded-For. */
+  readonly trustProxy?: boolean;
+  /** Whether responses keep Node's own to themselves. */
+  readonly hidesResponses?: boolean;
+  /** Whether requests have the headers of the Web. */
+  readonly hasWebHeaders?: boolean;
 }
 
 /**
@@ -67,7 +79,7 @@ export class PlainAdapter extends AbstractHttpAdapter<Server, PlainRequest, Plai
   private failed: FailedStep = (_, __, response) => this.reply(response, undefined, 500);
   private missing: Step = (_, response) => this.reply(response, undefined, 404);
 
-  constructor(private readonly trustProxy = false) {
+  constructor(private readonly settings: PlainOptions = {}) {
     super();
     for (const method of ['get', 'post', 'put', 'patch', 'delete', 'head', 'options', 'all'] as const) {
       this[method] = (path: unknown, step?: unknown) => {
@@ -86,7 +98,10 @@ export class PlainAdapter extends AbstractHttpAdapter<Server, PlainRequest, Plai
 
   override initHttpServer(): void {
     this.httpServer = createServer((raw, response) => {
-      void this.handle(new PlainRequest(raw, this.trustProxy), new PlainResponse(response));
+      void this.handle(
+        new PlainRequest(raw, this.settings),
+        new PlainResponse(response, this.settings.hidesResponses === true),
+      );
     });
   }
 
@@ -100,7 +115,7 @@ export class PlainAdapter extends AbstractHttpAdapter<Server, PlainRequest, Plai
 
   override registerParserMiddleware(): void {
     this.use(async (request: PlainRequest, _: PlainResponse, next: Next) => {
-      if (request.headers['content-type']?.startsWith('application/json') !== true) return next();
+      if (request.raw.headers['content-type']?.startsWith('application/json') !== true) return next();
       const chunks: Buffer[] = [];
       for await (const chunk of request.raw) chunks.push(chunk as Buffer);
       try {
@@ -118,49 +133,49 @@ export class PlainAdapter extends AbstractHttpAdapter<Server, PlainRequest, Plai
     };
   }
 
-  override status({ raw }: PlainResponse, statusCode: number) {
-    raw.statusCode = statusCode;
+  override status({ node }: PlainResponse, statusCode: number) {
+    node.statusCode = statusCode;
   }
 
-  override reply({ raw }: PlainResponse, body: unknown, statusCode?: number): void {
-    if (statusCode !== undefined) raw.statusCode = statusCode;
+  override reply({ node }: PlainResponse, body: unknown, statusCode?: number): void {
+    if (statusCode !== undefined) node.statusCode = statusCode;
     if (body instanceof StreamableFile) {
       const { type } = body.getHeaders();
-      if (type !== undefined && !raw.hasHeader('content-type')) raw.setHeader('Content-Type', type);
-      pipeline(body.getStream(), raw, () => undefined);
+      if (type !== undefined && !node.hasHeader('content-type')) node.setHeader('Content-Type', type);
+      pipeline(body.getStream(), node, () => undefined);
       return;
     }
     const isObject = typeof body === 'object' && body !== null;
-    if (isObject && !raw.hasHeader('content-type')) raw.setHeader('Content-Type', 'application/json; charset=utf-8');
-    raw.end(typeof body === 'string' ? body : JSON.stringify(body ?? undefined));
+    if (isObject && !node.hasHeader('content-type')) node.setHeader('Content-Type', 'application/json; charset=utf-8');
+    node.end(typeof body === 'string' ? body : JSON.stringify(body ?? undefined));
   }
 
-  override end({ raw }: PlainResponse, message?: string) {
-    raw.end(message);
+  override end({ node }: PlainResponse, message?: string) {
+    node.end(message);
   }
 
-  override redirect({ raw }: PlainResponse, statusCode: number, url: string) {
-    raw.writeHead(statusCode, STATUS_CODES[statusCode], { location: url }).end();
+  override redirect({ node }: PlainResponse, statusCode: number, url: string) {
+    node.writeHead(statusCode, STATUS_CODES[statusCode], { location: url }).end();
   }
 
-  override isHeadersSent({ raw }: PlainResponse) {
-    return raw.headersSent;
+  override isHeadersSent({ node }: PlainResponse) {
+    return node.headersSent;
   }
 
-  override getHeader({ raw }: PlainResponse, name: string) {
-    return raw.getHeader(name);
+  override getHeader({ node }: PlainResponse, name: string) {
+    return node.getHeader(name);
   }
 
-  override setHeader({ raw }: PlainResponse, name: string, value: string) {
-    raw.setHeader(name, value);
+  override setHeader({ node }: PlainResponse, name: string, value: string) {
+    node.setHeader(name, value);
   }
 
-  override appendHeader({ raw }: PlainResponse, name: string, value: string) {
-    raw.appendHeader(name, value);
+  override appendHeader({ node }: PlainResponse, name: string, value: string) {
+    node.appendHeader(name, value);
   }
 
-  override getRequestHostname({ headers }: PlainRequest) {
-    return headers.host?.split(':')[0];
+  override getRequestHostname({ raw }: PlainRequest) {
+    return raw.headers.host?.split(':')[0];
   }
 
   override getRequestMethod({ method }: PlainRequest) {
@@ -181,7 +196,7 @@ export class PlainAdapter extends AbstractHttpAdapter<Server, PlainRequest, Plai
 
   override enableCors({ origin = '*', exposedHeaders = [] }: CorsOptions = {}) {
     this.use((request: PlainRequest, response: PlainResponse, next: Next) => {
-      const asking = request.headers.origin;
+      const asking = request.raw.headers.origin;
       const allowed = Array.isArray(origin) ? origin.find((each) => each === asking) : origin;
       if (allowed !== undefined) {
         this.setHeader(response, 'Access-Control-Allow-Origin', String(allowed === true ? asking : allowed));
@@ -226,7 +241,7 @@ export class PlainAdapter extends AbstractHttpAdapter<Server, PlainRequest, Plai
         return await layer.step(request, response, (failure) => go(index + 1, failure));
       } catch (failure) {
         if (error === undefined) return go(index, failure);
-        response.raw.destroy();
+        response.node.destroy();
         return undefined;
       }
     };

@@ -6,6 +6,7 @@ import { RateLimitDeniedException } from '../../http/rate-limit-denied.exception
 import type { Limiter } from '../../limiter/limiter.js';
 import { LimiterService } from '../../nest/limiter.service.js';
 import { DeniedAddresses } from '../../request/denied-addresses.js';
+import { headerOf } from '../../transports/header-of.js';
 import { CONSOLE_HEADER } from '../api.js';
 import { CONSOLE_LIMIT, tooMany } from '../console-limit.js';
 import { ConsoleProblem } from '../problem.js';
@@ -49,18 +50,19 @@ export class ConsoleRequestGuard implements CanActivate {
 
 /** Whether a request does not come from another site's page: browsers send one of two headers that show this. */
 function isSameOrigin({ headers }: ConsoleRequest): boolean {
-  const site = headers['sec-fetch-site'];
+  const site = headerOf(headers, 'sec-fetch-site');
+  const origin = headerOf(headers, 'origin');
   // Somebody who types an address can read only what they may see anyway.
-  if (site !== undefined) return site === 'same-origin' || (site === 'none' && headers.origin === undefined);
-  const { origin, host } = headers;
+  if (site !== undefined) return site === 'same-origin' || (site === 'none' && origin === undefined);
   if (origin === undefined) return true;
-  return URL.canParse(origin) && new URL(origin).host === host;
+  return URL.canParse(origin) && new URL(origin).host === headerOf(headers, 'host');
 }
 
 /** A form on another site can send neither the header nor JSON. */
 function assertPage({ headers }: ConsoleRequest): void {
-  if (headers[CONSOLE_HEADER] !== '1') throw new ConsoleProblem(403, consoleMessages.noHeader(CONSOLE_HEADER));
-  const type = headers['content-type'];
+  if (headerOf(headers, CONSOLE_HEADER) !== '1')
+    throw new ConsoleProblem(403, consoleMessages.noHeader(CONSOLE_HEADER));
+  const type = headerOf(headers, 'content-type');
   if (type === undefined || !/^application\/json\s*(?:;|$)/i.test(type)) {
     throw new ConsoleProblem(400, consoleMessages.notJson(type));
   }

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionContext } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import type { ConsoleProblem } from '../problem.js';
+import { consoleMessages } from '../../errors/messages/console.js';
+import { ConsoleProblem } from '../problem.js';
 import { ipIdentity } from '../../key-resolvers/ip.js';
 import { PROBLEM_TYPE } from '../../http/problem.js';
 
@@ -86,9 +87,9 @@ export class Exchange {
 
   /** Takes Node's response away from the framework. */
   raw(): ServerResponse {
-    const { raw, hijack } = this.response as { raw?: ServerResponse; hijack?: () => void };
-    if (raw === undefined) return this.response as ServerResponse;
+    const { raw = this.response, hijack } = this.response as { raw?: object; hijack?: () => void };
+    if (!('writeHead' in raw)) throw new ConsoleProblem(501, consoleMessages.hidesResponse());
     hijack?.call(this.response);
-    return raw;
+    return raw as ServerResponse;
   }
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Get, Inject, Injectable, Post, Req, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { consoleMessages } from '../../errors/messages/console.js';
+import { headerOf } from '../../transports/header-of.js';
 import type { ReadRoutes } from '../console-options.js';
 import { CONSOLE_ROUTES } from '../console-tokens.js';
 import { Fields } from '../fields.js';
@@ -39,7 +40,7 @@ export abstract class ReadController {
     const { params, headers } = exchange.request;
     const asset = assetNamed(params?.['file'] ?? '');
     if (asset === undefined) throw new ConsoleProblem(404, consoleMessages.noFile());
-    const readsBrotli = /(?:^|,)\s*br\s*(?:,|;|$)/.test(headers['accept-encoding'] ?? '');
+    const readsBrotli = /(?:^|,)\s*br\s*(?:,|;|$)/.test(headerOf(headers, 'accept-encoding') ?? '');
     exchange.file(readsBrotli ? asset.brotli : asset.plain(), {
       'content-type': asset.type,
       // The name contains a hash of the contents.

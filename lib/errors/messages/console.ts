@@ -4,6 +4,8 @@ import { show } from '../wording.js';
 export const consoleMessages = {
   noModule: (location: string) =>
     `${location}: the app has no RateLimitModule, wants RateLimitModule.forRoot() or forRootAsync() imported beside it`,
+  hidesResponse: () =>
+    "the responses of this HTTP adapter neither are Node's nor hold one as 'raw', and the console writes files and live data there",
   secondConsole: (location: string) =>
     `${location}: the console is imported more than once in this app, wants one console for the whole app`,
   reservedName: (location: string, name: string) =>

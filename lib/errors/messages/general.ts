@@ -119,6 +119,12 @@ export const messages = {
     `limit '${name}' does not apply to calls of the transport ${show(transport)}: no reader reads them, so their key is ` +
     "unknown; add a RequestReader for it to the option 'readers', or give the limit a 'key' that is 'global' or a function",
   uncheckable: () => 'Rate limits cannot be checked here',
+  hidesHeaders: (response: string) =>
+    `the responses of the HTTP adapter (${response}) have no method that sets headers, and hold no response of Node as 'raw', so limits ` +
+    'set no headers, not even Retry-After',
+  hidesEnd: (response: string) =>
+    `the responses of the HTTP adapter (${response}) neither are Node's nor hold one as 'raw', so a request ends with its handler: ` +
+    "'concurrency' and 'count' see neither that its response is still being sent, nor that its client has left",
   proxyUntrusted: (setting: string) =>
     'a request came with X-Forwarded-For, which is not trusted, so limits by address count who connects: behind a proxy, all ' +
     `its clients together. Name the proxies to trust with ${setting}. Without a proxy nothing is wrong: any client may send it`,

@@ -18,6 +18,8 @@ export const socketMessages = {
     `${location}: limit '${limit}' is a ${algo} limit, wants a concurrency limit: connections are held; limit how often they are made by 'handshakes'`,
   held: (location: string, limit: string, algo: string) =>
     `${location}: limit '${limit}' is a ${algo} limit, wants one that counts units; limit open connections by 'connections'`,
+  unknownAddresses: () =>
+    "rateLimitSockets: a handshake came with X-Forwarded-For, and how this HTTP adapter reads it is unknown, so limits by address count who connects: behind a proxy, all its clients together; wants the option 'address'",
   failed: (what: string) => `rateLimitSockets: the check of a ${what} failed; it was refused`,
   authenticateFailed: () => `rateLimitSockets: 'authenticate' failed; the handshake was refused with status 401`,
   verifyFailed: () =>
