@@ -26,8 +26,8 @@ export const STOPS: readonly Stop[] = [
     path: '/login',
     algo: 'sliding-log',
     code: [
-      ['app.module.ts', 'login: {'],
       ['auth/login.controller.ts', "@RateLimit('login')"],
+      ['app.module.ts', 'login: {'],
     ],
     docs: 'guides/protecting-a-login.md',
     isTelling: true,
@@ -40,8 +40,8 @@ export const STOPS: readonly Stop[] = [
     path: '/search?q=nest',
     algo: 'gcra',
     code: [
-      ['app.module.ts', 'search: {'],
       ['search/search.controller.ts', "@RateLimit('search')"],
+      ['app.module.ts', 'search: {'],
     ],
     docs: 'algorithms/gcra.md',
     isTelling: true,
@@ -52,7 +52,7 @@ export const STOPS: readonly Stop[] = [
     method: 'GET',
     path: '/exports?rows=4000',
     algo: 'token-bucket',
-    code: [['exports/exports.controller.ts', 'function rowsCost', "@RateLimit({ name: 'export-rows'"]],
+    code: [['exports/exports.controller.ts', "@RateLimit({ name: 'export-rows'", 'function rowsCost']],
     docs: 'algorithms/token-bucket.md',
     isTelling: true,
     limit: 'token-bucket, 10,000 rows a minute, 100 rows a unit',
@@ -82,8 +82,8 @@ export const STOPS: readonly Stop[] = [
     path: '/translations',
     algo: 'calendar-window',
     code: [
-      ['app.module.ts', "'daily-translations': {"],
       ['translations/translations.controller.ts', "@RateLimit('daily-translations')"],
+      ['app.module.ts', "'daily-translations': {"],
     ],
     docs: 'algorithms/calendar-window.md',
     limit: 'calendar-window, 5 a day for each user',
@@ -105,7 +105,7 @@ export const STOPS: readonly Stop[] = [
     method: 'GET',
     path: '/forecast',
     algo: 'token-bucket',
-    code: [['forecast/forecast.controller.ts', 'const FREE', 'const PLANS', '@RateLimit(byPlan)']],
+    code: [['forecast/forecast.controller.ts', '@RateLimit(byPlan)', 'const FREE', 'const PLANS', 'function byPlan']],
     docs: 'guides/plans-by-tier.md',
     isTelling: true,
     limit: 'by plan (free, pro, partner): token-bucket, 3 a minute for free',
@@ -238,8 +238,8 @@ export const STOPS: readonly Stop[] = [
     path: '/boards',
     algo: 'sliding-window',
     code: [
-      ['app.module.ts', "'board-user': {", "'board-team': {"],
       ['boards/boards.controller.ts', "@RateLimit('board-user')"],
+      ['app.module.ts', "'board-user': {", "'board-team': {"],
     ],
     docs: 'guides/hierarchies.md',
     isTelling: true,
@@ -252,8 +252,8 @@ export const STOPS: readonly Stop[] = [
     path: '/invoices',
     algo: 'calendar-window',
     code: [
-      ['app.module.ts', 'invoices: {'],
       ['invoices/invoices.controller.ts', "@RateLimit('invoices')"],
+      ['app.module.ts', 'invoices: {'],
     ],
     docs: 'guides/plans.md',
     limit:

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -8,7 +9,7 @@ import { notesOf, obstacles, withRepository } from '../../bundle/release.mjs';
 import { ensureBuilt } from '../support/built.js';
 import { ownEnvironment, PACKAGE_FOLDER } from '../support/npm.js';
 
-const URL = 'https://github.com/acme/sluice';
+const REPOSITORY = 'https://github.com/acme/sluice';
 const read = (file: string): string => readFileSync(join(PACKAGE_FOLDER, file), 'utf8');
 const manifest = JSON.parse(read('package.json')) as Record<string, unknown> & { version: string };
 const changelog = read('CHANGELOG.md');
@@ -29,11 +30,19 @@ interface Workflow {
   readonly jobs: Record<string, Job>;
 }
 
+/** A package of `package-lock.json`. */
+interface Locked {
+  readonly dev?: boolean;
+  readonly optional?: boolean;
+  readonly resolved?: string;
+  readonly engines?: { readonly node?: string };
+}
+
 const workflow = (name: string): Workflow => parse(read(`.github/workflows/${name}.yml`)) as Workflow;
 
 describe('a manifest', () => {
   it('gets its links from the repository that publishes it', () => {
-    const filled = withRepository(manifest, URL);
+    const filled = withRepository(manifest, REPOSITORY);
     expect(filled).toMatchObject({
       repository: { type: 'git', url: 'git+https://github.com/acme/sluice.git' },
       homepage: 'https://github.com/acme/sluice#readme',
@@ -41,12 +50,12 @@ describe('a manifest', () => {
     });
     const { repository: _repository, homepage: _homepage, bugs: _bugs, ...rest } = filled;
     expect(rest).toEqual(manifest);
-    expect(withRepository(filled, `${URL}.git`)).toEqual(filled);
-    expect(withRepository(filled, `${URL}/`)).toEqual(filled);
+    expect(withRepository(filled, `${REPOSITORY}.git`)).toEqual(filled);
+    expect(withRepository(filled, `${REPOSITORY}/`)).toEqual(filled);
   });
 
   it('keeps a homepage that it has', () => {
-    expect(withRepository({ ...manifest, homepage: 'https://sluice.example' }, URL)).toMatchObject({
+    expect(withRepository({ ...manifest, homepage: 'https://sluice.example' }, REPOSITORY)).toMatchObject({
       homepage: 'https://sluice.example',
     });
   });
@@ -63,7 +72,7 @@ describe('a manifest', () => {
   });
 
   it('needs all that a published package has', () => {
-    const filled = withRepository(manifest, URL);
+    const filled = withRepository(manifest, REPOSITORY);
     expect(obstacles(filled, changelog)).toEqual([]);
     expect(obstacles({}, changelog)).toEqual([
       ...[
@@ -97,6 +106,34 @@ describe('a manifest', () => {
   });
 });
 
+describe('the lock file', () => {
+  const { satisfies } = createRequire(import.meta.url)('semver') as {
+    satisfies: (version: string, range: string) => boolean;
+  };
+  const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Locked> };
+  const locked = Object.entries(packages).filter(([path]) => path !== '');
+  /** Of those that `npm ci` would warn of, not those that it would leave out. */
+  const unsupportedOn = (node: string) =>
+    locked.flatMap(([path, { engines, optional }]) =>
+      optional === true || engines?.node === undefined || satisfies(node, engines.node) ? [] : [path],
+    );
+
+  it.each(['22.99.0', '24.99.0', '26.99.0'])('has no package that warns on Node %s', (node) => {
+    expect(unsupportedOn(node)).toEqual([]);
+  });
+
+  it('has only development packages that warn on Node 20', () => {
+    const paths = unsupportedOn('20.20.2');
+    expect(paths.filter((path) => packages[path]!.dev !== true)).toEqual([]);
+    expect(paths.length).toBeLessThanOrEqual(14);
+  });
+
+  it('names no registry but that of npm', () => {
+    const hosts = locked.flatMap(([, { resolved }]) => (resolved === undefined ? [] : [new URL(resolved).host]));
+    expect([...new Set(hosts)]).toEqual(hosts.length === 0 ? [] : ['registry.npmjs.org']);
+  });
+});
+
 describe('a step of a release', () => {
   let folder: string;
 
@@ -116,7 +153,7 @@ describe('a step of a release', () => {
     expect(await step(['repository'], folder, runner)).toMatchObject({ code: 0, stderr: '' });
     expect(await step(['check'], folder)).toMatchObject({ code: 0, stderr: '' });
     const text = readFileSync(join(folder, 'package.json'), 'utf8');
-    expect(JSON.parse(text)).toEqual(withRepository(manifest, URL));
+    expect(JSON.parse(text)).toEqual(withRepository(manifest, REPOSITORY));
     expect(text.replace(/ {2}"homepage".*? {2}\},\n {2}"repository".*? {2}\},\n/s, '')).toBe(read('package.json'));
   });
 
