@@ -64,13 +64,19 @@ class WorkflowsController {
   list() {}
 }
 
-// stands for your own: who calls, by an API key
+// stands for your database: the organization of each API key, and its tier
+const ORGANIZATIONS = new Map<string, { organization: string; tier: Tier }>([
+  ['key-of-acme', { organization: 'acme', tier: 'business' }],
+  ['key-of-bob', { organization: 'bob', tier: 'free' }],
+]);
+
+// finds the tier by the key: a tier that the request itself names could be any
 @Injectable()
 class ApiKeyGuard implements CanActivate {
   canActivate(context: ExecutionContext) {
-    const [organization, tier] = requestOf(context).headers['x-api-key']?.split('.') ?? [];
-    if (organization === undefined) return false;
-    requestOf(context).user = { organization, tier: tier as Tier };
+    const user = ORGANIZATIONS.get(requestOf(context).headers['x-api-key'] ?? '');
+    if (user === undefined) return false; // no such key
+    requestOf(context).user = user;
     return true;
   }
 }
@@ -189,6 +195,13 @@ afterEach(async () => {
   PlanRepository.isDown = false;
 });
 
+/** Keys such as `a.free`, of the organization `a` and its tier. */
+for (const organization of ['a', 'b', 'c', 'acme']) {
+  for (const tier of ['free', 'business', 'unlimited'] as const) {
+    ORGANIZATIONS.set(`${organization}.${tier}`, { organization, tier });
+  }
+}
+
 const as = (key: string) => ({ 'x-api-key': key });
 const others = {
   controllers: [EventsController, WorkflowsController],
@@ -215,6 +228,15 @@ describe('the guide of plans by tier', () => {
     expect(statuses).toEqual([201, 201, 201, 201, 429]);
     // An upgrade keeps what was used.
     expect(await post('/events/trigger', 'a.business')).toContainEqual(['trigger', 6000, 98]);
+  });
+
+  it('takes no tier from requests', async () => {
+    app = await withLimits(byRate);
+    const statusOf = async (key: string) => (await app!.get('/workflows', as(key))).status;
+    expect([await statusOf('key-of-bob'), await statusOf('bob.unlimited'), await statusOf('')]).toEqual([
+      200, 403, 403,
+    ]);
+    expect(reported(await app.get('/workflows', as('key-of-bob')))).toEqual([['api', 5, 3]]);
   });
 
   it('has a rate for each tier', async () => {
