@@ -13,6 +13,13 @@ interface Listed {
 /** Every command. To add one, add a line here. */
 const COMMANDS = new Map<string, Listed>([
   [
+    'init',
+    {
+      summary: 'adds limits to a Nest project',
+      load: async () => (await import('./init/init.command.js')).initCommand,
+    },
+  ],
+  [
     'check',
     {
       summary: 'reports what is wrong in policy files',

@@ -11,7 +11,7 @@ const manifest = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), '
   bin: Record<string, string>;
 };
 
-const COMMANDS = 'check, simulate, explain, migrate, block, unblock, reset, deny, allow, unlist, rates';
+const COMMANDS = 'init, check, simulate, explain, migrate, block, unblock, reset, deny, allow, unlist, rates';
 
 beforeAll(() => ensureBuilt(), 120_000);
 
@@ -64,6 +64,7 @@ describe('the compiled files', () => {
       'cli/check/check.command.js',
       'cli/simulate/simulate.command.js',
       'cli/migrate/migrate.command.js',
+      'cli/init/init.command.js',
     ];
     const asks = ['explain/explain.command', 'keys/key.commands', 'lists/list.commands', 'rates/rates.command'].map(
       (file) => normalize(`cli/${file}.js`),

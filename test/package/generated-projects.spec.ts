@@ -1,10 +1,11 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { npm, ownEnvironment, PACKAGE_FOLDER } from '../support/npm.js';
+import { freePort } from '../support/ports.mjs';
 import { PACK_TIMEOUT_MS, type PackedAnew, packAnew } from '../support/packed-anew.js';
 
 const INSTALL_TIMEOUT_MS = 500_000;
@@ -78,6 +79,12 @@ const PROJECTS: Record<string, Project> = {
       },
       ...STARTED,
       'starts where require takes no ES modules': (folder) => expectStart(folder, '--no-experimental-require-module'),
+      'is set up by one command, from nothing to the first 429': async (folder) => {
+        await setUp(folder, 'new-11');
+        expect(specsOf(await jest(folder, [], ['--json', '--projects', '.', 'test/jest-e2e.json']))).toBe(2);
+        await node(['--no-opt', 'node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'], folder);
+        expect(await statusesOf(folder)).toEqual([200, 200, 200, 200, 200, 429]);
+      },
     },
   },
   'nest-12': {
@@ -93,6 +100,17 @@ const PROJECTS: Record<string, Project> = {
       'compiles with TypeScript 7': (folder) =>
         node([join(PACKAGE_FOLDER, 'node_modules/.bin/tsc'), '-p', 'tsconfig.build.json', '--checkers', '1'], folder),
       ...STARTED,
+      'is set up by one command, from nothing to the first 429': async (folder) => {
+        await symlink(join(PACKAGE_FOLDER, 'node_modules/typescript'), join(folder, 'node_modules/typescript'));
+        await setUp(folder, 'new-12');
+        const flags = ['--config', 'vitest.both.ts', '--no-isolate', '--reporter=json'];
+        expect(specsOf(await node(['node_modules/vitest/vitest.mjs', 'run', ...flags], folder))).toBe(2);
+        await node(
+          [join(PACKAGE_FOLDER, 'node_modules/.bin/tsc'), '-p', 'tsconfig.build.json', '--checkers', '1'],
+          folder,
+        );
+        expect(await statusesOf(folder)).toEqual([200, 200, 200, 200, 200, 429]);
+      },
     },
   },
 };
@@ -234,6 +252,41 @@ function specsOf(json: string): number {
 async function expectStart(folder: string, ...nodeFlags: readonly string[]): Promise<void> {
   const started = await node([...nodeFlags, 'dist/main'], folder);
   expect(JSON.parse(started)).toEqual(ANSWERS);
+}
+
+/** Puts in what the CLI generates, as it is, and lets the program add limits to it. */
+async function setUp(folder: string, name: string): Promise<void> {
+  for (const part of ['src', 'test/app.e2e-spec.ts', 'test/limits.e2e-spec.ts']) {
+    await rm(join(folder, part), { recursive: true, force: true });
+  }
+  await cp(join(PACKAGE_FOLDER, GENERATED, name), folder, { recursive: true });
+  const said = await node(['node_modules/nestjs-sluice/dist/cli/main.js', 'init'], folder);
+  expect(said).toContain('src/app.module.ts: RateLimitModule');
+  expect(said).toContain('src/app.controller.ts: a limit of its own for getHello()');
+  expect(said).toContain('test/app.e2e-spec.ts: RateLimitTesting');
+}
+
+/** What an app that listens answers to six calls. */
+async function statusesOf(folder: string): Promise<number[]> {
+  const port = await freePort();
+  const { REDIS_URL: _, ...own } = ownEnvironment();
+  const env = { ...own, NODE_OPTIONS: '', PORT: String(port) };
+  const app = spawn(process.execPath, ['dist/main'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    await new Promise<void>((resolve, reject) => {
+      let written = '';
+      app.stdout.setEncoding('utf8').on('data', (text: string) => {
+        written += text;
+        if (written.includes('successfully started')) resolve();
+      });
+      app.once('exit', () => reject(new Error(`the app ended: ${written}`)));
+    });
+    const statuses: number[] = [];
+    for (let call = 0; call < 6; call++) statuses.push((await fetch(`http://127.0.0.1:${port}/`)).status);
+    return statuses;
+  } finally {
+    app.kill();
+  }
 }
 
 async function expectOneNest(folder: string): Promise<void> {

@@ -12,8 +12,10 @@ export { messages } from './general.js'; // options, start-up, requests, stores,
 export { graphqlMessages } from './graphql.js'; // GraphQL by operation
 export { holdMessages } from './hold.js'; // `hold` and `onLapse`, and amounts of money
 export { hookMessages } from './hook.js'; // hooks that fail
+export { initMessages } from './init.js'; // `nestjs-sluice init`
 export { keyMessages } from './key.js'; // keys that a limit never counts by
 export { listMessages } from './list.js'; // allow and deny lists
+export { migrateMessages } from './migrate.js'; // `nestjs-sluice migrate`
 export { optionMessages } from './options.js'; // options of limits: wrong values, unknown names, what does not go together
 export { outboundMessages } from './outbound.js'; // calls to others' APIs
 export { ownStoreMessages } from './own-store.js'; // stores of apps, and the suite that tests them

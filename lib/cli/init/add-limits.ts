@@ -1,0 +1,145 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type TS from 'typescript';
+import { initMessages } from '../../errors/messages/init.js';
+import { InputError } from '../command.js';
+import { Source } from '../migrate/source.js';
+import { quoteOf } from '../migrate/values.js';
+
+const PACKAGE = 'nestjs-sluice';
+const ROUTES = new Set(['Get', 'Post', 'Put', 'Patch', 'Delete', 'All', 'Options', 'Head', 'Search']);
+
+/** Adds the module to the imports of the root module. Returns whether it was not there yet. */
+export function addModule(source: Source): boolean {
+  const { ts, edits } = source;
+  const options = moduleOptions(source);
+  if (options === undefined) throw new InputError(initMessages.noDecorator(source.shown));
+  if (/\bRateLimitModule\b/.test(source.text)) return false;
+  source.own('RateLimitModule');
+  const imports = propertyOf(source, options, 'imports');
+  if (imports === undefined) {
+    const first = options.properties[0];
+    const lead = first === undefined ? '\n  ' : leadOf(source, first);
+    const text = `imports: [${withLead(callOf(source), `${lead}  `)},${lead}],`;
+    edits.insert(
+      first === undefined ? options.getStart(source.ast) + 1 : first.getStart(source.ast),
+      first === undefined ? `${lead}${text}\n` : text + lead,
+    );
+    return true;
+  }
+  if (!ts.isArrayLiteralExpression(imports)) throw new InputError(initMessages.unreadableImports(source.shown));
+  const last = imports.elements.at(-1);
+  const lead = last === undefined ? `${leadOf(source, imports.parent)}  ` : leadOf(source, last);
+  const isLines = last !== undefined && imports.getText(source.ast).includes('\n');
+  if (last === undefined) {
+    source.rewrite(imports, `[${withLead(callOf(source), lead)},${leadOf(source, imports.parent)}]`);
+  } else if (isLines) {
+    const hasComma = imports.elements.hasTrailingComma;
+    edits.insert(last.end, `,${withLead(callOf(source), lead)}${hasComma ? '' : ','}`);
+  } else {
+    const outer = leadOf(source, imports.parent);
+    const texts = [...imports.elements.map((each) => source.before(each)), callOf(source)];
+    source.rewrite(imports, `[${texts.map((text) => `${withLead(text, `${outer}  `)},`).join('')}${outer}]`);
+  }
+  return true;
+}
+
+/** The lines of the module, as they stand in a list. */
+function callOf(source: Source): string {
+  const quote = quoteOf(source);
+  return [
+    'RateLimitModule.forRoot({',
+    '  // Counts on this Redis, together with all instances; in process if there is none.',
+    '  redis: process.env.REDIS_URL,',
+    '  // For every route and client.',
+    `  limits: [{ name: 'burst', algo: 'gcra', rate: 20, interval: '1s', burst: 40 }],`.replaceAll("'", quote),
+    '})',
+  ].join('\n');
+}
+
+function withLead(text: string, lead: string): string {
+  return lead + text.replaceAll('\n', lead);
+}
+
+/** The line break and the space before a node; the line break alone, if something else stands before it. */
+function leadOf(source: Source, node: TS.Node): string {
+  const before = source.text.slice(0, node.getStart(source.ast));
+  return /\n[ \t]*$/.exec(before)?.[0] ?? `\n${/(?:^|\n)([ \t]*)[^\n]*$/.exec(before)?.[1] ?? ''}`;
+}
+
+/** The file of the first controller of a module, if its import says where it is. */
+export function controllerFile(source: Source): string | undefined {
+  const options = moduleOptions(source);
+  const controllers = options && propertyOf(source, options, 'controllers');
+  if (controllers === undefined || !source.ts.isArrayLiteralExpression(controllers)) return undefined;
+  const [first] = controllers.elements;
+  const from = first === undefined ? undefined : source.imported.get(source.before(first));
+  if (from === undefined || !from.module.startsWith('.')) return undefined;
+  const path = `${join(dirname(source.path), from.module.replace(/\.js$/, ''))}.ts`;
+  return existsSync(path) ? path : undefined;
+}
+
+/** Adds a limit to the first route of a file. Returns the route's method, if it had none yet. */
+export function addExample(source: Source): string | undefined {
+  const { ts } = source;
+  if (/\bRateLimit\b/.test(source.text)) return undefined;
+  let added: string | undefined;
+  source.visit(source.ast, (node) => {
+    if (added !== undefined || !ts.isMethodDeclaration(node)) return;
+    const route = (ts.getDecorators(node) ?? []).find((each) => ROUTES.has(decoratorName(source, each)));
+    if (route === undefined) return;
+    source.own('RateLimit');
+    const limit = `@RateLimit({ algo: 'token-bucket', rate: 5, interval: '10s' })`.replaceAll("'", quoteOf(source));
+    source.edits.insert(route.end, leadOf(source, route) + limit);
+    added = source.before(node.name);
+  });
+  return added;
+}
+
+/** Switches limits off in the modules of an e2e spec. Returns whether they were not. */
+export function addTestHelper(source: Source): boolean {
+  const { ts } = source;
+  if (/\bRateLimitTesting\b/.test(source.text)) return false;
+  let added = false;
+  source.visit(source.ast, (node) => {
+    if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return;
+    const { expression, name } = node.expression;
+    if (
+      name.text !== 'createTestingModule' ||
+      source.imported.get(source.before(expression))?.module !== '@nestjs/testing'
+    )
+      return;
+    source.want(`${PACKAGE}/testing`, 'RateLimitTesting');
+    source.edits.insert(node.getStart(source.ast), 'RateLimitTesting.disable(');
+    source.edits.insert(node.end, ')');
+    added = true;
+  });
+  return added;
+}
+
+/** The object of the first `@Module`. */
+function moduleOptions(source: Source): TS.ObjectLiteralExpression | undefined {
+  const { ts } = source;
+  for (const statement of source.ast.statements) {
+    if (!ts.isClassDeclaration(statement)) continue;
+    for (const decorator of ts.getDecorators(statement) ?? []) {
+      if (decoratorName(source, decorator) !== 'Module') continue;
+      const [options] = (decorator.expression as TS.CallExpression).arguments;
+      if (options !== undefined && ts.isObjectLiteralExpression(options)) return options;
+    }
+  }
+  return undefined;
+}
+
+/** The name of a decorator of Nest that is called. */
+function decoratorName(source: Source, { expression }: TS.Decorator): string {
+  if (!source.ts.isCallExpression(expression)) return '';
+  const from = source.imported.get(source.before(expression.expression));
+  return from?.module === '@nestjs/common' ? from.name : '';
+}
+
+function propertyOf(source: Source, options: TS.ObjectLiteralExpression, name: string): TS.Expression | undefined {
+  const { ts } = source;
+  const property = options.properties.find((each) => each.name !== undefined && source.before(each.name) === name);
+  return property !== undefined && ts.isPropertyAssignment(property) ? property.initializer : undefined;
+}

@@ -1,0 +1,105 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { cliMessages } from '../../errors/messages/cli.js';
+import { initMessages } from '../../errors/messages/init.js';
+import { printable } from '../../util/printable.js';
+import { type Command, InputError, UsageError } from '../command.js';
+import { type Compiler, loadCompiler } from '../migrate/compiler.js';
+import { unifiedDiff } from '../migrate/diff.js';
+import { finished } from '../migrate/imports.js';
+import { Source } from '../migrate/source.js';
+import { readArguments } from '../options.js';
+import { addExample, addModule, addTestHelper, controllerFile } from './add-limits.js';
+import { HELP } from './help.js';
+import { PackageManager } from './package-manager.js';
+import { type ProjectFiles, projectFiles, shownPath } from './project-files.js';
+
+const PACKAGE = 'nestjs-sluice';
+
+/** A file that is changed, and what is new in it. */
+interface Change {
+  readonly source: Source;
+  readonly hasCarriageReturns: boolean;
+  readonly what: string;
+}
+
+/** Adds limits to a Nest project. */
+export const initCommand: Command = {
+  help: HELP,
+  async run(args, { stdout }) {
+    const options = {
+      module: { type: 'string' },
+      'dry-run': { type: 'boolean' },
+      'skip-install': { type: 'boolean' },
+    } as const;
+    const { switches, values, positionals } = readArguments(args, options);
+    if (positionals.length > 0) throw new UsageError(cliMessages.noArguments(positionals[0]));
+    const files = projectFiles(process.cwd(), values.get('module'));
+    const changes = changesOf(files, loadCompiler(files.folder));
+    const isDry = switches.has('dry-run');
+    for (const { source, hasCarriageReturns } of changes) {
+      const text = finished(source);
+      if (isDry) stdout.write(unifiedDiff(source.shown, source.text, text));
+      else writeFileSync(source.path, hasCarriageReturns ? text.replaceAll('\n', '\r\n') : text);
+    }
+    const lines = changes.map(({ source, what }) => `  ${source.shown}: ${what}`);
+    if (changes.length === 0) lines.push('The project has limits already: nothing is changed.');
+    else lines.unshift(isDry ? 'Would change:' : 'Changed:');
+    stdout.write(lines.map((line) => `${printable(line, Infinity)}\n`).join(''));
+    const manager = new PackageManager(files.folder);
+    const command = manager.command(PACKAGE);
+    const isMissing = !isInstalled(files.folder);
+    if (isMissing && !isDry && !switches.has('skip-install') && !manager.install(PACKAGE)) {
+      throw new InputError(initMessages.notInstalled(command));
+    }
+    stdout.write(next(files, manager, isMissing && (isDry || switches.has('skip-install'))));
+    return 0;
+  },
+};
+
+function changesOf(files: ProjectFiles, ts: Compiler): Change[] {
+  const changes: Change[] = [];
+  const add = (path: string, change: (source: Source) => string | undefined) => {
+    const known = changes.find(({ source }) => source.path === path);
+    const text = readFileSync(path, 'utf8');
+    const source = known?.source ?? new Source(ts, path, shownPath(files.folder, path), text.replaceAll('\r\n', '\n'));
+    const what = change(source);
+    if (what === undefined) return source;
+    changes.push({ source, hasCarriageReturns: text.includes('\r\n'), what });
+    return source;
+  };
+  const root = add(files.module, (source) =>
+    addModule(source) ? 'RateLimitModule, with a limit for every route' : undefined,
+  );
+  const controller = controllerFile(root);
+  if (controller !== undefined) {
+    add(controller, (source) => {
+      const method = addExample(source);
+      return method === undefined ? undefined : `a limit of its own for ${method}()`;
+    });
+  }
+  for (const spec of files.specs) {
+    add(spec, (source) => (addTestHelper(source) ? 'RateLimitTesting, which switches limits off' : undefined));
+  }
+  return changes;
+}
+
+/** Whether the project finds the package, be it in a folder above. */
+function isInstalled(folder: string): boolean {
+  const places = createRequire(join(folder, 'package.json')).resolve.paths(PACKAGE) ?? [];
+  return places.some((place) => existsSync(join(place, PACKAGE, 'package.json')));
+}
+
+function next({ dependencies }: ProjectFiles, manager: PackageManager, isMissing: boolean): string {
+  const hasClient = dependencies.has('ioredis') || dependencies.has('redis');
+  const lines = [
+    '',
+    'Next:',
+    ...(isMissing ? [`  ${manager.command(PACKAGE)}`] : []),
+    '  npm run start',
+    "  for i in 1 2 3 4 5 6; do curl -so /dev/null -w '%{http_code}\\n' localhost:3000; done  # the last one: 429",
+    ...(hasClient ? [] : [`  ${manager.command('ioredis')}  # to count on Redis: set REDIS_URL`]),
+  ];
+  return `${lines.join('\n')}\n`;
+}

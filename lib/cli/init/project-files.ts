@@ -1,0 +1,49 @@
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { dirname, join, relative, sep } from 'node:path';
+import { initMessages } from '../../errors/messages/init.js';
+import { InputError } from '../command.js';
+
+/** What a Nest project says of itself. */
+export interface ProjectFiles {
+  readonly folder: string;
+  /** The file of the root module. */
+  readonly module: string;
+  /** The e2e specs of the project. */
+  readonly specs: readonly string[];
+  /** The names of its dependencies of any kind. */
+  readonly dependencies: ReadonlySet<string>;
+}
+
+const KINDS = ['dependencies', 'devDependencies', 'peerDependencies'];
+const E2E = /\.e2e[-.](?:spec|test)\.ts$/;
+
+/** Finds the files of a project. Throws `InputError` if there is none. */
+export function projectFiles(folder: string, given: string | undefined): ProjectFiles {
+  const manifest = jsonOf(join(folder, 'package.json'));
+  const dependencies = new Set(KINDS.flatMap((kind) => Object.keys((manifest?.[kind] as object | undefined) ?? {})));
+  if (!dependencies.has('@nestjs/core')) throw new InputError(initMessages.noProject(folder));
+  const sourceRoot = jsonOf(join(folder, 'nest-cli.json'))?.['sourceRoot'];
+  const root = typeof sourceRoot === 'string' ? sourceRoot : 'src';
+  const module = join(folder, given ?? join(root, 'app.module.ts'));
+  if (!existsSync(module)) throw new InputError(initMessages.noModule(shownPath(folder, module)));
+  return { folder, module, specs: [...specsIn(join(folder, 'test')), ...specsIn(dirname(module))], dependencies };
+}
+
+/** The path as messages show it. */
+export function shownPath(folder: string, path: string): string {
+  return relative(folder, path).replaceAll(sep, '/');
+}
+
+function specsIn(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  return files.filter((file) => E2E.test(file) && !file.includes('node_modules')).map((file) => join(folder, file));
+}
+
+function jsonOf(path: string): Record<string, unknown> | undefined {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+}
