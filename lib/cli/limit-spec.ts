@@ -93,12 +93,17 @@ function isOneValue({ kind }: OptionRow): boolean {
 /** Reads all limits of a command line. Two of one name would share a counter. */
 export function readLimits(specs: readonly string[]): LimitSpec[] {
   const limits = specs.map(readLimit);
+  assertNames(limits);
+  return limits;
+}
+
+/** Refuses limits of one name. */
+export function assertNames(limits: readonly LimitSpec[]): void {
   const names = new Set<string>();
   for (const { limit } of limits) {
     if (names.has(limit.name)) throw new UsageError(cliMessages.sameLimitTwice(limit.name));
     names.add(limit.name);
   }
-  return limits;
 }
 
 /** The options by name. For an unknown algorithm all options are accepted, since its name is the mistake to report. */

@@ -103,7 +103,7 @@ describe('a command line', () => {
     [['access.ndjson'], `--limit 'gcra': ${FORM}`, ['--limit', 'gcra']],
     [['access.ndjson'], "option '--limit' has the name 'gcra:1/1s' twice", [...LIMIT, ...LIMIT]],
     [['access.ndjson', 'b'], "got the inputs 'access.ndjson' and 'b', wants one of them", LIMIT],
-    [['access.ndjson'], "option '--bogus' is unknown, wants only --limit, --key, --cost", [...LIMIT, '--bogus']],
+    [['access.ndjson'], "option '--bogus' is unknown, wants only --limit, --policy, --path", [...LIMIT, '--bogus']],
     [['access.ndjson'], "option '--key' is given twice, wants it once", [...LIMIT, '--key', 'a', '--key', 'b']],
     [['access.ndjson'], "option '--json' is given twice, wants it once", [...LIMIT, '--json', '--json']],
     [['access.ndjson'], "option '--key' is '{user', wants a field, or a template", [...LIMIT, '--key', '{user']],

@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSyn
 import { cp, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, sep } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { npm, ownEnvironment, PACKAGE_FOLDER } from '../support/npm.js';
 import { freePort } from '../support/ports.mjs';
@@ -271,18 +272,14 @@ async function statusesOf(folder: string): Promise<number[]> {
   const port = await freePort();
   const { REDIS_URL: _, ...own } = ownEnvironment();
   const env = { ...own, NODE_OPTIONS: '', PORT: String(port) };
-  const app = spawn(process.execPath, ['dist/main'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const app = spawn(process.execPath, ['dist/main'], { cwd: folder, env, stdio: 'ignore' });
   try {
-    await new Promise<void>((resolve, reject) => {
-      let written = '';
-      app.stdout.setEncoding('utf8').on('data', (text: string) => {
-        written += text;
-        if (written.includes('successfully started')) resolve();
-      });
-      app.once('exit', () => reject(new Error(`the app ended: ${written}`)));
-    });
     const statuses: number[] = [];
-    for (let call = 0; call < 6; call++) statuses.push((await fetch(`http://127.0.0.1:${port}/`)).status);
+    while (statuses.length < 6 && app.exitCode === null) {
+      // Nobody is there before it listens.
+      const response = await fetch(`http://127.0.0.1:${port}/`).catch(() => sleep(50));
+      if (response !== undefined) statuses.push(response.status);
+    }
     return statuses;
   } finally {
     app.kill();

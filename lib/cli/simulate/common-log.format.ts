@@ -1,6 +1,7 @@
 import { cliMessages } from '../../errors/messages/cli.js';
 import { UsageError } from '../command.js';
 import { type Field, keyField } from './fields.js';
+import { filterOf } from './filters.js';
 import { lineReader } from './line-reader.js';
 import type { LogFormat } from './logged-request.js';
 import { timeOfCommonLog } from './times.js';
@@ -52,9 +53,10 @@ function commonLogFormat(name: string, pattern: RegExp): LogFormat {
         ),
       );
       const cost = wanted.cost === undefined ? undefined : fieldOf('cost', wanted.cost);
+      const filter = filterOf(wanted.filters, (option) => fieldOf(option, option));
       const timeOf = rememberingTime();
       return lineReader(
-        { format: name, record, time: (match) => timeOf(match[TIME]!), timeName: 'time', keys, cost },
+        { format: name, record, time: (match) => timeOf(match[TIME]!), timeName: 'time', keys, cost, filter },
         wanted,
       );
     },

@@ -17,6 +17,12 @@ A limit is algo:rate/interval[,option=value...][@name]
 
 Options:
   --limit <limit>     a limit; may be given several times, wants at least one
+  --policy <file>     the limits of a policy file, with their names; may stand beside
+                      --limit. Their keys are ip, user or global, or that of --key
+  --path <path>       only requests of a path, such as '/api/*'; may be given several
+                      times
+  --status <status>   only requests that were answered so, such as 404 or 2xx; may be
+                      given several times
   --key <key>         ip, global, a field, or a template such as {tenant}:{user};
                       ip unless given
   --cost <field>      the field with the units of a request; 1 unless given

@@ -1,6 +1,7 @@
 import { cliMessages } from '../../errors/messages/cli.js';
 import { UsageError } from '../command.js';
 import { type Field, keyField } from './fields.js';
+import { filterOf } from './filters.js';
 import { lineReader } from './line-reader.js';
 import type { LogFormat } from './logged-request.js';
 import { timeOfNumber, timeOfText } from './times.js';
@@ -22,6 +23,11 @@ const ADDRESS_FIELDS = [
   'request.client_ip',
   'request.remote_ip',
 ];
+/** The names that loggers use for what filters look at. */
+const FILTERED = {
+  path: ['path', 'url', 'uri', 'request_uri', 'req.url', 'request.uri', 'request.url'],
+  status: ['status', 'statusCode', 'status_code', 'res.statusCode', 'response.status'],
+};
 /** The most field names to show. */
 const SHOWN_FIELDS = 10;
 
@@ -37,7 +43,10 @@ export const jsonFormat: LogFormat = {
     const address = () => fieldOf(chosen('key', ADDRESS_FIELDS, records, (name, each) => fieldOf(name)(each)));
     const keys = wanted.keys.map((key) => keyField(key, fieldOf, address));
     const cost = wanted.cost === undefined ? undefined : fieldOf(wanted.cost);
-    return lineReader({ format: NAME, record: recordOf, time: timeAt(timeName), timeName, keys, cost }, wanted);
+    const filter = filterOf(wanted.filters, (option) =>
+      fieldOf(chosen(option, FILTERED[option], records, (name, each) => fieldOf(name)(each))),
+    );
+    return lineReader({ format: NAME, record: recordOf, time: timeAt(timeName), timeName, keys, cost, filter }, wanted);
   },
 };
 

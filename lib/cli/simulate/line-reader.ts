@@ -14,6 +14,8 @@ export interface LineParts<R> {
   /** In the order of the wanted keys. */
   readonly keys: readonly Field<R>[];
   readonly cost: Field<R> | undefined;
+  /** Whether a record is simulated; without it, each is. */
+  readonly filter: ((record: R) => boolean) | undefined;
 }
 
 /** How much of a long identity to show; with its hash it is longer than any short one. */
@@ -41,12 +43,13 @@ class Identities {
 
 /** Reads lines as requests. */
 export function lineReader<R extends object>(parts: LineParts<R>, wanted: WantedFields): ReadLine {
-  const { keys, cost } = parts;
+  const { keys, cost, filter } = parts;
   // Identities of different keys are kept apart.
   const known = keys.map(() => new Identities());
   return (line) => {
     const record = parts.record(line);
     if (record === undefined) return reasons.notOfFormat(parts.format);
+    if (filter !== undefined && !filter(record)) return undefined;
     const time = parts.time(record);
     if (time === undefined) return reasons.noTime(parts.timeName);
     const identities: RequestKey[] = [];

@@ -26,6 +26,7 @@ export interface LogSettings {
 export class LogInput {
   private lines = 0;
   private skipped = 0;
+  private filtered = 0;
   private readonly firstSkipped: SkippedLine[] = [];
   private readonly splitter = new LineSplitter((text) => this.addLine(text));
   private readonly reorder: ReorderBuffer;
@@ -58,10 +59,20 @@ export class LogInput {
     if (this.lines === 0) throw new InputError(cliMessages.emptyLog());
     if (requests === 0) {
       const [first] = this.firstSkipped;
+      if (first === undefined && this.filtered > 0) throw new InputError(cliMessages.allFiltered(this.filtered));
       throw new InputError(cliMessages.nothingRead(first));
     }
     const skipped = { count: this.skipped, first: this.firstSkipped };
-    return { source, format: this.format ?? null, lines: this.lines, skipped, outOfOrder: this.reorder.lateCount };
+    const { path, status } = this.settings.wanted.filters;
+    const isFiltered = path !== undefined || status !== undefined;
+    return {
+      source,
+      format: this.format ?? null,
+      lines: this.lines,
+      ...(isFiltered && { filtered: this.filtered }),
+      skipped,
+      outOfOrder: this.reorder.lateCount,
+    };
   }
 
   private addLine(given: string | undefined): void {
@@ -90,7 +101,8 @@ export class LogInput {
 
   private readLine(line: number, text: string, read: ReadLine): void {
     const request = read(text);
-    if (typeof request === 'string') this.skip(line, request, text);
+    if (request === undefined) this.filtered++;
+    else if (typeof request === 'string') this.skip(line, request, text);
     else this.reorder.push(request);
   }
 

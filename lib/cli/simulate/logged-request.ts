@@ -1,3 +1,4 @@
+import type { Filters } from './filters.js';
 import type { RequestKey } from './tracked-keys.js';
 
 /** A request from a log, or a generated one. */
@@ -10,8 +11,8 @@ export interface LoggedRequest {
   readonly cost: number;
 }
 
-/** Reads a line: a request, or the reason why it is not one. */
-export type ReadLine = (line: string) => LoggedRequest | string;
+/** Reads a line: a request, the reason why it is not one, or nothing if it is filtered out. */
+export type ReadLine = (line: string) => LoggedRequest | string | undefined;
 
 /** What limits need of a line besides its time. */
 export interface WantedFields {
@@ -19,6 +20,7 @@ export interface WantedFields {
   readonly keys: readonly string[];
   readonly cost: string | undefined;
   readonly time: string | undefined;
+  readonly filters: Filters;
 }
 
 /** A format of log lines. */

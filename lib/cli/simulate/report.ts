@@ -59,6 +59,8 @@ export interface InputReport {
   readonly source: string;
   readonly format: string | null;
   readonly lines: number;
+  /** Lines that filters leave out; absent without filters. */
+  readonly filtered?: number;
   readonly skipped: { readonly count: number; readonly first: readonly SkippedLine[] };
   /** Lines whose time is before that of an earlier line. */
   readonly outOfOrder: number;

@@ -2,16 +2,21 @@ import { milliseconds } from '../../options/values.js';
 import { cliMessages } from '../../errors/messages/cli.js';
 import { show } from '../../errors/wording.js';
 import { UsageError } from '../command.js';
-import { ofOne, readLimits } from '../limit-spec.js';
+import { assertNames, ofOne, readLimits } from '../limit-spec.js';
 import { type KnownOptions, type ReadArguments, readArguments } from '../options.js';
 import { assertKeySyntax } from './fields.js';
 import { formatNamed } from './formats.js';
+import { readFilters } from './filters.js';
 import type { Generated } from './generator.js';
 import type { LogSettings } from './log-input.js';
+import { policyLimits } from './policy-limits.js';
 import { SimulatedLimit } from './simulated-limit.js';
 
 const OPTIONS: KnownOptions = {
   limit: { type: 'string', multiple: true },
+  policy: { type: 'string' },
+  path: { type: 'string', multiple: true },
+  status: { type: 'string', multiple: true },
   key: { type: 'string' },
   cost: { type: 'string' },
   time: { type: 'string' },
@@ -59,20 +64,23 @@ interface GeneratedInput {
 }
 
 /** Reads a command line. Throws `UsageError` or `RateLimitConfigError` before anything is read. */
-export function readSettings(args: readonly string[]): SimulateSettings {
+export async function readSettings(args: readonly string[]): Promise<SimulateSettings> {
   const read = readArguments(args, OPTIONS);
   const { values, lists, switches } = read;
   const specs = lists.get('limit') ?? [];
-  if (specs.length === 0) throw new UsageError(cliMessages.missingOption('limit', LIMIT));
+  const policy = values.get('policy');
+  if (specs.length === 0 && policy === undefined) throw new UsageError(cliMessages.missingOption('limit', LIMIT));
   const key = values.get('key') ?? 'ip';
-  const found = readLimits(specs);
+  const given = readLimits(specs).map((each, index) => ({ ...each, spec: specs[index]! }));
+  const found = [...given, ...(policy === undefined ? [] : await policyLimits(policy))];
+  assertNames(found);
   const keys = [...new Set(found.map((each) => each.key ?? key))];
   for (const each of keys) assertKeySyntax(each);
   const places = new Map<string, number>();
-  const limits = found.map(({ limit, key: own = key }, index) => {
+  const limits = found.map(({ limit, key: own = key, spec }) => {
     const place = places.get(own) ?? 0;
     places.set(own, place + 1);
-    return new SimulatedLimit(limit, specs[index]!, keys.indexOf(own), place);
+    return new SimulatedLimit(limit, spec, keys.indexOf(own), place);
   });
   const maxKeys = wholeNumber(values, 'max-keys', MAX_KEYS, 1, 10_000_000);
   const input = inputOf(read, keys);
@@ -85,12 +93,13 @@ export function readSettings(args: readonly string[]): SimulateSettings {
 
 const LIMIT = 'at least one, such as --limit gcra:60/1s';
 
-function inputOf({ values, positionals }: ReadArguments, keys: readonly string[]): LogFile | GeneratedInput {
+function inputOf({ values, lists, positionals }: ReadArguments, keys: readonly string[]): LogFile | GeneratedInput {
   const spec = values.get('generate');
   const inputs = [...positionals, ...(spec === undefined ? [] : [`--generate ${spec}`])];
   if (inputs.length > 1) throw new UsageError(cliMessages.twoInputs(inputs));
   if (spec !== undefined) {
     refuse(values, OF_LOGS, 'a log');
+    refuse(lists, ['path', 'status'], 'a log');
     const other = keys.find((key) => key !== 'ip' && key !== 'global');
     if (other !== undefined) throw new UsageError(cliMessages.keyOfGenerated(other));
     return { kind: 'generated', spec, generated: generatedOf(spec, values) };
@@ -101,11 +110,12 @@ function inputOf({ values, positionals }: ReadArguments, keys: readonly string[]
   const format = values.get('format');
   // Reports a wrong name before anything is read.
   if (format !== undefined) formatNamed(format);
-  const wanted = { keys, cost: values.get('cost'), time: values.get('time') };
+  const filters = readFilters(lists.get('path') ?? [], lists.get('status') ?? []);
+  const wanted = { keys, cost: values.get('cost'), time: values.get('time'), filters };
   return { kind: 'log', path, log: { format, wanted, reorderWindow: durationOf(values, 'reorder', REORDER, 0) } };
 }
 
-function refuse(values: ReadonlyMap<string, string>, options: readonly string[], other: string): void {
+function refuse(values: ReadonlyMap<string, unknown>, options: readonly string[], other: string): void {
   const option = options.find((each) => values.has(each));
   if (option !== undefined) throw new UsageError(cliMessages.optionWithout(option, other));
 }

@@ -6,10 +6,12 @@ import { cliMessages } from '../../errors/messages/cli.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
 import { printableJson } from '../../util/printable.js';
 import { reasonOf } from '../../util/reason-of.js';
+import { lookOf } from '../look.js';
 import { chartOf } from './chart.js';
 import { generate } from './generator.js';
 import { HELP } from './help.js';
 import { LogInput } from './log-input.js';
+import { Progress } from './progress.js';
 import { type InputReport, reportOf } from './report.js';
 import { readSettings, type SimulateSettings } from './settings.js';
 import { Simulation } from './simulation.js';
@@ -21,13 +23,15 @@ const CHUNK_BYTES = 1 << 20;
 export const simulateCommand: Command = {
   help: HELP,
   async run(args, terminal) {
-    const settings = readSettings(args);
+    const settings = await readSettings(args);
     if (settings.svg !== undefined) await assertWritable(settings.svg, settings.input);
     const simulation = new Simulation(settings.limits, settings.maxKeys);
     const input = await runInput(settings, simulation, terminal);
     const report = reportOf(simulation, input);
     if (settings.svg !== undefined) await write(settings.svg, chartOf(report));
-    terminal.stdout.write(settings.json ? `${printableJson(report)}\n` : tableOf(report));
+    terminal.stdout.write(
+      settings.json ? `${printableJson(report)}\n` : tableOf(report, lookOf(terminal.stdout, process.env)),
+    );
     return 0;
   },
 };
@@ -46,9 +50,18 @@ async function runInput(
   }
   const isStdin = input.path === '-';
   const log = new LogInput(input.log, (request) => simulation.decide(request));
+  const size = isStdin ? undefined : (await stat(input.path).catch(() => undefined))?.size;
   const stream = isStdin ? terminal.stdin : createReadStream(input.path, { highWaterMark: CHUNK_BYTES });
   const source = isStdin ? 'the standard input' : input.path;
-  for await (const chunk of chunks(stream, source)) log.push(chunk);
+  const progress = new Progress(terminal.stderr, size);
+  try {
+    for await (const chunk of chunks(stream, source)) {
+      log.push(chunk);
+      progress.add(chunk.length);
+    }
+  } finally {
+    progress.end();
+  }
   log.end();
   return log.report(source, simulation.allowed + simulation.refused);
 }

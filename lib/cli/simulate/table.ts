@@ -1,38 +1,55 @@
+import { type Look, PLAIN } from '../look.js';
 import { columns, printable, showCount, showMs, showShare } from '../../util/printable.js';
 import type { LimitReport, Report } from './report.js';
 
 /** Formats a report as text for a terminal. */
-export function tableOf(report: Report): string {
+export function tableOf(report: Report, look: Look = PLAIN): string {
   const { input, requests, allowed, refused, retryAfter } = report;
   const format = input.format === null ? '' : ` (${input.format})`;
   const sections = [
     [`${showCount(requests)} requests of ${printable(input.source)}${format}`, `from ${report.from} to ${report.to}`],
-    columns([
-      ['allowed', showCount(allowed), showShare(allowed, requests)],
-      ['refused', showCount(refused), showShare(refused, requests), ...waitsOf(retryAfter.count, retryAfter)],
-    ]),
-    columns(
-      [
-        ['limit', 'refused', '', 'retry after: median', '99 %', 'quota', 'most admitted'],
-        ...report.limits.map((limit) => [
-          printable(limit.name) + (limit.shadow ? ' (shadow)' : ''),
-          showCount(limit.refused),
-          showShare(limit.refused, requests),
-          limit.retryAfter.count === 0 ? '-' : showMs(limit.retryAfter.medianMs),
-          limit.retryAfter.count === 0 ? '-' : showMs(limit.retryAfter.p99Ms),
-          showCount(limit.quota),
-          worstOf(limit),
-        ]),
-      ],
-      [0, 6],
+    painted(
+      ['green', refused > 0 ? 'red' : undefined],
+      look,
+      columns([
+        ['allowed', showCount(allowed), showShare(allowed, requests)],
+        ['refused', showCount(refused), showShare(refused, requests), ...waitsOf(retryAfter.count, retryAfter)],
+      ]),
     ),
-    keysOf(report),
+    painted(['bold'], look, limitsOf(report, look)),
+    painted(['bold'], look, keysOf(report, look)),
     notesOf(report),
   ];
   return `${sections
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.join('\n'))
     .join('\n\n')}\n`;
+}
+
+/** The lines of a table, the first ones in styles. */
+function painted(styles: readonly (Parameters<Look['paint']>[0] | undefined)[], look: Look, lines: string[]): string[] {
+  return lines.map((line, index) => {
+    const style = styles[index];
+    return style === undefined ? line : look.paint(style, line);
+  });
+}
+
+/** One line a limit. If that is too wide, what it admitted most stands below. */
+function limitsOf({ limits, requests }: Report, { width }: Look): string[] {
+  const rows = limits.map((limit) => [
+    printable(limit.name) + (limit.shadow ? ' (shadow)' : ''),
+    showCount(limit.refused),
+    showShare(limit.refused, requests),
+    limit.retryAfter.count === 0 ? '-' : showMs(limit.retryAfter.medianMs),
+    limit.retryAfter.count === 0 ? '-' : showMs(limit.retryAfter.p99Ms),
+    showCount(limit.quota),
+  ]);
+  const worst = limits.map(worstOf);
+  const head = ['limit', 'refused', '', 'retry after: median', '99 %', 'quota'];
+  const wide = columns([[...head, 'most admitted'], ...rows.map((row, index) => [...row, worst[index]!])], [0, 6]);
+  if (wide.every((line) => line.length <= width)) return wide;
+  const [first = '', ...others] = columns([head, ...rows]);
+  return [first, ...others.flatMap((line, index) => [line, `  most admitted: ${worst[index]!}`])];
 }
 
 function waitsOf(count: number, { medianMs, p99Ms }: { medianMs: number; p99Ms: number }): string[] {
@@ -45,7 +62,7 @@ function worstOf({ worstStretch: worst }: LimitReport): string {
   return `${units} in ${showMs(worst.lengthMs)}: ${printable(worst.key)} from ${worst.from}`;
 }
 
-function keysOf({ keys: { top }, limits }: Report): string[] {
+function keysOf({ keys: { top }, limits }: Report, { width }: Look): string[] {
   if (top.length === 0) return [];
   // A limit with another key refuses none of these.
   const names = limits.map(({ name }) => name);
@@ -59,16 +76,19 @@ function keysOf({ keys: { top }, limits }: Report): string[] {
       return by === undefined ? '-' : showCount(by.refused);
     }),
   ]);
-  return columns([
-    ['refused most', 'requests', 'refused', '', ...names.map((name) => `by ${printable(name)}`)],
-    ...rows,
-  ]);
+  const table = [['refused most', 'requests', 'refused', '', ...names.map((name) => `by ${printable(name)}`)], ...rows];
+  const wide = columns(table);
+  // Which limit refused is told in JSON, too.
+  return wide.every((line) => line.length <= width) ? wide : columns(table.map((row) => row.slice(0, 4)));
 }
 
 /** Notes on why the figures mean less, or something else, than they seem to. */
 function notesOf({ input, keys, limits }: Report): string[] {
   const notes: string[] = [];
-  const { skipped, outOfOrder, late } = input;
+  const { skipped, outOfOrder, late, filtered } = input;
+  if (filtered !== undefined) {
+    notes.push(`${showCount(filtered)} of ${showCount(input.lines)} lines are of other paths or statuses.`);
+  }
   if (skipped.count > 0) {
     notes.push(`${showCount(skipped.count)} of ${showCount(input.lines)} lines are left out. The first:`);
     for (const { line, reason, text } of skipped.first) notes.push(`  line ${line} ${reason}: ${printable(text)}`);

@@ -71,6 +71,8 @@ export const cliMessages = {
   noInput: () => "no log is given, wants a file, '-' for the standard input, or '--generate'",
   twoInputs: (got: readonly string[]) => `got the inputs ${listOf(got.map(show), 'and')}, wants one of them`,
   svgIsInput: (path: string) => `option '--svg' is ${show(path)}, which is the log, wants another file`,
+  nothingToSimulate: (path: string) =>
+    `${show(path)} has no limit that can be simulated, wants one with an 'algo' that is neither off nor 'concurrency'`,
   noPolicy: () => 'no policy file is given, wants at least one .yaml, .yml or .json file',
   noPolicyFile: (path: string) =>
     `${show(path)} is not a policy file, wants a name that ends with .yaml, .yml or .json`,
@@ -103,6 +105,7 @@ export const cliMessages = {
   tooManyGenerated: (spec: string, duration: string, most: number) =>
     `options '--generate' and '--for' are ${spec} and ${show(duration)}, wants at most ${most} requests`,
   nothingGenerated: () => 'no request was generated: the rate is too low for the time',
+  allFiltered: (lines: number) => `'--path' and '--status' leave none of ${lines} requests`,
   emptyLog: () => 'the log is empty',
   nothingRead: (first: { line: number; reason: string; text: string } | undefined) =>
     'no line of the log could be read' +
