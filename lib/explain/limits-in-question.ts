@@ -175,7 +175,7 @@ export class LimitsInQuestion {
     const found = rules.filter((rule) => rule.name === name);
     if (found.length > 0) return found;
     const known = [...new Set(rules.map((rule) => rule.name))];
-    throw new RateLimitConfigError(messages.unnamedLimit(LOCATION, name, known, this.registry.hasModuleSources));
+    throw new RateLimitConfigError(messages.unnamedLimit(LOCATION, name, known, this.registry.choosesByRequest));
   }
 
   private defined(limit: LimitDefinition): Rule {

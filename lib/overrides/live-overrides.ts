@@ -159,7 +159,7 @@ export class LiveOverrides {
           location,
           name,
           known.map((each) => each.name),
-          this.registry.hasModuleSources,
+          this.registry.choosesByRequest,
         ),
       );
     }

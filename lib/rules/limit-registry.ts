@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
 import { RateLimitConfigError } from '../errors/errors.js';
+import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { Policy, PolicyLimit } from '../config/policy.js';
@@ -54,10 +55,14 @@ export class LimitRegistry {
   readonly moduleSpecs: readonly (Rule | ByRequest)[];
   /** Called when limits were added. */
   onDefined: () => void = () => undefined;
+  /** Whether anything on routes finds limits by the request. */
+  choosesOnRoutes = false;
   private readonly moduleLimits: readonly NamedLimit[];
   private readonly defined = new Map<string, NamedLimit>();
   /** Whether a limit without a name may have any key. */
   private othersTakeAnyKey = false;
+  /** The names of defined limits that others have, too. */
+  private readonly namedAgain = new Set<string>();
   /** The names of limits that others are within. */
   private readonly parents = new Set<string>();
   /** Limits from functions and code: most provide the same objects again and again. */
@@ -94,6 +99,11 @@ export class LimitRegistry {
   /** Whether any limit of the module depends on the request. */
   get hasModuleSources(): boolean {
     return this.moduleRules.length < this.moduleSpecs.length;
+  }
+
+  /** Whether any limit of the app depends on the request. */
+  get choosesByRequest(): boolean {
+    return this.choosesOnRoutes || this.hasModuleSources;
   }
 
   /** Whether each route has its own counter of a limit of the module. */
@@ -189,11 +199,20 @@ export class LimitRegistry {
     const make = () => this.linked(this.compiler.declared(reading, declaration), declaration);
     // Only functions make new objects again and again.
     const rule = declaration.onRoutes === true ? make() : this.equal.ofText(`${reading.id} ${namespace}`, make);
+    this.warnOfName(rule.name, declaration.location);
     // Keys of lists may be any text once a route has a limit without a `key`, as code might use it.
     const mayTakeAnyKey = declaration.onRoutes === true && rule.settings.hasKey !== true;
     if (mayTakeAnyKey || takesAnyKey(rule)) this.othersTakeAnyKey = true;
     written.set(namespace, rule);
     return rule;
+  }
+
+  /** Warns once if a limit that is written out has the name of a defined one: users may take it for that one. */
+  private warnOfName(name: string, location: string): void {
+    const defined = this.defined.get(name);
+    if (defined === undefined || this.namedAgain.has(name)) return;
+    this.namedAgain.add(name);
+    logger.warn(messages.otherOfName(location, name, defined.declaration.location));
   }
 
   /**

@@ -242,11 +242,14 @@ export const messages = {
     `${location}: option '${option}' cannot be changed while the app runs, wants only ${own.join(', ')}`,
   sameName: (location: string, name: string, places: readonly string[]) =>
     `${location}: several limits are named '${name}' (${places.join(', ')}), wants a different 'name' for each whose rate changes`,
-  /** `choosesByRequest`: functions of the module find limits. */
+  /** `choosesByRequest`: functions find limits. */
   unnamedLimit: (location: string, name: unknown, known: readonly string[], choosesByRequest: boolean) =>
     `${location}: got the name ${show(name)}${meant(name, known)}, wants a limit of 'define', 'forFeature' or 'limits' with a 'name': ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'there is none') +
     (choosesByRequest ? '; a function reaches these if it returns their names instead of limits of its own' : ''),
+  otherOfName: (location: string, name: string, defined: string) =>
+    `${location}: the limit '${name}' has the name of another, in ${defined}, and changes by that name do not reach it; ` +
+    `wants the name alone ('${name}') to use that limit, or another name`,
   notARecord: (got: string) => `it is ${show(got)}, which is not a record of an override`,
   overrideIgnored: (kind: string, name: string, key: string, reason: string) =>
     key === ''

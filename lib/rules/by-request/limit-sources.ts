@@ -27,6 +27,7 @@ export class LimitSources {
 
   /** Throws `RateLimitConfigError`. */
   make(spec: ByRequest, declaration: Declaration): LimitSource {
+    this.registry.choosesOnRoutes = true;
     const { location } = declaration;
     if (typeof spec !== 'function') {
       const compile = (limit: LimitDefinition, place: Declaration) => this.registry.rule(limit, place);
