@@ -49,7 +49,7 @@ import { ThrownRefusals } from '../request/thrown-refusals.js';
 import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
 import { storeProviders } from './store.providers.js';
 import type { Store } from '../stores/store.js';
-import { bindToMessages } from './bind-to-messages.js';
+import { bindToMessages } from './bind-to-message-handlers.js';
 import { bindContinuations } from './bind-continuations.js';
 import { followCalls } from './follow-calls.js';
 import { moduleIsSetUp } from './missing-module.js';
