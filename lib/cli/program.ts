@@ -37,7 +37,7 @@ const COMMANDS = new Map<string, Listed>([
     'explain',
     {
       summary: 'explains what limits do to a request of an app',
-      load: async () => (await import('./explain/explain.command.js')).explainCommand,
+      load: async () => (await import('./app/app.commands.js')).explainCommand,
     },
   ],
   [
@@ -51,49 +51,49 @@ const COMMANDS = new Map<string, Listed>([
     'block',
     {
       summary: 'refuses a key of a limit for a time',
-      load: async () => (await import('./keys/key.commands.js')).blockCommand,
+      load: async () => (await import('./app/app.commands.js')).blockCommand,
     },
   ],
   [
     'unblock',
     {
       summary: 'ends the block of a key',
-      load: async () => (await import('./keys/key.commands.js')).unblockCommand,
+      load: async () => (await import('./app/app.commands.js')).unblockCommand,
     },
   ],
   [
     'reset',
     {
       summary: 'forgets what a key has used',
-      load: async () => (await import('./keys/key.commands.js')).resetCommand,
+      load: async () => (await import('./app/app.commands.js')).resetCommand,
     },
   ],
   [
     'deny',
     {
       summary: 'refuses clients',
-      load: async () => (await import('./lists/list.commands.js')).denyCommand,
+      load: async () => (await import('./app/app.commands.js')).denyCommand,
     },
   ],
   [
     'allow',
     {
       summary: 'exempts clients from limits',
-      load: async () => (await import('./lists/list.commands.js')).allowCommand,
+      load: async () => (await import('./app/app.commands.js')).allowCommand,
     },
   ],
   [
     'unlist',
     {
       summary: 'ends an entry of deny or allow',
-      load: async () => (await import('./lists/list.commands.js')).unlistCommand,
+      load: async () => (await import('./app/app.commands.js')).unlistCommand,
     },
   ],
   [
     'rates',
     {
       summary: 'lists and changes rates and modes of limits',
-      load: async () => (await import('./rates/rates.command.js')).ratesCommand,
+      load: async () => (await import('./app/app.commands.js')).ratesCommand,
     },
   ],
 ]);

@@ -189,7 +189,7 @@ export class ResponseHeaders {
   private get(response: object, name: string): unknown {
     const { getHeader }: SendableResponse = response;
     if (typeof getHeader === 'function') return (response as ReadableResponse).getHeader(name);
-    return connectionOf(response) === undefined ? undefined : this.host.httpAdapter?.getHeader(response, name);
+    return this.isOfAdapter(response) ? this.host.httpAdapter?.getHeader(response, name) : undefined;
   }
 
   /** Whether the app lets another origin read the response: CORS headers are set before any guard runs. */

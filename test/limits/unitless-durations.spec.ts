@@ -23,10 +23,7 @@ const start = (options: RateLimitModuleOptions) =>
     .compile()
     .then((app) => app.init());
 
-const simulated =
-  (...args: string[]) =>
-  () =>
-    simulateSettings(['--limit', 'gcra:1/1s', ...args]);
+const simulated = (...args: string[]) => expect(simulateSettings(['--limit', 'gcra:1/1s', ...args]));
 
 const limit = { algo: 'gcra', rate: 1, interval: '1s' } as const;
 
@@ -80,9 +77,9 @@ describe.each(UNITLESS)('the duration %j, which has no unit', (text) => {
     );
   });
 
-  it('is refused by commands', () => {
-    expect(simulated('--generate', 'poisson:1/s', '--for', text)).toThrow(`'--for'`);
-    expect(simulated('--reorder', text, 'log')).toThrow(`'--reorder'`);
+  it('is refused by commands', async () => {
+    await simulated('--generate', 'poisson:1/s', '--for', text).rejects.toThrow(`'--for'`);
+    await simulated('--reorder', text, 'log').rejects.toThrow(`'--reorder'`);
     const redis = ['--redis', 'redis://localhost', '--limit', 'gcra:1/1s', '--name', 'a', '--key', 'a'];
     expect(() => explainSettings([...redis, '--timeout', text], {})).toThrow(`'--timeout'`);
   });

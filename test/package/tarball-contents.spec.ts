@@ -90,7 +90,7 @@ describe('the package', () => {
 
   it('has nothing but the build and the documentation', () => {
     const allowed =
-      /^(dist|docs)\/|^(package\.json|limits\.schema\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/;
+      /^(dist|docs|schematics)\/|^(package\.json|limits\.schema\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/;
     expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   });
 

@@ -6,7 +6,7 @@ import type { Limiter } from '../../limiter/limiter.js';
 import type { WithinOptions } from '../../limits/consume-options.js';
 import { readCause } from '../../overrides/change-options.js';
 import type { LimitRegistry } from '../../rules/limit-registry.js';
-import { keysOfShown } from '../../rules/resolve/call-entries.js';
+import { keysOfShown } from '../../rules/resolve/keys-of-shown.js';
 import type { Rule } from '../../rules/rule.js';
 import { columns, printable, printableJson, showMs } from '../../util/printable.js';
 import { redisOf } from '../app/app-redis.js';

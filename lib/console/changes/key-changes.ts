@@ -1,7 +1,7 @@
 import { reasonOf } from '../../util/reason-of.js';
 import { consoleMessages } from '../../errors/messages/console.js';
 import type { Limiter } from '../../limiter/limiter.js';
-import { keysOfShown } from '../../rules/resolve/call-entries.js';
+import { keysOfShown } from '../../rules/resolve/keys-of-shown.js';
 import type { WithinOptions } from '../../limits/consume-options.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { KeyChanged } from '../api.js';

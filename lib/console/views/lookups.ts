@@ -1,7 +1,7 @@
 import type { ExplainedLimit } from '../../explain/explanation.js';
 import type { Explainer } from '../../explain/explainer.js';
 import { formatExplanation } from '../../explain/format.js';
-import { keysOfShown } from '../../rules/resolve/call-entries.js';
+import { keysOfShown } from '../../rules/resolve/keys-of-shown.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import { consoleMessages } from '../../errors/messages/console.js';
 import { keyProblem } from '../../rules/possible-keys.js';

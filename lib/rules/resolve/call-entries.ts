@@ -1,7 +1,7 @@
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { withinMessages } from '../../errors/messages/within.js';
 import { assertKey } from '../../limits/arguments.js';
-import type { Asked, WithinOptions } from '../../limits/consume-options.js';
+import type { Asked } from '../../limits/consume-options.js';
 import type { CheckEntry } from '../../limits/counter.js';
 import { counterId } from '../../limits/counter-id.js';
 import { leastImportant } from '../../limits/priority.js';
@@ -53,24 +53,6 @@ export function callEntries(rule: Rule, key: string, asked: Asked, looks = false
   const [own, ...above] = levelsOf(rule, key, asked);
   const entry = callEntry(rule, own!.identity, asked.cost, asked, looks);
   return [entry, ...above.map((level) => entryAbove(level, level.cost, [asked]))];
-}
-
-/**
- * Splits a key as `shownIdentity` displays it, `o1/t1/u1`, into the limit's own key and the keys of the limits it is within.
- * `undefined` if it names too few, or one by its hash.
- */
-export function keysOfShown(
-  rule: Rule,
-  shown: string,
-): { readonly key: string; readonly options: WithinOptions } | undefined {
-  const { ancestors } = rule;
-  if (ancestors.length === 0) return { key: shown, options: {} };
-  const steps = shown.split('/');
-  const above = steps.slice(0, ancestors.length);
-  const key = steps.slice(ancestors.length).join('/');
-  if (key === '' || above.some((step) => step === '' || step.startsWith('#'))) return undefined;
-  const within = Object.fromEntries(ancestors.toReversed().map(({ name }, index) => [name, above[index]!]));
-  return { key, options: { within } };
 }
 
 /** What a check of several limits asks of one counter. */

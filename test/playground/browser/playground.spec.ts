@@ -92,7 +92,10 @@ describe('the page of the sample app', () => {
 
   it('refills bars as units come back', async () => {
     const { page } = await open();
-    await page.clock.install();
+    // Time stands still on the page, so that no unit comes back while the requests are under way.
+    const now = Date.now();
+    await page.clock.install({ time: now });
+    await page.clock.pauseAt(now + 1000);
     const route = routeOf(page, '/search');
     await route.getByRole('button', { name: /^Send \d+$/ }).click();
     await route.getByText(/[1-9]\d* refused/).waitFor();
