@@ -19,7 +19,7 @@ const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
 const ENTRIES = [
   ['index.js', 12, []],
   ['testing/index.js', 13, []],
-  ['console/index.js', 16, []],
+  ['console/index.js', 17, []],
   ['outbound/index.js', 13, []],
   ['bullmq/index.js', 13, []],
   ['graphql/index.js', 13, ['graphql']],
