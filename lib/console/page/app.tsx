@@ -53,7 +53,7 @@ export function App(): JSX.Element {
       document.querySelector<HTMLElement>('main h1')?.focus();
     }
     first.current = false;
-  }, [now]);
+  }, [now.view, now.limit]);
 
   const View = VIEWS[now.view];
   return (

@@ -1,29 +1,62 @@
-import { Store } from './store.js';
+import { Store, useStore } from './store.js';
 
 export const VIEWS = ['overview', 'limit', 'lookup', 'rates', 'lists', 'changes'] as const;
 export type View = (typeof VIEWS)[number];
+
+/** What a view is asked to show, such as a range, a filter or a page, by the name of the parameter. */
+export type Params = Readonly<Record<string, string>>;
 
 /** What the page shows. It is in the address after the `#`; identities never are. */
 export interface Route {
   readonly view: View;
   /** A limit's name. */
   readonly limit?: string;
+  readonly params: Params;
 }
 
 export const route = new Store<Route>(read());
 
 window.addEventListener('hashchange', () => (route.value = read()));
 
-export function hrefOf(view: View, limit?: string): string {
-  return limit === undefined ? `#/${view}` : `#/${view}/${encodeURIComponent(limit)}`;
+/** The address of a view. Parameters that are empty are left out. */
+export function hrefOf(view: View, limit?: string, params: Params = {}): string {
+  const given = Object.entries(params).filter(([, value]) => value !== '');
+  const query = given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
+  return `#/${view}${limit === undefined ? '' : `/${encodeURIComponent(limit)}`}${query}`;
+}
+
+/** Changes parameters of what is shown, without a new entry in the browser's history. */
+export function setParams(changed: Params): void {
+  const { value } = route;
+  const params = { ...value.params, ...changed };
+  history.replaceState(history.state, '', hrefOf(value.view, value.limit, params));
+  route.value = read();
+}
+
+/**
+ * A parameter of the address, and what changes it. Its default is not in the address. Whoever changes what is listed wants the
+ * first page of it, so the parameter `page` is taken out.
+ */
+export function useParam<T extends string = string>(
+  name: string,
+  otherwise: NoInfer<T>,
+  allowed?: readonly T[],
+): [T, (value: T) => void] {
+  const { params } = useStore(route);
+  const given = Object.hasOwn(params, name) ? (params[name] as T) : otherwise;
+  const value = allowed === undefined || allowed.includes(given) ? given : otherwise;
+  const set = (next: T): void => setParams({ page: '', [name]: next === otherwise ? '' : next });
+  return [value, set];
 }
 
 function read(): Route {
-  const [view, limit] = location.hash.replace(/^#\/?/, '').split('/');
+  const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
+  const [view, limit] = path.split('/');
   const known = VIEWS.find((name) => name === view) ?? 'overview';
   const name = decoded(limit);
-  if (name === undefined) return { view: known === 'limit' ? 'overview' : known };
-  return { view: known, limit: name };
+  const params = Object.fromEntries(new URLSearchParams(query));
+  if (name === undefined) return { view: known === 'limit' ? 'overview' : known, params };
+  return { view: known, limit: name, params };
 }
 
 function decoded(text: string | undefined): string | undefined {
