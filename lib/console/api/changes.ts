@@ -23,7 +23,7 @@ export interface CandidateInfo {
   lastHour: { decisions: number; refused: number; candidateAsked: number; candidateRefused: number };
 }
 
-/** Response of `GET api/rates`. */
+/** Response of `GET api/rates?limit=`: of one limit, or of all. */
 export interface Rates {
   rates: RateInfo[];
   /** The newest change, 0 before the first one; `api/rollback` takes an earlier version. `null` if it could not be read. */

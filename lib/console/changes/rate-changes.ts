@@ -31,9 +31,11 @@ export class RateChanges {
     return entry;
   }
 
-  async all(lastHour: Record<string, LimitTotals>): Promise<Rates> {
+  /** The rates of all limits, or of one. */
+  async all(lastHour: Record<string, LimitTotals>, only?: string): Promise<Rates> {
     const failure = await this.overrides.readIfPossible();
-    const rates = this.catalog.entries().flatMap((entry) => this.info(entry, lastHour) ?? []);
+    const entries = this.catalog.entries().filter(({ label }) => only === undefined || label === only);
+    const rates = entries.flatMap((entry) => this.info(entry, lastHour) ?? []);
     const changes = await this.service.changes({ last: 1 }).catch(() => undefined);
     return {
       rates,

@@ -108,8 +108,12 @@ export abstract class ReadController {
 
   @Get('api/rates')
   async rates(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const exchange = this.exchange(request, response);
+    const fields = Fields.ofQuery(exchange.request.query, 'limit');
+    const limit = fields.has('limit') ? this.limit(fields) : undefined;
+    fields.check();
     const lastHour = await this.console.overviews.lastHour();
-    this.exchange(request, response).json(await this.console.rates.all(lastHour));
+    exchange.json(await this.console.rates.all(lastHour, limit));
   }
 
   @Get('api/changes')

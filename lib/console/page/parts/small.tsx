@@ -154,6 +154,32 @@ export function Choice<T extends string>({
   );
 }
 
+/** A choice that takes little room. */
+export function Select<T extends string>({
+  label,
+  value,
+  options,
+  onChoose,
+}: {
+  label: string;
+  value: T;
+  options: readonly (readonly [value: T, label: string])[];
+  onChoose: (value: T) => void;
+}): JSX.Element {
+  return (
+    <label class="select">
+      <span>{label}</span>
+      <select value={value} onChange={(event) => onChoose(event.currentTarget.value as T)}>
+        {options.map(([each, text]) => (
+          <option key={each} value={each}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 /** A bar that is filled to a share. */
 export function Bar({
   share,
@@ -189,4 +215,24 @@ const MODES = {
 export function ModeBadge({ mode }: { mode: string }): JSX.Element {
   const known = MODES[mode as keyof typeof MODES] ?? { tone: 'plain', text: mode };
   return <Badge tone={known.tone}>{known.text}</Badge>;
+}
+
+/** What folds away: closed at first where there is little room. */
+export function Fold({
+  title,
+  note,
+  children,
+}: {
+  title: string;
+  note: ComponentChildren;
+  children: ComponentChildren;
+}): JSX.Element {
+  return (
+    <details class="fold" open={window.matchMedia('(min-width: 64rem)').matches}>
+      <summary>
+        <strong>{title}</strong> <span class="soft">{note}</span>
+      </summary>
+      {children}
+    </details>
+  );
 }

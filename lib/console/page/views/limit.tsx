@@ -1,16 +1,19 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { LimitInfo, LimitTotals, Overview, Range } from '../../api.js';
+import type { LimitInfo, LimitTotals, Overview, Rates } from '../../api.js';
 import { isAlone } from '../data/alone.js';
 import { percent, plural, whole } from '../data/format.js';
+import { useResource } from '../data/resource.js';
 import { hrefOf } from '../data/route.js';
 import { ofLimit, sum } from '../data/series.js';
-import { limitNamed, session } from '../data/session.js';
+import { limitNamed, loadSession, session } from '../data/session.js';
 import { useStore } from '../data/store.js';
+import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
 import { LiveSwitch } from '../parts/live-switch.js';
-import { Badge, Choice, Empty, ModeBadge, Panel, ViewHead, Waiting } from '../parts/small.js';
-import { RANGES, useOverview } from './overview.js';
+import { Badge, Choice, Empty, ModeBadge, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
+import { RateCard } from './rate-card.js';
+import { RANGES, useOverview, useRange } from './overview.js';
 import { Tile } from './tiles.js';
 import { TopKeysPanel } from './top-keys.js';
 import { Traffic } from './traffic.js';
@@ -37,7 +40,7 @@ export function LimitView({ limit: name = '', session: about }: ViewProps): JSX.
 }
 
 function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): JSX.Element {
-  const [range, setRange] = useState<Range>('5m');
+  const [range, setRange] = useRange();
   const { data, error, reload } = useOverview(range);
   const {
     allowed = 0,
@@ -109,6 +112,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
       ) : (
         <Waiting error={error} what="numbers" onRetry={reload} />
       )}
+      {limit.changeable && <OwnRate limit={limit.name} />}
       <TopKeysPanel limit={limit.name} always={always} />
       <Panel id="abilities" title="What it can do">
         <div class="buttons">
@@ -126,18 +130,35 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
               Look a key up
             </a>
           )}
-          {limit.changeable && (
-            <a class="button" href={hrefOf('rates', limit.name)}>
-              <Icon name="rates" />
-              Its rate and mode
-            </a>
-          )}
           <a class="button" href={hrefOf('changes', limit.name)}>
             <Icon name="changes" />
             Its changes
           </a>
         </div>
       </Panel>
+    </>
+  );
+}
+
+/** The limit's rate and mode, and what changes them. */
+function OwnRate({ limit }: { limit: string }): JSX.Element {
+  const { data, error, reload } = useResource<Rates>(`api/rates?limit=${encodeURIComponent(limit)}`, 10_000);
+  const { canWrite } = useStore(session);
+  const [action, setAction] = useState<Action>();
+  const rate = data?.rates[0];
+  const changed = (): void => {
+    reload();
+    void loadSession();
+  };
+  return (
+    <>
+      {data?.problem !== undefined && <Note danger>{data.problem}</Note>}
+      {rate ? (
+        <RateCard id="rate" rate={rate} canWrite={canWrite} isAlone onAct={setAction} onChanged={changed} />
+      ) : (
+        <Waiting error={error} what="rate" onRetry={reload} />
+      )}
+      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
     </>
   );
 }

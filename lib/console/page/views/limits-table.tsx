@@ -1,36 +1,32 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
-import type { LimitInfo, LimitTotals, Overview } from '../../api.js';
+import type { LimitInfo, Overview } from '../../api.js';
 import { percent, perSecond, plural, whole } from '../data/format.js';
-import { hrefOf } from '../data/route.js';
+import { hrefOf, setParams, useParam } from '../data/route.js';
 import { lately, ofLimit } from '../data/series.js';
 import { Icon } from '../parts/icons.js';
-import { Empty, ModeBadge, Panel } from '../parts/small.js';
+import { Find, Pager, usePaged } from '../parts/paged.js';
+import { Empty, ModeBadge, Panel, Select } from '../parts/small.js';
 import { Spark } from '../parts/spark.js';
+import {
+  decisions,
+  type Group,
+  grouped,
+  GROUPS,
+  isFound,
+  isWithin,
+  type LimitRow,
+  NOW_MS,
+  rowsOf,
+  type Shown,
+  SHOWN,
+  type Sort,
+  sorted,
+  SORTS,
+} from './limit-rows.js';
 
-const NONE: LimitTotals = { allowed: 0, refused: 0, shadowRefused: 0, near: 0, candidateRefused: 0, candidateAsked: 0 };
+const PAGE = 12;
 
-interface Row {
-  readonly name: string;
-  /** Its facts; `undefined` for limits that functions and code provide. */
-  readonly limit: LimitInfo | undefined;
-  readonly totals: LimitTotals;
-}
-
-const decisions = ({ allowed, refused }: LimitTotals): number => allowed + refused;
-const share = (part: number, all: number): number => (all === 0 ? 0 : part / all);
-
-/** The numeric columns, by which the table can be sorted. */
-const COLUMNS = {
-  allowed: { label: 'Allowed', by: ({ totals }: Row) => totals.allowed },
-  refused: { label: 'Refused', by: ({ totals }: Row) => totals.refused },
-  share: { label: 'Share refused', by: ({ totals }: Row) => share(totals.refused, decisions(totals)) },
-  near: { label: 'Near the limit', by: ({ totals }: Row) => share(totals.near, decisions(totals)) },
-} as const;
-
-type Sorting = { by: 'name' | keyof typeof COLUMNS; down: boolean };
-
-/** Each limit with its numbers. */
+/** Each limit with its numbers, those that hurt first. What is listed is in the address. */
 export function LimitsTable({
   limits,
   overview,
@@ -38,16 +34,28 @@ export function LimitsTable({
   limits: readonly LimitInfo[];
   overview: Omit<Overview, 'range'>;
 }): JSX.Element {
-  const [sorting, setSorting] = useState<Sorting>({ by: 'name', down: false });
-  const known = new Map(limits.map((limit) => [limit.name, limit]));
-  const names = new Set([...known.keys(), ...Object.keys(overview.totals)]);
-  const rows = sorted(
-    [...names].map((name) => ({ name, limit: known.get(name), totals: ofLimit(overview.totals, name) ?? NONE })),
-    sorting,
+  const [find] = useParam('find', '');
+  const [show, setShow] = useParam<Shown>('show', 'all', Object.keys(SHOWN) as Shown[]);
+  const [group, setGroup] = useParam<Group | ''>('group', '', Object.keys(GROUPS) as Group[]);
+  const [within] = useParam('in', '');
+  const [sort] = useParam<Sort>('sort', 'worst', Object.keys(SORTS) as Sort[]);
+  const [order] = useParam('order', '');
+  const isTurned = order === 'turned';
+  const all = rowsOf(limits, overview);
+  const found = sorted(
+    grouped(
+      all.filter((row) => isFound(row, find) && isWithin(row, within) && SHOWN[show].has(row)),
+      group,
+    ),
+    sort,
+    isTurned,
   );
-  const sort = (by: Sorting['by']): void =>
-    setSorting((last) => ({ by, down: last.by === by ? !last.down : by !== 'name' }));
-  if (rows.length === 0) {
+  const paged = usePaged(found, PAGE);
+  const sortBy = (next: Sort): void => {
+    const turns = next === sort && !isTurned;
+    setParams({ page: '', sort: next === 'worst' ? '' : next, order: turns ? 'turned' : '' });
+  };
+  if (all.length === 0) {
     return (
       <Panel id="limits" title="Limits">
         <Empty icon="limit" title="There is no limit yet">
@@ -59,48 +67,86 @@ export function LimitsTable({
   }
   return (
     <Panel id="limits" title="Limits" bare>
-      <table class="table limits" aria-labelledby="limits">
-        <thead>
-          <tr>
-            <Heading label="Limit" sorted={sorting.by === 'name' && sorting} onSort={() => sort('name')} />
-            {Object.entries(COLUMNS).map(([name, { label }]) => (
-              <Heading
-                key={name}
-                number
-                label={label}
-                sorted={sorting.by === name && sorting}
-                onSort={() => sort(name as keyof typeof COLUMNS)}
-              />
+      <div class="toolbar">
+        <Find what="limits" found={found.length} />
+        <Select label="Show" value={show} onChoose={setShow} options={labelsOf(SHOWN)} />
+        <Select
+          label="Group"
+          value={group}
+          onChoose={(next) => {
+            setParams({ in: '' });
+            setGroup(next);
+          }}
+          options={[['', 'no groups'], ...labelsOf(GROUPS)]}
+        />
+        <Select label="Sort" value={sort} onChoose={sortBy} options={labelsOf(SORTS)} />
+        {within !== '' && (
+          <button type="button" class="button small" onClick={() => setParams({ in: '', page: '' })}>
+            {within.slice(within.indexOf(':') + 1)} <Icon name="close" />
+            <span class="hidden-text">Show all groups</span>
+          </button>
+        )}
+      </div>
+      {found.length === 0 ? (
+        <Empty icon="limit" title="No limit is like that">
+          Of {plural(all.length, 'limit')}, none matches what is looked for.
+        </Empty>
+      ) : (
+        <table class="table limits" aria-labelledby="limits">
+          <thead>
+            <tr>
+              {(['name', 'allowed', 'refused', 'share', 'near'] as const).map((column) => (
+                <Heading key={column} sort={column} isSorted={column === sort} isTurned={isTurned} onSort={sortBy} />
+              ))}
+              <th scope="col">Over time</th>
+            </tr>
+          </thead>
+          <tbody>
+            {paged.shown.map((row) => (
+              <Row key={row.name} row={row} group={group} overview={overview} />
             ))}
-            <th scope="col">Over time</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <LimitRow key={row.name} row={row} overview={overview} />
-          ))}
-        </tbody>
-      </table>
+          </tbody>
+        </table>
+      )}
+      <Pager of={paged} what="limits" />
     </Panel>
   );
 }
 
-function LimitRow({
-  row: { name, limit, totals },
+function Row({
+  row,
+  group,
   overview,
 }: {
-  row: Row;
+  row: LimitRow;
+  group: Group | '';
   overview: Omit<Overview, 'range'>;
 }): JSX.Element {
-  const series = ofLimit(overview.series.limits, name);
-  const steps = Math.max(1, Math.round(5_000 / overview.stepMs));
-  const now = (values: readonly number[] = []): string =>
-    `${perSecond((lately(values, steps) * 1_000) / overview.stepMs)} /s`;
-  const all = decisions(totals);
+  const { name, limit, totals, members } = row;
+  const { stepMs } = overview;
+  const steps = Math.max(1, Math.round(NOW_MS / stepMs));
+  const all = members.map((member) => ofLimit(overview.series.limits, member)).filter((series) => series !== undefined);
+  const summed = (field: 'allowed' | 'refused'): number[] =>
+    all.length === 1
+      ? all[0]![field]
+      : overview.series.times.map((_, at) => all.reduce((sum, series) => sum + (series[field][at] ?? 0), 0));
+  const [allowed, refused] = [summed('allowed'), summed('refused')];
+  const now = (values: readonly number[]): string => `${perSecond((lately(values, steps) * 1_000) / stepMs)} /s`;
   return (
     <tr>
       <th scope="row">
-        {limit ? (
+        {group !== '' ? (
+          <a
+            class="main-text"
+            href={hrefOf('overview')}
+            onClick={(event) => {
+              event.preventDefault();
+              setParams({ group: '', in: `${group}:${name}`, page: '' });
+            }}
+          >
+            {name}
+          </a>
+        ) : limit ? (
           <a class="main-text" href={hrefOf('limit', name)}>
             {name}
           </a>
@@ -108,53 +154,57 @@ function LimitRow({
           <span class="main-text">{name}</span>
         )}{' '}
         {limit && limit.mode !== 'enforce' && <ModeBadge mode={limit.mode} />}
-        <span class="sub">{limit ? `${limit.rate}, by ${limit.key}` : 'given by a function or by code'}</span>
+        <span class="sub">
+          {group !== ''
+            ? plural(members.length, 'limit')
+            : limit
+              ? `${limit.rate}, by ${limit.key}`
+              : 'given by a function or by code'}
+        </span>
       </th>
       <td class="number" data-label="Allowed">
-        {whole(totals.allowed)} <span class="sub">{now(series?.allowed)}</span>
+        {whole(totals.allowed)} <span class="sub">{now(allowed)}</span>
       </td>
       <td class="number" data-label="Refused">
-        {whole(totals.refused)} <span class="sub">{now(series?.refused)}</span>
+        {whole(totals.refused)} <span class="sub">{now(refused)}</span>
       </td>
       <td class="number" data-label="Share refused">
-        {percent(totals.refused, all)} <span class="sub">of {whole(all)}</span>
+        {percent(totals.refused, decisions(totals))} <span class="sub">of {whole(decisions(totals))}</span>
       </td>
       <td class="number" data-label="Near the limit">
-        {percent(totals.near, all)} <span class="sub">{plural(totals.near, 'time')}</span>
+        {percent(totals.near, decisions(totals))} <span class="sub">{plural(totals.near, 'time')}</span>
       </td>
-      <td class="whole">{series && <Spark allowed={series.allowed} refused={series.refused} />}</td>
+      <td class="whole">{all.length > 0 && <Spark allowed={allowed} refused={refused} />}</td>
     </tr>
   );
 }
 
 function Heading({
-  label,
-  sorted: by,
-  number = false,
+  sort,
+  isSorted,
+  isTurned,
   onSort,
 }: {
-  label: string;
-  sorted: Sorting | false;
-  number?: boolean;
-  onSort: () => void;
+  sort: Sort;
+  isSorted: boolean;
+  isTurned: boolean;
+  onSort: (sort: Sort) => void;
 }): JSX.Element {
+  const isAscending = (sort === 'name') !== isTurned;
   return (
     <th
       scope="col"
-      class={number ? 'number' : undefined}
-      aria-sort={by ? (by.down ? 'descending' : 'ascending') : undefined}
+      class={sort === 'name' ? undefined : 'number'}
+      aria-sort={isSorted ? (isAscending ? 'ascending' : 'descending') : undefined}
     >
-      <button type="button" class="sort" onClick={onSort}>
-        {label}
+      <button type="button" class="sort" onClick={() => onSort(sort)}>
+        {sort === 'name' ? 'Limit' : SORTS[sort].label}
         <Icon name="sort" />
       </button>
     </th>
   );
 }
 
-function sorted(rows: readonly Row[], { by, down }: Sorting): Row[] {
-  const byName = rows.toSorted((one, other) => one.name.localeCompare(other.name));
-  const ascending =
-    by === 'name' ? byName : byName.toSorted((one, other) => COLUMNS[by].by(one) - COLUMNS[by].by(other));
-  return down ? ascending.toReversed() : ascending;
+function labelsOf<T extends string>(known: Readonly<Record<T, { readonly label: string }>>): [T, string][] {
+  return Object.entries<{ readonly label: string }>(known).map(([value, { label }]) => [value as T, label]);
 }

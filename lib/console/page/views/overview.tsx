@@ -1,13 +1,15 @@
 import type { JSX } from 'preact';
-import { useRef, useState } from 'preact/hooks';
-import type { Overview, Range } from '../../api.js';
+import { useRef } from 'preact/hooks';
+import type { InstanceInfo, Overview, Range, RedisInfo } from '../../api.js';
 import { isAlone } from '../data/alone.js';
 import { connection } from '../data/connection.js';
+import { plural } from '../data/format.js';
 import { live } from '../data/live.js';
 import { useResource } from '../data/resource.js';
+import { useParam } from '../data/route.js';
 import { useStore } from '../data/store.js';
 import { LiveSwitch } from '../parts/live-switch.js';
-import { Choice, Panel, ViewHead, Waiting } from '../parts/small.js';
+import { Choice, Fold, Panel, ViewHead, Waiting } from '../parts/small.js';
 import { Instances } from './instances.js';
 import { LimitsTable } from './limits-table.js';
 import { RedisPanel } from './redis-panel.js';
@@ -44,9 +46,18 @@ export function useOverview(range: Range): {
   return { data: loaded ?? last.current, reload };
 }
 
+/** The range that the address names. */
+export function useRange(): [Range, (range: Range) => void] {
+  return useParam<Range>(
+    'range',
+    '5m',
+    RANGES.map(({ value }) => value),
+  );
+}
+
 /** All limits, all instances, and the store. */
 export function OverviewView({ session }: ViewProps): JSX.Element {
-  const [range, setRange] = useState<Range>('5m');
+  const [range, setRange] = useRange();
   const { data, error, reload } = useOverview(range);
   const now = useStore(live);
   const { state } = useStore(connection);
@@ -77,16 +88,24 @@ export function OverviewView({ session }: ViewProps): JSX.Element {
             <Traffic overview={data} />
           </Panel>
           <LimitsTable limits={session.limits} overview={data} />
-          <div class="columns three">
-            <StorePanel overview={data} />
-            <AnswersPanel overview={data} />
-            <RedisPanel redis={(now ?? data).redis} stale={stale} />
-          </div>
-          <Instances instances={(now ?? data).instances} />
+          <Fold title="Store and instances" note={systemNote((now ?? data).instances, (now ?? data).redis)}>
+            <div class="columns three">
+              <StorePanel overview={data} />
+              <AnswersPanel overview={data} />
+              <RedisPanel redis={(now ?? data).redis} stale={stale} />
+            </div>
+            <Instances instances={(now ?? data).instances} />
+          </Fold>
         </>
       ) : (
         <Waiting error={error} what="numbers" onRetry={reload} />
       )}
     </>
   );
+}
+
+function systemNote(instances: readonly InstanceInfo[], redis: RedisInfo | null): string {
+  const of = plural(instances.length, 'instance');
+  if (redis === null) return `${of}, in process`;
+  return `${of}, ${redis.up ? 'Redis answers' : 'Redis does not answer'}`;
 }

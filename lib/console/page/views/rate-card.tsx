@@ -13,20 +13,20 @@ interface Props {
   readonly id: string;
   readonly rate: RateInfo;
   readonly canWrite: boolean;
+  /** Whether it stands on the page of its limit, which names the limit. */
+  readonly isAlone?: boolean;
   onAct: (action: Action) => void;
   onChanged: () => void;
 }
 
 /** A limit's rate and mode: as configured, as they are now, and as a candidate tries them. */
-export function RateCard({ id, rate, canWrite, onAct, onChanged }: Props): JSX.Element {
+export function RateCard({ id, rate, canWrite, isAlone = false, onAct, onChanged }: Props): JSX.Element {
   const { limit, configured, current, mode, candidate } = rate;
   return (
     <section class="panel state" id={id} aria-labelledby={`${id}-title`}>
       <header>
         <div class="title">
-          <h2 id={`${id}-title`}>
-            <a href={hrefOf('limit', limit)}>{limit}</a>
-          </h2>
+          <h2 id={`${id}-title`}>{isAlone ? 'Rate and mode' : <a href={hrefOf('limit', limit)}>{limit}</a>}</h2>
           {mode.mode !== 'enforce' && <ModeBadge mode={mode.mode} />}
           {current.source !== 'configured' && (
             <Badge tone="accent">{current.source === 'policy' ? 'by policy' : 'changed'}</Badge>

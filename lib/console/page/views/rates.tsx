@@ -1,26 +1,45 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
-import type { Rates } from '../../api.js';
+import { useState } from 'preact/hooks';
+import type { RateInfo, Rates } from '../../api.js';
+import { plural } from '../data/format.js';
 import { useResource } from '../data/resource.js';
-import { hrefOf } from '../data/route.js';
+import { hrefOf, useParam } from '../data/route.js';
 import { loadSession, session } from '../data/session.js';
 import { useStore } from '../data/store.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
-import { Empty, Note, ViewHead, Waiting } from '../parts/small.js';
+import { Find, matches, Pager, usePaged } from '../parts/paged.js';
+import { Empty, Note, Select, ViewHead, Waiting } from '../parts/small.js';
 import { RateCard } from './rate-card.js';
 import type { ViewProps } from './view.js';
+
+/** The cards on one page. */
+const PAGE = 6;
+
+const SHOWN = {
+  all: { label: 'all', has: () => true },
+  changed: {
+    label: 'that were changed',
+    has: ({ current, mode }: RateInfo) => current.source !== 'configured' || mode.source !== 'configured',
+  },
+  candidate: { label: 'with a candidate', has: ({ candidate }: RateInfo) => candidate !== null },
+  unenforced: { label: 'in shadow or off', has: ({ mode }: RateInfo) => mode.mode !== 'enforce' },
+} as const;
+type Shown = keyof typeof SHOWN;
 
 /** The limits whose rate and mode can be changed, their current values, and what candidates would do. */
 export function RatesView({ limit }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<Rates>('api/rates', 10_000);
   const { canWrite } = useStore(session);
   const [action, setAction] = useState<Action>();
-  const loaded = data !== undefined;
-
-  // Scrolls to the limit that the address names.
-  useEffect(() => {
-    if (loaded && limit !== undefined) document.getElementById(cardId(limit))?.scrollIntoView();
-  }, [loaded, limit]);
+  const [find] = useParam('find', '');
+  const [show, setShow] = useParam<Shown>('show', 'all', Object.keys(SHOWN) as Shown[]);
+  const found = (data?.rates ?? []).filter(
+    (rate) =>
+      (limit === undefined || rate.limit === limit) &&
+      matches(`${rate.limit} ${rate.current.rate}`, find) &&
+      SHOWN[show].has(rate),
+  );
+  const paged = usePaged(found, PAGE);
 
   const changed = (): void => {
     reload();
@@ -51,18 +70,43 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
           </Empty>
         </div>
       ) : (
-        <div class="states">
-          {data.rates.map((rate) => (
-            <RateCard
-              key={rate.limit}
-              id={cardId(rate.limit)}
-              rate={rate}
-              canWrite={canWrite}
-              onAct={setAction}
-              onChanged={changed}
-            />
-          ))}
-        </div>
+        <>
+          {limit === undefined ? (
+            <div class="toolbar">
+              <Find what="rates" found={found.length} />
+              <Select
+                label="Show"
+                value={show}
+                onChoose={setShow}
+                options={Object.entries(SHOWN).map(([value, { label }]) => [value as Shown, label])}
+              />
+            </div>
+          ) : (
+            <p>
+              <a href={hrefOf('rates')}>All rates</a>
+            </p>
+          )}
+          {found.length === 0 && (
+            <div class="panel">
+              <Empty icon="rates" title="No rate is like that">
+                Of {plural(data.rates.length, 'limit')}, none matches what is looked for.
+              </Empty>
+            </div>
+          )}
+          <div class="states">
+            {paged.shown.map((rate) => (
+              <RateCard
+                key={rate.limit}
+                id={cardId(rate.limit)}
+                rate={rate}
+                canWrite={canWrite}
+                onAct={setAction}
+                onChanged={changed}
+              />
+            ))}
+          </div>
+          <Pager of={paged} what="rates" />
+        </>
       )}
       {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
     </>
