@@ -1,6 +1,9 @@
 // The protocol between the console's server and its page: JSON, in which no number is infinite and no member is undefined.
 
 export type * from './api/overview.js';
+export type * from './api/incidents.js';
+export type * from './api/instances.js';
+export type * from './api/top-keys.js';
 export type * from './api/lookup.js';
 export type * from './api/changes.js';
 export type * from './api/bodies.js';

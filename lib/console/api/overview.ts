@@ -1,5 +1,8 @@
 import type { AlgorithmOptions } from '../../algorithms/index.js';
 import type { LimitMode } from '../../limits/limit-mode.js';
+import type { Incident } from './incidents.js';
+import type { InstanceInfo } from './instances.js';
+import type { TopKeys } from './top-keys.js';
 
 /** The ranges of an overview. */
 export type Range = '5m' | '1h' | '1d';
@@ -92,34 +95,6 @@ export interface LimitTotals {
   candidateAsked: number;
 }
 
-/** An instance of the app that was seen in the last few minutes. */
-export interface InstanceInfo {
-  id: string;
-  /** The version of the package. */
-  version: string;
-  host: string;
-  pid: number;
-  /** When it started, in milliseconds since the epoch. */
-  startedAt: number;
-  /** How much its clock is ahead of the Redis server's, in milliseconds; 0 without Redis. */
-  clockOffsetMs: number;
-  /** When it last reported, in milliseconds since the epoch. */
-  lastSeenAt: number;
-  /** `'open'` while it does not ask its store after repeated failures; `'none'` if its store cannot fail. */
-  circuit: 'closed' | 'open' | 'none';
-  /** By name, what its adaptive limits let in and have in flight; only those that were used; absent if there are none. */
-  adaptive?: Record<string, AdaptiveNow>;
-  /** Whether it is the instance that responds. */
-  self: boolean;
-}
-
-/** An adaptive limit in one instance. */
-export interface AdaptiveNow {
-  /** The units that it lets in at once. */
-  limit: number;
-  inFlight: number;
-}
-
 /** Redis as this instance sees it. `null` stands for what Redis does not report. */
 export interface RedisInfo {
   up: boolean;
@@ -157,30 +132,8 @@ export interface Overview {
  * data, since an instance can be late.
  */
 export interface Tick extends Omit<Overview, 'range' | 'totals'> {
+  /** What hurts now, the worst first: the same as `GET api/incidents` returns. */
+  incidents?: Incident[];
   /** The most used keys of the requested limit. */
   top?: TopKeys;
-}
-
-/** A key of a limit, with its count. */
-export interface TopKey {
-  /** A hash of the identity. */
-  id: string;
-  /** The identity, with `identities: 'plain'`. */
-  identity?: string;
-  /** The upper bound of the count; the lower bound is `count - error`. */
-  count: number;
-  error: number;
-}
-
-/** Response of `GET api/top?limit=`, the largest first. */
-export interface TopKeys {
-  limit: string;
-  /** The keys that were refused most. */
-  refused: TopKey[];
-  /** The keys that were granted most units. */
-  used: TopKey[];
-  /** When counting began, in milliseconds since the epoch; `null` if it begins now. */
-  since: number | null;
-  /** Why the other instances could not be read: then these are the keys of this one alone. */
-  problem?: string;
 }

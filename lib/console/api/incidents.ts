@@ -1,0 +1,117 @@
+import type { Coverage, InstanceInfo } from './instances.js';
+import type { TopKey } from './top-keys.js';
+
+/** What is wrong. */
+export type IncidentKind = 'refused' | 'near' | 'fallback' | 'latency' | 'circuit' | 'adaptive' | 'lost';
+
+/** What each incident has. */
+interface IncidentBase {
+  /** Identifies it while it lasts: its kind, and its limit or instance. */
+  id: string;
+  kind: IncidentKind;
+  /** `'critical'` if requests fail or most are refused; `'warning'` if that is near. */
+  severity: 'critical' | 'warning';
+  /** When the current run of bad steps began, in milliseconds since the epoch by the Redis server's clock. */
+  since: number;
+  /** Whether it began before `since`: the run reaches back to the oldest step that was read. */
+  sinceEarlier: boolean;
+}
+
+/** An incident of one limit. */
+interface LimitIncident extends IncidentBase {
+  /** The name of the limit. */
+  limit: string;
+}
+
+/** The keys behind an incident of a limit. */
+interface WithKeys {
+  /** The keys that were refused most, at most five, the largest count first. */
+  keys: TopKey[];
+  /** When counting these keys began, in milliseconds since the epoch; `null` if none were counted. */
+  keysSince: number | null;
+}
+
+/** A limit refuses many requests. Numbers are those of the last minute. */
+export interface RefusedIncident extends LimitIncident, WithKeys {
+  kind: 'refused';
+  allowed: number;
+  refused: number;
+  /** The refused share of the decisions, from 0 to 1. */
+  share: number;
+  /** Refused decisions a second. */
+  perSecond: number;
+}
+
+/** Counters of a limit come near their quota, but it refuses few. Numbers are those of the last minute. */
+export interface NearIncident extends LimitIncident, WithKeys {
+  kind: 'near';
+  allowed: number;
+  refused: number;
+  /** How often a counter came near its quota. */
+  near: number;
+}
+
+/** An adaptive limit has as much in flight as it admits. */
+export interface AdaptiveIncident extends LimitIncident, WithKeys {
+  kind: 'adaptive';
+  /** The units that it admits at once, over the instances in which it is full. */
+  admits: number;
+  inFlight: number;
+  /** The ids of the instances in which it is full. */
+  instances: string[];
+}
+
+/** Checks are answered without the store, or fail. Numbers are those of the last minute. */
+export interface FallbackIncident extends IncidentBase {
+  kind: 'fallback';
+  checks: number;
+  /** The checks that the store did not answer. */
+  failed: number;
+  /** `failed` as a share of `checks`, from 0 to 1. */
+  share: number;
+}
+
+/** Checks take much longer than in the hour before. */
+export interface LatencyIncident extends IncidentBase {
+  kind: 'latency';
+  /** The 99th percentile of the last minute, in milliseconds. */
+  p99: number;
+  /** The 99th percentile of the hour before, in milliseconds. */
+  p99Before: number;
+}
+
+/** Instances have stopped to ask their store, after repeated failures. */
+export interface CircuitIncident extends IncidentBase {
+  kind: 'circuit';
+  /** The ids of these instances. */
+  instances: string[];
+}
+
+/** An instance no longer reports, and did not end by itself. */
+export interface LostIncident extends IncidentBase {
+  kind: 'lost';
+  instance: InstanceInfo;
+}
+
+/** What hurts now. */
+export type Incident =
+  | RefusedIncident
+  | NearIncident
+  | AdaptiveIncident
+  | FallbackIncident
+  | LatencyIncident
+  | CircuitIncident
+  | LostIncident;
+
+/** Response of `GET api/incidents`. */
+export interface Incidents {
+  /** Now, in milliseconds since the epoch, by the Redis server's clock. */
+  at: number;
+  /** The time that counts of incidents cover, in milliseconds: they end at `at`. */
+  windowMs: number;
+  /** The worst first, at most 50. */
+  incidents: Incident[];
+  coverage: Coverage;
+  /** What could not be read: then these are the incidents of this instance alone. */
+  problem?: string;
+}

@@ -1,0 +1,23 @@
+/** A key of a limit, with its count. */
+export interface TopKey {
+  /** A hash of the identity. */
+  id: string;
+  /** The identity, with `identities: 'plain'`. */
+  identity?: string;
+  /** The upper bound of the count; the lower bound is `count - error`. */
+  count: number;
+  error: number;
+}
+
+/** Response of `GET api/top?limit=`, the largest first. */
+export interface TopKeys {
+  limit: string;
+  /** The keys that were refused most. */
+  refused: TopKey[];
+  /** The keys that were granted most units. */
+  used: TopKey[];
+  /** When counting began, in milliseconds since the epoch; `null` if it begins now. */
+  since: number | null;
+  /** Why the other instances could not be read: then these are the keys of this one alone. */
+  problem?: string;
+}
