@@ -101,7 +101,7 @@ export class RateLimitConsole
     this.prefix = prefix;
     this.redis = redis;
     this.catalog = new LimitCatalog(registry!, plans!, classes!, overrides!);
-    this.limits = new WatchedLimits(this.catalog.labelOf, topKeys === 'always', isPlain, now);
+    this.limits = new WatchedLimits(this.catalog.labelOf, topKeys === 'always', now);
     this.recorder = new Recorder(
       this.limits,
       clock,
@@ -119,7 +119,7 @@ export class RateLimitConsole
     );
     const log = new ConsoleLog(redis, names);
     this.lookups = new Lookups(this.catalog, explainer!, service, names, ipv6Prefix, now);
-    this.keys = new KeyChanges(this.catalog, service, this.lookups, log, now);
+    this.keys = new KeyChanges(this.catalog, service, this.lookups, this.top, log, now);
     this.rates = new RateChanges(this.catalog, service, overrides!, names, now);
     this.lists = new ListChanges(service, overrides!, names);
     this.changes = new ChangeLog(service, log, names);

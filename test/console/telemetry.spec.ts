@@ -228,7 +228,7 @@ describe('top keys', () => {
 
   it('are counted while somebody looks', () => {
     let now = 0;
-    const limits = new WatchedLimits(label, false, true, () => now);
+    const limits = new WatchedLimits(label, false, () => now);
     const api = limitOf('api');
     const told = () => limits.published().map(([name, , , , used]) => [name, used.map(([, count]) => count)]);
     tell(limits.tally, [api, {}]);
@@ -246,10 +246,10 @@ describe('top keys', () => {
   });
 
   it('are of a bounded number of limits', () => {
-    const limits = new WatchedLimits(label, true, false, () => 0);
+    const limits = new WatchedLimits(label, true, () => 0);
     for (let index = 0; index < 200; index++) tell(limits.tally, [limitOf(`limit-${index}`), {}]);
     expect(limits.published()).toHaveLength(50);
-    const watched = new WatchedLimits(label, false, false, () => 0);
+    const watched = new WatchedLimits(label, false, () => 0);
     for (let index = 0; index < 200; index++) watched.watch(`limit-${index}`, 1000);
     watched.turn();
     expect(watched.published().length).toBeLessThanOrEqual(50);

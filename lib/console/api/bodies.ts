@@ -15,7 +15,10 @@ export interface ReasonedBody {
 /** Body of `POST api/keys/unblock` and `api/keys/reset`, and of `api/keys/clear-override`. */
 export interface KeyBody extends ReasonedBody {
   limit: string;
-  identity: string;
+  /** The key; or else its `id`. */
+  identity?: string;
+  /** The hash of a key that was counted lately, as top keys show it. */
+  id?: string;
 }
 
 /** Body of `POST api/keys/block`. */

@@ -8,6 +8,7 @@ import type { KeyChanged } from '../api.js';
 import type { Fields } from '../fields.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import type { Lookups } from '../views/lookups.js';
+import type { TopLists } from '../views/top-lists.js';
 import { type Cause, tried } from './cause.js';
 import type { ConsoleLog, LoggedChange } from './console-log.js';
 
@@ -15,6 +16,8 @@ import type { ConsoleLog, LoggedChange } from './console-log.js';
 interface Target {
   readonly entry: CatalogEntry;
   readonly identity: string;
+  /** The hash that the request named the identity by, which may be all that the user knows of it. */
+  readonly id?: string;
 }
 
 /** Changes the state of one key of a limit. Every change returns the limit's state for the key afterwards. */
@@ -23,33 +26,42 @@ export class KeyChanges {
     private readonly catalog: LimitCatalog,
     private readonly service: LimiterService,
     private readonly lookups: Lookups,
+    private readonly top: TopLists,
     private readonly log: ConsoleLog,
     private readonly now: () => number,
   ) {}
 
-  /** Reads the limit and the identity of a request. */
-  target(fields: Fields): () => Target {
-    const identity = fields.identity();
+  /** Reads the limit and the identity of a request, or the `id` that stands for it in top keys. */
+  async target(fields: Fields): Promise<() => Target> {
     const label = fields.text('limit', 'the name of a limit');
     const entry = this.catalog.find(label);
+    const id = fields.has('identity') ? undefined : fields.optional('id', (field) => fields.text(field, 'a hash'));
+    const known = id && entry && (await tried('id', () => this.top.identityOf(label, id)));
+    if (id !== undefined && entry !== undefined && known === undefined)
+      fields.refuse('id', consoleMessages.unknownId());
+    const identity = id === undefined ? fields.identity() : (known ?? '');
     if (label !== '' && entry === undefined) fields.refuse('limit', consoleMessages.unknownLimit());
     else if (entry?.rule.perRoute === true) fields.refuse('limit', consoleMessages.countsPerRoute());
     else if (entry !== undefined && keysOfShown(entry.rule, identity) === undefined) {
       fields.refuse('identity', consoleMessages.wantsPath([...entry.rule.ancestors.toReversed(), entry.rule]));
     }
-    const wants = entry && identity !== '' ? this.lookups.problemOf(entry, identity) : undefined;
+    const wants = entry && identity !== '' && id === undefined ? this.lookups.problemOf(entry, identity) : undefined;
     if (wants !== undefined) fields.refuse('identity', consoleMessages.notOfLimit(wants));
-    return () => ({ entry: entry!, identity: this.lookups.counted(entry!, identity) });
+    return () =>
+      id === undefined
+        ? { entry: entry!, identity: this.lookups.counted(entry!, identity) }
+        : { entry: entry!, identity, id };
   }
 
   /** Changes a counter, and logs the change. */
   async act(
-    { entry, identity }: Target,
+    target: Target,
     action: LoggedChange['action'],
     after: string | undefined,
     { by, reason }: Cause,
     change: (limiter: Limiter, key: string, options: WithinOptions) => Promise<void>,
   ): Promise<KeyChanged> {
+    const { entry, identity } = target;
     const { key, options } = keysOfShown(entry.rule, identity)!;
     await tried('limit', () => change(this.service.ofRule(entry.rule), key, options));
     const logged = {
@@ -65,32 +77,36 @@ export class KeyChanges {
       () => undefined,
       (error: unknown) => consoleMessages.notLogged(reasonOf(error)),
     );
-    return this.changed(entry, identity, warning);
+    return this.changed(target, warning);
   }
 
   /** Overrides the rate of a key. */
   async override(
-    { entry, identity }: Target,
+    target: Target,
     patch: Record<string, unknown>,
     expiresIn: string | number | undefined,
     cause: Cause,
   ): Promise<KeyChanged> {
+    const { entry, identity } = target;
     // An override applies to the limit's own key, without those of the limits it is within.
     const { key } = keysOfShown(entry.rule, identity)!;
     const options = { ...cause, key, ...(expiresIn !== undefined && { expiresIn }) };
     await tried('patch', () => this.service.setRate(entry.rule.name, patch, options));
-    return this.changed(entry, identity);
+    return this.changed(target);
   }
 
   /** Ends the override of a key. */
-  async clearOverride({ entry, identity }: Target, cause: Cause): Promise<KeyChanged> {
+  async clearOverride(target: Target, cause: Cause): Promise<KeyChanged> {
+    const { entry, identity } = target;
     const { key } = keysOfShown(entry.rule, identity)!;
     const cleared = await tried('limit', () => this.service.clearRate(entry.rule.name, { ...cause, key }));
-    return this.changed(entry, identity, cleared ? undefined : consoleMessages.nothingToClear());
+    return this.changed(target, cleared ? undefined : consoleMessages.nothingToClear());
   }
 
-  private async changed(entry: CatalogEntry, identity: string, warning?: string): Promise<KeyChanged> {
-    const state = await this.lookups.one(entry, identity);
+  private async changed({ entry, identity, id }: Target, warning?: string): Promise<KeyChanged> {
+    const found = await this.lookups.one(entry, identity);
+    // The user may know no more than the hash.
+    const state = id === undefined ? found : { ...found, explanation: found.explanation.replaceAll(identity, id) };
     return { state, ...(warning !== undefined && { warning }) };
   }
 }

@@ -26,8 +26,8 @@ export abstract class WriteController {
 
   @Post('api/keys/block')
   async block(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
-    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity', 'duration');
-    const target = this.console.keys.target(fields);
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity', 'id', 'duration');
+    const target = await this.console.keys.target(fields);
     const duration = fields.duration('duration');
     fields.check();
     const after = typeof duration === 'number' ? `${duration} ms` : duration;
@@ -39,8 +39,8 @@ export abstract class WriteController {
 
   @Post('api/keys/unblock')
   async unblock(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
-    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity');
-    const target = this.console.keys.target(fields);
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity', 'id');
+    const target = await this.console.keys.target(fields);
     fields.check();
     const { keys } = this.console;
     exchange.json(
@@ -52,8 +52,8 @@ export abstract class WriteController {
 
   @Post('api/keys/reset')
   async reset(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
-    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity');
-    const target = this.console.keys.target(fields);
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity', 'id');
+    const target = await this.console.keys.target(fields);
     fields.check();
     const { keys } = this.console;
     exchange.json(
@@ -75,9 +75,9 @@ export abstract class WriteController {
 
   @Post('api/keys/override')
   async override(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
-    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity', 'patch', 'expiresIn');
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity', 'id', 'patch', 'expiresIn');
     this.console.rates.limit(fields);
-    const target = this.console.keys.target(fields);
+    const target = await this.console.keys.target(fields);
     const patch = fields.patch();
     const { expiresIn } = endsOf(fields);
     fields.check();
@@ -86,9 +86,9 @@ export abstract class WriteController {
 
   @Post('api/keys/clear-override')
   async clearOverride(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
-    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity');
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity', 'id');
     this.console.rates.limit(fields);
-    const target = this.console.keys.target(fields);
+    const target = await this.console.keys.target(fields);
     fields.check();
     exchange.json(await this.console.keys.clearOverride(target(), await cause()));
   }
@@ -171,8 +171,8 @@ export abstract class WriteController {
   }
 
   private async charge(request: ConsoleRequest, response: object, action: 'refund' | 'penalize'): Promise<void> {
-    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity', 'units');
-    const target = this.console.keys.target(fields);
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'identity', 'id', 'units');
+    const target = await this.console.keys.target(fields);
     const units = fields.whole('units', 1);
     fields.check();
     const change = this.console.keys.act(target(), action, `${units} units`, await cause(), (limiter, key, options) =>

@@ -6,7 +6,7 @@ import type { Frequent, Summary } from './space-saving.js';
 /** The most limits whose keys are counted at the same time. */
 const MOST_WATCHED = 50;
 
-/** A key as instances publish it: hash, count, error, and the identity if it may be shown. */
+/** A key as instances publish it: hash, count, error, and the identity if it was kept, which consoles with hashed identities do not show. */
 type PublishedKey = readonly [id: string, count: number, error: number, identity?: string];
 
 /** What an instance publishes about the keys of its limits. */
@@ -28,12 +28,10 @@ export class WatchedLimits {
 
   /**
    * @param always whether the keys of all limits are counted
-   * @param isPlain whether identities are shown
    */
   constructor(
     labelOf: (limit: CompiledLimit) => string | undefined,
     private readonly always: boolean,
-    private readonly isPlain: boolean,
     private readonly now: () => number,
   ) {
     this.tally = new Tally(labelOf, (label) => this.keysOf(label));
@@ -74,7 +72,7 @@ export class WatchedLimits {
   private named({ frequent }: Summary): PublishedKey[] {
     return frequent.map(({ key, count, error }) => {
       const { id, identity } = namesOf(key);
-      return identity !== undefined && this.isPlain ? [id, count, error, identity] : [id, count, error];
+      return identity === undefined ? [id, count, error] : [id, count, error, identity];
     });
   }
 

@@ -42,6 +42,17 @@ export class TopLists {
     };
   }
 
+  /** The identity of a key that was counted lately, by its hash; `undefined` if no instance knows it. Rejects with `RateLimitStoreError`. */
+  async identityOf(label: string, id: string): Promise<string | undefined> {
+    const own = mergePublished([this.limits.published()], label).identities.get(id);
+    if (own !== undefined) return own;
+    for await (const published of this.publishedByOthers()) {
+      const known = mergePublished([published], label).identities.get(id);
+      if (known !== undefined) return known;
+    }
+    return undefined;
+  }
+
   private async others(label: string, now: number): Promise<{ published: PublishedLimits[]; problem?: string }> {
     const { redis } = this;
     if (redis === undefined) return { published: [] };
@@ -54,13 +65,17 @@ export class TopLists {
       ];
       await redis.run(commands);
       const published: PublishedLimits[] = [];
-      for await (const { reply } of this.instances.others(HEARD_MS, VALUES, (id, { keys }) => ['get', keys.top(id)])) {
-        published.push(...(readLimits(reply) ?? []));
-      }
+      for await (const each of this.publishedByOthers()) published.push(each);
       return { published };
     } catch (error) {
       // Part of the instances would look like all of them.
       return { published: [], problem: consoleMessages.unreachable(reasonOf(error)) };
+    }
+  }
+
+  private async *publishedByOthers(): AsyncIterable<PublishedLimits> {
+    for await (const { reply } of this.instances.others(HEARD_MS, VALUES, (id, { keys }) => ['get', keys.top(id)])) {
+      yield* readLimits(reply) ?? [];
     }
   }
 

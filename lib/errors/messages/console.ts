@@ -31,6 +31,7 @@ export const consoleMessages = {
   noFile: () => 'the console has no such page or file',
   nothingToClear: () => 'there was no override of this key, so nothing was changed',
   unknownLimit: () => 'names no limit of this app',
+  unknownId: () => 'stands for no key that this limit counted lately, wants the identity itself',
   countsPerRoute: () => 'counts each route separately, so its keys are not known here',
   notOfLimit: (wants: string) => `is none that this limit counts by, wants ${wants}`,
   countedByNone: (wants: readonly string[]) => `is counted by no limit, wants ${wants.join(', or ')}`,

@@ -1,4 +1,4 @@
-import type { Overview, Tick, TopKeys } from '../../api.js';
+import type { Incident, Overview, Tick, TopKeys } from '../../api.js';
 import { get, RequestError, urlOf } from './client.js';
 import { connection } from './connection.js';
 import { skew } from './now.js';
@@ -7,6 +7,8 @@ import { Store } from './store.js';
 
 /** The last five minutes, and whatever else the app sends each second. */
 export interface Live extends Omit<Overview, 'range'> {
+  /** What hurts now; absent until the first second is there. */
+  readonly incidents?: readonly Incident[];
   /** The top keys of the watched limit. */
   readonly top?: TopKeys;
 }
@@ -131,7 +133,8 @@ function hear(tick: Tick): void {
 async function load(): Promise<void> {
   try {
     const { range: _range, ...overview } = await get<Overview>('api/overview?range=5m');
-    live.value = { ...overview, totals: totals(overview.series) };
+    const { incidents } = live.value ?? {};
+    live.value = { ...overview, totals: totals(overview.series), ...(incidents && { incidents }) };
   } catch {
     // The next tick tries again while there is no data.
   }

@@ -10,6 +10,11 @@ export interface Action {
   readonly fields: readonly FieldSpec[];
   readonly confirm: string;
   readonly danger?: boolean;
+  /**
+   * The reason that is filled in.
+   * @default none
+   */
+  readonly reason?: string;
   /** Whether the button that opens the dialog is gone afterwards. */
   readonly gone?: boolean;
   /** Makes the change. If it rejects, the errors are shown beside the fields that they name, or above the buttons. */
@@ -27,7 +32,7 @@ const REASON: FieldSpec = {
 export function ActionDialog({ action, onClose }: { action: Action; onClose: () => void }): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const opener = useRef<Element | null>(null);
-  const fields = [...action.fields, REASON];
+  const fields = [...action.fields, action.reason ? { ...REASON, value: action.reason } : REASON];
   const [values, setValues] = useState(() => Object.fromEntries(fields.map(({ name, value }) => [name, value ?? ''])));
   const [errors, setErrors] = useState<Readonly<Record<string, string>>>({});
   const [failure, setFailure] = useState('');

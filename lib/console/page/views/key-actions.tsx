@@ -17,7 +17,7 @@ interface Context {
   onChanged: (state: LimitState) => void;
 }
 
-const DURATION: FieldSpec = {
+export const DURATION: FieldSpec = {
   name: 'duration',
   label: 'For how long',
   value: '15m',

@@ -113,7 +113,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
         <Waiting error={error} what="numbers" onRetry={reload} />
       )}
       {limit.changeable && <OwnRate limit={limit.name} />}
-      <TopKeysPanel limit={limit.name} always={always} />
+      <TopKeysPanel info={limit} always={always} />
       <Panel id="abilities" title="What it can do">
         <div class="buttons">
           {limit.changeable && <Badge>rate and mode can be changed</Badge>}

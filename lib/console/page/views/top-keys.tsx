@@ -1,17 +1,24 @@
 import type { JSX } from 'preact';
-import type { TopKey, TopKeys } from '../../api.js';
+import { useState } from 'preact/hooks';
+import type { LimitInfo, TopKey, TopKeys } from '../../api.js';
 import { clock, whole } from '../data/format.js';
 import { live } from '../data/live.js';
 import { useResource } from '../data/resource.js';
 import { hrefOf } from '../data/route.js';
 import { useStore } from '../data/store.js';
-import { identityOf, subject } from '../data/subject.js';
+import { session } from '../data/session.js';
+import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Empty, Note, Panel, Waiting } from '../parts/small.js';
+import { KeyButtons, Who } from './quick-actions.js';
 
 const SHOWN = 10;
 
 /** The keys that a limit refuses most, and those that use it most. */
-export function TopKeysPanel({ limit, always }: { limit: string; always: boolean }): JSX.Element {
+export function TopKeysPanel({ info, always }: { info: LimitInfo; always: boolean }): JSX.Element {
+  const { name: limit } = info;
+  const { canWrite } = useStore(session);
+  const [action, setAction] = useState<Action>();
+  const onAct = canWrite ? setAction : undefined;
   const now = useStore(live)?.top;
   const { data, error, reload } = useResource<TopKeys>(`api/top?limit=${encodeURIComponent(limit)}`);
   const top = now?.limit === limit ? now : data;
@@ -24,12 +31,13 @@ export function TopKeysPanel({ limit, always }: { limit: string; always: boolean
       {!isRead && <Note danger>{top.problem}</Note>}
       <div class="columns">
         <Panel id="top-refused" title="Refused most" note={`${since}${always ? '' : ', while somebody looks'}.`}>
-          <Ranked keys={top.refused} kind="refused" isRead={isRead} />
+          <Ranked keys={top.refused} kind="refused" info={info} isRead={isRead} onAct={onAct} />
         </Panel>
         <Panel id="top-used" title="Uses most" note="By the units that were allowed.">
-          <Ranked keys={top.used} kind="used" isRead={isRead} />
+          <Ranked keys={top.used} kind="used" info={info} isRead={isRead} onAct={onAct} />
         </Panel>
       </div>
+      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
       {hashed && (
         <Note>
           Keys are hashes here. To find out whose a key is, type an identity into <a href={hrefOf('lookup')}>Look-up</a>
@@ -43,8 +51,13 @@ export function TopKeysPanel({ limit, always }: { limit: string; always: boolean
 function Ranked({
   keys,
   kind,
+  info,
   isRead,
+  onAct,
 }: {
+  info: LimitInfo;
+  /** `undefined` for users who may not change anything. */
+  onAct: ((action: Action) => void) | undefined;
   keys: readonly TopKey[];
   kind: 'refused' | 'used';
   /** Whether they are those of all instances. */
@@ -78,18 +91,9 @@ function Ranked({
             {key.error > 0 && `${whole(key.count - key.error)} to `}
             {whole(key.count)}
           </span>
+          {onAct && <KeyButtons limit={info} who={key} reason="" onAct={onAct} />}
         </li>
       ))}
     </ol>
-  );
-}
-
-function Who({ of }: { of: TopKey }): JSX.Element {
-  const identity = of.identity ?? identityOf(of.id);
-  if (identity === undefined) return <span class="who mono">{of.id}</span>;
-  return (
-    <a class="who" href={hrefOf('lookup')} onClick={() => (subject.value = { identity })}>
-      {identity}
-    </a>
   );
 }

@@ -1,0 +1,163 @@
+import type { ComponentChildren, JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Incident, LimitInfo } from '../../api.js';
+import { clock, milliseconds, percent, plural, relative, whole } from '../data/format.js';
+import { live } from '../data/live.js';
+import { useNow } from '../data/now.js';
+import { hrefOf } from '../data/route.js';
+import { session } from '../data/session.js';
+import { useStore } from '../data/store.js';
+import { type Action, ActionDialog } from '../parts/dialog.js';
+import { Icon } from '../parts/icons.js';
+import { Badge, Panel } from '../parts/small.js';
+import { KeyButtons, RaiseLimit, Who } from './quick-actions.js';
+
+/** The incidents that are shown before somebody asks for more. */
+const SHOWN = 4;
+/** The keys that are shown of each. */
+const KEYS = 3;
+
+/** What hurts now, the worst first, who is behind it, and what can be done at once. */
+export function Incidents({ limits }: { limits: readonly LimitInfo[] }): JSX.Element | null {
+  const incidents = useStore(live)?.incidents;
+  const { canWrite } = useStore(session);
+  const [isOpen, setOpen] = useState(false);
+  const [action, setAction] = useState<Action>();
+  if (incidents === undefined) return null;
+  const shown = isOpen ? incidents : incidents.slice(0, SHOWN);
+  return (
+    <Panel id="incidents" title="What hurts now" bare>
+      <div class="hidden-text" role="status">
+        {incidents.length === 0 ? 'Nothing hurts' : plural(incidents.length, 'incident')}
+      </div>
+      {incidents.length === 0 ? (
+        <p class="calm">
+          <Icon name="done" /> Nothing: no limit refuses or comes near its quota much, and the store answers as usual.
+        </p>
+      ) : (
+        <ul class="incidents">
+          {shown.map((incident) => (
+            <IncidentRow
+              key={incident.id}
+              incident={incident}
+              limit={limits.find(({ name }) => 'limit' in incident && name === incident.limit)}
+              canWrite={canWrite}
+              onAct={setAction}
+            />
+          ))}
+        </ul>
+      )}
+      {incidents.length > SHOWN && (
+        <div class="table-foot">
+          <button type="button" class="button small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+            {isOpen ? 'Show the worst' : `Show ${plural(incidents.length - SHOWN, 'more incident')}`}
+          </button>
+        </div>
+      )}
+      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+    </Panel>
+  );
+}
+
+function IncidentRow({
+  incident,
+  limit,
+  canWrite,
+  onAct,
+}: {
+  incident: Incident;
+  limit: LimitInfo | undefined;
+  canWrite: boolean;
+  onAct: (action: Action) => void;
+}): JSX.Element {
+  const now = useNow();
+  const keys = 'keys' in incident ? incident.keys.slice(0, KEYS) : [];
+  const reason = reasonFor(incident);
+  return (
+    <li class={incident.severity}>
+      <div class="what">
+        <Badge tone={incident.severity === 'critical' ? 'danger' : 'warning'}>{LABELS[incident.kind]}</Badge>{' '}
+        <span>{sentenceOf(incident)}</span>{' '}
+        <span class="soft numbers" title={clock(incident.since)}>
+          {incident.sinceEarlier ? 'longer than' : 'since'} {relative(incident.since, now).replace(/ ago$/, '')}
+        </span>
+        {limit?.changeable && canWrite && incident.kind !== 'adaptive' && (
+          <span class="buttons">
+            <RaiseLimit limit={limit} reason={reason} onAct={onAct} />
+          </span>
+        )}
+      </div>
+      {keys.length > 0 && (
+        <ul class="behind">
+          {keys.map((key) => (
+            <li key={key.id}>
+              <Who of={key} />
+              <span class="soft numbers">
+                {key.error > 0 ? `${whole(key.count - key.error)} to ${whole(key.count)}` : whole(key.count)} refused
+              </span>
+              {limit && canWrite && <KeyButtons limit={limit} who={key} reason={reason} onAct={onAct} />}
+            </li>
+          ))}
+        </ul>
+      )}
+    </li>
+  );
+}
+
+const LABELS: Readonly<Record<Incident['kind'], string>> = {
+  refused: 'refuses',
+  near: 'near',
+  fallback: 'store',
+  latency: 'slow',
+  circuit: 'store',
+  adaptive: 'full',
+  lost: 'instance',
+};
+
+function sentenceOf(incident: Incident): ComponentChildren {
+  switch (incident.kind) {
+    case 'refused': {
+      const { limit, allowed, refused } = incident;
+      return (
+        <>
+          <Limit name={limit} /> refused {percent(refused, allowed + refused)} in the last minute: {whole(refused)} of{' '}
+          {plural(allowed + refused, 'decision')}
+        </>
+      );
+    }
+    case 'near':
+      return (
+        <>
+          <Limit name={incident.limit} /> came near its quota {plural(incident.near, 'time')} in the last minute
+        </>
+      );
+    case 'adaptive':
+      return (
+        <>
+          <Limit name={incident.limit} /> is full: {whole(incident.inFlight)} in flight of the {whole(incident.admits)}{' '}
+          that it admits, in {plural(incident.instances.length, 'instance')}
+        </>
+      );
+    case 'fallback':
+      return `${whole(incident.failed)} of ${plural(incident.checks, 'check')} in the last minute were decided without the store`;
+    case 'latency':
+      return `One check in a hundred takes ${milliseconds(incident.p99)} or longer; in the hour before it was ${milliseconds(incident.p99Before)}`;
+    case 'circuit':
+      return `${plural(incident.instances.length, 'instance')} stopped asking the store, which failed again and again`;
+    case 'lost':
+      return `${incident.instance.host}, process ${incident.instance.pid}, does not report any more`;
+  }
+}
+
+/** What the log is to say of a change that is made because of an incident. */
+function reasonFor(incident: Incident): string {
+  if (incident.kind !== 'refused' && incident.kind !== 'near') return '';
+  const { limit, allowed, refused } = incident;
+  return incident.kind === 'refused'
+    ? `${limit} refused ${whole(refused)} of ${whole(allowed + refused)} in a minute`
+    : `${limit} came near its quota`;
+}
+
+function Limit({ name }: { name: string }): JSX.Element {
+  return <a href={hrefOf('limit', name)}>{name}</a>;
+}

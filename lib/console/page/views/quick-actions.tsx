@@ -1,0 +1,191 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import type { Changed, KeyChanged, LimitInfo, Rates, TopKey } from '../../api.js';
+import { get, post } from '../data/client.js';
+import { hrefOf } from '../data/route.js';
+import { loadSession } from '../data/session.js';
+import { identityOf, subject } from '../data/subject.js';
+import { say } from '../data/toasts.js';
+import type { Action } from '../parts/dialog.js';
+import type { FieldSpec } from '../parts/field.js';
+import { DURATION, EXPIRY } from './key-actions.js';
+import { patchFields, patchOf } from './patch-fields.js';
+
+/** How long what is done in a hurry holds, unless the user says otherwise. */
+const RAISED_FOR = '10m';
+const RAISED_BY = 2;
+/** The options of which more lets more through. */
+const RAISED = ['rate', 'limit'];
+
+/** Who is blocked or raised: a key that was counted, by its hash if its identity is not shown. */
+type Who = Pick<TopKey, 'id' | 'identity'>;
+
+/** The buttons that do at once what helps with a key. */
+export function KeyButtons({
+  limit,
+  who,
+  reason,
+  onAct,
+}: {
+  limit: LimitInfo;
+  who: Who;
+  /** What the log is to say, which the user can change. */
+  reason: string;
+  onAct: (action: Action) => void;
+}): JSX.Element | null {
+  const name = who.identity ?? identityOf(who.id) ?? who.id;
+  if (!limit.addressable) return null;
+  return (
+    <span class="buttons" role="group" aria-label={`Act on ${name} in ${limit.name}`}>
+      <button type="button" class="button small danger" onClick={() => onAct(blocking(limit, who, name, reason))}>
+        Block
+      </button>
+      {limit.changeable && (
+        <RaiseButton limit={limit} onReady={(fields) => onAct(raising(limit, who, name, reason, fields))} />
+      )}
+    </span>
+  );
+}
+
+/** The button that raises the rate of a limit for all, for a while. */
+export function RaiseLimit({
+  limit,
+  reason,
+  onAct,
+}: {
+  limit: LimitInfo;
+  reason: string;
+  onAct: (action: Action) => void;
+}): JSX.Element {
+  return (
+    <RaiseButton limit={limit} label="Raise for all" onReady={(fields) => onAct(raisingAll(limit, reason, fields))} />
+  );
+}
+
+/** The name of a key: a link to its look-up if its identity is known, else its hash. */
+export function Who({ of }: { of: Who }): JSX.Element {
+  const identity = of.identity ?? identityOf(of.id);
+  if (identity === undefined) return <span class="who mono">{of.id}</span>;
+  return (
+    <a class="who" href={hrefOf('lookup')} onClick={() => (subject.value = { identity })}>
+      {identity}
+    </a>
+  );
+}
+
+function RaiseButton({
+  limit,
+  label = 'Raise',
+  onReady,
+}: {
+  limit: LimitInfo;
+  label?: string;
+  onReady: (fields: FieldSpec[]) => void;
+}): JSX.Element {
+  const [busy, setBusy] = useState(false);
+  const open = async (): Promise<void> => {
+    if (busy) return;
+    setBusy(true);
+    try {
+      onReady(await raisedFields(limit.name));
+    } catch (error) {
+      say(error instanceof Error ? error.message : String(error), 'warning');
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <button type="button" class="button small" aria-disabled={busy} onClick={() => void open()}>
+      {label}
+    </button>
+  );
+}
+
+/** The fields of a higher rate: twice the current one, for ten minutes. */
+async function raisedFields(limit: string): Promise<FieldSpec[]> {
+  const { rates } = await get<Rates>(`api/rates?limit=${encodeURIComponent(limit)}`);
+  const rate = rates[0];
+  if (rate === undefined) throw new Error(`The rate of ${limit} cannot be changed while the app runs.`);
+  const options = rate.current.options as unknown as Readonly<Record<string, unknown>>;
+  const fields = patchFields(
+    rate.patchable.filter((name) => RAISED.includes(name)),
+    options,
+  );
+  const raised = fields.map((field): FieldSpec => {
+    const now = options[field.name.slice('patch.'.length)];
+    return typeof now === 'number' ? { ...field, value: String(RAISED_BY * now), hint: `It is ${now} now.` } : field;
+  });
+  return [...raised, { ...EXPIRY, value: RAISED_FOR }];
+}
+
+function blocking(limit: LimitInfo, who: Who, name: string, reason: string): Action {
+  return {
+    title: 'Block',
+    intro: (
+      <>
+        <strong>{name}</strong> is refused by <strong>{limit.name}</strong> until the time is over or somebody unblocks
+        it.
+      </>
+    ),
+    fields: [DURATION],
+    confirm: 'Block',
+    danger: true,
+    reason,
+    async run({ reason: why, duration = '' }) {
+      const body = { limit: limit.name, ...whom(who), duration: duration.trim(), reason: why };
+      const { warning } = await post<KeyChanged>('api/keys/block', body);
+      say(`${name} is blocked (${limit.name}).`);
+      if (warning !== undefined) say(warning, 'warning');
+    },
+  };
+}
+
+function raising(limit: LimitInfo, who: Who, name: string, reason: string, fields: FieldSpec[]): Action {
+  return {
+    title: 'A higher rate for a while',
+    intro: (
+      <>
+        <strong>{name}</strong> is counted by this rate instead of that of <strong>{limit.name}</strong>.
+      </>
+    ),
+    fields,
+    confirm: 'Raise',
+    reason,
+    async run({ reason: why, expiresIn, ...values }) {
+      const body = { limit: limit.name, ...whom(who), patch: patchOf(values), ...endsOf(expiresIn), reason: why };
+      const { warning } = await post<KeyChanged>('api/keys/override', body);
+      say(`${name} has a rate of its own (${limit.name}).`);
+      if (warning !== undefined) say(warning, 'warning');
+    },
+  };
+}
+
+function raisingAll(limit: LimitInfo, reason: string, fields: FieldSpec[]): Action {
+  return {
+    title: 'A higher rate for all, for a while',
+    intro: (
+      <>
+        <strong>{limit.name}</strong> lets this through for each key.
+      </>
+    ),
+    fields,
+    confirm: 'Raise',
+    reason,
+    async run({ reason: why, expiresIn, ...values }) {
+      const body = { limit: limit.name, patch: patchOf(values), ...endsOf(expiresIn), reason: why };
+      const { warning } = await post<Changed>('api/rates/set', body);
+      void loadSession();
+      say(`${limit.name} has another rate.`);
+      if (warning !== undefined) say(warning, 'warning');
+    },
+  };
+}
+
+function whom({ id, identity = identityOf(id) }: Who): { identity: string } | { id: string } {
+  return identity === undefined ? { id } : { identity };
+}
+
+function endsOf(expiresIn: string | undefined): { expiresIn?: string } {
+  const text = expiresIn?.trim() ?? '';
+  return text === '' ? {} : { expiresIn: text };
+}
