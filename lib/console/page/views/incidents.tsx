@@ -144,7 +144,7 @@ function sentenceOf(incident: Incident): ComponentChildren {
       return `One check in a hundred takes ${milliseconds(incident.p99)} or longer; in the hour before it was ${milliseconds(incident.p99Before)}`;
     case 'circuit':
       return `${plural(incident.instances.length, 'instance')} stopped asking the store, which failed again and again`;
-    case 'lost':
+    default:
       return `${incident.instance.host}, process ${incident.instance.pid}, does not report any more`;
   }
 }
