@@ -19,7 +19,7 @@ import {
   type RequestDecision,
   SkipRateLimit,
 } from '../../lib/index.js';
-import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
+import { adapters, HttpApp, startUp } from '../e2e/http-app.js';
 import { until } from '../support/until.js';
 
 /** Three are let in: two that are not critical, one that may be shed. */
@@ -88,7 +88,7 @@ beforeEach(() => {
   work.gate = new Promise((resolve) => (work.leave = resolve));
 });
 
-describe.each(frameworks)('an adaptive limit over %s', (framework) => {
+describe.each(adapters)('an adaptive limit over %s', (framework) => {
   let app: HttpApp;
   afterEach(async () => {
     work.leave();

@@ -8,7 +8,7 @@ import {
   rateLimitMiddleware,
   type RequestDecision,
 } from '../../lib/index.js';
-import { frameworks, HttpApp } from '../e2e/http-app.js';
+import { adapters, HttpApp } from '../e2e/http-app.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
 
@@ -63,7 +63,7 @@ afterEach(async () => {
 
 type Options = Parameters<typeof HttpApp.start>[1];
 
-async function start(framework: (typeof frameworks)[number], options: Options = {}) {
+async function start(framework: (typeof adapters)[number], options: Options = {}) {
   entered = 0;
   gate = new Promise<void>((resolve) => (leave = resolve));
   const app = await HttpApp.start(framework, {
@@ -88,7 +88,7 @@ const withMiddleware = (app: INestApplication) => app.use(rateLimitMiddleware(ap
 const ALLOWED = 'allowed' as const;
 const WOULD = 'shadow-refused' as const;
 
-describe.each(frameworks)('a candidate over HTTP with %s', (framework) => {
+describe.each(adapters)('a candidate over HTTP with %s', (framework) => {
   it('is told of to those who watch, and not to clients or handlers', async () => {
     const { app, told } = await start(framework);
     const answers = [await app.get('/reports'), await app.get('/reports')];

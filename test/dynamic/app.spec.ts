@@ -9,7 +9,7 @@ import {
   type RateLimitModuleOptions,
   SkipRateLimit,
 } from '../../lib/index.js';
-import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
+import { adapters, HttpApp, startUp } from '../e2e/http-app.js';
 import { CallerGuard, controllerWith, OpenController, reported, requestOf, UsersController } from './dynamic-app.js';
 
 const minute = { algo: 'fixed-window', interval: '1m', key: 'global' } as const;
@@ -31,7 +31,7 @@ async function start(limits: RateLimitModuleOptions, controllers: Type[] = [Open
   return (app = await HttpApp.start('express', { controllers, limits }));
 }
 
-describe.each(frameworks)('limits that functions choose for all routes over %s', (framework) => {
+describe.each(adapters)('limits that functions choose for all routes over %s', (framework) => {
   const plans: Record<string, LimitAnswer> = {
     free: { ...minute, name: 'plan', rate: 2, key: 'user' },
     pro: [{ ...minute, name: 'plan', rate: 5, key: 'user' }, false, 'burst'],

@@ -9,7 +9,7 @@ import {
   type RateLimitModuleOptions,
   SkipRateLimit,
 } from '../../lib/index.js';
-import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
+import { adapters, HttpApp, startUp } from '../e2e/http-app.js';
 import {
   CallerGuard,
   controllerWith,
@@ -47,7 +47,7 @@ const start = async (
 ) => (app = await HttpApp.start('express', { controllers, limits }));
 const ask = async (path: string, headers?: Record<string, string>) => reported(await app!.get(path, headers));
 
-describe.each(frameworks)('a rate by the request over %s', (framework) => {
+describe.each(adapters)('a rate by the request over %s', (framework) => {
   it('holds for all routes, each plan at its own, in one counter', async () => {
     app = await HttpApp.start(framework, { controllers: [UsersController], limits: { limits: [ofPlan] } });
     expect(await ask('/users', { 'x-user': '1/free' })).toEqual([['plan', 3, 2]]);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type ExecutionContext, Injectable, Logger, type Type } from '@nestjs/common';
 import type { LimitAnswer, LimitResolver, LimitSpec, RateLimitModuleOptions } from '../../lib/index.js';
-import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
+import { adapters, HttpApp, startUp } from '../e2e/http-app.js';
 import { until } from '../support/until.js';
 import { controllerWith, headerOf, OpenController, reported } from './dynamic-app.js';
 
@@ -73,7 +73,7 @@ const moveBy = (ms: number) => {
 async function start(
   type: Type<LimitResolver> = PlanLimits,
   more: RateLimitModuleOptions = {},
-  framework = frameworks[0]!,
+  framework = adapters[0]!,
 ) {
   const limits = { limits: [type], ...more };
   return (app = await HttpApp.start(framework, { controllers: [OpenController], providers: [Plans, type], limits }));
@@ -83,7 +83,7 @@ const quotaOf = async (tenant: string) => {
   return response.status === 200 ? reported(response)[0]?.[1] : response.status;
 };
 
-describe.each(frameworks)('a class that resolves limits for all routes over %s', (framework) => {
+describe.each(adapters)('a class that resolves limits for all routes over %s', (framework) => {
   it('is injected, and asked once a key', async () => {
     await start(PlanLimits, {}, framework);
     for (let request = 0; request < 3; request++) {

@@ -17,7 +17,7 @@ import {
   RateLimitMiddleware,
   rateLimitMiddleware,
 } from '../../lib/index.js';
-import { frameworks, HttpApp } from './http-app.js';
+import { adapters, HttpApp } from './http-app.js';
 
 const priorityOf = (context: ExecutionContext) =>
   context.switchToHttp().getRequest<{ headers: Record<string, string> }>().headers['x-priority'] as Priority;
@@ -127,7 +127,7 @@ describe('priorities of requests', () => {
 
 const limitEarly = (nest: INestApplication) => nest.use(rateLimitMiddleware(nest));
 
-it.each(frameworks)('a function is asked where the middleware checks, over %s', async (framework) => {
+it.each(adapters)('a function is asked where the middleware checks, over %s', async (framework) => {
   const limits = { limits: [{ ...kept, phase: 'middleware', priority: priorityOf } as const] };
   const app = await HttpApp.start(framework, { controllers: [Plain], limits, configure: limitEarly });
   const to = (path: string, priority: Priority) => app.statuses(3, path, { 'x-priority': priority });

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Inject, Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { LimiterService, RateLimit, type Store } from '../../lib/index.js';
 import { until } from '../support/until.js';
-import { type Framework, frameworks, HttpApp } from './http-app.js';
+import { type Framework, adapters, HttpApp } from './http-app.js';
 
 /** So slow that whoever waits for it does not live to see it. */
 const SLOW = { rate: 1, interval: '1h' } as const;
@@ -43,7 +43,7 @@ class LateService implements BeforeApplicationShutdown {
   }
 }
 
-describe.each(frameworks)('an app that shuts down, with %s', (framework: Framework) => {
+describe.each(adapters)('an app that shuts down, with %s', (framework: Framework) => {
   let app: HttpApp;
   afterEach(() => app.store.close());
 

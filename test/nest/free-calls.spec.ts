@@ -9,7 +9,7 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
-import { frameworks, HttpApp } from '../e2e/http-app.js';
+import { adapters, HttpApp } from '../e2e/http-app.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 
 const hour = { algo: 'gcra', rate: 2, interval: '1h' } as const;
@@ -205,7 +205,7 @@ class ThingsController {
   failed() {}
 }
 
-describe.each(frameworks)('a request that costs nothing, over %s', (framework) => {
+describe.each(adapters)('a request that costs nothing, over %s', (framework) => {
   it.each(['things', 'slots', 'queue', 'user'])('is answered, and counted nowhere: %s', async (path) => {
     const app = await HttpApp.start(framework, { controllers: [ThingsController] });
     closing.push(() => app.close());

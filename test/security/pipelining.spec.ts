@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type CanActivate, Controller, type ExecutionContext, Get, Sse, UseGuards } from '@nestjs/common';
 import { NEVER } from 'rxjs';
 import { LimiterService, RateLimit } from '../../lib/index.js';
-import { frameworks, HttpApp } from '../e2e/http-app.js';
+import { adapters, HttpApp } from '../e2e/http-app.js';
 import { until } from '../support/until.js';
 
 /** For what takes no time, on machines that are busy with other things. */
@@ -63,7 +63,7 @@ class WorkController {
 }
 
 /** Node answers in turn what a client sends at once: while an earlier answer goes on, a later one has no socket. */
-describe.each(frameworks)('requests behind one whose answer goes on, over %s', (framework) => {
+describe.each(adapters)('requests behind one whose answer goes on, over %s', (framework) => {
   let app: HttpApp;
   let socket: Socket;
   beforeEach(async () => {

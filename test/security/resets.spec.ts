@@ -7,7 +7,7 @@ import type { Redis } from 'ioredis';
 import { type LimitDefinition, LimiterService, RateLimit, rateLimitMiddleware } from '../../lib/index.js';
 import { connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 import { until } from '../support/until.js';
-import { type AppOptions, frameworks, HttpApp } from '../e2e/http-app.js';
+import { type AppOptions, type Framework, frameworks, HttpApp } from '../e2e/http-app.js';
 
 const RATE = 3;
 const ATTACKS = 30;
@@ -78,8 +78,11 @@ afterEach(async () => {
 });
 
 const kinds = frameworks.flatMap((framework) => Object.keys(storeKinds).map((kind) => [framework, kind] as const));
+const [firstKind] = Object.keys(storeKinds);
 
-describe.each(kinds)('clients that reset their connections, over %s with %s', (framework, kind) => {
+const all: (readonly [Framework, string])[] = [...kinds, ['plain', firstKind!]];
+
+describe.each(all)('clients that reset their connections, over %s with %s', (framework, kind) => {
   async function start(options: { trustProxy?: AppOptions['trustProxy']; middleware?: boolean } = {}) {
     work.reached = 0;
     const sockets = { open: 0, seen: 0 };

@@ -10,7 +10,7 @@ import {
   type RequestReader,
 } from '../../lib/index.js';
 import { until } from '../support/until.js';
-import { frameworks, type Framework, HttpApp } from '../e2e/http-app.js';
+import { adapters, type Framework, HttpApp } from '../e2e/http-app.js';
 
 /** It has a `then`, as lazy queries of databases do, which hands nothing on. */
 const lookalike = Object.fromEntries([
@@ -59,7 +59,7 @@ afterEach(async () => {
   expect(unhandled).not.toHaveBeenCalled();
 });
 
-const kinds = frameworks.flatMap((framework) => Object.keys(failures).map((how) => [framework, how] as const));
+const kinds = adapters.flatMap((framework) => Object.keys(failures).map((how) => [framework, how] as const));
 
 describe.each(kinds)("a function of the user's over %s that %s", (framework: Framework, how) => {
   const fails = failures[how]!;
@@ -139,7 +139,7 @@ describe.each(kinds)("a function of the user's over %s that %s", (framework: Fra
   });
 });
 
-it.each(frameworks)('headers that no response can hold make no request fail over %s', async (framework) => {
+it.each(adapters)('headers that no response can hold make no request fail over %s', async (framework) => {
   const logged = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
   const wrong = [{ 'X-Wrong': 'a\r\nb' }, { 'X Wrong': 'a' }, { 'X-Wrong': undefined as never }];
   const headers = wrong.map((each) => () => each);

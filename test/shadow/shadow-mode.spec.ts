@@ -10,7 +10,7 @@ import {
   RedisStore,
   type Store,
 } from '../../lib/index.js';
-import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
+import { adapters, HttpApp, startUp } from '../e2e/http-app.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
 
@@ -65,13 +65,13 @@ afterEach(async () => {
   for (const app of apps.splice(0)) await app.close();
 });
 
-async function start(framework: (typeof frameworks)[number] = 'express'): Promise<HttpApp> {
+async function start(framework: (typeof adapters)[number] = 'express'): Promise<HttpApp> {
   const app = await HttpApp.start(framework, { controllers: [ReportsController] });
   apps.push(app);
   return app;
 }
 
-describe.each(frameworks)('RATE_LIMIT_MODE=shadow over HTTP with %s', (framework) => {
+describe.each(adapters)('RATE_LIMIT_MODE=shadow over HTTP with %s', (framework) => {
   it.each(['/few', '/later', '/chosen', '/paced'])('refuses and delays nothing at %s', async (path) => {
     const app = await start(framework);
     expect(await app.statuses(4, path)).toEqual([200, 200, 200, 200]);

@@ -14,7 +14,7 @@ import {
 } from '../../lib/index.js';
 import { CompiledLimit } from '../../lib/store/index.js';
 import { DecisionStream } from '../../lib/telemetry/decision-stream.js';
-import { frameworks, HttpApp } from '../e2e/http-app.js';
+import { adapters, HttpApp } from '../e2e/http-app.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
 
@@ -54,7 +54,7 @@ function listen(service: LimiterService): DecisionEvent[] {
   return events;
 }
 
-describe.each(frameworks)('decisions$ over HTTP with %s', (framework) => {
+describe.each(adapters)('decisions$ over HTTP with %s', (framework) => {
   it('tells of each limit of each request, in both phases', async () => {
     const app = await HttpApp.start(framework, { controllers: [ReportsController], limits: { telemetry: false } });
     apps.push(app);
