@@ -11,7 +11,7 @@ import { toDecision } from '../stores/store-decision.js';
 import type { Check, StoreDecision } from '../stores/store.js';
 import type { UnnamedEvent } from '../telemetry/decision-event.js';
 import { type DecisionListener, DecisionStream } from '../telemetry/decision-stream.js';
-import { Instances, isClassWith, type OptionPlace } from '../util/instances.js';
+import { Instances, isClassWith, type OptionPlace, withMethod } from '../util/instances.js';
 import { isPromise } from '../util/awaitable.js';
 import {
   type DecisionHook,
@@ -42,9 +42,7 @@ export class DecisionHooks implements DecisionListener {
     modules: ModuleRef,
     private readonly stream: DecisionStream,
   ) {
-    this.observers = new Instances(modules, 'observe', (type, { location, option }) => {
-      return new RateLimitConfigError(messages.lacksMethod(location, option, type, 'observe', HOOK_WANTS));
-    });
+    this.observers = new Instances(modules, withMethod('observe', lacksObserve));
   }
 
   /** Takes the hooks of the module. */
@@ -157,4 +155,8 @@ function observedOf(
     context,
     request: origin?.request,
   };
+}
+
+function lacksObserve(type: Type, { location, option }: OptionPlace): RateLimitConfigError {
+  return new RateLimitConfigError(messages.lacksMethod(location, option, type, 'observe', HOOK_WANTS));
 }

@@ -1,7 +1,7 @@
 import type { ModuleRef } from '@nestjs/core';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { Instances } from '../util/instances.js';
+import { Instances, withMethod } from '../util/instances.js';
 import type { KeyResolver } from './key-resolver.js';
 
 /** The instances of the classes named as a `key`. */
@@ -10,9 +10,11 @@ export class ResolverInstances extends Instances<KeyResolver> {
   constructor(modules: ModuleRef, forms: string) {
     super(
       modules,
-      'resolve',
-      (type, { location, option }) =>
-        new RateLimitConfigError(messages.lacksMethod(location, option, type, 'resolve', forms)),
+      withMethod(
+        'resolve',
+        (type, { location, option }) =>
+          new RateLimitConfigError(messages.lacksMethod(location, option, type, 'resolve', forms)),
+      ),
     );
   }
 }

@@ -9,7 +9,7 @@ import {
   type RefusalOption,
   type RefusalResolver,
 } from '../http/refusal-answer.js';
-import { Instances, isClassWith } from '../util/instances.js';
+import { Instances, isClassWith, type OptionPlace, withMethod } from '../util/instances.js';
 
 /** The instances of the classes that make responses to refused requests. */
 @Injectable()
@@ -17,9 +17,7 @@ export class RefusalResolvers {
   private readonly instances: Instances<RefusalResolver>;
 
   constructor(modules: ModuleRef) {
-    this.instances = new Instances(modules, 'resolve', (type, { location, option }) => {
-      return new RateLimitConfigError(messages.lacksMethod(location, option, type, 'resolve', REFUSAL_WANTS));
-    });
+    this.instances = new Instances(modules, withMethod('resolve', lacksResolve));
   }
 
   /** Makes an `answer` ready to be called. */
@@ -43,4 +41,8 @@ export class RefusalResolvers {
 
 function isResolverClass(answer: RefusalOption): answer is Type<RefusalResolver> {
   return isClassWith('resolve', answer);
+}
+
+function lacksResolve(type: Type, { location, option }: OptionPlace): RateLimitConfigError {
+  return new RateLimitConfigError(messages.lacksMethod(location, option, type, 'resolve', REFUSAL_WANTS));
 }

@@ -9,21 +9,21 @@ export interface OptionPlace {
   readonly option: string;
 }
 
-/** The instances of injectable classes that options name. */
-export class Instances<T extends object> {
-  private readonly instances = new Map<Type<T>, T | Promise<T> | undefined>();
-  /** Where each class is named first. */
-  private readonly places = new Map<Type<T>, OptionPlace>();
+/** Checks an instance of a class and makes what its users call. `place` is where the class is named first. */
+type Make<T, Place, Made> = (instance: T, type: Type<T>, place: Place) => Made;
 
-  /** `refusalOf` makes the error for a class without the method. */
+/** The instances of injectable classes that options name, or what is made of them, once for each class. */
+export class Instances<T extends object, Place = OptionPlace, Made extends object = T> {
+  private readonly instances = new Map<Type<T>, Made | Promise<Made> | undefined>();
+  private readonly places = new Map<Type<T>, Place>();
+
   constructor(
     private readonly modules: ModuleRef,
-    private readonly method: keyof T,
-    private readonly refusalOf: (type: Type<T>, place: OptionPlace) => Error,
+    private readonly make: Make<T, Place, Made>,
   ) {}
 
   /** Announces that an instance will be needed for an option. */
-  need(type: Type<T>, place: OptionPlace): void {
+  need(type: Type<T>, place: Place): void {
     if (this.instances.has(type)) return;
     this.instances.set(type, undefined);
     this.places.set(type, place);
@@ -34,23 +34,32 @@ export class Instances<T extends object> {
     for (const type of this.instances.keys()) await this.of(type);
   }
 
-  /** The instance of a class, or, until there is one, a promise of it. */
-  of(type: Type<T>): T | Promise<T> {
+  /** What is made of the instance of a class, or, until there is one, a promise of it. */
+  of(type: Type<T>): Made | Promise<Made> {
     const known = this.instances.get(type);
     if (known !== undefined) return known;
-    const made = this.find(type).then((instance) => {
-      this.instances.set(type, instance);
-      return instance;
+    const making = this.find(type).then((made) => {
+      this.instances.set(type, made);
+      return made;
     });
-    this.instances.set(type, made);
-    return made;
+    this.instances.set(type, making);
+    return making;
   }
 
-  private async find(type: Type<T>): Promise<T> {
-    const instance = await provided(this.modules, type);
-    if (typeof instance[this.method] === 'function') return instance;
-    throw this.refusalOf(type, this.places.get(type)!);
+  private async find(type: Type<T>): Promise<Made> {
+    return this.make(await provided(this.modules, type), type, this.places.get(type)!);
   }
+}
+
+/** Takes instances as they are, if they have a method. `refusalOf` makes the error for a class without it. */
+export function withMethod<T extends object>(
+  method: keyof T,
+  refusalOf: (type: Type<T>, place: OptionPlace) => Error,
+): Make<T, OptionPlace, T> {
+  return (instance, type, place) => {
+    if (typeof instance[method] === 'function') return instance;
+    throw refusalOf(type, place);
+  };
 }
 
 /** Whether a function is a class with this method: it is on the prototype, or set on instances. Plain functions have neither. */

@@ -7,7 +7,7 @@ import { RateLimitConfigError } from '../../errors/errors.js';
 import { byRequestMessages } from '../../errors/messages/by-request.js';
 import { messages } from '../../errors/messages/general.js';
 import { refuseMisspelt } from '../../options/misspelt-members.js';
-import { provided } from '../../util/provided.js';
+import { Instances } from '../../util/instances.js';
 import { AnswerDeadline } from './answer-deadline.js';
 import { ResolvedLimits } from './resolved-limits.js';
 
@@ -23,60 +23,34 @@ interface FirstPlace {
 /** The members of a resolver that it may lack. */
 const OPTIONAL = ['keyOf', 'ttl', 'maxKeys', 'fallback'] as const satisfies (keyof LimitResolver)[];
 
-/** The instances of all classes that find limits, each with its answers. */
+/** The answers of all classes that find limits. */
 @Injectable()
-export class LimitResolvers {
+export class LimitResolvers extends Instances<LimitResolver, FirstPlace, ResolvedLimits> {
   /** Bounds how long requests wait for them, and for functions. */
   readonly deadline: AnswerDeadline;
-  private readonly resolved = new Map<Type<LimitResolver>, ResolvedLimits | Promise<ResolvedLimits> | undefined>();
-  private readonly firstPlaces = new Map<Type<LimitResolver>, FirstPlace>();
 
-  constructor(
-    private readonly modules: ModuleRef,
-    @Inject(RATE_LIMIT_SETTINGS) { resolveTimeoutMs }: RateLimitSettings,
-  ) {
-    this.deadline = new AnswerDeadline(resolveTimeoutMs);
+  constructor(modules: ModuleRef, @Inject(RATE_LIMIT_SETTINGS) { resolveTimeoutMs }: RateLimitSettings) {
+    const deadline = new AnswerDeadline(resolveTimeoutMs);
+    super(modules, (instance, type, place) => checkedAnswers(instance, type, place, deadline));
+    this.deadline = deadline;
   }
+}
 
-  /** Announces that an instance will be needed. */
-  need(type: Type<LimitResolver>, location: string, check: CheckFallback): void {
-    if (this.resolved.has(type)) return;
-    this.resolved.set(type, undefined);
-    this.firstPlaces.set(type, { location, check });
+function checkedAnswers(
+  instance: LimitResolver,
+  type: Type<LimitResolver>,
+  place: FirstPlace,
+  deadline: AnswerDeadline,
+): ResolvedLimits {
+  const { resolve, keyOf, fallback } = instance as Partial<LimitResolver>;
+  const location = `${place.location}: ${type.name}`;
+  if (typeof resolve !== 'function') {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'resolve', resolve, byRequestMessages.wrongResolver));
   }
-
-  /** Resolves when all classes needed so far have an instance. */
-  async ready(): Promise<void> {
-    for (const type of this.resolved.keys()) await this.of(type);
+  if (keyOf !== undefined && typeof keyOf !== 'function') {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'keyOf', keyOf, 'a function of the context'));
   }
-
-  /** The answers of a class, or, until it has an instance, a promise of them. */
-  of(type: Type<LimitResolver>): ResolvedLimits | Promise<ResolvedLimits> {
-    const known = this.resolved.get(type);
-    if (known !== undefined) return known;
-    const made = this.make(type).then((resolved) => {
-      this.resolved.set(type, resolved);
-      return resolved;
-    });
-    this.resolved.set(type, made);
-    return made;
-  }
-
-  private async make(type: Type<LimitResolver>): Promise<ResolvedLimits> {
-    const instance = await provided(this.modules, type);
-    const { resolve, keyOf, fallback } = instance as Partial<LimitResolver>;
-    const place = this.firstPlaces.get(type);
-    const location = place === undefined ? type.name : `${place.location}: ${type.name}`;
-    if (typeof resolve !== 'function') {
-      throw new RateLimitConfigError(
-        messages.wrongOption(location, 'resolve', resolve, byRequestMessages.wrongResolver),
-      );
-    }
-    if (keyOf !== undefined && typeof keyOf !== 'function') {
-      throw new RateLimitConfigError(messages.wrongOption(location, 'keyOf', keyOf, 'a function of the context'));
-    }
-    if (fallback !== undefined) place?.check(fallback, `${location}.fallback`);
-    refuseMisspelt(location, instance, OPTIONAL);
-    return new ResolvedLimits(instance, this.deadline, location);
-  }
+  if (fallback !== undefined) place.check(fallback, `${location}.fallback`);
+  refuseMisspelt(location, instance, OPTIONAL);
+  return new ResolvedLimits(instance, deadline, location);
 }

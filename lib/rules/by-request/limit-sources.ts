@@ -37,7 +37,7 @@ export class LimitSources {
     const read = (answer: unknown, place: string) => this.rulesOf(answer, { location: place, namespace });
     if (!isResolverClass(spec)) return this.source(location, { find: spec as LimitFunction, read });
     const type = spec as Type<LimitResolver>;
-    this.resolvers.need(type, location, read);
+    this.resolvers.need(type, { location, check: read });
     return this.source(`${location} (${type.name})`, {
       find: (context, place) =>
         andThen(this.resolvers.of(type), (resolved) => resolved.find(context, (answer) => read(answer, place))),
