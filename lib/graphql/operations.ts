@@ -24,6 +24,7 @@ import type { OperationResult, QueryCosts } from './cost/query-costs.js';
 import { callArguments, infoOf, rootFieldsOf, sourceOf } from './field-calls.js';
 import type { JointCheck } from './joint-check.js';
 import { keepOperation, knownOperation } from './known-operations.js';
+import { OperationInfo } from './operation-info.js';
 import { Operation } from './operation.js';
 import type { OperationSource } from './operation-source.js';
 import type { ResolvedFields } from './resolved-fields.js';
@@ -230,17 +231,9 @@ export class Operations implements JointCalls {
     operation.follow(run);
   }
 
-  private standIn({ schema, fragments, operation: node, variableValues, context }: OperationSource): LimitedRequest {
-    const info = {
-      schema,
-      fragments,
-      rootValue: undefined,
-      operation: node,
-      variableValues,
-      fieldName: '',
-      fieldNodes: [],
-    };
-    return this.requestOf([undefined, NO_ARGUMENTS, context, info], Operations as Type, operation, NO_RULES);
+  private standIn(source: OperationSource): LimitedRequest {
+    const args = [undefined, NO_ARGUMENTS, source.context, new OperationInfo(source)];
+    return this.requestOf(args, Operations as Type, operation, NO_RULES);
   }
 
   private requestOf(args: unknown[], type: Type, handler: Function, routeRules: RouteRules): LimitedRequest {

@@ -39,6 +39,7 @@ import {
 import { createTestingStore } from '../../lib/testing/index.js';
 import { connect, libraries } from '../e2e/websocket-clients.js';
 import { HttpApp } from '../e2e/http-app.js';
+import { GraphqlApp } from '../graphql/graphql-app.js';
 
 const one = { name: 'one', algo: 'fixed-window', rate: 1, interval: '1m', key: 'global' } as const;
 
@@ -124,6 +125,21 @@ describe('over GraphQL', () => {
     expect(observed[0]).toMatchObject({ class: Library, identity: 'global' });
     expect(observed[0]!.request).toMatchObject({ originalUrl: '/graphql' });
     expect(allowed()).toEqual([true, false, true]);
+  });
+
+  it('hooks know the field of an operation that is decided as a whole, if it has one', async () => {
+    const app = await GraphqlApp.start('Apollo on Express', { providers: [Library], limits: { onDecision } });
+    ends.push(() => app.app.close());
+    await app.ask('mutation Placed { placed: order }');
+    await app.ask('{ first: other second: other }');
+    await app.ask('{ other free }');
+    await app.ask('query ($isFree: Boolean!) { other free @include(if: $isFree) }', { variables: { isFree: false } });
+    expect(observed.map(({ route, limit }) => ({ ...route, limit }))).toEqual([
+      { method: 'mutation', path: 'Mutation.order', limit: observed[0]!.limit },
+      { method: 'query', path: 'Query.other', limit: 'other' },
+      { method: 'query', path: 'Query.*', limit: 'other' },
+      { method: 'query', path: 'Query.other', limit: 'other' },
+    ]);
   });
 });
 
