@@ -188,6 +188,16 @@ describe('a guide begins with an example', () => {
     expect(complaints.filter((line) => !files.some((file) => line.startsWith(file)))).toEqual([]);
   });
 
+  // Without the guard an app of Nest 11 does not start. Here runs Nest 12, which does without.
+  it('and binds the guard to each gateway with a limit', () => {
+    const gateways = [...examples].flatMap(([name, code]) =>
+      [...code.matchAll(/^@WebSocketGateway[^]*?^\}/gm)].map(([gateway]) => ({ name, gateway })),
+    );
+    const limited = gateways.filter(({ gateway }) => gateway.includes('@RateLimit('));
+    expect(limited.map(({ name }) => name)).toContain('transports');
+    for (const { gateway } of limited) expect(gateway).toContain('@UseGuards(RateLimitGuard)');
+  });
+
   it('refuses as the page to start with says', async () => {
     expect(await statuses('start', '/reports', 3)).toEqual([200, 200, 429]);
   });
