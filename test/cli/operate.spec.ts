@@ -133,6 +133,9 @@ describe('block, unblock and reset', () => {
     expect(await refused('block', 'apii', KEY, ...ofApi, ...place)).toContain(
       `Redis has no counter of a limit 'apii' (did you mean 'api'?) under the prefix '${prefix}', so this might change nothing; wants one of 'api'`,
     );
+    expect(await refused('block', 'burst', KEY, '--limit', 'gcra:20/1s', ...place)).toContain(
+      "wants one of 'api', or '--force' if the name is right: a counter is gone when its units are back",
+    );
     expect(await refused('block', 'api', 'tenant:new', '--limit', 'gcra:10/1h', ...place)).toContain(
       "instances count 'api' by fixed-window, not by gcra, so this would change nothing",
     );

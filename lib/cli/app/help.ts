@@ -16,7 +16,8 @@ export const OPERATION_HELP = `  --redis <url>       where the app counts; the v
                       listening, and closed again
   --by <name>         who does it, for the log
   --reason <text>     why, for the log
-  --force             also for a limit or prefix that no instance has used yet
+  --force             also for a limit that has no counter now, and for a prefix that
+                      no instance has used yet
   --json              writes JSON
   --help              this text
 `;

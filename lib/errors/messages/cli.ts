@@ -39,7 +39,7 @@ export const cliMessages = {
     `instances count ${show(name)} by ${listOf(others, 'and')}, not by ${algo}, so this would change nothing; wants '--limit' as the app defines it`,
   unusedName: (name: string, prefix: string, known: readonly string[]) =>
     `Redis has no counter of a limit ${show(name)}${meant(name, known)} under the prefix ${show(prefix)}, so this might change nothing; ` +
-    `wants ${known.length === 0 ? "the app's 'prefix'" : `one of ${shortened(known)}`}, or '--force' for a limit that nothing has used yet`,
+    `wants ${known.length === 0 ? "the app's 'prefix'" : `one of ${shortened(known)}`}, or '--force' if the name is right: a counter is gone when its units are back`,
   unusedPrefix: (prefix: string) =>
     `no instance uses the prefix ${show(prefix)}, so this would change nothing; wants the app's 'prefix', or '--force' before its first start`,
   notSearched: (reason: string) =>
