@@ -1,5 +1,6 @@
 import { assertActual } from '../limits/arguments.js';
 import type { Decision } from '../limits/decision.js';
+import { hide, isHidden } from '../limits/hidden-decisions.js';
 import { isEstimate } from '../stores/store-decision.js';
 import type { Refund, Store } from '../stores/store.js';
 import { reservationId } from './reservation-id.js';
@@ -48,6 +49,7 @@ export class Reservation implements Decision {
     this.id = this.#taken.length === 1 ? reservationId(this.#taken[0]) : undefined;
     if (decision.credits !== undefined) this.credits = decision.credits;
     if (decision.levels !== undefined) this.levels = decision.levels;
+    if (isHidden(decision)) hide(this);
   }
 
   /**

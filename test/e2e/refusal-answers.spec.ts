@@ -26,6 +26,7 @@ const define = {
   secret: { ...minute, rate: 1, hidden: true },
   silent: { ...minute, rate: 1, retryAfter: false },
   guesses: { ...minute, rate: 1, hidden: true, retryAfter: false, key: 'global' },
+  drops: { algo: 'token-bucket', rate: 1, interval: '1m', hidden: true },
   shown: { ...minute, rate: 5 },
   watched: { ...minute, rate: 1, status: 403, mode: 'shadow' },
 } satisfies Record<string, LimitDefinition>;
@@ -65,6 +66,13 @@ class Routes {
   @Get('thrown/hidden')
   async thrownOfHidden() {
     throw new RateLimitExceededException(await this.limiters.check([{ limit: 'guesses', key: 'code', cost: 2 }]));
+  }
+
+  @Get('thrown/reservation')
+  async thrownOfReservation() {
+    const refused = await this.limiters.for('drops').reserve('code', { cost: 2 });
+    const { allowed, delayMs } = refused;
+    throw new RateLimitExceededException({ allowed, decisions: [refused], tightest: refused, delayMs });
   }
 }
 
@@ -177,6 +185,12 @@ describe.each(adapters)('refusals over %s', (framework) => {
       limits: null,
       body: { limits: [] },
     });
+  });
+
+  it('that code throws with a reservation name no hidden limit', async () => {
+    await start();
+    const answer = await told(await app!.get('/thrown/reservation'));
+    expect(answer).toMatchObject({ status: 429, limits: null, body: { limits: [] } });
   });
 
   it('give header functions the rate and the request', async () => {
