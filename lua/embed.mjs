@@ -7,6 +7,7 @@ import { composeScript, PLAIN, read } from './compose.mjs';
 const modules = [
   { target: 'lib/stores/redis/script.generated.ts', constants: { PLAIN_ALGORITHMS: PLAIN }, script: composeScript() },
   { target: 'lib/overrides/overrides-script.generated.ts', constants: { OVERRIDES_SCRIPT: read('overrides.lua') } },
+  { target: 'lib/console/telemetry/fold-script.generated.ts', constants: { FOLD_SCRIPT: read('console-fold.lua') } },
 ];
 
 for (const { target, constants, script } of modules) {

@@ -30,9 +30,11 @@ export interface RateLimitConsoleSettings {
    */
   identities?: 'hashed' | 'plain';
   /**
-   * Whether the most active keys of a limit are counted only while somebody views them (`'watched'`), or always, for the first 50
-   * limits (`'always'`).
-   * @default 'watched'
+   * Whether the keys that a limit refuses are counted always (`'always'`), so that they are known before somebody looks, or only while
+   * somebody views the limit (`'watched'`). They take at most 20,480 counters in an instance, which all limits share by need: up to 256
+   * for a limit, and each keeps the first 50 of them for another five minutes. With the shortest keys that is about 4 MB, with keys of
+   * 256 characters 12 MB. The keys that use most units are counted while somebody views the limit, whatever the setting.
+   * @default 'always'
    */
   topKeys?: 'watched' | 'always';
 }
@@ -154,7 +156,7 @@ function readSettings({ actor, identities, topKeys }: Given, location: string): 
   return {
     actor: actor as RateLimitConsoleSettings['actor'],
     isPlain: oneOf(location, 'identities', orElse(identities, 'hashed'), ['hashed', 'plain']) === 'plain',
-    topKeys: oneOf(location, 'topKeys', orElse(topKeys, 'watched') as string, ['watched', 'always']),
+    topKeys: oneOf(location, 'topKeys', orElse(topKeys, 'always') as string, ['watched', 'always']),
   };
 }
 

@@ -30,6 +30,7 @@ export class LimitCatalog {
   /** The labels of the other limits, which functions and code provide. */
   private readonly given = new Map<string, string>();
   private readonly taken = new Set<string>();
+  private readonly declaredLabels = new Set<string>();
   private isRead = false;
 
   constructor(
@@ -46,6 +47,9 @@ export class LimitCatalog {
     const counters = countersOf(name, namespace);
     return this.declared.get(counters) ?? this.given.get(counters) ?? this.give(name, namespace, counters);
   };
+
+  /** Whether a label is that of a declared limit, rather than of one that functions or code provide. */
+  readonly isDeclared = (label: string): boolean => this.declaredLabels.has(label);
 
   /** The limits of the module, the defined limits, and those of all routes. Functions may provide more. */
   entries(): CatalogEntry[] {
@@ -110,6 +114,7 @@ export class LimitCatalog {
       label = this.given.get(counters) ?? this.take(name, place);
       this.given.delete(counters);
       this.declared.set(counters, label);
+      this.declaredLabels.add(label);
     }
     return label;
   }

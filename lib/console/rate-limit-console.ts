@@ -41,6 +41,7 @@ import { ConsoleClock } from './telemetry/console-clock.js';
 import { ConsoleRedis } from './telemetry/console-redis.js';
 import { Recorder } from './telemetry/recorder.js';
 import { WatchedLimits } from './telemetry/watched-limits.js';
+import { IncidentViews } from './views/incidents.js';
 import { Lookups } from './views/lookups.js';
 import { Overviews } from './views/overviews.js';
 import { RedisHealth } from './views/redis-health.js';
@@ -55,6 +56,7 @@ export class RateLimitConsole
 {
   readonly catalog: LimitCatalog;
   readonly overviews: Overviews;
+  readonly incidents: IncidentViews;
   readonly live: LiveFeed;
   readonly top: TopLists;
   readonly lookups: Lookups;
@@ -67,7 +69,8 @@ export class RateLimitConsole
   readonly lists: ListChanges;
   readonly changes: ChangeLog;
   readonly recorder: Recorder;
-  private readonly redis: ConsoleRedis | undefined;
+  readonly clock = new ConsoleClock();
+  readonly redis: ConsoleRedis | undefined;
   private readonly limits: WatchedLimits;
   private readonly stream: DecisionStream;
   private readonly prefix: string;
@@ -91,7 +94,7 @@ export class RateLimitConsole
     }
     const { prefix, timeoutMs, ipv6Prefix } = limiting;
     const { isPlain, topKeys } = settings;
-    const clock = new ConsoleClock();
+    const { clock } = this;
     const now = () => clock.now();
     const names = new ShownNames(isPlain);
     const redis = client && new ConsoleRedis(client, prefix, timeoutMs);
@@ -101,19 +104,22 @@ export class RateLimitConsole
     this.prefix = prefix;
     this.redis = redis;
     this.catalog = new LimitCatalog(registry!, plans!, classes!, overrides!);
-    this.limits = new WatchedLimits(this.catalog.labelOf, topKeys === 'always', now);
+    this.limits = new WatchedLimits(this.catalog.labelOf, topKeys === 'always', now, this.catalog.isDeclared);
     this.recorder = new Recorder(
       this.limits,
       clock,
       redis,
       () => circuitOf(store!),
       (entry) => lookAt(store!, entry),
+      timeoutMs,
     );
     const health = redis && new RedisHealth(redis, this.recorder, prefix, timeoutMs);
-    this.overviews = new Overviews(this.recorder, clock, redis, health);
+    const labels = () => this.catalog.entries().map(({ label }) => label);
+    this.overviews = new Overviews(this.recorder, clock, redis, health, labels);
     this.top = new TopLists(this.limits, this.overviews.instances, clock, redis, isPlain);
+    this.incidents = new IncidentViews(this.overviews, this.top, clock);
     this.live = new LiveFeed(
-      () => this.overviews.tick(),
+      () => this.incidents.tick(),
       (label) => this.top.of(label),
       now,
     );
@@ -159,7 +165,7 @@ export class RateLimitConsole
 
   /** Called by Nest while the connection is still open. */
   async beforeApplicationShutdown(): Promise<void> {
-    await this.recorder.flush();
+    await this.recorder.leave();
   }
 
   /** Called by Nest: stores the counts of the last requests. */

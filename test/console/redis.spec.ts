@@ -6,6 +6,7 @@ import { hashOf } from '../../lib/telemetry/decision-event.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
+import { Folder } from '../../lib/console/telemetry/folder.js';
 import {
   type Changes,
   ConsoleApp,
@@ -60,7 +61,7 @@ describe('several instances of a console on one Redis', () => {
     await Promise.all(instances.map((app, index) => consume(app, `key-${index}`, asked[index]!)));
     await Promise.all(instances.map((app) => app.console.recorder.flush()));
     for (const app of instances) {
-      for (const range of ['5m', '1h', '1d']) {
+      for (const range of ['5m', '1h', '1d', '7d', '30d']) {
         const { totals, instances: seen, redis: info, problem } = await app.read<Overview>(`overview?range=${range}`);
         expect(totals['things']).toMatchObject({ allowed: 30, refused: 137 + 41 + 260 - 30 });
         expect(problem).toBeUndefined();
@@ -101,10 +102,14 @@ describe('several instances of a console on one Redis', () => {
     const keys = (await redis.keys(`${prefix}:{console}:*`)).toSorted();
     const { id } = app.console.recorder.self;
     const expiring = [
+      `about-${id}`,
       `counts-1-${id}`,
       `counts-15-${id}`,
       `counts-300-${id}`,
+      `counts-3600-${id}`,
+      `counts-10800-${id}`,
       `instance-${id}`,
+      'reports',
       'seen',
       `top-${id}`,
       'watched',
@@ -115,17 +120,23 @@ describe('several instances of a console on one Redis', () => {
     expect(JSON.stringify(await redis.lrange(`${prefix}:{console}:log`, 0, -1))).not.toContain('anna');
   });
 
-  it('finds the most active keys of all instances, once somebody looks', async () => {
+  it('finds the keys that all instances refused, and once somebody looks, those that use most', async () => {
     const [first, second] = await threeOf(freshPrefix());
     await consume(first, 'before', 100);
-    expect(await first.read<TopKeys>('top?limit=things')).toMatchObject({ refused: [], used: [] });
-    await second.console.recorder.flush();
+    await first.console.recorder.flush();
+    expect(await second.read<TopKeys>('top?limit=things')).toMatchObject({
+      refused: [{ id: hashOf('before'), count: 90, error: 0 }],
+      used: [],
+    });
+    // It finds out that somebody looks.
+    await first.console.recorder.flush();
     await consume(first, 'anna', 30);
     await consume(second, 'anna', 10);
     await consume(second, 'bert', 15);
     await Promise.all([first, second].map((app) => app.console.recorder.flush()));
-    const { refused, used, since } = await second.read<TopKeys>('top?limit=things');
+    const { refused, used, since, usedSince, at, coverage } = await second.read<TopKeys>('top?limit=things');
     expect(refused).toEqual([
+      { id: hashOf('before'), count: 90, error: 0 },
       { id: hashOf('anna'), count: 30, error: 0 },
       { id: hashOf('bert'), count: 5, error: 0 },
     ]);
@@ -135,7 +146,9 @@ describe('several instances of a console on one Redis', () => {
         { id: hashOf('bert'), count: 10, error: 0 },
       ]),
     );
-    expect(since).toBeLessThanOrEqual(Date.now());
+    expect(since).toBeLessThanOrEqual(usedSince!);
+    expect(usedSince).toBeLessThanOrEqual(at);
+    expect(coverage).toMatchObject({ instances: expect.arrayContaining([first.console.recorder.self.id]), unread: [] });
   });
 
   it('counts keys from the start, and names them, if it is to', async () => {
@@ -175,6 +188,16 @@ describe('several instances of a console on one Redis', () => {
     expect(problem).toBeUndefined();
     expect(info).toMatchObject({ up: true, ourKeysBytes: expect.any(Number) });
     expect(await app.console.overviews.tick()).not.toHaveProperty('problem');
+    expect(await app.console.incidents.now()).not.toHaveProperty('problem');
+    const ended = Date.now() - 60_000;
+    await redis.zadd(`${prefix}:{console}:endings`, ended, 'one that ended');
+    await redis.hset(
+      `${prefix}:{console}:counts-300-one that ended`,
+      Math.floor(ended / 300_000) * 300_000,
+      '[[],[],[]]',
+    );
+    const folder = new Folder(app.console.redis!, app.console.clock, 5000);
+    expect(await folder.turn('nobody')).toBe(1);
     expect((await app.read<Changes>('changes')).problem).toBeUndefined();
     expect(JSON.stringify(await redis.call('ACL', 'LOG'))).not.toContain(name);
     await app.close();

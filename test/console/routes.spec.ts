@@ -34,7 +34,7 @@ describe.each([
       expect([plain.headers.get('content-encoding'), await plain.text()]).toEqual([null, await file.text()]);
     }
     const session = await app.read<Session>('session');
-    expect(session).toMatchObject({ storage: 'memory', identities: 'hashed', topKeys: 'watched', writable: true });
+    expect(session).toMatchObject({ storage: 'memory', identities: 'hashed', topKeys: 'always', writable: true });
     expect(session.limits.map(({ name }) => name).toSorted()).toEqual([
       expect.stringMatching(/^sliding-window:3\/1h/),
       'things',

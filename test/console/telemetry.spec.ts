@@ -5,14 +5,16 @@ import {
   type Bucket,
   emptyBucket,
   noLimitCounts,
+  OTHERS,
   readBucket,
   writeBucket,
 } from '../../lib/console/telemetry/bucket.js';
 import { ConsoleClock } from '../../lib/console/telemetry/console-clock.js';
 import { LatencyHistogram, quantile } from '../../lib/console/telemetry/latency-histogram.js';
-import { OTHERS, Tally } from '../../lib/console/telemetry/tally.js';
+import { Tally } from '../../lib/console/telemetry/tally.js';
 import { RESOLUTIONS, Timeline } from '../../lib/console/telemetry/timeline.js';
-import { namesOf, TopKeyCounts } from '../../lib/console/telemetry/top-keys.js';
+import { KeyCounts, namesOf } from '../../lib/console/telemetry/top-keys.js';
+import { KeyBudget } from '../../lib/console/telemetry/key-budget.js';
 import { WatchedLimits } from '../../lib/console/telemetry/watched-limits.js';
 import { hashOf } from '../../lib/telemetry/decision-event.js';
 
@@ -77,6 +79,19 @@ describe('the tally', () => {
     expect(limits.get(OTHERS)!.allowed).toBe(4800);
   });
 
+  it('counts 2000 declared limits separately, however many others functions make', () => {
+    const tally = new Tally(label, undefined, (name) => name.startsWith('limit-'));
+    for (let index = 0; index < 500; index++) tell(tally, [limitOf(`made-${index}`), {}]);
+    for (let index = 0; index < 2000; index++) tell(tally, [limitOf(`limit-${index}`), {}]);
+    const { limits, hides } = tally.take();
+    expect(limits.size).toBe(2201);
+    expect(limits.get(OTHERS)!.allowed).toBe(300);
+    expect(hides).toBe(false);
+    tell(tally, [limitOf('limit-one-more'), {}]);
+    const next = tally.take();
+    expect([next.hides, next.limits.get(OTHERS)!.allowed]).toEqual([true, 1]);
+  });
+
   it('times a part of the checks', () => {
     const tally = new Tally(label);
     expect(Array.from({ length: 6400 }, () => tally.times()).filter(Boolean)).toHaveLength(100);
@@ -108,6 +123,27 @@ describe('buckets', () => {
     expect(readBucket(writeBucket(bucket))).toEqual(bucket);
   });
 
+  it('are bounded in length, and say that they hide limits', () => {
+    const bucket = emptyBucket();
+    for (let index = 0; index < 5000; index++) {
+      bucket.limits.set(`a limit with a long name ${index}`, { ...noLimitCounts(), allowed: index, refused: 1 });
+    }
+    const text = writeBucket(bucket);
+    expect(text.length).toBeLessThanOrEqual(66_000);
+    const { limits, hides } = readBucket(text)!;
+    expect(hides).toBe(true);
+    expect(limits.get('a limit with a long name 4999')).toMatchObject({ allowed: 4999, refused: 1 });
+    const sum = (name: 'allowed' | 'refused') =>
+      [...limits.values()].reduce((total, counts) => total + counts[name], 0);
+    expect([sum('allowed'), sum('refused')]).toEqual([(5000 * 4999) / 2, 5000]);
+  });
+
+  it('of the release before may hide limits among others', () => {
+    expect(readBucket('[[["(others)",3,0,0,0,0,0]],[3,0,0,0],[]]')!.hides).toBe(true);
+    expect(readBucket('[[["(others)",3]],[3,0,0,0],[],0]')!.hides).toBe(false);
+    expect(readBucket('[[["api",3,0,0,0,0,0]],[3,0,0,0],[]]')!.hides).toBe(false);
+  });
+
   it.each(['', '{}', '[]', 'null', '[1,2,3]', '[[["a"]],[],[]]', '[[["a",-1,"x"]],[1e99],[null]]'])(
     'of another release are nothing, or zeros: %p',
     (text) => {
@@ -137,7 +173,7 @@ describe('the timeline', () => {
       timeline.stored(sent);
       const seconds = [...timeline.since(1000, 0)].length;
       expect(seconds).toBe(Math.min(second + 1, 300));
-      expect(sent.old.length).toBeLessThanOrEqual(3);
+      expect(sent.old.length).toBeLessThanOrEqual(RESOLUTIONS.length);
     }
     expect(timeline.isStored).toBe(true);
   });
@@ -146,7 +182,7 @@ describe('the timeline', () => {
     const timeline = new Timeline();
     for (let second = 0; second < 100_005; second += 15) timeline.add(begin + second * 1000, bucketOf(1));
     const held = RESOLUTIONS.map(({ stepMs }) => [...timeline.since(stepMs, 0)].length);
-    expect(held).toEqual([20, 240, 288]);
+    expect(held).toEqual([20, 240, 288, 28, 10]);
     const { steps, old } = timeline.unsent(10);
     expect(old).toEqual([]);
     expect(steps.map(({ step }) => step - begin)).toEqual(
@@ -193,62 +229,106 @@ describe('the clock', () => {
 
 describe('top keys', () => {
   it('tell of identities of any length in bounded memory', () => {
-    const counts = new TopKeyCounts(0);
+    const counts = new KeyCounts(new KeyBudget(), 0);
     const long = 'x'.repeat(1_000_000);
-    counts.seen(long, 0);
-    counts.seen(long, 0);
-    counts.seen('\rodd', 0);
-    const names = counts.published().refused.frequent.map(({ key }) => namesOf(key));
+    counts.add(long, 1);
+    counts.add(long, 1);
+    counts.add('\rodd', 1);
+    const names = counts.summary(50).frequent.map(({ key }) => namesOf(key));
     expect(names).toEqual([{ id: hashOf(long) }, { id: hashOf('\rodd') }]);
-    for (let index = 0; index < 100_000; index++) counts.seen(`user:${index}`, 1);
-    expect(counts.published().used.frequent).toHaveLength(50);
+    for (let index = 0; index < 100_000; index++) counts.add(`user:${index}`, 1);
+    expect(counts.summary(50).frequent).toHaveLength(50);
   });
 
   it('forget after one to two periods', () => {
-    const counts = new TopKeyCounts(0);
-    const keys = () => counts.published().refused.frequent.map(({ key, count }) => [key, count]);
-    counts.seen('anna', 0);
-    counts.turn(300_000);
-    counts.seen('anna', 0);
-    counts.seen('bert', 0);
-    expect(keys()).toEqual([
-      ['anna', 2],
-      ['bert', 1],
-    ]);
-    counts.turn(600_000);
-    expect(keys()).toEqual(
-      expect.arrayContaining([
-        ['anna', 1],
-        ['bert', 1],
-      ]),
-    );
-    counts.turn(900_000);
-    expect(keys()).toEqual([]);
+    let now = 0;
+    const limits = new WatchedLimits(label, true, () => now);
+    const api = limitOf('api');
+    const refuse = (identity: string) =>
+      limits.tally.decided([{ limit: api, identity, cost: 1 }], [{ ...openDecision(api), allowed: false }], UNTIMED);
+    const keys = () => {
+      const [, since, refused] = limits.of('api');
+      return [since, Object.fromEntries(refused.map(([, count, , identity]) => [identity, count]))];
+    };
+    refuse('anna');
+    now = 300_000;
+    limits.turn();
+    refuse('anna');
+    refuse('bert');
+    expect(keys()).toEqual([0, { anna: 2, bert: 1 }]);
+    now = 600_000;
+    limits.turn();
+    expect(keys()).toEqual([300_000, { anna: 1, bert: 1 }]);
+    now = 900_000;
+    limits.turn();
+    expect(keys()).toEqual([600_000, {}]);
   });
 
-  it('are counted while somebody looks', () => {
+  it('count used units while somebody looks, and refusals always', () => {
     let now = 0;
-    const limits = new WatchedLimits(label, false, () => now);
+    const limits = new WatchedLimits(label, true, () => now);
     const api = limitOf('api');
-    const told = () => limits.published().map(([name, , , , used]) => [name, used.map(([, count]) => count)]);
+    const told = () => {
+      const [, , refused, , used, , usedSince] = limits.of('api');
+      return [refused.map(([, count]) => count), used.map(([, count]) => count), usedSince];
+    };
     tell(limits.tally, [api, {}]);
+    tell(limits.tally, [api, { allowed: false }]);
+    expect(told()).toEqual([[1], [], null]);
+    now = 10;
     limits.watch('api', 1000);
     tell(limits.tally, [api, {}]);
     tell(limits.tally, [api, {}]);
-    expect(told()).toEqual([['api', [2]]]);
+    expect(told()).toEqual([[1], [2], 10]);
     now = 999;
     limits.turn();
-    expect(limits.isCounting).toBe(true);
+    expect(limits.isWatched).toBe(true);
     now = 1000;
     limits.turn();
     tell(limits.tally, [api, {}]);
-    expect(told()).toEqual([]);
+    tell(limits.tally, [api, { allowed: false }]);
+    expect(told()).toEqual([[2], [], null]);
   });
 
-  it('are of a bounded number of limits', () => {
-    const limits = new WatchedLimits(label, true, () => 0);
-    for (let index = 0; index < 200; index++) tell(limits.tally, [limitOf(`limit-${index}`), {}]);
-    expect(limits.published()).toHaveLength(50);
+  it('are counted only while somebody looks, if it is to', () => {
+    let now = 0;
+    const limits = new WatchedLimits(label, false, () => now);
+    const api = limitOf('api');
+    tell(limits.tally, [api, { allowed: false }]);
+    limits.watch('api', 1000);
+    tell(limits.tally, [api, { allowed: false }]);
+    expect(limits.published().map(([name, since, refused]) => [name, since, refused[0]![1]])).toEqual([['api', 0, 1]]);
+    now = 1000;
+    limits.turn();
+    tell(limits.tally, [api, { allowed: false }]);
+    expect(limits.published()).toEqual([]);
+    expect(limits.of('api')[2]).toEqual([]);
+  });
+
+  it('are published of limits that refuse or are viewed, in a bounded number of bytes', () => {
+    const limits = new WatchedLimits(
+      label,
+      true,
+      () => 0,
+      () => true,
+    );
+    for (let index = 0; index < 400; index++) {
+      const limit = limitOf(`limit-${index}`);
+      const refusals = index < 200 ? 5 : index;
+      for (let call = 0; call < refusals; call++) {
+        const identity = `${'long'.repeat(60)}-${call}`;
+        limits.tally.decided([{ limit, identity, cost: 1 }], [{ ...openDecision(limit), allowed: false }], UNTIMED);
+      }
+    }
+    limits.watch('limit-7', 1000);
+    const published = limits.published();
+    expect(published.map(([name]) => name)).toEqual(expect.arrayContaining(['limit-7', 'limit-399']));
+    expect(published.some(([name]) => name === 'limit-8')).toBe(false);
+    expect(published.length).toBeLessThanOrEqual(51);
+    expect(JSON.stringify(published).length).toBeLessThanOrEqual(65_536 + published.length + 2);
+  });
+
+  it('are of a bounded number of limits that are viewed', () => {
     const watched = new WatchedLimits(label, false, () => 0);
     for (let index = 0; index < 200; index++) watched.watch(`limit-${index}`, 1000);
     watched.turn();

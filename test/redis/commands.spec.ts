@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
+import { FOLD_SCRIPT } from '../../lib/console/telemetry/fold-script.generated.js';
 import { OVERRIDES_SCRIPT } from '../../lib/overrides/overrides-script.generated.js';
 import { decisionScript } from '../../lib/stores/redis/script.generated.js';
 import { connectRedis } from '../support/stores.js';
@@ -69,7 +70,7 @@ function isKnownToTheOldest(since: string): boolean {
 }
 
 describe('what the scripts ask of Redis', () => {
-  const calls = [decisionScript(), OVERRIDES_SCRIPT].flatMap(callsOf);
+  const calls = [decisionScript(), OVERRIDES_SCRIPT, FOLD_SCRIPT].flatMap(callsOf);
   let redis: Redis;
 
   beforeAll(async () => {
@@ -114,7 +115,7 @@ describe('what the scripts ask of Redis', () => {
   });
 
   it('is only what Lua has had in Redis for long: no flags, and nothing of `redis` but `call` and `pcall`', () => {
-    for (const script of [decisionScript(), OVERRIDES_SCRIPT]) {
+    for (const script of [decisionScript(), OVERRIDES_SCRIPT, FOLD_SCRIPT]) {
       expect(script.startsWith('#!')).toBe(false);
       expect(script).not.toMatch(/redis\.call(?!\()/);
       expect(['redis.call', 'redis.pcall']).toEqual(

@@ -25,7 +25,7 @@ interface LimitIncident extends IncidentBase {
 
 /** The keys behind an incident of a limit. */
 interface WithKeys {
-  /** The keys that were refused most, at most five, the largest count first. */
+  /** The keys that were refused most, at most five, the largest count first; instances with fewer than ten refusals are left out. */
   keys: TopKey[];
   /** When counting these keys began, in milliseconds since the epoch; `null` if none were counted. */
   keysSince: number | null;

@@ -8,7 +8,7 @@ export interface Coverage {
   unread: string[];
 }
 
-/** An instance of the app that was seen in the last few minutes. */
+/** An instance of the app. */
 export interface InstanceInfo {
   id: string;
   /** The version of the package. */
@@ -23,6 +23,8 @@ export interface InstanceInfo {
   lastSeenAt: number;
   /** `'open'` while it does not ask its store after repeated failures; `'none'` if its store cannot fail. */
   circuit: 'closed' | 'open' | 'none';
+  /** Since when the circuit is open, in milliseconds since the epoch; absent if it is not. */
+  circuitOpenSince?: number;
   /** By name, what its adaptive limits let in and have in flight; only those that were used; absent if there are none. */
   adaptive?: Record<string, AdaptiveNow>;
   /** Whether it is the instance that responds. */
@@ -34,4 +36,6 @@ export interface AdaptiveNow {
   /** The units that it lets in at once. */
   limit: number;
   inFlight: number;
+  /** Since when at least as much is in flight as it lets in, in milliseconds since the epoch; absent if there is less. */
+  fullSince?: number;
 }

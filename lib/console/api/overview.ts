@@ -1,11 +1,11 @@
 import type { AlgorithmOptions } from '../../algorithms/index.js';
 import type { LimitMode } from '../../limits/limit-mode.js';
 import type { Incident } from './incidents.js';
-import type { InstanceInfo } from './instances.js';
+import type { Coverage, InstanceInfo } from './instances.js';
 import type { TopKeys } from './top-keys.js';
 
 /** The ranges of an overview. */
-export type Range = '5m' | '1h' | '1d';
+export type Range = '5m' | '1h' | '1d' | '7d' | '30d';
 
 /** A limit as the page lists it. */
 export interface LimitInfo {
@@ -120,7 +120,16 @@ export interface Overview {
   series: Series;
   /** By the names of limits. */
   totals: Record<string, LimitTotals>;
+  /** The running instances: those that reported in the last few seconds. */
   instances: InstanceInfo[];
+  /** The instances that stopped to report in the last minutes without having ended by themselves. */
+  lost: InstanceInfo[];
+  coverage: Coverage;
+  /**
+   * The declared limits of which some instance counted decisions only in the sum `(others)`: there are too many limits. Of these,
+   * a number that is missing is not 0, and others are too low.
+   */
+  unknown: string[];
   /** `null` if the app does not count on Redis. */
   redis: RedisInfo | null;
   /** What is wrong now, such as that Redis does not answer: then only this instance is shown. */
@@ -133,7 +142,7 @@ export interface Overview {
  */
 export interface Tick extends Omit<Overview, 'range' | 'totals'> {
   /** What hurts now, the worst first: the same as `GET api/incidents` returns. */
-  incidents?: Incident[];
+  incidents: Incident[];
   /** The most used keys of the requested limit. */
   top?: TopKeys;
 }

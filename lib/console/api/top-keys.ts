@@ -1,3 +1,5 @@
+import type { Coverage } from './instances.js';
+
 /** A key of a limit, with its count. */
 export interface TopKey {
   /** A hash of the identity. */
@@ -16,8 +18,13 @@ export interface TopKeys {
   refused: TopKey[];
   /** The keys that were granted most units. */
   used: TopKey[];
-  /** When counting began, in milliseconds since the epoch; `null` if it begins now. */
+  /** When counting of refused keys began, in milliseconds since the epoch; `null` if it begins now. */
   since: number | null;
+  /** When counting of used units began: it is counted while somebody views the limit; `null` if it begins now. */
+  usedSince: number | null;
+  /** Now, in milliseconds since the epoch, by the Redis server's clock. */
+  at: number;
+  coverage: Coverage;
   /** Why the other instances could not be read: then these are the keys of this one alone. */
   problem?: string;
 }

@@ -4,6 +4,8 @@ import { HttpAdapterHost } from '@nestjs/core';
 import { consoleMessages } from '../../errors/messages/console.js';
 import { headerOf } from '../../transports/header-of.js';
 import type { ReadRoutes } from '../console-options.js';
+import type { Range } from '../api.js';
+import { RANGES } from '../views/overviews.js';
 import { CONSOLE_ROUTES } from '../console-tokens.js';
 import { Fields } from '../fields.js';
 import { ConsoleProblem } from '../problem.js';
@@ -11,7 +13,7 @@ import { RateLimitConsole } from '../rate-limit-console.js';
 import { clientOf, type ConsoleRequest, Exchange, SECURITY_HEADERS } from './exchange.js';
 import { assetNamed, pageOf, policyOf } from './page.js';
 
-const RANGES = ['5m', '1h', '1d'] as const;
+const RANGE_NAMES = Object.keys(RANGES) as Range[];
 
 /** Serves what the page shows. Each handler writes its own response, so that no interceptor of the app changes it. */
 @Injectable()
@@ -59,9 +61,14 @@ export abstract class ReadController {
   async overview(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
     const exchange = this.exchange(request, response);
     const fields = Fields.ofQuery(exchange.request.query, 'range');
-    const range = fields.optional('range', (field) => fields.oneOf(field, RANGES)) ?? '5m';
+    const range = fields.optional('range', (field) => fields.oneOf(field, RANGE_NAMES)) ?? '5m';
     fields.check();
     exchange.json(await this.console.overviews.overview(range));
+  }
+
+  @Get('api/incidents')
+  async incidents(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    this.exchange(request, response).json(await this.console.incidents.now());
   }
 
   @Get('api/live')

@@ -10,6 +10,11 @@ export const LIMIT_COUNTS = [
 /** What is counted for checks, in the order in which it is stored. */
 export const CHECK_COUNTS = ['checks', 'fallback', 'cache', 'prefetch'] as const;
 
+/** The label of all limits that are counted together, since there are too many. */
+export const OTHERS = '(others)';
+/** The most characters of a stored bucket: it has room for more than 2,000 limits with names of usual length. */
+const MOST_STORED = 65_536;
+
 export type LimitCounts = Record<(typeof LIMIT_COUNTS)[number], number>;
 export type CheckCounts = Record<(typeof CHECK_COUNTS)[number], number>;
 
@@ -28,36 +33,101 @@ export interface Bucket {
   readonly checks: CheckCounts;
   /** The number of checks in each class of a `LatencyHistogram`, by the number of the class. */
   readonly latencies: Map<number, number>;
+  /** Whether declared limits may have been counted as `(others)`. */
+  hides: boolean;
 }
 
 export function emptyBucket(): Bucket {
-  return { limits: new Map(), checks: noCheckCounts(), latencies: new Map() };
+  return { limits: new Map(), checks: noCheckCounts(), latencies: new Map(), hides: false };
 }
 
 /** Adds the counts of one bucket to another. */
-export function addBucket(to: Bucket, { limits, checks, latencies }: Bucket): void {
+export function addBucket(to: Bucket, { limits, checks, latencies, hides }: Bucket): void {
+  to.hides ||= hides;
   for (const [label, counts] of limits) {
     const sum = to.limits.get(label);
     if (sum === undefined) to.limits.set(label, { ...counts });
-    else for (const name of LIMIT_COUNTS) sum[name] += counts[name];
+    else addCounts(sum, counts);
   }
   for (const name of CHECK_COUNTS) to.checks[name] += checks[name];
   for (const [index, count] of latencies) to.latencies.set(index, (to.latencies.get(index) ?? 0) + count);
 }
 
-/** The stored form of a bucket: `[[label, …counts], …], [checks, …], [class, count, …]` as JSON. */
-export function writeBucket({ limits, checks, latencies }: Bucket): string {
-  return JSON.stringify([
-    [...limits].map(([label, counts]) => [label, ...LIMIT_COUNTS.map((name) => counts[name])]),
-    CHECK_COUNTS.map((name) => checks[name]),
-    [...latencies].flat(),
-  ]);
+/** Takes counts that it contains out of a bucket. */
+export function subtractBucket(from: Bucket, { limits, checks, latencies }: Bucket): void {
+  for (const [label, counts] of limits) {
+    const left = from.limits.get(label);
+    if (left === undefined) continue;
+    for (const name of LIMIT_COUNTS) left[name] = Math.max(0, left[name] - counts[name]);
+    if (LIMIT_COUNTS.every((name) => left[name] === 0)) from.limits.delete(label);
+  }
+  for (const name of CHECK_COUNTS) from.checks[name] = Math.max(0, from.checks[name] - checks[name]);
+  for (const [index, count] of latencies) {
+    const left = (from.latencies.get(index) ?? 0) - count;
+    if (left > 0) from.latencies.set(index, left);
+    else from.latencies.delete(index);
+  }
+}
+
+export function isEmpty({ limits, checks }: Bucket): boolean {
+  return limits.size === 0 && checks.checks === 0;
+}
+
+/**
+ * The stored form of a bucket as JSON: `[[label, …counts], …], [checks, …], [class, count, …]`, and 1 or 0 for whether `(others)` may
+ * hide declared limits. Zeros at the end of counts are left out. Beyond a length, limits with few decisions are stored as `(others)`.
+ */
+export function writeBucket(bucket: Bucket): string {
+  const { checks, latencies } = bucket;
+  const rows = rowsOf(bucket.limits);
+  const length = rows.reduce((sum, row) => sum + row.length + 1, 0);
+  const { limits, hides } = length > MOST_STORED ? shortened(bucket, rows, length) : bucket;
+  const written = limits === bucket.limits ? rows : rowsOf(limits);
+  const ends = limits.has(OTHERS) ? `,${hides ? 1 : 0}` : '';
+  const counts = JSON.stringify(CHECK_COUNTS.map((name) => checks[name]));
+  return `[[${written.join(',')}],${counts},${JSON.stringify([...latencies].flat())}${ends}]`;
+}
+
+function rowsOf(limits: Bucket['limits']): string[] {
+  return [...limits].map(([label, counts]) => {
+    const numbers = LIMIT_COUNTS.map((name) => counts[name]);
+    return JSON.stringify([label, ...numbers.slice(0, numbers.findLastIndex((count) => count > 0) + 1)]);
+  });
+}
+
+/** The bucket with fewer limits: those with the fewest decisions are counted as `(others)`. */
+function shortened({ limits }: Bucket, rows: readonly string[], length: number): Pick<Bucket, 'limits' | 'hides'> {
+  const fewest = [...limits.entries()]
+    .map(([label, counts], at) => ({ label, counts, length: rows[at]!.length + 1 }))
+    .filter(({ label }) => label !== OTHERS)
+    .toSorted((one, other) => decisionsOf(one.counts) - decisionsOf(other.counts));
+  const kept = new Map(limits);
+  const others = { ...(limits.get(OTHERS) ?? noLimitCounts()) };
+  let left = length + OTHERS_LENGTH;
+  for (const each of fewest) {
+    if (left <= MOST_STORED) break;
+    left -= each.length;
+    kept.delete(each.label);
+    addCounts(others, each.counts);
+  }
+  return { limits: kept.set(OTHERS, others), hides: true };
+}
+
+/** The most characters of the row of `(others)`. */
+const OTHERS_LENGTH = 150;
+
+function decisionsOf({ allowed, refused, shadowRefused, candidateAsked }: LimitCounts): number {
+  return allowed + refused + shadowRefused + candidateAsked;
+}
+
+function addCounts(to: LimitCounts, counts: LimitCounts): void {
+  for (const name of LIMIT_COUNTS) to[name] += counts[name];
 }
 
 /** Reads a stored bucket; `undefined` if it is not one, such as one of another release. */
 export function readBucket(text: string): Bucket | undefined {
   try {
-    const [limits, checks, latencies] = JSON.parse(text) as [unknown[][], unknown[], unknown[]];
+    const [limits, checks, latencies, hides] = JSON.parse(text) as [unknown[][], unknown[], unknown[], unknown];
     const bucket = emptyBucket();
     for (const [label, ...numbers] of limits) {
       const counts = noLimitCounts();
@@ -68,6 +138,8 @@ export function readBucket(text: string): Bucket | undefined {
     for (let at = 0; at + 1 < latencies.length; at += 2) {
       bucket.latencies.set(countOf(latencies[at]), countOf(latencies[at + 1]));
     }
+    // The release before did not say.
+    bucket.hides = bucket.limits.has(OTHERS) && hides !== 0;
     return bucket;
   } catch {
     return undefined;

@@ -21,8 +21,10 @@ export function readInstance(text: unknown): PublishedInstance | undefined {
     const isCircuit = circuit === 'closed' || circuit === 'open' || circuit === 'none';
     if (!isText || !isNumber || !isCircuit) return undefined;
     const adaptive = readAdaptive(published['adaptive']);
+    const circuitOpenSince = timeOr(published['circuitOpenSince']);
     return {
       ...({ id, version, host, pid, startedAt, clockOffsetMs, lastSeenAt, circuit } as PublishedInstance),
+      ...(circuit === 'open' && circuitOpenSince !== undefined && { circuitOpenSince }),
       ...(adaptive && { adaptive }),
     };
   } catch {
@@ -34,9 +36,13 @@ function readAdaptive(published: unknown): Record<string, AdaptiveNow> | undefin
   if (typeof published !== 'object' || published === null) return undefined;
   const known = Object.entries(published as Record<string, Partial<AdaptiveNow> | null>).flatMap(([label, now]) => {
     const { limit = NaN, inFlight = NaN } = now ?? {};
-    return [limit, inFlight].every((each) => Number.isSafeInteger(each) && each >= 0)
-      ? [[label, { limit, inFlight }]]
-      : [];
+    if (![limit, inFlight].every((each) => Number.isSafeInteger(each) && each >= 0)) return [];
+    const fullSince = timeOr(now?.fullSince);
+    return [[label, { limit, inFlight, ...(fullSince !== undefined && { fullSince }) }]];
   });
   return Object.fromEntries(known) as Record<string, AdaptiveNow>;
+}
+
+function timeOr(value: unknown): number | undefined {
+  return Number.isFinite(value) ? (value as number) : undefined;
 }

@@ -3,19 +3,30 @@ import { reasonOf } from '../../util/reason-of.js';
 import type { InstanceInfo } from '../api.js';
 import type { ConsoleClock } from './console-clock.js';
 import { type Command, type ConsoleRedis, timeOf } from './console-redis.js';
+import { Folder } from './folder.js';
+import { FullSince } from './full-since.js';
 import { thisInstance, type PublishedInstance } from './instance.js';
-import { type OldStep, RESOLUTIONS, type SentStep, Timeline } from './timeline.js';
+import { ABSENT_MS, DAY_MS, FOLD_AFTER_MS, LOST_SHOWN_MS } from './lifetimes.js';
+import { reportOf, type Sent, storingOf } from './report.js';
+import { RESOLUTIONS, Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
 
 /** The most steps to store in one call: after an outage there are more. */
 const MOST_SENT = 200;
-/** An instance that has not reported for this long has ended. */
+/** For how long instances of the release before show an instance after its last report. */
 const ALIVE_SECONDS = 60;
-/** The instances whose counts are still read. */
-const DAY_MS = 86_400_000;
 const TOP_SECONDS = 15;
-/** The most instances to keep track of, including those that ended within a day. */
-export const MOST_INSTANCES = 1000;
+/** How often keys are published that nobody views, in seconds; and current steps of hours. */
+const TOP_EVERY = 3;
+const HOURS_EVERY = 15;
+/** How often what the instance is is stored for when it is lost, and how long, in seconds. */
+const ABOUT_EVERY = 60;
+const ABOUT_SECONDS = LOST_SHOWN_MS / 1000 + 2 * ABOUT_EVERY;
+/** How often ended instances are added to their sum, in seconds. */
+const FOLD_EVERY = 10;
+
+/** The most calls without an answer to remember. */
+const MOST_UNSURE = 20;
 
 /** Collects the decisions of this instance in steps, once a second, and stores them. */
 export class Recorder {
@@ -28,6 +39,18 @@ export class Recorder {
   private lastStep = -Infinity;
   private flushing: Promise<void> | undefined;
   private isClosed = false;
+  private isLeaving = false;
+  /** The calls without an answer, by the time that they reported: Redis may have run each of them. */
+  private readonly unsure = new Map<number, Sent>();
+  /** The number of calls that were sent. */
+  private calls = 0;
+  /** When calls began to succeed, and the last one did, by the monotonic clock. */
+  private healthySince: number | undefined;
+  private storedAt = -Infinity;
+  private folding: Promise<void> | undefined;
+  private readonly folder: Folder | undefined;
+  private readonly full = new FullSince();
+  private circuitOpenSince: number | undefined;
 
   constructor(
     private readonly limits: WatchedLimits,
@@ -35,17 +58,27 @@ export class Recorder {
     private readonly redis: ConsoleRedis | undefined,
     private readonly circuit: () => InstanceInfo['circuit'],
     private readonly look: LookAtAdaptive,
-  ) {}
+    timeoutMs: number,
+  ) {
+    this.folder = redis && new Folder(redis, clock, timeoutMs);
+  }
 
   start(): void {
     this.arm();
+  }
+
+  /** Says that this instance ends, and stores what it counted. It goes on to count. Never rejects. */
+  async leave(): Promise<void> {
+    this.isLeaving = true;
+    await this.flush();
   }
 
   /** Folds and stores the last counts. Never rejects. */
   async close(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);
-    await this.flush();
+    await this.folding;
+    await this.leave();
   }
 
   /** Stores what has not been stored yet, in one call. Never rejects. */
@@ -53,7 +86,7 @@ export class Recorder {
     await this.flushing;
     this.fold();
     for (let calls = 0; calls < 5 && this.redis !== undefined; calls++) {
-      await this.store();
+      await this.store(false);
       if (this.problem !== undefined || this.timeline.isStored) return;
     }
   }
@@ -61,13 +94,17 @@ export class Recorder {
   /** What this instance publishes about itself. */
   get published(): PublishedInstance {
     const { clock, startedAt } = this;
-    const adaptive = this.limits.tally.adaptiveNow(this.look);
+    const now = Math.round(clock.now());
+    const adaptive = this.full.of(this.limits.tally.adaptiveNow(this.look), now);
+    const circuit = this.circuit();
+    this.circuitOpenSince = circuit === 'open' ? (this.circuitOpenSince ?? now) : undefined;
     return {
       ...this.self,
       startedAt,
       clockOffsetMs: this.redis === undefined ? 0 : clock.offsetMs,
-      lastSeenAt: Math.round(clock.now()),
-      circuit: this.circuit(),
+      lastSeenAt: now,
+      circuit,
+      ...(this.circuitOpenSince !== undefined && { circuitOpenSince: this.circuitOpenSince }),
       ...(adaptive && { adaptive }),
     };
   }
@@ -97,51 +134,101 @@ export class Recorder {
     this.fold();
     // Sends no second call while one to a slow server is pending.
     if (this.redis !== undefined && this.flushing === undefined) {
-      this.flushing = this.store().finally(() => (this.flushing = undefined));
+      this.flushing = this.store(true).finally(() => (this.flushing = undefined));
     }
+    this.foldEnded();
     this.arm();
   };
 
-  private async store(): Promise<void> {
+  /** Adds ended instances to their sum, unless those whose Redis just comes back may be only absent. */
+  private foldEnded(): void {
+    const { folder, healthySince, lastStep } = this;
+    if (folder === undefined || this.folding !== undefined || lastStep % FOLD_EVERY !== this.self.pid % FOLD_EVERY)
+      return;
+    if (healthySince === undefined || performance.now() - healthySince < FOLD_AFTER_MS) return;
+    this.folding = folder.turn(this.self.id).then(
+      () => (this.folding = undefined),
+      () => (this.folding = undefined),
+    );
+  }
+
+  private async store(isBrief: boolean): Promise<void> {
     const redis = this.redis!;
-    const sent = this.timeline.unsent(MOST_SENT);
-    const commands = this.commands(redis, sent);
-    const sentAt = performance.now();
     try {
+      const isAbsent = performance.now() - this.storedAt > ABSENT_MS;
+      if (isAbsent && this.calls > 0) await this.comeBack(redis);
+      this.calls++;
+      const sent = this.timeline.unsent(MOST_SENT, isBrief && this.calls % HOURS_EVERY !== 0);
+      const { published } = this;
+      const commands = this.commands(redis, sent, published, isBrief);
+      this.unsure.set(published.lastSeenAt, sent);
+      if (this.unsure.size > MOST_UNSURE) this.unsure.delete(this.unsure.keys().next().value!);
+      const sentAt = performance.now();
       const [time, watched] = await redis.run(commands);
-      this.clock.learn(timeOf(time), sentAt, performance.now());
+      const now = performance.now();
+      this.clock.learn(timeOf(time), sentAt, now);
       this.timeline.stored(sent);
+      this.unsure.clear();
       this.watch(watched as string[]);
       // A server that was away may have lost its data.
       if (this.problem !== undefined) this.timeline.forgetStored();
       this.problem = undefined;
+      this.storedAt = now;
+      this.healthySince ??= now;
     } catch (error) {
       this.problem = reasonOf(error);
+      this.healthySince = undefined;
     }
   }
 
-  private commands(redis: ConsoleRedis, { steps, old }: { steps: SentStep[]; old: OldStep[] }): Command[] {
+  /** Leaves out what others have added to the sum of ended instances, since they took this one for one of them. */
+  private async comeBack(redis: ConsoleRedis): Promise<void> {
+    const { timeline, self } = this;
     const { keys } = redis;
-    const { published } = this;
+    // From this report on nobody adds any more of it.
+    const replies = await redis.run([
+      ...reportOf(redis, self.id, Math.round(this.clock.now()), this.isLeaving),
+      ['get', keys.folded(self.id)],
+    ]);
+    const folded = replies.at(-1);
+    if (folded === null) return;
+    const unsure = this.unsure.get(Number(folded));
+    if (unsure !== undefined) timeline.stored(unsure);
+    for (const { stepMs } of RESOLUTIONS) {
+      const steps = timeline.storedSteps(stepMs);
+      if (steps.length === 0) continue;
+      const [held] = await redis.run([['hmget', keys.counts(self.id, stepMs), ...steps]]);
+      const gone = (index: number) => (held as (string | null)[])[index] === null;
+      timeline.takeFolded(
+        stepMs,
+        steps.filter((_, index) => gone(index)),
+      );
+    }
+    await redis.run([['del', keys.folded(self.id)]]);
+  }
+
+  private commands(redis: ConsoleRedis, sent: Sent, published: PublishedInstance, isBrief: boolean): Command[] {
+    const { keys } = redis;
     const { id, lastSeenAt } = published;
     const commands: Command[] = [
       ['time'],
       ['zrange', keys.watched, 0, -1, 'WITHSCORES'],
-      ['zadd', keys.seen, lastSeenAt, id],
-      ['expire', keys.seen, (2 * DAY_MS) / 1000],
-      ['set', keys.instance(id), JSON.stringify(published), 'EX', ALIVE_SECONDS],
+      ...reportOf(redis, id, lastSeenAt, this.isLeaving),
     ];
+    if (!this.isLeaving) {
+      const text = JSON.stringify(published);
+      commands.push(['set', keys.instance(id), text, 'EX', ALIVE_SECONDS]);
+      if (this.calls % ABOUT_EVERY === 1 || this.problem !== undefined) {
+        commands.push(['set', keys.about(id), text, 'EX', ABOUT_SECONDS]);
+      }
+    }
     // With a wrong clock it would remove all other instances.
     if (this.clock.isLearnt) commands.push(['zremrangebyscore', keys.seen, '-inf', lastSeenAt - DAY_MS]);
-    for (const { stepMs, steps: kept } of RESOLUTIONS) {
-      const key = keys.counts(id, stepMs);
-      const fields = steps.filter((each) => each.stepMs === stepMs).flatMap(({ step, text }) => [step, text]);
-      const gone = old.filter((each) => each.stepMs === stepMs).map(({ step }) => step);
-      if (fields.length > 0) commands.push(['hset', key, ...fields], ['expire', key, (stepMs / 1000) * (kept + 4)]);
-      if (gone.length > 0) commands.push(['hdel', key, ...gone]);
-    }
-    if (this.limits.isCounting) {
-      commands.push(['set', keys.top(id), JSON.stringify(this.limits.published()), 'EX', TOP_SECONDS]);
+    commands.push(...storingOf(redis, id, sent));
+    if (this.limits.isWatched || !isBrief || this.calls % TOP_EVERY === 0) {
+      const keysOfLimits = this.limits.published();
+      if (keysOfLimits.length > 0)
+        commands.push(['set', keys.top(id), JSON.stringify(keysOfLimits), 'EX', TOP_SECONDS]);
     }
     return commands;
   }

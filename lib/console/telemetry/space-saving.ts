@@ -24,25 +24,53 @@ interface Counter {
  *
  * With `N` the sum of all weights and `f` what a key really weighed: `count - error <= f <= count`, `error <= min <= N / k`, the counts of
  * all counters sum up to `N`, and each key with `f > N / k` has a counter.
+ *
+ * The number of counters may change on the way. Then `error <= N / k` holds for the smallest `k` there was, and the sum of the counts may
+ * differ from `N`; the bounds of each key hold.
  */
 export class SpaceSaving {
   private readonly byKey = new Map<string, Counter>();
   /** A binary heap, the smallest count first. */
-  private readonly heap: Counter[] = [];
+  private heap: Counter[] = [];
+  private missed = 0;
 
+  /**
+   * @param capacity the number of keys that are counted at the same time
+   * @param onFull is called before a key takes over the counter of another one, and may enlarge the capacity
+   */
   constructor(
-    /** The number of keys that are counted at the same time. */
-    readonly capacity: number,
+    private capacity: number,
+    private readonly onFull: (full: SpaceSaving) => void = () => undefined,
   ) {}
 
+  /** The number of keys that are counted at the same time. */
+  get size(): number {
+    return this.capacity;
+  }
+
+  /** Changes the number of counters; the smallest counts go first. */
+  resize(capacity: number): void {
+    this.capacity = capacity;
+    if (this.heap.length <= capacity) return;
+    const ascending = this.heap.toSorted((one, other) => one.count - other.count);
+    const dropped = ascending.splice(0, ascending.length - capacity);
+    for (const { key } of dropped) this.byKey.delete(key);
+    this.missed = Math.max(this.missed, dropped.at(-1)!.count);
+    // In ascending order it is a heap.
+    for (const [at, counter] of ascending.entries()) counter.at = at;
+    this.heap = ascending;
+  }
+
   add(key: string, weight = 1): void {
-    const { heap, byKey, capacity } = this;
+    const { byKey } = this;
     let counter = byKey.get(key);
     if (counter === undefined) {
+      if (this.heap.length >= this.capacity) this.onFull(this);
+      const { heap, capacity, missed } = this;
       // A substring would keep the whole text alive.
       const kept = flatCopy(key);
       if (heap.length < capacity) {
-        counter = { key: kept, count: 0, error: 0, at: heap.length };
+        counter = { key: kept, count: missed, error: missed, at: heap.length };
         heap.push(counter);
         // It starts as the smallest one.
         this.rise(counter);
@@ -51,6 +79,7 @@ export class SpaceSaving {
         byKey.delete(counter.key);
         counter.key = kept;
         counter.error = counter.count;
+        this.missed = counter.count;
       }
       byKey.set(kept, counter);
     }
@@ -67,7 +96,7 @@ export class SpaceSaving {
 
   /** The upper bound of how often any key without a counter came. */
   get floor(): number {
-    return this.heap.length < this.capacity ? 0 : this.heap[0]!.count;
+    return this.missed;
   }
 
   private rise(counter: Counter): void {

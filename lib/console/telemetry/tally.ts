@@ -7,19 +7,18 @@ import type { LookAtAdaptive } from '../../telemetry/adaptive-metrics.js';
 import { becameNear } from '../../telemetry/decision-event.js';
 import type { DecisionTap } from '../../telemetry/decision-tap.js';
 import type { AdaptiveNow } from '../api.js';
-import { type Bucket, type LimitCounts, noCheckCounts, noLimitCounts } from './bucket.js';
+import { type Bucket, type LimitCounts, noCheckCounts, noLimitCounts, OTHERS } from './bucket.js';
 import { LatencyHistogram } from './latency-histogram.js';
 import type { TopKeyCounts } from './top-keys.js';
 
 /** One of this many checks is timed: reading the clock twice would cost more than everything else here. */
 const TIMED_EVERY = 64;
-/** The most labels that are distinguished; further ones are counted together. */
-const MOST_LABELS = 200;
-/** The most limits: functions may make new ones for each request. */
-const MOST_LIMITS = 1000;
-
-/** The label of all limits beyond that number. */
-export const OTHERS = '(others)';
+/** The most declared limits that are distinguished; further ones are counted together. */
+const MOST_DECLARED = 2000;
+/** The most labels of other limits that are distinguished: functions may make new ones for each request. */
+const MOST_GIVEN = 200;
+/** The most limits. */
+const MOST_LIMITS = 4000;
 
 function isOfStore({ source }: StoreDecision): boolean {
   return source === 'redis' || source === 'memory';
@@ -28,7 +27,7 @@ function isOfStore({ source }: StoreDecision): boolean {
 /** The counts of a limit until the next second. */
 interface Counted extends LimitCounts {
   readonly label: string;
-  /** Its top keys, while somebody views them. */
+  /** Where its keys are counted, if they are. */
   keys: TopKeyCounts | undefined;
 }
 
@@ -36,7 +35,11 @@ interface Counted extends LimitCounts {
 export class Tally implements DecisionTap {
   private readonly byLabel = new Map<string, Counted>();
   private readonly byLimit = new Map<CompiledLimit, Counted | null>();
-  /** The limit that was counted last, unless its keys are counted, too. */
+  private declared = 0;
+  private given = 0;
+  /** Whether declared limits are counted as others. */
+  private hides = false;
+  /** The limit that was counted last, unless the units that its keys use are counted, too. */
   private lastLimit: CompiledLimit | undefined;
   private lastCounted = noLimitCounts();
   /** It is near its limit if fewer units are left. */
@@ -51,10 +54,12 @@ export class Tally implements DecisionTap {
   /**
    * @param labelOf returns the label of a limit; `undefined` for one that is not shown
    * @param keysOf returns where the keys of a label are counted, if they are
+   * @param isDeclared returns whether a label is that of a declared limit
    */
   constructor(
     private readonly labelOf: (limit: CompiledLimit) => string | undefined,
     private readonly keysOf: (label: string) => TopKeyCounts | undefined = () => undefined,
+    private readonly isDeclared: (label: string) => boolean = () => false,
   ) {}
 
   times(): boolean {
@@ -95,7 +100,7 @@ export class Tally implements DecisionTap {
     }
     const { checks } = this;
     this.checks = noCheckCounts();
-    return { limits, checks, latencies: this.latencies.take() };
+    return { limits, checks, latencies: this.latencies.take(), hides: this.hides && limits.has(OTHERS) };
   }
 
   /** The current state of each adaptive limit, by label; `undefined` if there are none. */
@@ -162,7 +167,7 @@ export class Tally implements DecisionTap {
     }
     if (limit.adapts) this.adaptive.set(counted.label, entry);
     const { keys } = counted;
-    if (keys === undefined && limit !== this.lastLimit) {
+    if (keys?.used === undefined && limit !== this.lastLimit) {
       this.lastLimit = limit;
       this.lastCounted = counted;
       this.lastNearBelow = limit.quota - limit.nearFrom;
@@ -170,9 +175,12 @@ export class Tally implements DecisionTap {
     if (decision.allowed) {
       counted.allowed++;
       if (charged && becameNear(entry, decision)) counted.near++;
-    } else if (limit.shadow) counted.shadowRefused++;
-    else counted.refused++;
-    keys?.seen(shownIdentity(entry), decision.allowed ? cost : 0);
+      if (cost > 0) keys?.used?.add(shownIdentity(entry), cost);
+    } else {
+      if (limit.shadow) counted.shadowRefused++;
+      else counted.refused++;
+      keys?.refused.add(shownIdentity(entry), 1);
+    }
     return true;
   }
 
@@ -188,13 +196,19 @@ export class Tally implements DecisionTap {
 
   private add(wanted: string | undefined): Counted | null {
     if (wanted === undefined) return null;
-    const isKnown = this.byLabel.has(wanted) || this.byLabel.size < MOST_LABELS;
-    const label = isKnown ? wanted : OTHERS;
+    const label = this.byLabel.has(wanted) || this.hasRoom(wanted) ? wanted : OTHERS;
     let counted = this.byLabel.get(label);
     if (counted === undefined) {
       counted = { label, ...noLimitCounts(), keys: this.keysOf(label) };
       this.byLabel.set(label, counted);
     }
     return counted;
+  }
+
+  private hasRoom(label: string): boolean {
+    if (!this.isDeclared(label)) return this.given++ < MOST_GIVEN;
+    const hasRoom = this.declared++ < MOST_DECLARED;
+    this.hides ||= !hasRoom;
+    return hasRoom;
   }
 }

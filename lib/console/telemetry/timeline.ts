@@ -1,4 +1,4 @@
-import { addBucket, type Bucket, emptyBucket, readBucket, writeBucket } from './bucket.js';
+import { addBucket, type Bucket, emptyBucket, isEmpty, readBucket, subtractBucket, writeBucket } from './bucket.js';
 
 /** The length of a step, and the number of steps to keep. */
 export interface Resolution {
@@ -6,17 +6,26 @@ export interface Resolution {
   readonly steps: number;
 }
 
-/** 5 minutes in seconds, an hour, and a day. */
+/** 5 minutes in seconds, an hour, a day, a week, and 30 days. */
 export const RESOLUTIONS = [
   { stepMs: 1000, steps: 300 },
   { stepMs: 15_000, steps: 240 },
   { stepMs: 300_000, steps: 288 },
+  { stepMs: 3_600_000, steps: 168 },
+  { stepMs: 10_800_000, steps: 240 },
 ] as const satisfies readonly Resolution[];
+
+/** The current step of a longer length is not stored each second: it would be sent thousands of times. */
+const EACH_SECOND_MS = 300_000;
 
 /** A step; completed ones are kept as text, which takes less memory. */
 interface Cell {
   bucket: Bucket | undefined;
   text: string | undefined;
+  /** The contents that the store has for certain. */
+  stored: string | undefined;
+  /** Rises with each change. */
+  version: number;
   /** Whether its current contents have been stored. */
   isStored: boolean;
   /** Whether any version of it may have been stored. */
@@ -28,6 +37,7 @@ export interface SentStep {
   readonly stepMs: number;
   readonly step: number;
   readonly text: string;
+  readonly version: number;
 }
 
 /** A step that is no longer kept. */
@@ -47,7 +57,14 @@ export class Timeline {
       const step = stepOf(at, stepMs);
       let cell = cells.get(step);
       if (cell === undefined) {
-        cell = { bucket: emptyBucket(), text: undefined, isStored: false, wasSent: false };
+        cell = {
+          bucket: emptyBucket(),
+          text: undefined,
+          stored: undefined,
+          version: 0,
+          isStored: false,
+          wasSent: false,
+        };
         cells.set(step, cell);
         for (const [other, each] of cells) {
           if (other !== step) close(each);
@@ -57,18 +74,23 @@ export class Timeline {
       const open = (cell.bucket ??= readBucket(cell.text!)!);
       cell.text = undefined;
       cell.isStored = false;
+      cell.version++;
       addBucket(open, bucket);
     }
   }
 
-  /** The steps to store, the newest first, at most `most`; and those that were stored but are no longer kept. */
-  unsent(most: number): { steps: SentStep[]; old: OldStep[] } {
+  /**
+   * The steps to store, the newest first, at most `most`; and those that were stored but are no longer kept. The current steps of
+   * hours are left out if `isBrief`.
+   */
+  unsent(most: number, isBrief = false): { steps: SentStep[]; old: OldStep[] } {
     const steps: SentStep[] = [];
     for (const { stepMs, cells } of this.rings) {
       for (const [step, cell] of [...cells].toReversed()) {
         if (cell.isStored || steps.length >= most) continue;
+        if (isBrief && stepMs > EACH_SECOND_MS && cell.bucket !== undefined) continue;
         cell.wasSent = true;
-        steps.push({ stepMs, step, text: textOf(cell) });
+        steps.push({ stepMs, step, text: textOf(cell), version: cell.version });
       }
     }
     return { steps, old: [...this.old] };
@@ -76,12 +98,35 @@ export class Timeline {
 
   /** Notes that the store has these steps. */
   stored({ steps, old }: { steps: readonly SentStep[]; old: readonly OldStep[] }): void {
-    for (const { stepMs, step, text } of steps) {
+    for (const { stepMs, step, text, version } of steps) {
       const cell = this.cells(stepMs).get(step);
+      if (cell === undefined) continue;
+      cell.stored = text;
       // It may have grown meanwhile.
-      if (cell !== undefined && textOf(cell) === text) cell.isStored = true;
+      if (cell.version !== version) continue;
+      cell.isStored = true;
+      if (cell.text !== undefined) cell.text = text;
     }
     this.old = this.old.filter((each) => !old.includes(each));
+  }
+
+  /** The steps of a length that the store has for certain. */
+  storedSteps(stepMs: number): number[] {
+    return [...this.cells(stepMs)].flatMap(([step, { stored }]) => (stored === undefined ? [] : [step]));
+  }
+
+  /** Takes out what others have added to the sum of ended instances: what the store had of these steps. */
+  takeFolded(stepMs: number, folded: readonly number[]): void {
+    const cells = this.cells(stepMs);
+    for (const step of folded) {
+      const cell = cells.get(step);
+      if (cell?.stored === undefined) continue;
+      const left = cell.bucket ?? readBucket(cell.text!)!;
+      subtractBucket(left, readBucket(cell.stored)!);
+      if (isEmpty(left)) cells.delete(step);
+      const { version } = cell;
+      Object.assign(cell, { bucket: left, text: undefined, stored: undefined, isStored: false, version: version + 1 });
+    }
   }
 
   /** Whether all of it is stored. */
@@ -126,6 +171,8 @@ function textOf({ bucket, text }: Cell): string {
 
 function close(cell: Cell): void {
   if (cell.bucket === undefined) return;
-  cell.text = writeBucket(cell.bucket);
+  const text = writeBucket(cell.bucket);
+  // One text, not two that are equal.
+  cell.text = text === cell.stored ? cell.stored : text;
   cell.bucket = undefined;
 }

@@ -1,12 +1,5 @@
 import { hashOf } from '../../telemetry/decision-event.js';
-import { type Frequent, mergeFrequent, SpaceSaving, type Summary } from './space-saving.js';
-
-/** The keys of a limit to count at the same time, in each of its two lists. */
-const COUNTED = 256;
-/** The keys that each instance publishes. */
-const PUBLISHED = 50;
-/** Counts cover the last one to two periods of this length. */
-const PERIOD_MS = 300_000;
+import { mergeFrequent, type SpaceSaving, type Summary } from './space-saving.js';
 
 /** Longer identities are kept as hashes, behind a marker. */
 const LONGEST_KEPT = 256;
@@ -17,56 +10,73 @@ export function namesOf(key: string): { id: string; identity?: string } {
   return key.startsWith(HASHED) ? { id: key.slice(HASHED.length) } : { id: hashOf(key), identity: key };
 }
 
-/** One published list of keys. */
-export interface PublishedKeys {
-  readonly refused: Summary;
-  readonly used: Summary;
-  /** In milliseconds since the epoch. */
-  readonly since: number;
+/** Where the counters of a period come from, and go to. */
+export interface Counters {
+  open(): SpaceSaving;
+  close(sketch: SpaceSaving): void;
 }
 
-/** The top keys of one limit: those refused most, and those that use most units. */
-export class TopKeyCounts {
-  private refused = new SpaceSaving(COUNTED);
-  private used = new SpaceSaving(COUNTED);
-  private before: { refused: SpaceSaving; used: SpaceSaving; since: number } | undefined;
+/** What keys did in this period and the one before. Without any it takes no counters. */
+export class KeyCounts {
+  private sketch: SpaceSaving | undefined;
+  private before: Summary | undefined;
+  private added = 0;
+  private addedBefore = 0;
 
-  constructor(private since: number) {}
+  constructor(
+    private readonly counters: Counters,
+    /** When counting began, in milliseconds since the epoch. */
+    readonly since: number,
+  ) {}
 
-  /** Counts the units that an identity was granted; 0 if it was refused. */
-  seen(identity: string, units: number): void {
-    const key = identity.length > LONGEST_KEPT || identity.startsWith(HASHED) ? HASHED + hashOf(identity) : identity;
-    if (units === 0) this.refused.add(key);
-    else this.used.add(key, units);
+  /** The sum of all weights. */
+  get total(): number {
+    return this.added + this.addedBefore;
   }
 
-  /** Starts a new period when the current one is over; the counts of the last one are still published. */
-  turn(now: number): void {
-    if (now - this.since < PERIOD_MS) return;
-    const { refused, used, since } = this;
-    this.before = { refused, used, since };
-    this.refused = new SpaceSaving(COUNTED);
-    this.used = new SpaceSaving(COUNTED);
-    this.since = now;
+  add(identity: string, weight: number): void {
+    const isKept = identity.length <= LONGEST_KEPT && !identity.startsWith(HASHED);
+    this.added += weight;
+    (this.sketch ??= this.counters.open()).add(isKept ? identity : HASHED + hashOf(identity), weight);
   }
 
-  /** The counts of this period and the one before. */
-  published(): PublishedKeys {
-    const { before } = this;
-    return {
-      refused: summarize([this.refused, before?.refused]),
-      used: summarize([this.used, before?.used]),
-      since: before?.since ?? this.since,
-    };
+  /** Starts a new period. The keys of the last one that were counted most, at most that number, are remembered. */
+  turn(most: number): void {
+    this.before = this.sketch && cut(summaryOf(this.sketch), most);
+    this.addedBefore = this.added;
+    this.added = 0;
+    this.close();
+  }
+
+  /** Gives the counters back. */
+  close(): void {
+    if (this.sketch !== undefined) this.counters.close(this.sketch);
+    this.sketch = undefined;
+  }
+
+  /** The first keys, and the upper bound of all others. */
+  summary(most: number): Summary {
+    const periods = [
+      ...(this.sketch === undefined ? [] : [summaryOf(this.sketch)]),
+      ...(this.before ? [this.before] : []),
+    ];
+    const floor = periods.reduce((sum, each) => sum + each.floor, 0);
+    return cut({ frequent: mergeFrequent(periods, Infinity), floor }, most);
   }
 }
 
-/** The first keys, and the upper bound of all others. */
-function summarize(sketches: readonly (SpaceSaving | undefined)[]): Summary {
-  const summaries = sketches
-    .flatMap((each) => each ?? [])
-    .map((each) => ({ frequent: each.frequent(), floor: each.floor }));
-  const all: Frequent[] = mergeFrequent(summaries, Infinity);
-  const floor = summaries.reduce((sum, each) => sum + each.floor, 0);
-  return { frequent: all.slice(0, PUBLISHED), floor: Math.max(floor, all[PUBLISHED]?.count ?? 0) };
+/** The counts of one limit's keys. */
+export interface TopKeyCounts {
+  /** How often each was refused. */
+  readonly refused: KeyCounts;
+  /** The units that each was granted; only while somebody views the limit, since it concerns every request. */
+  used: KeyCounts | undefined;
+}
+
+function summaryOf(sketch: SpaceSaving): Summary {
+  return { frequent: sketch.frequent(), floor: sketch.floor };
+}
+
+function cut({ frequent, floor }: Summary, most: number): Summary {
+  return { frequent: frequent.slice(0, most), floor: Math.max(floor, frequent[most]?.count ?? 0) };
 }

@@ -1,45 +1,54 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { KeyBudget } from './key-budget.js';
+import { type PublishedKey, type PublishedLimit, type PublishedLimits } from './published-keys.js';
+import { SpaceSaving, type Summary } from './space-saving.js';
 import { Tally } from './tally.js';
-import { namesOf, type PublishedKeys, TopKeyCounts } from './top-keys.js';
-import type { Frequent, Summary } from './space-saving.js';
+import { KeyCounts, namesOf, type TopKeyCounts } from './top-keys.js';
 
-/** The most limits whose keys are counted at the same time. */
+/** The most limits that are viewed at the same time. */
 const MOST_WATCHED = 50;
+/** The counters for the used units of a limit that is viewed. */
+const USED = { open: () => new SpaceSaving(256), close: () => undefined };
+/** Counts cover the last one to two periods of this length. */
+const PERIOD_MS = 300_000;
+/** The keys of a list that are remembered after a period, and published for a limit that is viewed. */
+const KEPT = 50;
+/** The keys that are published for a limit that refuses, and the most such limits. */
+const OF_REFUSING = 10;
+const MOST_REFUSING = 50;
+/** A limit with fewer refusals is not published unless it is viewed. */
+const FEW_REFUSALS = 10;
+/** The most characters that are published at a time. */
+const MOST_PUBLISHED = 65_536;
 
-/** A key as instances publish it: hash, count, error, and the identity if it was kept, which consoles with hashed identities do not show. */
-type PublishedKey = readonly [id: string, count: number, error: number, identity?: string];
-
-/** What an instance publishes about the keys of its limits. */
-export type PublishedLimits = readonly (readonly [
-  label: string,
-  since: number,
-  refused: readonly PublishedKey[],
-  refusedFloor: number,
-  used: readonly PublishedKey[],
-  usedFloor: number,
-])[];
-
-/** Counts the keys of the limits that somebody views, or of all. */
+/** Counts the refused keys of all limits, or only those of limits that somebody views. */
 export class WatchedLimits {
   readonly tally: Tally;
   private readonly counts = new Map<string, TopKeyCounts>();
+  private readonly budget = new KeyBudget();
   /** When viewing ends, by label. */
   private watched = new Map<string, number>();
+  private readonly startedAt: number;
+  private period: { since: number; before: number | undefined };
 
   /**
-   * @param always whether the keys of all limits are counted
+   * @param always whether the refused keys of all limits are counted
+   * @param isDeclared returns whether a label is that of a declared limit
    */
   constructor(
     labelOf: (limit: CompiledLimit) => string | undefined,
     private readonly always: boolean,
     private readonly now: () => number,
+    isDeclared?: (label: string) => boolean,
   ) {
-    this.tally = new Tally(labelOf, (label) => this.keysOf(label));
+    this.tally = new Tally(labelOf, (label) => this.keysOf(label), isDeclared);
+    this.startedAt = now();
+    this.period = { since: this.startedAt, before: undefined };
   }
 
-  /** Whether keys are counted. */
-  get isCounting(): boolean {
-    return this.counts.size > 0;
+  /** Whether somebody views a limit. */
+  get isWatched(): boolean {
+    return this.watched.size > 0;
   }
 
   /** Notes that somebody views the keys of a limit until then. */
@@ -52,59 +61,82 @@ export class WatchedLimits {
   turn(): void {
     const now = this.now();
     this.watched = new Map([...this.watched].filter(([, until]) => until > now).slice(0, MOST_WATCHED));
-    if (!this.always) {
-      for (const label of this.counts.keys()) if (!this.watched.has(label)) this.counts.delete(label);
-      for (const label of this.watched.keys())
-        if (!this.counts.has(label)) this.counts.set(label, new TopKeyCounts(now));
+    if (now - this.period.since >= PERIOD_MS) this.turnPeriod(now);
+    for (const [label, counts] of this.counts) {
+      if (this.watched.has(label)) continue;
+      counts.used = undefined;
+      if (this.always) continue;
+      counts.refused.close();
+      this.counts.delete(label);
     }
-    for (const counts of this.counts.values()) counts.turn(now);
+    for (const label of this.watched.keys()) this.countsOf(label, now).used ??= new KeyCounts(USED, now);
     this.tally.watch();
   }
 
-  /** What is published to the other instances. */
-  published(): PublishedLimits {
-    return [...this.counts].map(([label, counts]) => {
-      const { refused, used, since } = counts.published();
-      return [label, since, this.named(refused), refused.floor, this.named(used), used.floor];
-    });
+  /** The refused and used keys of a limit, as they are published. */
+  of(label: string, most = KEPT): PublishedLimit {
+    const { refused, used } = this.counts.get(label) ?? {};
+    return [
+      label,
+      this.since(refused?.since ?? (this.always ? this.startedAt : this.now())),
+      ...this.named(refused, most),
+      ...this.named(used, most),
+      used === undefined ? null : this.since(used.since),
+    ];
   }
 
-  private named({ frequent }: Summary): PublishedKey[] {
-    return frequent.map(({ key, count, error }) => {
+  /** What is published to the other instances: the limits that are viewed, and those that refuse most. */
+  published(): PublishedLimits {
+    const refusing = [...this.counts]
+      .filter(([label, { refused }]) => !this.watched.has(label) && refused.total >= FEW_REFUSALS)
+      .toSorted(([, one], [, other]) => other.refused.total - one.refused.total)
+      .slice(0, MOST_REFUSING);
+    const limits: PublishedLimit[] = [];
+    let length = 0;
+    for (const [label, most] of [
+      ...[...this.watched.keys()].map((watched) => [watched, KEPT] as const),
+      ...refusing.map(([each]) => [each, OF_REFUSING] as const),
+    ]) {
+      const limit = this.of(label, most);
+      length += JSON.stringify(limit).length;
+      if (length > MOST_PUBLISHED) break;
+      limits.push(limit);
+    }
+    return limits;
+  }
+
+  private turnPeriod(now: number): void {
+    this.period = { since: now, before: this.period.since };
+    for (const { refused, used } of this.counts.values()) {
+      refused.turn(KEPT);
+      used?.turn(KEPT);
+    }
+  }
+
+  /** The later of when counting began, and of what is remembered. */
+  private since(begun: number): number {
+    return Math.round(Math.max(begun, this.period.before ?? this.period.since));
+  }
+
+  private named(counts: KeyCounts | undefined, most: number): [PublishedKey[], number] {
+    const { frequent, floor }: Summary = counts?.summary(most) ?? { frequent: [], floor: 0 };
+    const keys = frequent.map(({ key, count, error }): PublishedKey => {
       const { id, identity } = namesOf(key);
       return identity === undefined ? [id, count, error] : [id, count, error, identity];
     });
+    return [keys, floor];
   }
 
   private keysOf(label: string): TopKeyCounts | undefined {
+    return this.always ? this.countsOf(label, this.startedAt) : this.counts.get(label);
+  }
+
+  private countsOf(label: string, since: number): TopKeyCounts {
     let counts = this.counts.get(label);
-    if (counts === undefined && this.always && this.counts.size < MOST_WATCHED) {
-      this.counts.set(label, (counts = new TopKeyCounts(this.now())));
+    if (counts === undefined) {
+      counts = { refused: new KeyCounts(this.budget, this.always ? this.startedAt : since), used: undefined };
+      this.counts.set(label, counts);
     }
     return counts;
   }
 }
-
-/** Merges what instances have published about one limit, with any identities. */
-export function mergePublished(published: readonly PublishedLimits[], label: string) {
-  const identities = new Map<string, string>();
-  const read = (keys: readonly PublishedKey[]): Frequent[] =>
-    keys.map(([id, count, error, identity]) => {
-      if (identity !== undefined) identities.set(id, identity);
-      return { key: id, count, error };
-    });
-  const refused: Summary[] = [];
-  const used: Summary[] = [];
-  let since: number | null = null;
-  for (const limits of published) {
-    for (const [name, begun, refusedKeys, refusedFloor, usedKeys, usedFloor] of limits) {
-      if (name !== label) continue;
-      refused.push({ frequent: read(refusedKeys), floor: refusedFloor });
-      used.push({ frequent: read(usedKeys), floor: usedFloor });
-      since = Math.min(since ?? begun, begun);
-    }
-  }
-  return { refused, used, since, identities };
-}
-
-export type { PublishedKeys };

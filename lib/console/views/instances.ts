@@ -1,23 +1,42 @@
-import type { InstanceInfo } from '../api.js';
+import type { Coverage, InstanceInfo } from '../api.js';
 import type { ConsoleClock } from '../telemetry/console-clock.js';
 import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
 import { readInstance } from '../telemetry/instance.js';
-import { MOST_INSTANCES, type Recorder } from '../telemetry/recorder.js';
+import { ENDED, LOST_AFTER_MS, LOST_SHOWN_MS, MOST_INSTANCES } from '../telemetry/lifetimes.js';
+import type { Recorder } from '../telemetry/recorder.js';
 
 /** The values to request in one call: between calls, requests of the app get their turn. */
 const VALUES_PER_CALL = 1000;
+/** How often to read again if counts of ended instances were added to their sum meanwhile. */
+const ATTEMPTS = 3;
 
-/** The data of another instance. */
+/** The data of another instance, or of the sum of ended ones. */
 export interface ReadInstance {
   readonly id: string;
-  /** What it publishes about itself, if it still runs. */
-  readonly info: InstanceInfo | undefined;
   /** The reply to the command for it. */
   readonly reply: unknown;
 }
 
+/** The instances that were found. */
+export interface FoundInstances {
+  readonly running: InstanceInfo[];
+  /** Those that stopped to report without having said that they end. */
+  readonly lost: InstanceInfo[];
+  readonly coverage: Coverage;
+}
+
+/** An instance in the indexes. */
+interface Indexed {
+  readonly id: string;
+  readonly state: 'running' | 'lost' | 'ended';
+  readonly lastSeenAt: number;
+}
+
 /** Reads what the instances of the app have stored. */
 export class Instances {
+  /** The ids of the other instances that ran when they were read last. */
+  private known: string[] = [];
+
   constructor(
     private readonly recorder: Recorder,
     private readonly clock: ConsoleClock,
@@ -29,34 +48,108 @@ export class Instances {
     return { ...this.recorder.published, self: true };
   }
 
+  /** This instance alone: the others, if there are any, could not be read. */
+  alone(): FoundInstances {
+    const { self } = this;
+    return { running: [self], lost: [], coverage: { instances: [self.id], ended: 0, unread: [...this.known] } };
+  }
+
   /**
    * Reads all other instances that reported within this many milliseconds, each with the reply to one command for it, which may
-   * have this many values; a few at a time. Rejects with `RateLimitStoreError`.
+   * have this many values; a few at a time. `begin` is called before the first one, and again if all have to be read anew, since
+   * counts of ended instances were moved meanwhile. Returns the ids of those that `add` refused. Rejects with `RateLimitStoreError`.
    */
-  async *others(
+  async read(
     withinMs: number,
     values: number,
     command: (id: string, redis: ConsoleRedis) => Command,
-  ): AsyncGenerator<ReadInstance> {
-    const { redis } = this;
-    if (redis === undefined) return;
-    const since = this.clock.now() - withinMs;
-    const [found] = await redis.run([['zrevrangebyscore', redis.keys.seen, '+inf', since, 'LIMIT', 0, MOST_INSTANCES]]);
-    const ids = (found as string[]).filter((id) => id !== this.recorder.self.id);
+    begin: () => void,
+    add: (one: ReadInstance) => boolean,
+  ): Promise<FoundInstances> {
+    for (let attempt = 1; ; attempt++) {
+      begin();
+      const { found, isWhole } = await this.readOnce(withinMs, values, command, add);
+      if (isWhole || attempt === ATTEMPTS) return found;
+    }
+  }
+
+  private async readOnce(
+    withinMs: number,
+    values: number,
+    command: (id: string, redis: ConsoleRedis) => Command,
+    add: (one: ReadInstance) => boolean,
+  ): Promise<{ found: FoundInstances; isWhole: boolean }> {
+    const { redis, self } = this;
+    const running = [self];
+    const lost: InstanceInfo[] = [];
+    const coverage: Coverage = { instances: [self.id], ended: 0, unread: [] };
+    if (redis === undefined) return { found: { running, lost, coverage }, isWhole: true };
+    const { keys } = redis;
+    const { indexed, folds } = await this.indexed(redis, withinMs);
+    const all = [...indexed, { id: ENDED, state: 'ended', lastSeenAt: 0 } as const];
     const perCall = Math.ceil(VALUES_PER_CALL / values);
-    for (let at = 0; at < ids.length; at += perCall) {
-      const some = ids.slice(at, at + perCall);
-      const commands = some.flatMap((id): Command[] => [['get', redis.keys.instance(id)], command(id, redis)]);
-      const replies = await redis.read(commands);
-      for (const [index, id] of some.entries()) {
-        const info = readInstance(replies[2 * index]);
-        yield { id, info: info && { ...info, self: false }, reply: replies[2 * index + 1] };
+    let last = folds;
+    for (let at = 0; at < all.length; at += perCall) {
+      const some = all.slice(at, at + perCall);
+      const commands = some.flatMap(({ id, state }): Command[] => [
+        ['get', state === 'lost' ? keys.about(id) : keys.instance(id)],
+        command(id, redis),
+      ]);
+      const replies = await redis.read([...commands, ['get', keys.folds]]);
+      last = replies.at(-1);
+      for (const [index, { id, state, lastSeenAt }] of some.entries()) {
+        const info = state === 'ended' ? undefined : readInstance(replies[2 * index]);
+        if (info !== undefined) (state === 'lost' ? lost : running).push({ ...info, lastSeenAt, self: false });
+        if (state === 'running') coverage.instances.push(id);
+        else if (id !== ENDED) coverage.ended++;
+        if (!add({ id, reply: replies[2 * index + 1] }) && id !== ENDED) coverage.unread.push(id);
       }
     }
+    this.known = coverage.instances.filter((id) => id !== self.id);
+    return { found: { running: inOrder(running), lost: inOrder(lost), coverage }, isWhole: last === folds };
+  }
+
+  /** The other instances, those that reported last first. */
+  private async indexed(redis: ConsoleRedis, withinMs: number): Promise<{ indexed: Indexed[]; folds: unknown }> {
+    const now = this.clock.now();
+    const among = (key: string): Command => [
+      'zrevrangebyscore',
+      key,
+      '+inf',
+      Math.round(now - withinMs),
+      'WITHSCORES',
+      'LIMIT',
+      0,
+      MOST_INSTANCES,
+    ];
+    const { keys } = redis;
+    const [folds, ...found] = await redis.run([
+      ['get', keys.folds],
+      ...[keys.reports, keys.endings, keys.seen].map(among),
+    ]);
+    const [reports, endings, seen] = found.map((reply) => scoresOf(reply as string[]));
+    const indexed = new Map<string, Indexed>();
+    const add = (id: string, lastSeenAt: number, state: Indexed['state']) => {
+      if (id !== this.recorder.self.id && id !== ENDED && !indexed.has(id)) indexed.set(id, { id, state, lastSeenAt });
+    };
+    for (const [id, at] of reports!) {
+      const isLost = now - at > LOST_AFTER_MS;
+      add(id, at, isLost ? (now - at > LOST_SHOWN_MS ? 'ended' : 'lost') : 'running');
+    }
+    for (const [id, at] of endings!) add(id, at, 'ended');
+    // Instances of the release before stand only here; whether they said that they end is not known.
+    for (const [id, at] of seen!) add(id, at, now - at > LOST_AFTER_MS ? 'ended' : 'running');
+    return { indexed: [...indexed.values()].slice(0, MOST_INSTANCES), folds };
   }
 }
 
+function scoresOf(reply: readonly string[]): Map<string, number> {
+  const scores = new Map<string, number>();
+  for (let at = 0; at + 1 < reply.length; at += 2) scores.set(reply[at]!, Number(reply[at + 1]));
+  return scores;
+}
+
 /** Instances in the order in which they started. */
-export function inOrder(instances: readonly InstanceInfo[]): InstanceInfo[] {
+function inOrder(instances: readonly InstanceInfo[]): InstanceInfo[] {
   return instances.toSorted((one, other) => one.startedAt - other.startedAt || (one.id < other.id ? -1 : 1));
 }

@@ -1,26 +1,32 @@
 import { reasonOf } from '../../util/reason-of.js';
 import { consoleMessages } from '../../errors/messages/console.js';
-import type { InstanceInfo, LimitTotals, Overview, Range, Tick } from '../api.js';
-import { readBucket } from '../telemetry/bucket.js';
+import type { LimitTotals, Overview, Range, Tick } from '../api.js';
+import { type Bucket, readBucket } from '../telemetry/bucket.js';
 import type { ConsoleClock } from '../telemetry/console-clock.js';
 import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
+import { LOST_SHOWN_MS } from '../telemetry/lifetimes.js';
 import type { Recorder } from '../telemetry/recorder.js';
 import { RESOLUTIONS, stepOf } from '../telemetry/timeline.js';
-import { inOrder, Instances } from './instances.js';
+import { type FoundInstances, Instances } from './instances.js';
 import type { RedisHealth } from './redis-health.js';
 import { Steps } from './series.js';
 
-const RANGES = { '5m': RESOLUTIONS[0], '1h': RESOLUTIONS[1], '1d': RESOLUTIONS[2] } as const;
+export const RANGES = {
+  '5m': RESOLUTIONS[0],
+  '1h': RESOLUTIONS[1],
+  '1d': RESOLUTIONS[2],
+  '7d': RESOLUTIONS[3],
+  '30d': RESOLUTIONS[4],
+} as const satisfies Record<Range, object>;
 /** The seconds in a tick: an instance can be late. */
 const TICK_STEPS = 5;
 const SECOND_MS = 1000;
-/** How long an instance that has stopped is shown. */
-const SHOWN_MS = 60_000;
+/** The most steps of a length. */
+const MOST_STEPS = Math.max(...RESOLUTIONS.map(({ steps }) => steps));
 
 /** The data of all instances. */
-interface Reading {
+export interface Reading extends FoundInstances {
   readonly steps: Steps;
-  readonly instances: InstanceInfo[];
   readonly problem: string | undefined;
 }
 
@@ -28,11 +34,13 @@ interface Reading {
 export class Overviews {
   readonly instances: Instances;
 
+  /** @param labels returns the labels of the declared limits */
   constructor(
     private readonly recorder: Recorder,
     private readonly clock: ConsoleClock,
     private readonly redis: ConsoleRedis | undefined,
     private readonly health: RedisHealth | undefined,
+    private readonly labels: () => string[],
   ) {
     this.instances = new Instances(recorder, clock, redis);
   }
@@ -43,7 +51,7 @@ export class Overviews {
     const last = stepOf(now, stepMs) - stepMs;
     const from = last - (steps - 1) * stepMs;
     const [reading, redis] = await Promise.all([
-      this.read(stepMs, from, steps * stepMs, (id, { keys }) => ['hgetall', keys.counts(id, stepMs)]),
+      this.read(stepMs, from, steps * stepMs + LOST_SHOWN_MS, (id, { keys }) => ['hgetall', keys.counts(id, stepMs)]),
       this.health?.look() ?? null,
     ]);
     return {
@@ -52,35 +60,26 @@ export class Overviews {
       stepMs,
       series: reading.steps.series(from, last, stepMs),
       totals: reading.steps.totals(from),
-      instances: reading.instances,
+      ...this.shown(reading),
       redis,
-      ...(reading.problem !== undefined && { problem: reading.problem }),
     };
   }
 
   /** The newest complete seconds. */
-  async tick(): Promise<Tick> {
+  async tick(): Promise<Omit<Tick, 'incidents'>> {
     const now = this.clock.now();
     const last = stepOf(now, SECOND_MS) - SECOND_MS;
     const from = last - (TICK_STEPS - 1) * SECOND_MS;
-    const seconds = Array.from({ length: TICK_STEPS }, (_, index) => from + index * SECOND_MS);
     const [reading, redis] = await Promise.all([
-      this.read(
-        SECOND_MS,
-        from,
-        SHOWN_MS,
-        (id, { keys }) => ['hmget', keys.counts(id, SECOND_MS), ...seconds],
-        seconds,
-      ),
+      this.readSteps(SECOND_MS, from, last, LOST_SHOWN_MS),
       this.health?.look() ?? null,
     ]);
     return {
       at: Math.round(now),
       stepMs: SECOND_MS,
       series: reading.steps.series(from, last, SECOND_MS),
-      instances: reading.instances,
+      ...this.shown(reading),
       redis,
-      ...(reading.problem !== undefined && { problem: reading.problem }),
     };
   }
 
@@ -88,11 +87,28 @@ export class Overviews {
   async lastHour(): Promise<Record<string, LimitTotals>> {
     const { stepMs, steps } = RANGES['1h'];
     const from = stepOf(this.clock.now(), stepMs) - steps * stepMs;
-    const reading = await this.read(stepMs, from, steps * stepMs, (id, { keys }) => [
+    const reading = await this.read(stepMs, from, steps * stepMs + LOST_SHOWN_MS, (id, { keys }) => [
       'hgetall',
       keys.counts(id, stepMs),
     ]);
     return reading.steps.totals(from);
+  }
+
+  /** Reads the steps from one to another of all instances that reported within a time. */
+  readSteps(stepMs: number, from: number, to: number, withinMs: number): Promise<Reading> {
+    const fields: number[] = [];
+    for (let step = from; step <= to; step += stepMs) fields.push(step);
+    return this.read(stepMs, from, withinMs, (id, { keys }) => ['hmget', keys.counts(id, stepMs), ...fields], fields);
+  }
+
+  private shown({ running, lost, coverage, problem, steps }: Reading) {
+    return {
+      instances: running,
+      lost,
+      coverage,
+      unknown: steps.hiddenOf(this.labels()),
+      ...(problem !== undefined && { problem }),
+    };
   }
 
   /** Reads all instances, or only this one while Redis fails. `fields`: the fields for a command that returns only values. */
@@ -103,28 +119,36 @@ export class Overviews {
     command: (id: string, redis: ConsoleRedis) => Command,
     fields?: readonly number[],
   ): Promise<Reading> {
-    const own = this.recorder.timeline.since(stepMs, from);
-    let read = { steps: new Steps(), instances: [this.instances.self] };
+    const values = fields?.length ?? MOST_STEPS;
+    let steps = new Steps();
+    const begin = () => void (steps = new Steps());
+    let found: FoundInstances;
     let problem: string | undefined;
     try {
-      const values = fields?.length ?? withinMs / stepMs;
-      for await (const { info, reply } of this.instances.others(withinMs + SHOWN_MS, values, command)) {
-        if (info !== undefined) read.instances.push(info);
+      found = await this.instances.read(withinMs, values, command, begin, ({ id, reply }) => {
+        if (reply === null) return false;
+        let isWhole = true;
         for (const [index, text] of Object.entries((reply ?? {}) as Record<string, string | null>)) {
           const step = fields === undefined ? Number(index) : fields[Number(index)]!;
-          const bucket = step >= from && text !== null ? readBucket(text) : undefined;
-          if (bucket !== undefined) read.steps.add(step, bucket);
+          if (text === null || !(step >= from)) continue;
+          const bucket = readBucket(text);
+          if (bucket === undefined) isWhole = false;
+          else steps.add(step, bucket, id);
         }
-      }
+        return isWhole;
+      });
     } catch (error) {
       // Part of the instances would look like all of them.
-      read = { steps: new Steps(), instances: [this.instances.self] };
+      begin();
+      found = this.instances.alone();
       problem = consoleMessages.unreachable(reasonOf(error));
     }
     const unstored = this.redis === undefined ? undefined : this.recorder.problem;
     if (unstored !== undefined) problem ??= consoleMessages.unstored(unstored);
-    const { steps, instances } = read;
-    for (const [step, bucket] of own) steps.add(step, bucket);
-    return { steps, instances: inOrder(instances), problem };
+    const { self } = this.recorder;
+    const own: Iterable<[number, Bucket]> = this.recorder.timeline.since(stepMs, from);
+    for (const [step, bucket] of own)
+      if (fields === undefined || fields.includes(step)) steps.add(step, bucket, self.id);
+    return { ...found, steps, problem };
   }
 }

@@ -6,10 +6,29 @@ import { quantile } from '../telemetry/latency-histogram.js';
 export class Steps {
   private readonly buckets = new Map<number, Bucket>();
 
-  add(step: number, bucket: Bucket): void {
+  /** By instance, the labels that it counted separately, and whether it counted other declared limits together. */
+  private readonly sources = new Map<string, { labels: Set<string>; hides: boolean }>();
+
+  /** @param source the instance that counted */
+  add(step: number, bucket: Bucket, source: string): void {
+    let known = this.sources.get(source);
+    if (known === undefined) this.sources.set(source, (known = { labels: new Set(), hides: false }));
+    for (const label of bucket.limits.keys()) known.labels.add(label);
+    known.hides ||= bucket.hides;
     let sum = this.buckets.get(step);
     if (sum === undefined) this.buckets.set(step, (sum = emptyBucket()));
     addBucket(sum, bucket);
+  }
+
+  /** The sum of a step. */
+  at(step: number): Bucket | undefined {
+    return this.buckets.get(step);
+  }
+
+  /** The labels among these of which an instance may have counted decisions only as `(others)`. */
+  hiddenOf(labels: readonly string[]): string[] {
+    const hiding = [...this.sources.values()].filter(({ hides }) => hides);
+    return hiding.length === 0 ? [] : labels.filter((label) => hiding.some((each) => !each.labels.has(label)));
   }
 
   /** The numbers of the steps in a range, without gaps. */

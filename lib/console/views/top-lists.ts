@@ -1,10 +1,11 @@
 import { consoleMessages } from '../../errors/messages/console.js';
 import { reasonOf } from '../../util/reason-of.js';
-import type { TopKey, TopKeys } from '../api.js';
+import type { Coverage, TopKey, TopKeys } from '../api.js';
 import type { ConsoleClock } from '../telemetry/console-clock.js';
 import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
-import { type Frequent, mergeFrequent, type Summary } from '../telemetry/space-saving.js';
-import { mergePublished, type PublishedLimits, type WatchedLimits } from '../telemetry/watched-limits.js';
+import { mergePublished, type PublishedLimits, readLimits } from '../telemetry/published-keys.js';
+import { mergeFrequent, type Summary } from '../telemetry/space-saving.js';
+import type { WatchedLimits } from '../telemetry/watched-limits.js';
 import type { Instances } from './instances.js';
 
 /** Keys of each list. */
@@ -14,6 +15,13 @@ const WATCH_MS = 15_000;
 const HEARD_MS = 60_000;
 /** The keys that an instance publishes for one limit. */
 const VALUES = 100;
+
+/** What all instances have published about keys. */
+export interface PublishedByAll {
+  readonly published: readonly PublishedLimits[];
+  readonly coverage: Coverage;
+  readonly problem?: string;
+}
 
 /** The most active keys of all instances together. */
 export class TopLists {
@@ -25,90 +33,80 @@ export class TopLists {
     private readonly isPlain: boolean,
   ) {}
 
-  /** Makes all instances count the keys of a limit for a while, and returns their counts. Never rejects because of Redis. */
+  /** Makes all instances count the units of a limit's keys for a while, and returns the counts. Never rejects because of Redis. */
   async of(label: string): Promise<TopKeys> {
     const now = this.clock.now();
     this.limits.watch(label, now + WATCH_MS);
-    const { published: others, problem } = await this.others(label, now);
-    const { refused, used, since, identities } = mergePublished([this.limits.published(), ...others], label);
-    const listed = (summaries: readonly Summary[]) =>
-      mergeFrequent(summaries, SHOWN).map((key) => this.shown(key, identities));
+    const { published: others, coverage, problem } = await this.read(this.watching(label, now));
+    const merged = mergePublished([[this.limits.of(label)], ...others], label);
     return {
       limit: label,
-      refused: listed(refused),
-      used: listed(used),
-      since: since === null ? null : Math.round(since),
+      refused: this.listed(merged.refused, SHOWN, merged.identities),
+      used: this.listed(merged.used, SHOWN, merged.identities),
+      since: merged.since,
+      usedSince: merged.usedSince,
+      at: Math.round(now),
+      coverage,
       ...(problem !== undefined && { problem }),
     };
   }
 
-  /** The identity of a key that was counted lately, by its hash; `undefined` if no instance knows it. Rejects with `RateLimitStoreError`. */
-  async identityOf(label: string, id: string): Promise<string | undefined> {
-    const own = mergePublished([this.limits.published()], label).identities.get(id);
-    if (own !== undefined) return own;
-    for await (const published of this.publishedByOthers()) {
-      const known = mergePublished([published], label).identities.get(id);
-      if (known !== undefined) return known;
-    }
-    return undefined;
-  }
-
-  private async others(label: string, now: number): Promise<{ published: PublishedLimits[]; problem?: string }> {
-    const { redis } = this;
-    if (redis === undefined) return { published: [] };
-    const { watched } = redis.keys;
+  /** What the other instances have published. Never rejects because of Redis. */
+  async read(first: readonly Command[] = []): Promise<PublishedByAll> {
     try {
-      const commands: Command[] = [
-        ['zadd', watched, Math.round(now + WATCH_MS), label],
-        ['zremrangebyscore', watched, '-inf', Math.round(now)],
-        ['expire', watched, WATCH_MS / 1000],
-      ];
-      await redis.run(commands);
-      const published: PublishedLimits[] = [];
-      for await (const each of this.publishedByOthers()) published.push(each);
-      return { published };
+      return await this.readOthers(first);
     } catch (error) {
       // Part of the instances would look like all of them.
-      return { published: [], problem: consoleMessages.unreachable(reasonOf(error)) };
+      const { coverage } = this.instances.alone();
+      return { published: [], coverage, problem: consoleMessages.unreachable(reasonOf(error)) };
     }
   }
 
-  private async *publishedByOthers(): AsyncIterable<PublishedLimits> {
-    for await (const { reply } of this.instances.others(HEARD_MS, VALUES, (id, { keys }) => ['get', keys.top(id)])) {
-      yield* readLimits(reply) ?? [];
-    }
+  /** The identity of a key that was counted lately, by its hash; `undefined` if no instance knows it. Rejects with `RateLimitStoreError`. */
+  async identityOf(label: string, id: string): Promise<string | undefined> {
+    const own = mergePublished([[this.limits.of(label)]], label).identities.get(id);
+    if (own !== undefined) return own;
+    const { published } = await this.readOthers();
+    return mergePublished(published, label).identities.get(id);
   }
 
-  private shown({ key: id, count, error }: Frequent, identities: ReadonlyMap<string, string>): TopKey {
-    const identity = this.isPlain ? identities.get(id) : undefined;
-    return { id, ...(identity !== undefined && { identity }), count, error };
+  private async readOthers(first: readonly Command[] = []): Promise<PublishedByAll> {
+    const published: PublishedLimits[] = [];
+    const begin = () => void (published.length = 0);
+    if (this.redis !== undefined) await this.redis.run(first);
+    const { coverage } = await this.instances.read(HEARD_MS, VALUES, publishedBy, begin, ({ reply }) => {
+      const limits = typeof reply === 'string' ? readLimits(reply) : [];
+      if (limits !== undefined) published.push(limits);
+      return limits !== undefined;
+    });
+    return { published, coverage };
+  }
+
+  /** The keys of a limit that were refused most, by what the other instances have published. */
+  refusedOf(label: string, others: readonly PublishedLimits[], most: number): { keys: TopKey[]; since: number | null } {
+    const { refused, since, identities } = mergePublished([[this.limits.of(label)], ...others], label);
+    const keys = this.listed(refused, most, identities);
+    return { keys, since: keys.length === 0 ? null : since };
+  }
+
+  /** Commands that make the other instances count the keys of a limit. */
+  private watching(label: string, now: number): Command[] {
+    const watched = this.redis?.keys.watched ?? '';
+    return [
+      ['zadd', watched, Math.round(now + WATCH_MS), label],
+      ['zremrangebyscore', watched, '-inf', Math.round(now)],
+      ['expire', watched, WATCH_MS / 1000],
+    ];
+  }
+
+  private listed(summaries: readonly Summary[], most: number, identities: ReadonlyMap<string, string>): TopKey[] {
+    return mergeFrequent(summaries, most).map(({ key: id, count, error }) => {
+      const identity = this.isPlain ? identities.get(id) : undefined;
+      return { id, ...(identity !== undefined && { identity }), count, error };
+    });
   }
 }
 
-/** Reads what another instance wrote; `undefined` if it is malformed, such as that of another release. */
-function readLimits(reply: unknown): [PublishedLimits] | undefined {
-  try {
-    const published = JSON.parse(String(reply)) as unknown;
-    return Array.isArray(published) && published.every(isLimit) ? [published as PublishedLimits] : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isLimit(limit: unknown): boolean {
-  if (!Array.isArray(limit)) return false;
-  const [label, since, refused, refusedFloor, used, usedFloor] = limit as unknown[];
-  const areNumbers = [since, refusedFloor, usedFloor].every((each) => Number.isFinite(each));
-  return typeof label === 'string' && areNumbers && [refused, used].every(areKeys);
-}
-
-function areKeys(keys: unknown): boolean {
-  return Array.isArray(keys) && keys.every(isKey);
-}
-
-function isKey(key: unknown): boolean {
-  if (!Array.isArray(key)) return false;
-  const [id, count, error, identity] = key as unknown[];
-  const areNumbers = Number.isFinite(count) && Number.isFinite(error);
-  return typeof id === 'string' && areNumbers && (identity === undefined || typeof identity === 'string');
+function publishedBy(id: string, { keys }: ConsoleRedis): Command {
+  return ['get', keys.top(id)];
 }

@@ -82,8 +82,18 @@ export function overrideKeys(prefix: string, keyPrefix = ''): string[] {
 export function consoleKeys(prefix: string) {
   const key = (name: string) => `${prefix}:{console}:${name}`;
   return {
-    /** When each instance last reported. */
+    /** When each instance last reported, those of the release before and ended ones included. */
     seen: key('seen'),
+    /** When each instance last reported that did not say that it ends. */
+    reports: key('reports'),
+    /** When each instance last reported that said so. */
+    endings: key('endings'),
+    /** How often counts of ended instances were added to their sum. */
+    folds: key('folds'),
+    /** The last report of an instance before counts of it were added to that sum; absent if none were. */
+    folded: (id: string) => key(`folded-${id}`),
+    /** What an instance was: kept for some minutes longer than the instance. */
+    about: (id: string) => key(`about-${id}`),
     /** Until when a page shows the keys of a limit. */
     watched: key('watched'),
     /** The log of what was done to keys. */

@@ -23,14 +23,18 @@ export const RANGES: readonly { value: Range; label: string }[] = [
   { value: '5m', label: '5 min' },
   { value: '1h', label: '1 hour' },
   { value: '1d', label: '1 day' },
+  { value: '7d', label: '7 days' },
+  { value: '30d', label: '30 days' },
 ];
 
 const SPANS: Record<Range, string> = {
   '5m': 'the last 5 minutes',
   '1h': 'the last hour',
   '1d': 'the last day',
+  '7d': 'the last 7 days',
+  '30d': 'the last 30 days',
 };
-const EVERY_MS = { '1h': 15_000, '1d': 60_000 };
+const EVERY_MS = { '1h': 15_000, '1d': 60_000, '7d': 300_000, '30d': 300_000 };
 
 /** The numbers of a range: the last five minutes are live, longer ranges are polled. */
 export function useOverview(range: Range): {

@@ -23,17 +23,24 @@ export function TopKeysPanel({ info, always }: { info: LimitInfo; always: boolea
   const { data, error, reload } = useResource<TopKeys>(`api/top?limit=${encodeURIComponent(limit)}`);
   const top = now?.limit === limit ? now : data;
   if (!top) return <Waiting error={error} what="top keys" onRetry={reload} />;
-  const since = top.since === null ? 'Counting begins now' : `Counted since ${clock(top.since)}`;
   const hashed = [...top.refused, ...top.used].some(({ identity }) => identity === undefined);
   const isRead = top.problem === undefined;
   return (
     <>
       {!isRead && <Note danger>{top.problem}</Note>}
       <div class="columns">
-        <Panel id="top-refused" title="Refused most" note={`${since}${always ? '' : ', while somebody looks'}.`}>
+        <Panel
+          id="top-refused"
+          title="Refused most"
+          note={`${since(top.since)}${always ? '' : ', while somebody looks'}.`}
+        >
           <Ranked keys={top.refused} kind="refused" info={info} isRead={isRead} onAct={onAct} />
         </Panel>
-        <Panel id="top-used" title="Uses most" note="By the units that were allowed.">
+        <Panel
+          id="top-used"
+          title="Uses most"
+          note={`${since(top.usedSince)}, while somebody looks, by the units that were allowed.`}
+        >
           <Ranked keys={top.used} kind="used" info={info} isRead={isRead} onAct={onAct} />
         </Panel>
       </div>
@@ -46,6 +53,10 @@ export function TopKeysPanel({ info, always }: { info: LimitInfo; always: boolea
       )}
     </>
   );
+}
+
+function since(time: number | null): string {
+  return time === null ? 'Counting begins now' : `Counted since ${clock(time)}`;
 }
 
 function Ranked({

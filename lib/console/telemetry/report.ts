@@ -1,0 +1,35 @@
+import type { Command, ConsoleRedis } from './console-redis.js';
+import { DAY_MS, INDEX_SECONDS } from './lifetimes.js';
+import { type OldStep, RESOLUTIONS, type SentStep } from './timeline.js';
+
+/** The steps of a call. */
+export interface Sent {
+  readonly steps: readonly SentStep[];
+  readonly old: readonly OldStep[];
+}
+
+/** Says that an instance runs, or that it ends. */
+export function reportOf({ keys }: ConsoleRedis, id: string, now: number, isLeaving: boolean): Command[] {
+  const [to, from] = isLeaving ? [keys.endings, keys.reports] : [keys.reports, keys.endings];
+  const commands: Command[] = [
+    ['zadd', to, now, id],
+    ['expire', to, INDEX_SECONDS],
+    ['zadd', keys.seen, now, id],
+    ['expire', keys.seen, (2 * DAY_MS) / 1000],
+  ];
+  if (isLeaving) commands.push(['zrem', from, id], ['del', keys.instance(id), keys.about(id)]);
+  return commands;
+}
+
+/** Stores steps of an instance, and removes those that are no longer kept. */
+export function storingOf({ keys }: ConsoleRedis, id: string, { steps, old }: Sent): Command[] {
+  const commands: Command[] = [];
+  for (const { stepMs, steps: kept } of RESOLUTIONS) {
+    const key = keys.counts(id, stepMs);
+    const fields = steps.filter((each) => each.stepMs === stepMs).flatMap(({ step, text }) => [step, text]);
+    const gone = old.filter((each) => each.stepMs === stepMs).map(({ step }) => step);
+    if (fields.length > 0) commands.push(['hset', key, ...fields], ['expire', key, (stepMs / 1000) * (kept + 4)]);
+    if (gone.length > 0) commands.push(['hdel', key, ...gone]);
+  }
+  return commands;
+}
