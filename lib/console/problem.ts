@@ -4,6 +4,7 @@ const TITLES: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   403: 'Forbidden',
   404: 'Not Found',
+  409: 'Conflict',
   429: 'Too Many Requests',
   500: 'Internal Server Error',
   501: 'Not Implemented',

@@ -31,6 +31,7 @@ import { ConsoleLog } from './changes/console-log.js';
 import { KeyChanges } from './changes/key-changes.js';
 import { ListChanges } from './changes/list-changes.js';
 import { RateChanges } from './changes/rate-changes.js';
+import { Undoing } from './changes/undoing.js';
 import type { ReadRoutes, ReadSettings } from './console-options.js';
 import { CONSOLE_ROUTES, CONSOLE_SETTINGS } from './console-tokens.js';
 import { CONSOLE_LIMIT, LookupBudget } from './console-limit.js';
@@ -68,6 +69,7 @@ export class RateLimitConsole
   readonly rates: RateChanges;
   readonly lists: ListChanges;
   readonly changes: ChangeLog;
+  readonly undoing: Undoing;
   readonly recorder: Recorder;
   readonly clock = new ConsoleClock();
   readonly redis: ConsoleRedis | undefined;
@@ -125,10 +127,11 @@ export class RateLimitConsole
     );
     const log = new ConsoleLog(redis, names);
     this.lookups = new Lookups(this.catalog, explainer!, service, names, ipv6Prefix, now);
-    this.keys = new KeyChanges(this.catalog, service, this.lookups, this.top, log, now);
-    this.rates = new RateChanges(this.catalog, service, overrides!, names, now);
-    this.lists = new ListChanges(service, overrides!, names);
     this.changes = new ChangeLog(service, log, names);
+    this.undoing = new Undoing(service, this.changes, now);
+    this.keys = new KeyChanges(this.catalog, service, this.lookups, this.top, this.undoing, log, now);
+    this.rates = new RateChanges(this.catalog, service, overrides!, names, this.undoing, now);
+    this.lists = new ListChanges(service, overrides!, names, this.undoing);
   }
 
   get session(): Session {

@@ -119,7 +119,7 @@ describe.each([
       entry: hashOf(key),
     });
     for (const { id, removable } of entries) {
-      expect(await app.change<Changed>('lists/remove', { id })).toEqual({ changed: removable });
+      expect(await app.change<Changed>('lists/remove', { id })).toMatchObject({ changed: removable });
     }
     expect((await limiter().consume(key)).allowed).toBe(true);
     expect(await app.change<Changed>('lists/remove', { identity: key, limit: 'things' })).toEqual({ changed: false });
@@ -134,7 +134,11 @@ describe.each([
       current: { rate: 'gcra:20/1h', source: 'limit', override: { by: 'ops@example.com', patch: { rate: 20 } } },
       mode: { mode: 'shadow', source: 'limit' },
     });
-    expect(await app.change<Changed>('modes/clear', { limit: 'things' })).toEqual({ changed: true });
+    expect(await app.change<Changed>('modes/clear', { limit: 'things' })).toMatchObject({
+      changed: true,
+      before: 'shadow',
+      after: 'enforce',
+    });
     expect(await app.change<Changed>('modes/clear', { limit: 'things' })).toEqual({ changed: false });
     expect(await app.change<Changed>('rollback', { version })).toEqual({ changed: true });
     expect(await rate()).toMatchObject({ current: { rate: 'gcra:10/1h', source: 'configured' } });
@@ -157,8 +161,8 @@ describe.each([
     expect(await rate()).toMatchObject({ current: { rate: 'gcra:2/1h' }, candidate: null });
     await app.change('rates/clear', { limit: 'things' });
     await app.change('candidates/set', { limit: 'things', patch: { rate: 2 } });
-    expect(await app.change<Changed>('candidates/clear', { limit: 'things' })).toEqual({ changed: true });
-    expect(await app.change<Changed>('candidates/clear', { limit: 'things' })).toEqual({ changed: false });
+    expect(await app.change<Changed>('candidates/clear', { limit: 'things' })).toMatchObject({ changed: true });
+    expect(await app.change<Changed>('candidates/clear', { limit: 'things' })).toMatchObject({ changed: false });
     expect(await rate()).toMatchObject({ current: { rate: 'gcra:10/1h', source: 'configured' }, candidate: null });
     expect(await refusedFields('candidates/enforce', { limit: 'things', ...REASON })).toEqual({
       limit: 'has no candidate, wants a limit with one',

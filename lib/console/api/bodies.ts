@@ -79,4 +79,12 @@ export interface ModeBody extends LimitBody {
 export interface RollbackBody extends ReasonedBody {
   /** The version to return to: later changes are undone. */
   version: number;
+  /** The newest version for which the user knows what is undone; a newer one refuses the request. */
+  newest?: number;
+}
+
+/** Body of `POST api/undo`. */
+export interface UndoBody extends ReasonedBody {
+  /** The change to undo, alone. */
+  version: number;
 }

@@ -36,6 +36,11 @@ export interface Rates {
 export interface Changed {
   /** Whether anything was changed: `false` if there was nothing to clear or undo. */
   changed: boolean;
+  /** The number of the change, which `api/undo` takes; absent if it is not known. */
+  version?: number;
+  /** The values before and after, as text; absent if they are not known. */
+  before?: string;
+  after?: string;
   warning?: string;
 }
 
@@ -57,6 +62,18 @@ export interface ChangeInfo {
   /** The value before and after, as text; for a change of a counter, `after` has its `duration` or `units`. */
   before?: string;
   after?: string;
+}
+
+/** What a change does to one thing. */
+export type Difference = Pick<ChangeInfo, 'action' | 'limit' | 'key' | 'before' | 'after'>;
+
+/** Response of `GET api/rollback?version=`. */
+export interface RollbackPreview {
+  version: number;
+  /** The newest change; `api/rollback` takes it, and is refused if there is a newer one by then. */
+  newest: number;
+  /** What the rollback changes: each thing once, with what holds now as `before`. */
+  undone: Difference[];
 }
 
 /** Response of `GET api/changes?limit=`, the newest first. */

@@ -72,6 +72,10 @@ export interface Lookup {
 /** Response of `POST api/keys/...`: the limit's state for the identity after the change. */
 export interface KeyChanged {
   state: LimitState;
+  /** The limit's state before the change; absent if it is not known. */
+  before?: LimitState;
+  /** The number of a change of a rate, which `api/undo` takes. */
+  version?: number;
   /** What went wrong although the change was made, such as a log entry that could not be written. */
   warning?: string;
 }

@@ -1,7 +1,7 @@
 import { reasonOf } from '../../util/reason-of.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { RecordedChange } from '../../overrides/override.js';
-import type { ChangeInfo, Changes } from '../api.js';
+import type { ChangeInfo, Changes, Difference } from '../api.js';
 import type { ShownNames } from '../shown-names.js';
 import type { ConsoleLog } from './console-log.js';
 
@@ -36,21 +36,30 @@ export class ChangeLog {
   /** One line for each thing that a change has changed. */
   private shown({ version, at, by, reason, rollbackTo, overrides }: RecordedChange): ChangeInfo[] {
     return overrides.map((changed) => {
-      const { kind, limit = null, before, after } = changed;
-      const key = kind === 'list' ? this.names.entry(changed.entry) : changed.key && this.names.key(changed.key);
+      const { action, ...rest } = this.difference(changed);
       return {
         at,
-        action: rollbackTo === undefined ? kind : 'rollback',
-        limit,
-        key: key ?? null,
+        action: rollbackTo === undefined ? action : 'rollback',
+        ...rest,
         ...(by !== undefined && { by }),
         ...(reason !== undefined && { reason }),
         version,
         ...(rollbackTo !== undefined && { rollbackTo }),
-        ...(before !== undefined && { before: textOf(before) }),
-        ...(after !== undefined && { after: textOf(after) }),
       };
     });
+  }
+
+  /** What is changed, of whom, and the values before and after; a value is absent if it is the configured one. */
+  difference(changed: RecordedChange['overrides'][number]): Difference {
+    const { kind, limit = null, before, after } = changed;
+    const key = kind === 'list' ? this.names.entry(changed.entry) : changed.key && this.names.key(changed.key);
+    return {
+      action: kind,
+      limit,
+      key: key ?? null,
+      ...(before !== undefined && { before: textOf(before) }),
+      ...(after !== undefined && { after: textOf(after) }),
+    };
   }
 }
 

@@ -4,12 +4,13 @@ import type { Limiter } from '../../limiter/limiter.js';
 import { keysOfShown } from '../../rules/resolve/keys-of-shown.js';
 import type { WithinOptions } from '../../limits/consume-options.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
-import type { KeyChanged } from '../api.js';
+import type { KeyChanged, LimitState } from '../api.js';
 import type { Fields } from '../fields.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import type { Lookups } from '../views/lookups.js';
 import type { TopLists } from '../views/top-lists.js';
 import { type Cause, tried } from './cause.js';
+import type { Undoing } from './undoing.js';
 import type { ConsoleLog, LoggedChange } from './console-log.js';
 
 /** What is changed: a limit, for an identity. */
@@ -27,6 +28,7 @@ export class KeyChanges {
     private readonly service: LimiterService,
     private readonly lookups: Lookups,
     private readonly top: TopLists,
+    private readonly undoing: Undoing,
     private readonly log: ConsoleLog,
     private readonly now: () => number,
   ) {}
@@ -63,6 +65,7 @@ export class KeyChanges {
   ): Promise<KeyChanged> {
     const { entry, identity } = target;
     const { key, options } = keysOfShown(entry.rule, identity)!;
+    const before = await this.stateOf(target);
     await tried('limit', () => change(this.service.ofRule(entry.rule), key, options));
     const logged = {
       at: Math.round(this.now()),
@@ -77,7 +80,7 @@ export class KeyChanges {
       () => undefined,
       (error: unknown) => consoleMessages.notLogged(reasonOf(error)),
     );
-    return this.changed(target, warning);
+    return this.changed(target, before, { warning });
   }
 
   /** Overrides the rate of a key. */
@@ -91,22 +94,37 @@ export class KeyChanges {
     // An override applies to the limit's own key, without those of the limits it is within.
     const { key } = keysOfShown(entry.rule, identity)!;
     const options = { ...cause, key, ...(expiresIn !== undefined && { expiresIn }) };
+    const before = await this.stateOf(target);
     await tried('patch', () => this.service.setRate(entry.rule.name, patch, options));
-    return this.changed(target);
+    return this.changed(target, before, { version: await this.undoing.newestOf('rate', entry.rule.name, key) });
   }
 
   /** Ends the override of a key. */
   async clearOverride(target: Target, cause: Cause): Promise<KeyChanged> {
     const { entry, identity } = target;
     const { key } = keysOfShown(entry.rule, identity)!;
+    const before = await this.stateOf(target);
     const cleared = await tried('limit', () => this.service.clearRate(entry.rule.name, { ...cause, key }));
-    return this.changed(target, cleared ? undefined : consoleMessages.nothingToClear());
+    if (!cleared) return this.changed(target, before, { warning: consoleMessages.nothingToClear() });
+    return this.changed(target, before, { version: await this.undoing.newestOf('rate', entry.rule.name, key) });
   }
 
-  private async changed({ entry, identity, id }: Target, warning?: string): Promise<KeyChanged> {
+  private async changed(
+    target: Target,
+    before: LimitState,
+    { version, warning }: { readonly version?: number | undefined; readonly warning?: string | undefined },
+  ): Promise<KeyChanged> {
+    return {
+      state: await this.stateOf(target),
+      before,
+      ...(version !== undefined && { version }),
+      ...(warning !== undefined && { warning }),
+    };
+  }
+
+  private async stateOf({ entry, identity, id }: Target): Promise<LimitState> {
     const found = await this.lookups.one(entry, identity);
     // The user may know no more than the hash.
-    const state = id === undefined ? found : { ...found, explanation: found.explanation.replaceAll(identity, id) };
-    return { state, ...(warning !== undefined && { warning }) };
+    return id === undefined ? found : { ...found, explanation: found.explanation.replaceAll(identity, id) };
   }
 }

@@ -9,6 +9,7 @@ import type { Fields } from '../fields.js';
 import { entryId, type ShownNames } from '../shown-names.js';
 import { type Cause, problemOf, tried } from './cause.js';
 import type { Ends } from './rate-changes.js';
+import type { Undoing } from './undoing.js';
 
 /** The entries on one page. */
 const PAGE = 200;
@@ -27,6 +28,7 @@ export class ListChanges {
     private readonly service: LimiterService,
     private readonly overrides: Overrides,
     private readonly names: ShownNames,
+    private readonly undoing: Undoing,
   ) {}
 
   /** A page of all entries. Its cursor is a number, which reveals no identity. */
@@ -61,12 +63,15 @@ export class ListChanges {
   async put(list: ListName, { entry, limit }: Listing, ends: Ends, cause: Cause): Promise<Changed> {
     const options = { ...cause, ...ends, ...(limit !== undefined && { limit }) };
     await tried('limit', () => this.service[list](entry, options));
-    return { changed: true };
+    const version = await this.undoing.newestOf('list', limit);
+    return { changed: true, ...(version !== undefined && { version }) };
   }
 
   async end({ entry, limit }: Listing, cause: Cause): Promise<Changed> {
     const options = { ...cause, ...(limit !== undefined && { limit }) };
-    return { changed: await tried('limit', () => this.service.unlist(entry, options)) };
+    const changed = await tried('limit', () => this.service.unlist(entry, options));
+    const version = changed ? await this.undoing.newestOf('list', limit) : undefined;
+    return { changed, ...(version !== undefined && { version }) };
   }
 
   /** Removes the entry that a page identifies. */

@@ -10,6 +10,7 @@ import { type CatalogEntry, type LimitCatalog, rateText } from '../limit-catalog
 import { wrongFields } from '../problem.js';
 import type { ShownNames } from '../shown-names.js';
 import { type Cause, problemOf, tried } from './cause.js';
+import type { Undoing } from './undoing.js';
 
 /** Shows and changes rates, modes and candidates. */
 export class RateChanges {
@@ -18,6 +19,7 @@ export class RateChanges {
     private readonly service: LimiterService,
     private readonly overrides: Overrides,
     private readonly names: ShownNames,
+    private readonly undoing: Undoing,
     private readonly now: () => number,
   ) {}
 
@@ -44,22 +46,26 @@ export class RateChanges {
     };
   }
 
-  async set(entry: CatalogEntry, patch: Record<string, unknown>, ends: Ends, cause: Cause): Promise<Changed> {
-    await tried('patch', () => this.service.setRate(entry.rule.name, patch, { ...cause, ...ends }));
-    return { changed: true };
+  set({ rule }: CatalogEntry, patch: Record<string, unknown>, ends: Ends, cause: Cause): Promise<Changed> {
+    return this.compared('rate', rule.name, async () => {
+      await tried('patch', () => this.service.setRate(rule.name, patch, { ...cause, ...ends }));
+      return true;
+    });
   }
 
-  async clear({ rule }: CatalogEntry, cause: Cause): Promise<Changed> {
-    return { changed: await tried('limit', () => this.service.clearRate(rule.name, cause)) };
+  clear({ rule }: CatalogEntry, cause: Cause): Promise<Changed> {
+    return this.compared('rate', rule.name, () => tried('limit', () => this.service.clearRate(rule.name, cause)));
   }
 
-  async setMode({ rule }: CatalogEntry, mode: LimitMode, ends: Ends, cause: Cause): Promise<Changed> {
-    await tried('mode', () => this.service.setMode(rule.name, mode, { ...cause, ...ends }));
-    return { changed: true };
+  setMode({ rule }: CatalogEntry, mode: LimitMode, ends: Ends, cause: Cause): Promise<Changed> {
+    return this.compared('mode', rule.name, async () => {
+      await tried('mode', () => this.service.setMode(rule.name, mode, { ...cause, ...ends }));
+      return true;
+    });
   }
 
-  async clearMode({ rule }: CatalogEntry, cause: Cause): Promise<Changed> {
-    return { changed: await tried('limit', () => this.service.clearMode(rule.name, cause)) };
+  clearMode({ rule }: CatalogEntry, cause: Cause): Promise<Changed> {
+    return this.compared('mode', rule.name, () => tried('limit', () => this.service.clearMode(rule.name, cause)));
   }
 
   /** Counts a second version beside the current limit. */
@@ -89,8 +95,27 @@ export class RateChanges {
     return this.set(entry, isConfigured ? { ...rest, candidate: null } : rest, ends, cause);
   }
 
-  async rollback(version: number, cause: Cause): Promise<Changed> {
-    return { changed: await tried('version', () => this.service.rollback(version, cause)) };
+  /** Makes a change, and says what was there before, what is there now, and which change it was. */
+  private async compared(kind: 'rate' | 'mode', name: string, change: () => Promise<boolean>): Promise<Changed> {
+    const now = () => this.textOf(kind, name).catch(() => undefined);
+    const before = await now();
+    const changed = await change();
+    if (!changed) return { changed };
+    const [after, version] = await Promise.all([now(), this.undoing.newestOf(kind, name)]);
+    return {
+      changed,
+      ...(before !== undefined && { before }),
+      ...(after !== undefined && { after }),
+      ...(version !== undefined && { version }),
+    };
+  }
+
+  private async textOf(kind: 'rate' | 'mode', name: string): Promise<string> {
+    if (kind === 'mode') return (await this.service.getMode(name)).mode;
+    const { options, candidate } = await this.service.getRate(name);
+    return candidate === undefined
+      ? rateText(options)
+      : `${rateText(options)} with the candidate ${rateText(candidate)}`;
   }
 
   /** The current settings of the limit, and when they expire. */

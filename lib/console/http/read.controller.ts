@@ -132,6 +132,15 @@ export abstract class ReadController {
     exchange.json(await this.console.changes.read(limit));
   }
 
+  @Get('api/rollback')
+  async rollback(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const exchange = this.exchange(request, response);
+    const fields = Fields.ofQuery(exchange.request.query, 'version');
+    const version = fields.text('version', 'the number of a change', (text) => /^\d{1,15}$/.test(text));
+    fields.check();
+    exchange.json(await this.console.undoing.preview(Number(version)));
+  }
+
   private exchange(request: ConsoleRequest, response: object): Exchange {
     return new Exchange(this.host.httpAdapter, request, response);
   }

@@ -164,10 +164,19 @@ export abstract class WriteController {
 
   @Post('api/rollback')
   async rollback(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
-    const { exchange, fields, cause } = this.read(request, response, 'version');
+    const { exchange, fields, cause } = this.read(request, response, 'version', 'newest');
     const version = fields.whole('version', 0);
+    const newest = fields.optional('newest', (field) => fields.whole(field, 0));
     fields.check();
-    exchange.json(await this.console.rates.rollback(version, await cause()));
+    exchange.json(await this.console.undoing.rollback(version, newest, await cause()));
+  }
+
+  @Post('api/undo')
+  async undo(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'version');
+    const version = fields.whole('version', 1);
+    fields.check();
+    exchange.json(await this.console.undoing.undo(version, await cause()));
   }
 
   private async charge(request: ConsoleRequest, response: object, action: 'refund' | 'penalize'): Promise<void> {

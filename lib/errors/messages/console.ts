@@ -45,6 +45,11 @@ export const consoleMessages = {
   noCandidate: () => 'has no candidate, wants a limit with one',
   otherAlgorithm: (got: string, algo: string) =>
     `has a candidate of '${got}', wants one of '${algo}': another algorithm needs a new configuration`,
+  changedMeanwhile: () =>
+    'somebody has changed something since this was shown, so nothing was done: look again at what it undoes',
+  unknownChange: (version: number) => `the change ${version} is no longer in the history`,
+  changedLater: (version: number) =>
+    `change ${version} has changed the same since, so nothing was done: undo that one first, or roll back`,
   unreachable: (reason: string) => `Redis does not answer, so only this instance is shown: ${reason}`,
   unread: (reason: string) =>
     `Redis does not answer, so this is what the instance that answers you knew last: ${reason}`,

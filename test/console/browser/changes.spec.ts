@@ -195,4 +195,33 @@ describe.each(FRAMEWORKS)('changes on the page of the console on %s', (_framewor
     await page.getByText('It was not').waitFor();
     expect(complaints.slice(before)).toEqual([]);
   });
+
+  it('undoes a change from its message, and lists what a rollback would undo', async () => {
+    const { service } = app.apps[0]!;
+    const { page } = opened;
+    await service.clearRate('things');
+    await opened.show('rates');
+    await opened.card('things').getByRole('button', { name: 'Change the rate' }).click();
+    await opened.dialog.getByLabel(/^Rate/).first().fill('77');
+    await opened.dialog.getByLabel('Reason').fill('Launch');
+    await opened.dialog.getByRole('button', { name: 'Change the rate' }).click();
+    await page.getByText(/things: gcra:\d+\/1h → gcra:77\/1h/).waitFor();
+    await page.getByRole('button', { name: 'Undo', exact: true }).last().click();
+    await page.getByText('things is as it was before.').waitFor();
+    expect((await service.getRate('things')).options).not.toMatchObject({ rate: 77 });
+
+    await service.setRate('things', { rate: 5 }, { by: 'ada@example.com', reason: 'Too many' });
+    await opened.show('changes');
+    await page.getByText(/ada@example.com changed the rate of things from .* to rate: 5: Too many\./).waitFor();
+    await page
+      .getByRole('button', { name: /^Roll back/ })
+      .first()
+      .click();
+    await opened.dialog.getByText(/^the rate of things from rate: 5 to /).waitFor();
+    await service.setRate('things', { rate: 6 });
+    await opened.dialog.getByLabel('Reason').fill('Calm again');
+    await opened.dialog.getByRole('button', { name: 'Roll back' }).click();
+    await opened.dialog.getByText(/look again at what it undoes/).waitFor();
+    await opened.dialog.getByRole('button', { name: 'Cancel' }).click();
+  });
 });

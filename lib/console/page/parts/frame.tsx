@@ -4,7 +4,7 @@ import { hrefOf, type Route, type View } from '../data/route.js';
 import { session } from '../data/session.js';
 import { useStore } from '../data/store.js';
 import { choose, theme, THEMES, type Theme } from '../data/theme.js';
-import { dismiss, toasts } from '../data/toasts.js';
+import { dismiss, toasts, undo } from '../data/toasts.js';
 import { Icon, type IconName, Logo } from './icons.js';
 import { Choice } from './small.js';
 
@@ -113,11 +113,16 @@ function Toasts(): JSX.Element {
   const shown = useStore(toasts);
   return (
     <div class="toasts" role="status">
-      {shown.map(({ id, kind, text }) => (
-        <div class={`toast ${kind}`} key={id}>
-          <Icon name={kind === 'done' ? 'done' : 'alert'} />
-          <span>{text}</span>
-          <button type="button" aria-label="Close the message" onClick={() => dismiss(id)}>
+      {shown.map((toast) => (
+        <div class={`toast ${toast.kind}`} key={toast.id}>
+          <Icon name={toast.kind === 'done' ? 'done' : 'alert'} />
+          <span>{toast.text}</span>
+          {toast.undo && (
+            <button type="button" class="undo" onClick={() => void undo(toast)}>
+              Undo
+            </button>
+          )}
+          <button type="button" aria-label="Close the message" onClick={() => dismiss(toast.id)}>
             <Icon name="close" />
           </button>
         </div>

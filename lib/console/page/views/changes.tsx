@@ -1,30 +1,34 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
-import type { ChangeInfo, Changed, Changes } from '../../api.js';
-import { post } from '../data/client.js';
-import { moment, relative } from '../data/format.js';
+import type { ChangeInfo, Changed, Changes, RollbackPreview } from '../../api.js';
+import { sayChanged } from '../data/changed.js';
+import { get, post } from '../data/client.js';
+import { moment, plural, relative } from '../data/format.js';
 import { useNow } from '../data/now.js';
 import { useResource } from '../data/resource.js';
-import { hrefOf } from '../data/route.js';
+import { hrefOf, useParam } from '../data/route.js';
 import { loadSession, session } from '../data/session.js';
 import { useStore } from '../data/store.js';
 import { identityOf } from '../data/subject.js';
 import { say } from '../data/toasts.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
-import { Badge, Empty, Note, Panel, type Tone, ViewHead, Waiting } from '../parts/small.js';
+import { matches, Pager, usePaged } from '../parts/paged.js';
+import { Badge, Empty, Note, Panel, Select, type Tone, ViewHead, Waiting } from '../parts/small.js';
+import { sentenceOf, differenceText, KINDS, type Kind } from './change-text.js';
 import type { ViewProps } from './view.js';
 
-const ACTIONS: Readonly<Record<ChangeInfo['action'], { text: string; tone: Tone }>> = {
-  rate: { text: 'rate', tone: 'accent' },
-  mode: { text: 'mode', tone: 'plum' },
-  list: { text: 'list', tone: 'accent' },
-  rollback: { text: 'rolled back', tone: 'warning' },
-  block: { text: 'blocked', tone: 'danger' },
-  unblock: { text: 'unblocked', tone: 'good' },
-  reset: { text: 'reset', tone: 'plain' },
-  refund: { text: 'refunded', tone: 'good' },
-  penalize: { text: 'penalized', tone: 'danger' },
+const TONES: Readonly<Record<ChangeInfo['action'], Tone>> = {
+  rate: 'accent',
+  mode: 'plum',
+  list: 'accent',
+  rollback: 'warning',
+  block: 'danger',
+  unblock: 'good',
+  reset: 'plain',
+  refund: 'good',
+  penalize: 'danger',
 };
+const PAGE = 12;
 
 /** Who changed what, when, and why. */
 export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
@@ -32,11 +36,24 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<Changes>(`api/changes${query}`, 10_000);
   const { canWrite } = useStore(session);
   const [action, setAction] = useState<Action>();
+  // Not in the address: somebody may look for an identity.
+  const [find, setFind] = useState('');
+  const [kind, setKind] = useParam<Kind>('kind', 'all', Object.keys(KINDS) as Kind[]);
   // What could not be read is not shown as empty.
   const isRead = data !== undefined && (data.problem === undefined || data.changes.length > 0);
+  const found = (data?.changes ?? []).filter(
+    (change) =>
+      KINDS[kind].has(change) && matches(`${sentenceOf(change, nameOf(change))} ${change.version ?? ''}`, find),
+  );
+  const paged = usePaged(found, PAGE);
   const done = (): void => {
     reload();
     void loadSession();
+  };
+  const open = (made: Promise<Action>): void => {
+    made.then(setAction, (failure: unknown) =>
+      say(failure instanceof Error ? failure.message : String(failure), 'warning'),
+    );
   };
   return (
     <>
@@ -59,24 +76,55 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
           </label>
         }
       >
-        What was changed here and by code, the newest first. Rates, modes and lists can be rolled back.
+        What was changed here and by code, the newest first. Rates, modes and lists can be rolled back, and each change
+        alone can be undone.
       </ViewHead>
       {isRead && data.problem !== undefined && <Note danger>{data.problem}</Note>}
       {!isRead ? (
         <Waiting error={data?.problem ?? error} what="log" onRetry={reload} />
       ) : (
         <Panel id="log" title="Log" bare>
+          {data.changes.length > 0 && (
+            <div class="toolbar">
+              <div class="find">
+                <input
+                  type="search"
+                  aria-label="Find changes"
+                  autoComplete="off"
+                  spellcheck={false}
+                  placeholder="Find changes: who, what, why"
+                  value={find}
+                  onInput={(event) => setFind(event.currentTarget.value)}
+                />
+              </div>
+              <Select
+                label="Show"
+                value={kind}
+                onChoose={setKind}
+                options={Object.entries(KINDS).map(([value, { label }]) => [value as Kind, label])}
+              />
+              <span class="soft small" role="status">
+                {found.length < data.changes.length && `${plural(found.length, 'change')} of ${data.changes.length}`}
+              </span>
+            </div>
+          )}
           {data.changes.length === 0 ? (
             <Empty icon="changes" title="Nothing was changed yet">
               Blocks, resets, rates, modes and entries of lists stand here as soon as somebody changes one, with name
               and reason.
             </Empty>
+          ) : found.length === 0 ? (
+            <Empty icon="changes" title="No change is like that">
+              Of {plural(data.changes.length, 'change')}, none matches what is looked for.
+            </Empty>
           ) : (
             <Log
-              changes={data.changes}
-              onRollback={canWrite ? (change) => setAction(rollingBack(change, done)) : undefined}
+              changes={paged.shown}
+              onUndo={canWrite ? (change) => setAction(undoing(change, done)) : undefined}
+              onRollback={canWrite ? (change) => open(rollingBack(change, done)) : undefined}
             />
           )}
+          <Pager of={paged} what="changes" />
         </Panel>
       )}
       {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
@@ -84,11 +132,17 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
   );
 }
 
+function nameOf({ key }: Pick<ChangeInfo, 'key'>): string | null {
+  return key === null ? null : (identityOf(key) ?? key);
+}
+
 function Log({
   changes,
+  onUndo,
   onRollback,
 }: {
   changes: readonly ChangeInfo[];
+  onUndo: ((change: ChangeInfo) => void) | undefined;
   onRollback: ((change: ChangeInfo) => void) | undefined;
 }): JSX.Element {
   const now = useNow();
@@ -99,11 +153,9 @@ function Log({
         <tr>
           <th scope="col">What</th>
           <th scope="col">When</th>
-          <th scope="col">From, to</th>
-          <th scope="col">Who, and why</th>
           {onRollback && (
             <th scope="col">
-              <span class="hidden-text">Roll back</span>
+              <span class="hidden-text">Undo, or roll back</span>
             </th>
           )}
         </tr>
@@ -111,33 +163,40 @@ function Log({
       <tbody>
         {changes.map((change, index) => (
           <tr key={`${change.at} ${change.version} ${index}`}>
-            <th scope="row">
-              <Badge tone={ACTIONS[change.action].tone}>{ACTIONS[change.action].text}</Badge>{' '}
-              <span class="main-text">{change.limit ?? 'all limits'}</span>
-              {change.key !== null && <span class="sub breakable">{identityOf(change.key) ?? change.key}</span>}
+            <th scope="row" class="wide">
+              <Badge tone={TONES[change.action]}>{change.action}</Badge> {sentenceOf(change, nameOf(change))}
+              {change.version !== null && (
+                <span class="sub">
+                  version {change.version}
+                  {change.rollbackTo !== undefined && `, back to ${change.rollbackTo}`}
+                </span>
+              )}
             </th>
             <td data-label="When" class="when numbers">
               {moment(change.at)}
               <span class="sub">{relative(change.at, now)}</span>
             </td>
-            <td data-label="From, to" class="wide">
-              <Difference change={change} />
-            </td>
-            <td data-label="Who, and why" class="wide">
-              {change.by ?? 'by code'}
-              {change.reason !== undefined && <span class="sub">{change.reason}</span>}
-            </td>
             {onRollback && (
               <td class="number">
                 {change.version !== null && versions.indexOf(change.version) === index && (
-                  <button
-                    type="button"
-                    class="button small"
-                    aria-label={`Roll back to before version ${change.version}`}
-                    onClick={() => onRollback(change)}
-                  >
-                    Roll back
-                  </button>
+                  <span class="buttons">
+                    <button
+                      type="button"
+                      class="button small"
+                      aria-label={`Undo version ${change.version} alone`}
+                      onClick={() => onUndo?.(change)}
+                    >
+                      Undo
+                    </button>
+                    <button
+                      type="button"
+                      class="button small"
+                      aria-label={`Roll back to before version ${change.version}`}
+                      onClick={() => onRollback(change)}
+                    >
+                      Roll back
+                    </button>
+                  </span>
                 )}
               </td>
             )}
@@ -148,39 +207,53 @@ function Log({
   );
 }
 
-function Difference({ change: { before, after, rollbackTo, version } }: { change: ChangeInfo }): JSX.Element {
-  return (
-    <>
-      {before !== undefined && <span class="soft">{withMoments(before)}</span>}
-      {before !== undefined && after !== undefined && <span aria-label="to"> → </span>}
-      {after !== undefined && withMoments(after)}
-      {version !== null && (
-        <span class="sub">
-          version {version}
-          {rollbackTo !== undefined && `, back to ${rollbackTo}`}
-        </span>
-      )}
-    </>
-  );
+function undoing(change: ChangeInfo, onChanged: () => void): Action {
+  const { version } = change;
+  return {
+    title: `Undo version ${version}`,
+    intro: (
+      <>{sentenceOf(change, nameOf(change))} This change alone is undone, unless a later one has changed the same.</>
+    ),
+    fields: [],
+    confirm: 'Undo it',
+    async run({ reason }) {
+      const answer = await post<Changed>('api/undo', { version, reason });
+      onChanged();
+      sayChanged(`Version ${version} is undone.`, answer, onChanged);
+    },
+  };
 }
 
-/** Formats times in this browser's time zone. */
-function withMoments(text: string): string {
-  return text.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => moment(Date.parse(time)));
-}
-
-function rollingBack({ version }: ChangeInfo, onChanged: () => void): Action {
+/** Asks the app first what the rollback would undo. */
+async function rollingBack({ version }: ChangeInfo, onChanged: () => void): Promise<Action> {
+  const { undone, newest } = await get<RollbackPreview>(`api/rollback?version=${version! - 1}`);
   return {
     title: `Undo version ${version} and later`,
-    intro: `All rates, modes and entries of lists are as they were before version ${version}. What was counted stays. This is a change, too, which can be undone.`,
+    intro: (
+      <>
+        {undone.length === 0
+          ? 'Nothing changes: what was changed has ended since.'
+          : `This changes ${plural(undone.length, 'thing')}. What was counted stays.`}
+        <ul class="undone">
+          {undone.slice(0, MOST_UNDONE).map((difference) => (
+            <li key={`${difference.action} ${difference.limit} ${difference.key}`}>
+              {differenceText(difference, nameOf(difference))}
+            </li>
+          ))}
+          {undone.length > MOST_UNDONE && <li>and {undone.length - MOST_UNDONE} more</li>}
+        </ul>
+      </>
+    ),
     fields: [],
     confirm: 'Roll back',
     danger: true,
     async run({ reason }) {
-      const { changed, warning } = await post<Changed>('api/rollback', { version: version! - 1, reason });
+      const { changed, warning } = await post<Changed>('api/rollback', { version: version! - 1, newest, reason });
       onChanged();
       say(changed ? `Everything is as before version ${version}.` : 'There was nothing to undo.');
       if (warning !== undefined) say(warning, 'warning');
     },
   };
 }
+
+const MOST_UNDONE = 12;

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { KeyChanged, LimitInfo, LimitState, RateInfo } from '../../api.js';
+import { sayKeyChanged } from '../data/changed.js';
 import { post } from '../data/client.js';
-import { say } from '../data/toasts.js';
 import type { Offered } from '../parts/action-buttons.js';
 import type { Action } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
@@ -46,7 +46,6 @@ export function keyActions(context: Context): Offered[] {
         title: 'Block',
         intro: ' is refused by this limit until the time is over or somebody unblocks it.',
         fields: [DURATION],
-        done: 'is blocked',
         danger: true,
       }),
     },
@@ -56,7 +55,6 @@ export function keyActions(context: Context): Offered[] {
       action: action(context, 'unblock', {
         title: 'Unblock',
         intro: ' is counted again as before the block.',
-        done: 'is unblocked',
         gone: true,
       }),
     },
@@ -66,7 +64,6 @@ export function keyActions(context: Context): Offered[] {
       action: action(context, 'reset', {
         title: 'Reset',
         intro: ' has all of its quota again. A block ends, too.',
-        done: 'is reset',
       }),
     },
     !info?.leases && {
@@ -76,7 +73,6 @@ export function keyActions(context: Context): Offered[] {
         title: 'Refund',
         intro: ' gets units back, as if they had not been counted.',
         fields: [unitsField(state)],
-        done: 'got units back',
       }),
     },
     !info?.leases && {
@@ -87,7 +83,6 @@ export function keyActions(context: Context): Offered[] {
         title: 'Penalize',
         intro: ' is charged units, also beyond its quota.',
         fields: [unitsField(state)],
-        done: 'was charged',
         danger: true,
       }),
     },
@@ -98,7 +93,6 @@ export function keyActions(context: Context): Offered[] {
         title: 'A rate of its own',
         intro: ' is counted by this rate instead of that of the limit. What is left empty stays as it is.',
         fields: [...patchFields(rate.patchable, rate.current.options), EXPIRY],
-        done: 'has a rate of its own',
       }),
     },
     state.rateSource === 'key' && {
@@ -107,7 +101,6 @@ export function keyActions(context: Context): Offered[] {
       action: action(context, 'clear-override', {
         title: 'Clear its rate',
         intro: ' is counted by the rate of the limit again.',
-        done: 'has the rate of the limit again',
         gone: true,
       }),
     },
@@ -124,7 +117,6 @@ interface Described {
   /** The text after the identity. */
   readonly intro: string;
   readonly fields?: readonly FieldSpec[];
-  readonly done: string;
   readonly danger?: boolean;
   readonly gone?: boolean;
 }
@@ -147,8 +139,7 @@ function action({ state, identity, onChanged }: Context, path: string, described
       const body = { limit: state.limit, identity, reason, ...bodyOf(values) };
       const answer = await post<KeyChanged>(`api/keys/${path}`, body);
       onChanged(answer.state);
-      say(`${identity} ${described.done} (${state.limit}).`);
-      if (answer.warning !== undefined) say(answer.warning, 'warning');
+      sayKeyChanged(identity, { identity }, path, answer, onChanged, { units: numberOf(values['units'] ?? '') });
     },
   };
 }

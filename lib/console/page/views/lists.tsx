@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Changed, LimitInfo, ListItem, ListItems } from '../../api.js';
+import { sayChanged } from '../data/changed.js';
 import { get, post } from '../data/client.js';
 import { moment, relative } from '../data/format.js';
 import { useNow } from '../data/now.js';
@@ -188,12 +189,9 @@ function adding(limits: readonly LimitInfo[], onChanged: () => void): Action {
     async run(values) {
       const filled = Object.entries(values).filter(([, text]) => text.trim() !== '');
       const body = Object.fromEntries(filled.map(([name, text]) => [name, text.trim()]));
-      const { changed, warning } = await post<Changed>('api/lists', body);
+      const answer = await post<Changed>('api/lists', body);
       onChanged();
-      say(
-        changed ? `${body['identity'] ?? body['ip']} is on the ${body['list']} list.` : 'It was on the list already.',
-      );
-      if (warning !== undefined) say(warning, 'warning');
+      sayChanged(`${body['identity'] ?? body['ip']} is on the ${body['list']} list.`, answer, onChanged);
     },
   };
 }
@@ -210,10 +208,9 @@ function removing({ id, list, entry }: ListItem, onChanged: () => void): Action 
     confirm: 'Remove',
     gone: true,
     async run({ reason }) {
-      const { changed, warning } = await post<Changed>('api/lists/remove', { id, reason });
+      const answer = await post<Changed>('api/lists/remove', { id, reason });
       onChanged();
-      say(changed ? `${entry} is not on the ${list} list any more.` : 'It was not on the list any more.');
-      if (warning !== undefined) say(warning, 'warning');
+      sayChanged(`${entry} is not on the ${list} list any more.`, answer, onChanged);
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Changed, KeyChanged, LimitInfo, Rates, TopKey } from '../../api.js';
+import { sayChanged, sayKeyChanged } from '../data/changed.js';
 import { get, post } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
 import { loadSession } from '../data/session.js';
@@ -133,9 +134,7 @@ function blocking(limit: LimitInfo, who: Who, name: string, reason: string): Act
     reason,
     async run({ reason: why, duration = '' }) {
       const body = { limit: limit.name, ...whom(who), duration: duration.trim(), reason: why };
-      const { warning } = await post<KeyChanged>('api/keys/block', body);
-      say(`${name} is blocked (${limit.name}).`);
-      if (warning !== undefined) say(warning, 'warning');
+      sayKeyChanged(name, whom(who), 'block', await post<KeyChanged>('api/keys/block', body));
     },
   };
 }
@@ -153,9 +152,7 @@ function raising(limit: LimitInfo, who: Who, name: string, reason: string, field
     reason,
     async run({ reason: why, expiresIn, ...values }) {
       const body = { limit: limit.name, ...whom(who), patch: patchOf(values), ...endsOf(expiresIn), reason: why };
-      const { warning } = await post<KeyChanged>('api/keys/override', body);
-      say(`${name} has a rate of its own (${limit.name}).`);
-      if (warning !== undefined) say(warning, 'warning');
+      sayKeyChanged(name, whom(who), 'override', await post<KeyChanged>('api/keys/override', body));
     },
   };
 }
@@ -173,10 +170,9 @@ function raisingAll(limit: LimitInfo, reason: string, fields: FieldSpec[]): Acti
     reason,
     async run({ reason: why, expiresIn, ...values }) {
       const body = { limit: limit.name, patch: patchOf(values), ...endsOf(expiresIn), reason: why };
-      const { warning } = await post<Changed>('api/rates/set', body);
+      const answer = await post<Changed>('api/rates/set', body);
       void loadSession();
-      say(`${limit.name} has another rate.`);
-      if (warning !== undefined) say(warning, 'warning');
+      sayChanged(limit.name, answer);
     },
   };
 }

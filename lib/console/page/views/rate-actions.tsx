@@ -1,7 +1,7 @@
 import type { Changed, RateInfo } from '../../api.js';
 import { post } from '../data/client.js';
 import { percent, plural, whole } from '../data/format.js';
-import { say } from '../data/toasts.js';
+import { sayChanged } from '../data/changed.js';
 import type { Offered } from '../parts/action-buttons.js';
 import type { Action } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
@@ -14,7 +14,6 @@ interface Described {
   readonly intro: string;
   readonly fields?: readonly FieldSpec[];
   readonly confirm: string;
-  readonly done: string;
   readonly gone?: boolean;
 }
 
@@ -44,7 +43,6 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
       intro: `It is ${fullRate(current.rate, current.options)} now. What is left empty stays as it is. Whoever has used something keeps the share that is left.`,
       fields: [...fields, EXPIRY],
       confirm: 'Change the rate',
-      done: 'has another rate.',
     }),
     current.override !== undefined &&
       offer('Clear the change', {
@@ -52,7 +50,6 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
         title: 'Clear the change',
         intro: `The rate is as configured again: ${rate.configured.rate}.`,
         confirm: 'Clear the change',
-        done: 'has its configured rate again.',
         gone: true,
       }),
     offer('Change the mode', {
@@ -61,7 +58,6 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
       intro: `It is ${mode.mode} now.`,
       fields: [modes, EXPIRY],
       confirm: 'Change the mode',
-      done: 'has another mode.',
     }),
     mode.override !== undefined &&
       offer('Clear the mode', {
@@ -69,7 +65,6 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
         title: 'Clear the mode',
         intro: `The mode is as configured again: ${rate.configured.mode}.`,
         confirm: 'Clear the mode',
-        done: 'has its configured mode again.',
         gone: true,
       }),
     offer(candidate === null ? 'Preview a rate' : 'Preview another rate', {
@@ -79,7 +74,6 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
         'It is counted beside the limit from now on, and refuses nobody. This page shows what it would have refused.',
       fields,
       confirm: 'Preview',
-      done: 'has a candidate.',
     }),
     candidate !== null &&
       offer('Drop the candidate', {
@@ -87,7 +81,6 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
         title: 'Drop the candidate',
         intro: `${candidate.rate} is not counted any more.`,
         confirm: 'Drop it',
-        done: 'has no candidate any more.',
         gone: true,
       }),
   ];
@@ -106,7 +99,6 @@ function enforcing({ candidate, current }: RateInfo): Described {
         : `In the last hour it would have refused ${whole(candidateRefused)} of the ${plural(candidateAsked, 'decision')} ` +
           `that it was asked for (${percent(candidateRefused, candidateAsked)}).`),
     confirm: 'Enforce',
-    done: 'is enforced by what was its candidate.',
     gone: true,
   };
 }
@@ -124,7 +116,7 @@ function actionOf(limit: string, described: Described, onChanged: () => void): A
     ...(described.gone && { gone: true }),
     async run({ reason, mode, expiresIn, ...values }) {
       const patch = patchOf(values);
-      const { changed, warning } = await post<Changed>(`api/${described.path}`, {
+      const answer = await post<Changed>(`api/${described.path}`, {
         limit,
         reason,
         ...(mode !== undefined && { mode }),
@@ -132,8 +124,7 @@ function actionOf(limit: string, described: Described, onChanged: () => void): A
         ...(expiresIn?.trim() && { expiresIn: expiresIn.trim() }),
       });
       onChanged();
-      say(changed ? `${limit} ${described.done}` : `Nothing had to be changed of ${limit}.`);
-      if (warning !== undefined) say(warning, 'warning');
+      sayChanged(limit, answer, onChanged);
     },
   };
 }

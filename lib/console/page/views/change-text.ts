@@ -1,0 +1,64 @@
+import type { ChangeInfo, Difference } from '../../api.js';
+import { moment } from '../data/format.js';
+
+/** The kinds of changes by which the log is filtered. */
+export const KINDS = {
+  all: { label: 'all changes', has: () => true },
+  rates: { label: 'of rates and modes', has: ({ action }: ChangeInfo) => action === 'rate' || action === 'mode' },
+  lists: { label: 'of lists', has: ({ action }: ChangeInfo) => action === 'list' },
+  keys: { label: 'of single keys', has: ({ key }: ChangeInfo) => key !== null },
+  rollbacks: { label: 'rollbacks', has: ({ action }: ChangeInfo) => action === 'rollback' },
+} as const;
+export type Kind = keyof typeof KINDS;
+
+const CONFIGURED = 'as configured';
+const NO_ENTRY = 'no entry';
+
+/** A change as a sentence: who did what to whom, from what to what, and why. */
+export function sentenceOf(change: ChangeInfo, key: string | null): string {
+  const { by, reason } = change;
+  return `${by ?? 'Code'} ${whatOf(change, key)}${reason === undefined ? '' : `: ${reason}`}.`;
+}
+
+/** What a change does to one thing: `the rate of login from 20 to as configured`. */
+export function differenceText({ action, limit, key: _, before, after }: Difference, key: string | null): string {
+  const of = `${limit === null ? 'all limits' : limit}${key === null ? '' : ` for ${key}`}`;
+  const none = action === 'list' ? NO_ENTRY : CONFIGURED;
+  const what = action === 'list' ? 'the entry' : `the ${action === 'mode' ? 'mode' : 'rate'}`;
+  return `${what} of ${of} from ${textOf(before, none)} to ${textOf(after, none)}`;
+}
+
+function whatOf(change: ChangeInfo, key: string | null): string {
+  const { action, limit, after, rollbackTo } = change;
+  const limited = limit === null ? 'all limits' : `'${limit}'`;
+  switch (action) {
+    case 'rate':
+    case 'mode':
+      return `changed ${differenceText(change, key)}`;
+    case 'list':
+      return after === undefined
+        ? `took ${key} off the list of ${limited}`
+        : `put ${key} on a list of ${limited}: ${withMoments(after)}`;
+    case 'rollback':
+      return `rolled back to version ${rollbackTo}, which changed ${differenceText(change, key)}`;
+    case 'block':
+      return `blocked ${key} in ${limited} for ${after}`;
+    case 'unblock':
+      return `unblocked ${key} in ${limited}`;
+    case 'reset':
+      return `reset ${key} in ${limited}`;
+    case 'refund':
+      return `gave ${key} ${after} of ${limited} back`;
+    default:
+      return `charged ${key} ${after} of ${limited}`;
+  }
+}
+
+function textOf(value: string | undefined, none: string): string {
+  return value === undefined ? none : withMoments(value);
+}
+
+/** Formats times in this browser's time zone. */
+function withMoments(text: string): string {
+  return text.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => moment(Date.parse(time)));
+}
