@@ -138,8 +138,13 @@ export const adaptiveOptions = {
     default: 0.5,
   },
   window: { kind: time, text: 'How often the limit is looked at.', default: '500ms' },
-  probeEvery: { kind: time, text: 'How long the latency without load is believed under load.', default: '30s' },
-  ttl: { kind: time, text: 'How long a request counts as in flight.', default: '10s' },
+  probeEvery: {
+    kind: time,
+    text: 'How long the latency without load is believed under load.',
+    default: '30s',
+    isLong: true,
+  },
+  ttl: { kind: time, text: 'How long a request counts as in flight.', default: '10s', isLong: true },
   eventLoopDelay: {
     kind: time,
     text: 'The limit does not grow while the event loop is late by more.',

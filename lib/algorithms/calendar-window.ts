@@ -85,7 +85,12 @@ export const calendarOptions = {
   period: { kind: words(PERIODS), text: 'The window of the calendar.', required: true },
   timezone: { kind: timezone, text: "An IANA time zone, such as 'Europe/Berlin'.", default: 'UTC' },
   anchor: anchorOption,
-  retain: { kind: time, text: "How long a finished window can still be read, such as '7d'.", usual: 'not at all' },
+  retain: {
+    kind: time,
+    text: "How long a finished window can still be read, such as '7d'.",
+    usual: 'not at all',
+    isLong: true,
+  },
   ...holdOptions,
 } as const satisfies OptionRows;
 

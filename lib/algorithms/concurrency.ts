@@ -46,6 +46,7 @@ const options = {
     kind: time,
     text: "How long units are held that nobody releases: milliseconds or a duration such as '1m', at most 1 year.",
     required: true,
+    isLong: true,
   },
 } as const satisfies OptionRows;
 

@@ -32,6 +32,7 @@ export const holdOptions = {
     kind: time,
     text: "How long reserved units are held that nobody settles, such as '5m'.",
     usual: "'5m' of a budget, else no reservations",
+    isLong: true,
     // A block forgets what was used, held or not; and units that were taken for several requests are those of none.
     excludes: ['blockFor', 'prefetch'],
   },

@@ -8,6 +8,7 @@ export const rateOptions = {
     kind: time,
     text: "The interval of the rate: milliseconds or a duration such as '10s', at most 1 year.",
     required: true,
+    isLong: true,
   },
 } as const satisfies OptionRows;
 

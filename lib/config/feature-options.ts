@@ -13,6 +13,7 @@ const blockOptions = {
     inDefaults: true,
     live: 'policy',
     onCommandLine: true,
+    isLong: true,
     for: notAdapting,
   },
   strike: {
@@ -31,6 +32,7 @@ const blockOptions = {
     inDefaults: true,
     live: 'policy',
     onCommandLine: true,
+    isLong: true,
     for: notAdapting,
   },
 } as const satisfies OptionRows;

@@ -179,7 +179,7 @@ export class LimitsInQuestion {
   }
 
   private defined(limit: LimitDefinition): Rule {
-    return this.registry.rule(limit, { location: LOCATION, namespace: '' });
+    return this.registry.rule(limit, { location: LOCATION, namespace: '', inCall: true });
   }
 }
 

@@ -24,8 +24,8 @@ import { Limiter } from './limiter.js';
 import { refuseHeldUnits } from './take.js';
 
 const DECLARATIONS = {
-  check: { location: 'LimiterService.check', namespace: '' },
-  reserve: { location: 'LimiterService.reserve', namespace: '' },
+  check: { location: 'LimiterService.check', namespace: '', inCall: true },
+  reserve: { location: 'LimiterService.reserve', namespace: '', inCall: true },
 };
 type Call = keyof typeof DECLARATIONS;
 

@@ -77,12 +77,12 @@ export class LimiterService {
   /** The limiter of a limit, or of a defined limit's name. Throws `RateLimitConfigError`. */
   for(limit: LimitDefinition | string): Limiter;
   for(limit: LimitDefinition | string): Limiter {
-    return this.declared(limit, 'LimiterService.for');
+    return this.declared(limit, 'LimiterService.for', true);
   }
 
   /** @internal The limiter of a limit that is declared elsewhere; `location` is for messages. */
-  declared(limit: LimitDefinition | string, location: string): Limiter {
-    const rule = this.registry.rule(limit, { location, namespace: '' });
+  declared(limit: LimitDefinition | string, location: string, inCall = false): Limiter {
+    const rule = this.registry.rule(limit, { location, namespace: '', inCall });
     // Mistakes in the limits it is within are reported at start-up, for limits with a name.
     if (typeof limit === 'object') void rule.ancestors;
     return this.ofRule(rule);

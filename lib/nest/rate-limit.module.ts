@@ -14,6 +14,7 @@ import { getLimiterToken, onLimiterRecorded } from '../config/limiter-tokens.js'
 import { RateLimitConfigError } from '../errors/errors.js';
 import { moduleLogger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
+import { optionMessages } from '../errors/messages/options.js';
 import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
 import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
 import { DecisionHooks } from '../hooks/decision-hooks.js';
@@ -38,6 +39,7 @@ import {
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../config/module-options.js';
 import { RATE_LIMIT_GUARD_OPTION, RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import { MODULE_OPTIONS, type RateLimitSettings, readSettings } from '../config/settings.js';
+import { isLikelySeconds } from '../options/likely-seconds.js';
 import { Policies } from '../policy/policies.js';
 import { policyProviders } from './policy.providers.js';
 import { Overrides } from '../overrides/overrides.js';
@@ -190,6 +192,9 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     // Most likely an environment variable that is not set.
     if (Object.hasOwn(options, 'redis') && options.redis === undefined && options.store === undefined) {
       moduleLogger.warn(messages.redisUndefined());
+    }
+    if (isLikelySeconds(options.sendTimeout)) {
+      moduleLogger.warn(optionMessages.likelySeconds('RateLimitModule', 'sendTimeout', options.sendTimeout));
     }
     this.startUp.run();
     await Promise.all([

@@ -86,6 +86,8 @@ export interface OptionRow<T = unknown> {
   readonly onCommandLine?: true;
   /** Whether only a limit with a name everywhere can have it: code finds what it keeps by the name. */
   readonly needsName?: true;
+  /** Whether it is a duration of seconds or more: a whole number below 1000 is most likely meant as seconds. */
+  readonly isLong?: true;
   /** The options that it excludes. */
   readonly excludes?: readonly (string | Exclusion)[];
   /** The options that it needs, and what these are. */
@@ -105,6 +107,7 @@ const ABSENT = {
   required: undefined,
   live: undefined,
   needsName: undefined,
+  isLong: undefined,
   excludes: undefined,
   needs: undefined,
 };

@@ -129,6 +129,7 @@ export class PolicyChange {
       const whole = typeof definition === 'function' ? definition() : definition;
       const { configured } = this.compiler.compile(whole, declaration);
       this.registry.refuseChange(configured.name, configured, declaration.location);
+      this.registry.warnOfSeconds(whole, configured.name, declaration.location);
       return configured;
     } catch (error) {
       if (!(error instanceof RateLimitConfigError)) throw error;

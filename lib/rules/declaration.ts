@@ -13,6 +13,8 @@ export interface Declaration {
   readonly everywhere?: boolean;
   /** Whether it is declared on a class or a route, so that each route can have its own counter. */
   readonly onRoutes?: boolean;
+  /** Whether a call of code gives it, perhaps another one with each call. */
+  readonly inCall?: boolean;
   /** The function that found its rate: it is no part of its name. */
   readonly rate?: RateFunction;
   /** How often its counters were started anew. */

@@ -1,8 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Inject, Injectable } from '@nestjs/common';
+import { algorithms } from '../algorithms/index.js';
+import { limitOptions, optionsOf } from '../config/limit-options.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
+import { optionMessages } from '../errors/messages/options.js';
+import { OnceLogger } from '../errors/once-logger.js';
+import { likelySeconds } from '../options/likely-seconds.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import type { Policy, PolicyLimit } from '../config/policy.js';
 import { RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
@@ -63,6 +68,7 @@ export class LimitRegistry {
   private othersTakeAnyKey = false;
   /** The names of defined limits that others have, too. */
   private readonly namedAgain = new Set<string>();
+  private readonly log = new OnceLogger(logger);
   /** The names of limits that others are within. */
   private readonly parents = new Set<string>();
   /** Limits from functions and code: most provide the same objects again and again. */
@@ -79,6 +85,9 @@ export class LimitRegistry {
     private readonly compiler: RuleCompiler,
     @Inject(RATE_LIMIT_POLICY) private readonly policy?: Policy,
   ) {
+    for (const { option, got } of likelySeconds(options.defaults ?? {}, limitOptions)) {
+      this.log.warn(optionMessages.likelySeconds('defaults', option, got));
+    }
     const specs = (options.limits ?? []).map((definition, index): NamedLimit | ByRequest => {
       if (!isFixed(definition)) return definition;
       const declaration = { ...placeInModule(index), everywhere: true };
@@ -156,6 +165,7 @@ export class LimitRegistry {
       const declaration = { location: policy.place, namespace: '', name };
       const definition = policy.options as LimitDefinition;
       const rule = this.linked(this.compiler.compile(definition, declaration), declaration);
+      this.warnOfSeconds(definition, rule.name, policy.place);
       this.defined.set(name, namedLimit(undefined, definition, declaration, rule, policy));
     }
     if (limits.size > 0) this.onDefined();
@@ -167,6 +177,7 @@ export class LimitRegistry {
     const { location } = declaration;
     const place = { ...declaration, location: policy?.place ?? location };
     const rule = this.linked(this.compiler.compile(definition, place), place);
+    this.warnOfSeconds(definition, rule.name, place.location);
     return namedLimit(written, definition, declaration, rule, policy);
   }
 
@@ -200,6 +211,7 @@ export class LimitRegistry {
     // Only functions make new objects again and again.
     const rule = declaration.onRoutes === true ? make() : this.equal.ofText(`${reading.id} ${namespace}`, make);
     this.warnOfName(rule.name, declaration.location);
+    if (declaration.inCall !== true) this.warnOfSeconds(limit, rule.name, declaration.location);
     // Keys of lists may be any text once a route has a limit without a `key`, as code might use it.
     const mayTakeAnyKey = declaration.onRoutes === true && rule.settings.hasKey !== true;
     if (mayTakeAnyKey || takesAnyKey(rule)) this.othersTakeAnyKey = true;
@@ -213,6 +225,15 @@ export class LimitRegistry {
     if (defined === undefined || this.namedAgain.has(name)) return;
     this.namedAgain.add(name);
     logger.warn(messages.otherOfName(location, name, defined.declaration.location));
+  }
+
+  /** Warns once a place of numbers that are most likely meant as seconds. */
+  warnOfSeconds(definition: LimitDefinition, name: string, location: string): void {
+    const algorithm = algorithms.get(definition.algo);
+    if (algorithm === undefined) return;
+    for (const { option, got } of likelySeconds(definition, optionsOf(algorithm))) {
+      this.log.warn(optionMessages.likelySeconds(`${location} (limit '${name}')`, option, got));
+    }
   }
 
   /**

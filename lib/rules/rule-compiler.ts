@@ -62,7 +62,7 @@ export class RuleCompiler {
     if (defaults === undefined) return;
     refuseUnknown('defaults', defaults, DEFAULTS);
     // Mistakes in the defaults are reported as such, and not for the first limit that uses them.
-    const limit: LimitDefinition = { ...defaults, algo: 'fixed-window', rate: 1, interval: 1 };
+    const limit: LimitDefinition = { ...defaults, algo: 'fixed-window', rate: 1, interval: '1s' };
     const declaration = { location: 'defaults', namespace: '' };
     this.declared(this.readAnew(limit, declaration), declaration);
     this.defaults = givenOptions(defaults, DEFAULTS);

@@ -39,7 +39,7 @@ export type WarmingBucketOptions =
 const LEAST = 0.001;
 
 export const rampOptions = {
-  for: { kind: time, text: 'How long it takes to warm up, and to cool.', required: true },
+  for: { kind: time, text: 'How long it takes to warm up, and to cool.', required: true, isLong: true },
   from: {
     kind: number(`a number >= ${LEAST} and < 1`, { minimum: LEAST, exclusiveMaximum: 1 }),
     text: 'The share of its rate that a cold limit allows.',

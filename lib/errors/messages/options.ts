@@ -16,6 +16,8 @@ export const optionMessages = {
   /** Behind what is unknown: the name that was meant, if one is near, and all that there are. */
   unknown: (name: string, known: readonly string[]) =>
     `is unknown${meant(name, known)}, wants only ${known.join(', ')}`,
+  likelySeconds: (location: string, option: string, got: number) =>
+    `${location}: option '${option}' is ${got}, and numbers are milliseconds; wants '${got}s' if seconds are meant, else '${got}ms'`,
   misspelt: (member: string, meant: string) =>
     `member '${member}' is almost '${meant}', wants '${meant}', or a name that differs more`,
   notFor: (option: string, algo: string, able: readonly string[], because?: string) =>

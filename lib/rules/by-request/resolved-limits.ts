@@ -4,7 +4,9 @@ import { RateLimitConfigError } from '../../errors/errors.js';
 import { logger } from '../../errors/logger.js';
 import { byRequestMessages } from '../../errors/messages/by-request.js';
 import { messages } from '../../errors/messages/general.js';
+import { optionMessages } from '../../errors/messages/options.js';
 import { wholeNumber } from '../../options/check-options.js';
+import { isLikelySeconds } from '../../options/likely-seconds.js';
 import { longDuration } from '../../options/values.js';
 import { andThen, type Awaitable, isPromise } from '../../util/awaitable.js';
 import { BoundedMap, Kept } from '../../util/bounded-map.js';
@@ -55,6 +57,7 @@ export class ResolvedLimits {
         messages.wrongOption(location, 'ttl', ttl, "a duration such as '1m', more than 0"),
       );
     }
+    if (isLikelySeconds(ttl)) logger.warn(optionMessages.likelySeconds(location, 'ttl', ttl));
     this.known = new BoundedMap(wholeNumber(location, 'maxKeys', maxKeys), Infinity);
   }
 
