@@ -140,3 +140,76 @@ describe('applications with @nestjs/throttler', () => {
     expect(moved[name]!.stdout).toContain(part);
   });
 });
+
+/** An application whose global guard counts by address, and with one controller that has a guard of its own. */
+function besideAnother(controller: string): Files {
+  return filesOf({
+    version: '^6.4.0',
+    files: {
+      'app.module.ts': `import { Module } from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';
+
+@Module({
+  imports: [ThrottlerModule.forRoot([{ ttl: 60_000, limit: 100 }])],
+  providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
+})
+export class AppModule {}
+`,
+      'behind-proxy.guard.ts': `import { Injectable } from '@nestjs/common';
+import { ThrottlerGuard } from '@nestjs/throttler';
+
+@Injectable()
+export class ThrottlerBehindProxyGuard extends ThrottlerGuard {
+  protected async getTracker(req: Record<string, any>): Promise<string> {
+    return req.ips.length ? req.ips[0] : req.ip;
+  }
+}
+`,
+      'orders.controller.ts': `import { Controller, Get, Post, UseGuards } from '@nestjs/common';
+import { SkipThrottle, Throttle } from '@nestjs/throttler';
+import { ThrottlerBehindProxyGuard } from './behind-proxy.guard';
+
+${controller}`,
+    },
+  });
+}
+
+describe('a guard with getTracker() beside ThrottlerGuard', () => {
+  const LIST = '  @Get()\n  list() {}\n';
+  const ADD = '  @Throttle({ default: { limit: 3, ttl: 60_000 } })\n  @Post()\n  add() {}\n';
+  const GUARD = '@UseGuards(ThrottlerBehindProxyGuard)';
+
+  it.each([
+    ['of a class without limits', `${GUARD}\n@Controller()\nexport class Orders {\n${LIST}}\n`, 5],
+    ['of a class, one of whose routes has one', `${GUARD}\n@Controller()\nexport class Orders {\n${LIST}${ADD}}\n`, 5],
+    ['of a route without limits', `@Controller()\nexport class Orders {\n  ${GUARD}\n${LIST}${ADD}}\n`, 7],
+  ])('%s is left: limits of the module count by address there', async (_, controller, line) => {
+    const folder = new AppFolder(besideAnother(controller));
+    const { stdout } = await folder.migrate();
+    folder.remove();
+    expect(stdout).toContain(
+      `Left 1 place for you:\n  src/orders.controller.ts:${line} ThrottlerBehindProxyGuard is one of several guards: limits of ` +
+        'the module count by address here',
+    );
+  });
+
+  it.each([
+    [
+      'of a class with limits of its own',
+      `@Throttle({ default: { limit: 3, ttl: 60_000 } })\n${GUARD}\n@Controller()\nexport class Orders {\n${LIST}}\n`,
+    ],
+    [
+      'of a class whose routes have limits or none',
+      `${GUARD}\n@Controller()\nexport class Orders {\n  @SkipThrottle()\n${LIST}${ADD}}\n`,
+    ],
+    ['of a route with a limit', `@Controller()\nexport class Orders {\n${LIST}  ${GUARD}\n${ADD}}\n`],
+  ])('%s leaves nothing', async (_, controller) => {
+    const folder = new AppFolder(besideAnother(controller));
+    const { stdout } = await folder.migrate();
+    const moved = folder.files()['src/orders.controller.ts'];
+    folder.remove();
+    expect(stdout).not.toContain('Left');
+    expect(moved).toContain('key: ThrottlerBehindProxyGuard');
+  });
+});

@@ -43,7 +43,7 @@ export class GuardUse {
       one.source === source && one.guard?.outcome === 'key' && one.kind === 'bound';
     const { ts } = source;
     const owners = ts.isMethodDeclaration(node) ? [node, node.parent] : [node];
-    const decorators = owners.flatMap((owner) => (ts.canHaveDecorators(owner) ? (ts.getDecorators(owner) ?? []) : []));
+    const decorators = owners.flatMap((owner) => decoratorsOf(source, owner));
     return this.references.find((one) => isKey(one) && decorators.some((at) => isWithin(one.node, at)))?.guard;
   }
 
@@ -92,14 +92,43 @@ export class GuardUse {
     if (!this.isMixed) return;
     for (const { source, node, guard, kind } of this.references) {
       if (guard?.outcome !== 'key') continue;
-      const isLimited = kind === 'bound' && source.usesOf(source.localOf(THROTTLER, 'Throttle') ?? '').length > 0;
-      if (isLimited) continue;
+      if (kind === 'bound' && this.haveOwnLimits(source, node)) continue;
       report.leave(
         source,
         node,
         `${guard.name} is one of several guards: limits of the module count by address here; give key: ${guard.name} to a limit of these routes`,
       );
     }
+  }
+
+  /** Whether all routes of a guard have limits of their own, with its key, in place of those of the module. */
+  private haveOwnLimits(source: Source, guard: TS.Node): boolean {
+    const { ts } = source;
+    const owner = ts.findAncestor(guard, ts.canHaveDecorators);
+    if (owner === undefined) return false;
+    const { members = [] } = owner as Partial<TS.ClassLikeDeclaration>;
+    const routes = ts.isClassLike(owner)
+      ? members.filter((member) => decoratorsOf(source, member).length > 0)
+      : [owner];
+    const onClass = ts.isClassLike(owner) ? owner : owner.parent;
+    const replaces = (node: TS.Node) => decoratorsOf(source, node).some((each) => this.replacesAll(source, each));
+    return replaces(onClass) || (routes.length > 0 && routes.every(replaces));
+  }
+
+  /** Whether a decorator replaces all limits of the module, or skips them. */
+  private replacesAll(source: Source, { expression }: TS.Decorator): boolean {
+    const { ts } = source;
+    if (!ts.isCallExpression(expression)) return false;
+    const name = source.before(expression.expression);
+    const [first, second] = expression.arguments;
+    if (name === source.localOf(THROTTLER, 'SkipThrottle')) return first === undefined;
+    if (name !== source.localOf(THROTTLER, 'Throttle') || first === undefined) return false;
+    const object = source.bare(first);
+    // Until version 4, `@Throttle` had units and seconds.
+    const isUnnamed = second !== undefined || !ts.isObjectLiteralExpression(object);
+    const names = isUnnamed ? ['default'] : object.properties.map((each) => each.name && source.nameOf(each.name));
+    const { throttlers } = this.facts;
+    return throttlers !== undefined && [...throttlers.keys()].every((each) => names.includes(each));
   }
 
   private removeFrom(source: Source, list: TS.ArrayLiteralExpression, nodes: ReadonlySet<TS.Node>): void {
@@ -133,6 +162,10 @@ export class GuardUse {
       first.guard?.outcome !== 'key'
     );
   }
+}
+
+function decoratorsOf({ ts }: Source, node: TS.Node): readonly TS.Decorator[] {
+  return ts.canHaveDecorators(node) ? (ts.getDecorators(node) ?? []) : [];
 }
 
 /** Whether a guard does as `ThrottlerGuard`, but for what the module knows by itself. */
