@@ -32,8 +32,8 @@ export interface RateLimitConsoleSettings {
   /**
    * Whether the keys that a limit refuses are counted always (`'always'`), so that they are known before somebody looks, or only while
    * somebody views the limit (`'watched'`). They take at most 20,480 counters in an instance, which all limits share by need: up to 256
-   * for a limit, and each keeps the first 50 of them for another five minutes. With the shortest keys that is about 4 MB, with keys of
-   * 256 characters 12 MB. The keys that use most units are counted while somebody views the limit, whatever the setting.
+   * for a limit, and each keeps the first 50 of them for another five minutes. With keys such as `user:1234567` that is about
+   * 4 MB, with keys of 256 characters 18 MB. The keys that use most units are counted while somebody views the limit, whatever the setting.
    * @default 'always'
    */
   topKeys?: 'watched' | 'always';

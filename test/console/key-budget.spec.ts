@@ -83,6 +83,22 @@ describe('the counters that all limits share', () => {
     expect(frequent.every(({ count, error }) => count === 10 && error === 0)).toBe(true);
   });
 
+  it('find what comes often in a flood of other keys, of which some are counted', () => {
+    const budget = new KeyBudget();
+    const sketch = budget.open();
+    for (let call = 0; call < 500_000; call++) {
+      if (call % 100_000 === 0) budget.turn();
+      sketch.add(`key-${call}`);
+      if (call % 10 === 0) sketch.add('often');
+      if (call > 250_000 && call % 20 === 0) sketch.add('later');
+    }
+    const [first, second] = sketch.frequent();
+    expect([first!.key, second!.key]).toEqual(['often', 'later']);
+    expect(first!.count - first!.error).toBeLessThanOrEqual(50_000);
+    expect(Math.abs(first!.count / 50_000 - 1)).toBeLessThan(0.1);
+    expect(Math.abs(second!.count / 12_500 - 1)).toBeLessThan(0.35);
+  });
+
   it('go to 2200 limits at the same time, and to a limit that refuses much later on', () => {
     const budget = new KeyBudget();
     const sketches = Array.from({ length: 2201 }, () => budget.open());

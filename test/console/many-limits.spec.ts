@@ -1,9 +1,9 @@
-import { expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import type { LimitDefinition } from '../../lib/index.js';
 import { CONSOLE_LIMIT } from '../../lib/console/console-limit.js';
 import { Lookups } from '../../lib/console/views/lookups.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
-import { ConsoleApp, type Lookup, THINGS } from './console-app.js';
+import { ConsoleApp, type Incidents, type Lookup, type Overview, THINGS } from './console-app.js';
 
 it('looks some of many limits up at a time, so that requests have their turn', async () => {
   const define: Record<string, LimitDefinition> = {};
@@ -43,4 +43,58 @@ it('counts a look-up by the limits that it reads', async () => {
   } finally {
     await app.close();
   }
+});
+
+/** An app in which each of these limits has decided something. */
+async function startWith(limits: number): Promise<ConsoleApp> {
+  const define: Record<string, LimitDefinition> = {};
+  for (let limit = 0; limit < limits; limit++) define[`limit-${limit}`] = THINGS;
+  const app = await ConsoleApp.start({ controllers: [], limits: { define } });
+  for (let limit = 0; limit < limits; limit++) await app.service.for(`limit-${limit}`).consume('anna', 1 + (limit % 3));
+  for (let call = 0; call < 12; call++) await app.service.for('limit-516').consume('bert');
+  app.console.recorder.fold();
+  return app;
+}
+
+describe('the counts of many limits', () => {
+  it('are those of each limit, with 517 of them', async () => {
+    const app = await startWith(517);
+    try {
+      const { totals, unknown } = await app.read<Overview>('overview');
+      expect(Object.keys(totals)).toHaveLength(517);
+      expect(Object.values(totals).every(({ allowed }) => allowed > 0)).toBe(true);
+      expect(unknown).toEqual([]);
+      expect(await app.read<Incidents>('incidents')).toMatchObject({ incidents: [] });
+    } finally {
+      await app.close();
+    }
+  });
+
+  it('say which are not known, if there are more than 2000', async () => {
+    const app = await startWith(2030);
+    try {
+      const { totals, unknown } = await app.read<Overview>('overview');
+      expect(unknown).toEqual(Array.from({ length: 30 }, (_, index) => `limit-${2000 + index}`));
+      expect(totals['(others)']).toMatchObject({ allowed: 30 });
+      expect(Object.keys(totals)).toHaveLength(2001);
+      const tick = await app.console.incidents.tick();
+      expect(tick.unknown).toEqual(unknown);
+    } finally {
+      await app.close();
+    }
+  });
+
+  it('show what one of them refuses, and whom, before anybody looks', async () => {
+    const app = await startWith(517);
+    try {
+      for (let call = 0; call < 30; call++) await app.service.for('limit-400').consume(`user-${call % 2}`, 10);
+      app.console.recorder.fold();
+      const { incidents } = await app.read<Incidents>('incidents');
+      expect(incidents).toMatchObject([
+        { kind: 'refused', limit: 'limit-400', refused: 28, keys: [{ count: 14 }, { count: 14 }] },
+      ]);
+    } finally {
+      await app.close();
+    }
+  });
 });

@@ -3,7 +3,15 @@ import { type INestApplication, VersioningType } from '@nestjs/common';
 import { LimiterService } from '../../lib/index.js';
 import { readInstance } from '../../lib/console/telemetry/instance.js';
 import { until } from '../support/until.js';
-import { ConsoleApp, type ConsoleAppOptions, type Lookup, type Overview, type Session, THINGS } from './console-app.js';
+import {
+  ConsoleApp,
+  type Incidents,
+  type ConsoleAppOptions,
+  type Lookup,
+  type Overview,
+  type Session,
+  THINGS,
+} from './console-app.js';
 
 const prefixed = (app: INestApplication): void => {
   app.setGlobalPrefix('api');
@@ -39,6 +47,18 @@ describe.each([
       expect.stringMatching(/^sliding-window:3\/1h/),
       'things',
     ]);
+  });
+
+  it('says of each answer with counts how old it is, and over which instances', async () => {
+    app = await ConsoleApp.start({ fastify });
+    const { instance } = await app.read<Session>('session');
+    for (const path of ['overview', 'overview?range=30d', 'incidents', 'top?limit=things']) {
+      const since = Date.now();
+      const { at, coverage } = await app.read<Incidents>(path);
+      expect(at).toBeGreaterThanOrEqual(since - 1000);
+      expect(at).toBeLessThanOrEqual(Date.now() + 1000);
+      expect(coverage).toEqual({ instances: [instance], ended: 0, unread: [] });
+    }
   });
 
   it('looks units that tenants share up as a whole, and says so', async () => {

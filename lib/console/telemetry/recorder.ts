@@ -6,7 +6,7 @@ import { type Command, type ConsoleRedis, timeOf } from './console-redis.js';
 import { Folder } from './folder.js';
 import { FullSince } from './full-since.js';
 import { thisInstance, type PublishedInstance } from './instance.js';
-import { ABSENT_MS, DAY_MS, FOLD_AFTER_MS, LOST_SHOWN_MS } from './lifetimes.js';
+import { ABSENT_MS, DAY_MS, FOLD_AFTER_MS, LOST_AFTER_MS, LOST_SHOWN_MS } from './lifetimes.js';
 import { reportOf, type Sent, storingOf } from './report.js';
 import { RESOLUTIONS, Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
@@ -47,6 +47,8 @@ export class Recorder {
   /** When calls began to succeed, and the last one did, by the monotonic clock. */
   private healthySince: number | undefined;
   private storedAt = -Infinity;
+  /** When calls began to succeed again. */
+  private backSince: number | undefined;
   private folding: Promise<void> | undefined;
   private readonly folder: Folder | undefined;
   private readonly full = new FullSince();
@@ -71,6 +73,11 @@ export class Recorder {
   async leave(): Promise<void> {
     this.isLeaving = true;
     await this.flush();
+  }
+
+  /** Whether Redis came back so lately that other instances may not have reported yet. */
+  get isJustBack(): boolean {
+    return this.backSince !== undefined && performance.now() - this.backSince < LOST_AFTER_MS;
   }
 
   /** Folds and stores the last counts. Never rejects. */
@@ -172,6 +179,7 @@ export class Recorder {
       this.watch(watched as string[]);
       // A server that was away may have lost its data.
       if (this.problem !== undefined) this.timeline.forgetStored();
+      if (this.problem !== undefined) this.backSince = now;
       this.problem = undefined;
       this.storedAt = now;
       this.healthySince ??= now;

@@ -26,7 +26,8 @@ interface Counter {
  * all counters sum up to `N`, and each key with `f > N / k` has a counter.
  *
  * The number of counters may change on the way. Then `error <= N / k` holds for the smallest `k` there was, and the sum of the counts may
- * differ from `N`; the bounds of each key hold.
+ * differ from `N`; the bounds of each key hold. They do not where only some of the new keys take over a counter, each with the weight of
+ * several: then counts are estimates.
  */
 export class SpaceSaving {
   private readonly byKey = new Map<string, Counter>();
@@ -36,11 +37,12 @@ export class SpaceSaving {
 
   /**
    * @param capacity the number of keys that are counted at the same time
-   * @param onFull is called before a key takes over the counter of another one, and may enlarge the capacity
+   * @param onFull is called before a key takes over the counter of another one, and may enlarge the capacity. It returns how many
+   * keys the new one stands for; none if it is left out.
    */
   constructor(
     private capacity: number,
-    private readonly onFull: (full: SpaceSaving) => void = () => undefined,
+    private readonly onFull: (full: SpaceSaving) => number = () => 1,
   ) {}
 
   /** The number of keys that are counted at the same time. */
@@ -62,10 +64,15 @@ export class SpaceSaving {
   }
 
   add(key: string, weight = 1): void {
+    let added = weight;
     const { byKey } = this;
     let counter = byKey.get(key);
     if (counter === undefined) {
-      if (this.heap.length >= this.capacity) this.onFull(this);
+      if (this.heap.length >= this.capacity) {
+        const times = this.onFull(this);
+        if (times === 0) return;
+        added *= times;
+      }
       const { heap, capacity, missed } = this;
       // A substring would keep the whole text alive.
       const kept = flatCopy(key);
@@ -78,12 +85,12 @@ export class SpaceSaving {
         counter = heap[0]!;
         byKey.delete(counter.key);
         counter.key = kept;
-        counter.error = counter.count;
+        counter.error = counter.count + added - weight;
         this.missed = counter.count;
       }
       byKey.set(kept, counter);
     }
-    counter.count += weight;
+    counter.count += added;
     this.sink(counter);
   }
 

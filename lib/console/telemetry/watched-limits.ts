@@ -60,6 +60,7 @@ export class WatchedLimits {
   /** Called once a second: stops counting what nobody views any more. */
   turn(): void {
     const now = this.now();
+    this.budget.turn();
     this.watched = new Map([...this.watched].filter(([, until]) => until > now).slice(0, MOST_WATCHED));
     if (now - this.period.since >= PERIOD_MS) this.turnPeriod(now);
     for (const [label, counts] of this.counts) {

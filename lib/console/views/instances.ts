@@ -7,6 +7,8 @@ import type { Recorder } from '../telemetry/recorder.js';
 
 /** The values to request in one call: between calls, requests of the app get their turn. */
 const VALUES_PER_CALL = 1000;
+/** How long instances may have been silent when Redis has just come back: all of them were. */
+const JUST_BACK_MS = 60_000;
 /** How often to read again if counts of ended instances were added to their sum meanwhile. */
 const ATTEMPTS = 3;
 
@@ -129,16 +131,17 @@ export class Instances {
     ]);
     const [reports, endings, seen] = found.map((reply) => scoresOf(reply as string[]));
     const indexed = new Map<string, Indexed>();
+    const longest = this.recorder.isJustBack ? JUST_BACK_MS : LOST_AFTER_MS;
     const add = (id: string, lastSeenAt: number, state: Indexed['state']) => {
       if (id !== this.recorder.self.id && id !== ENDED && !indexed.has(id)) indexed.set(id, { id, state, lastSeenAt });
     };
     for (const [id, at] of reports!) {
-      const isLost = now - at > LOST_AFTER_MS;
+      const isLost = now - at > longest;
       add(id, at, isLost ? (now - at > LOST_SHOWN_MS ? 'ended' : 'lost') : 'running');
     }
     for (const [id, at] of endings!) add(id, at, 'ended');
     // Instances of the release before stand only here; whether they said that they end is not known.
-    for (const [id, at] of seen!) add(id, at, now - at > LOST_AFTER_MS ? 'ended' : 'running');
+    for (const [id, at] of seen!) add(id, at, now - at > longest ? 'ended' : 'running');
     return { indexed: [...indexed.values()].slice(0, MOST_INSTANCES), folds };
   }
 }
