@@ -6,6 +6,7 @@ import { hashOf } from '../../lib/telemetry/decision-event.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
+import { ConsoleClock } from '../../lib/console/telemetry/console-clock.js';
 import { Folder } from '../../lib/console/telemetry/folder.js';
 import {
   type Changes,
@@ -325,7 +326,15 @@ describe('a console on a Cluster', () => {
     expect(overview.instances).toHaveLength(2);
     expect(overview.redis).toMatchObject({ up: true, mode: 'cluster' });
     expect(overview.redis!.ourKeysBytes).toBeGreaterThan(0);
-    await Promise.all(apps.map((app) => app.close()));
+    // What one that ended counted, a little later.
+    await first.close();
+    const later = Object.assign(new ConsoleClock(), { now: () => Date.now() + 60_000 });
+    expect(await new Folder(second.console.redis!, later, 5000).turn('nobody')).toBe(1);
+    for (const range of ['5m', '1h', '1d', '7d', '30d'] as const) {
+      const { totals, coverage } = await second.overview(range);
+      expect([totals['things']!.allowed, coverage.ended]).toEqual([4, 0]);
+    }
+    await second.close();
     client.disconnect();
   });
 });

@@ -66,7 +66,7 @@ export class Instances {
     values: number,
     command: (id: string, redis: ConsoleRedis) => Command,
     begin: () => void,
-    add: (one: ReadInstance) => boolean,
+    add: (one: ReadInstance) => boolean | Promise<boolean>,
   ): Promise<FoundInstances> {
     for (let attempt = 1; ; attempt++) {
       begin();
@@ -79,7 +79,7 @@ export class Instances {
     withinMs: number,
     values: number,
     command: (id: string, redis: ConsoleRedis) => Command,
-    add: (one: ReadInstance) => boolean,
+    add: (one: ReadInstance) => boolean | Promise<boolean>,
   ): Promise<{ found: FoundInstances; isWhole: boolean }> {
     const { redis, self } = this;
     const running = [self];
@@ -104,7 +104,8 @@ export class Instances {
         if (info !== undefined) (state === 'lost' ? lost : running).push({ ...info, lastSeenAt, self: false });
         if (state === 'running') coverage.instances.push(id);
         else if (id !== ENDED) coverage.ended++;
-        if (!add({ id, reply: replies[2 * index + 1] }) && id !== ENDED) coverage.unread.push(id);
+        const isRead = await add({ id, reply: replies[2 * index + 1] });
+        if (!isRead && id !== ENDED) coverage.unread.push(id);
       }
     }
     this.known = coverage.instances.filter((id) => id !== self.id);

@@ -10,6 +10,7 @@ import { RESOLUTIONS, stepOf } from '../telemetry/timeline.js';
 import { type FoundInstances, Instances } from './instances.js';
 import type { RedisHealth } from './redis-health.js';
 import { Steps } from './series.js';
+import { Turns } from './turns.js';
 
 export const RANGES = {
   '5m': RESOLUTIONS[0],
@@ -21,6 +22,8 @@ export const RANGES = {
 /** The seconds in a tick: an instance can be late. */
 const TICK_STEPS = 5;
 const SECOND_MS = 1000;
+/** About as much is stored of a limit in a step. */
+const CHARACTERS_A_LIMIT = 24;
 /** The most steps of a length. */
 const MOST_STEPS = Math.max(...RESOLUTIONS.map(({ steps }) => steps));
 
@@ -120,17 +123,19 @@ export class Overviews {
     fields?: readonly number[],
   ): Promise<Reading> {
     const values = fields?.length ?? MOST_STEPS;
+    const turns = new Turns();
     let steps = new Steps();
     const begin = () => void (steps = new Steps());
     let found: FoundInstances;
     let problem: string | undefined;
     try {
-      found = await this.instances.read(withinMs, values, command, begin, ({ id, reply }) => {
+      found = await this.instances.read(withinMs, values, command, begin, async ({ id, reply }) => {
         if (reply === null) return false;
         let isWhole = true;
         for (const [index, text] of Object.entries((reply ?? {}) as Record<string, string | null>)) {
           const step = fields === undefined ? Number(index) : fields[Number(index)]!;
           if (text === null || !(step >= from)) continue;
+          await turns.after(text.length);
           const bucket = readBucket(text);
           if (bucket === undefined) isWhole = false;
           else steps.add(step, bucket, id);
@@ -147,8 +152,11 @@ export class Overviews {
     if (unstored !== undefined) problem ??= consoleMessages.unstored(unstored);
     const { self } = this.recorder;
     const own: Iterable<[number, Bucket]> = this.recorder.timeline.since(stepMs, from);
-    for (const [step, bucket] of own)
-      if (fields === undefined || fields.includes(step)) steps.add(step, bucket, self.id);
+    for (const [step, bucket] of own) {
+      if (fields !== undefined && !fields.includes(step)) continue;
+      await turns.after(bucket.limits.size * CHARACTERS_A_LIMIT);
+      steps.add(step, bucket, self.id);
+    }
     return { ...found, steps, problem };
   }
 }

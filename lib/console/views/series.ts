@@ -62,6 +62,7 @@ export class Steps {
 }
 
 function seriesOf(label: string, buckets: readonly (Bucket | undefined)[]): LimitSeries {
-  const of = (name: keyof LimitCounts) => buckets.map((bucket) => bucket?.limits.get(label)?.[name] ?? 0);
+  const rows = buckets.map((bucket) => bucket?.limits.get(label));
+  const of = (name: keyof LimitCounts) => rows.map((counts) => counts?.[name] ?? 0);
   return Object.fromEntries(LIMIT_COUNTS.map((name) => [name, of(name)])) as unknown as LimitSeries;
 }
