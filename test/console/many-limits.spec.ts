@@ -77,8 +77,8 @@ describe('the counts of many limits', () => {
       expect(unknown).toEqual(Array.from({ length: 30 }, (_, index) => `limit-${2000 + index}`));
       expect(totals['(others)']).toMatchObject({ allowed: 30 });
       expect(Object.keys(totals)).toHaveLength(2001);
-      const tick = await app.console.incidents.tick();
-      expect(tick.unknown).toEqual(unknown);
+      // Seconds in which a limit was quiet say nothing about where it is counted.
+      expect(await app.console.incidents.tick()).not.toHaveProperty('unknown');
     } finally {
       await app.close();
     }

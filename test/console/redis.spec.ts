@@ -91,6 +91,29 @@ describe('several instances of a console on one Redis', () => {
     expect(totals['things']).toMatchObject({ allowed: 15, refused: 10 });
   });
 
+  it('adds what ended instances counted to one sum, by itself', async () => {
+    const prefix = freshPrefix();
+    const key = (name: string) => `${prefix}:{console}:${name}`;
+    const ended = Date.now() - 60_000;
+    const step = Math.floor(ended / 300_000) * 300_000;
+    for (let instance = 0; instance < 4; instance++) {
+      await redis.zadd(key('endings'), ended + instance, `ended-${instance}`);
+      await redis.hset(key(`counts-300-ended-${instance}`), step, '[[["things",1,2]],[3,0,0,0],[]]');
+    }
+    const app = await start(prefix);
+    const { totals, coverage } = await app.overview('1d');
+    expect([totals['things'], coverage.ended]).toEqual([expect.objectContaining({ allowed: 4, refused: 8 }), 4]);
+    // As if Redis had answered for a while.
+    const recorder = app.console.recorder as unknown as { healthySince: number };
+    await until(async () => {
+      recorder.healthySince = -1e9;
+      return (await redis.zcard(key('endings'))) === 0;
+    });
+    const after = await app.overview('1d');
+    expect([after.totals['things'], after.coverage.ended]).toEqual([totals['things'], 0]);
+    expect(await redis.keys(key('counts-300-*'))).toEqual([key('counts-300-ended')]);
+  });
+
   it('writes keys that run out, but for the log', async () => {
     const prefix = freshPrefix();
     const app = await start(prefix);

@@ -140,7 +140,7 @@ export interface Overview {
  * Data of the event `tick` of `GET api/live`: the newest complete seconds. A second that was sent before replaces its earlier
  * data, since an instance can be late.
  */
-export interface Tick extends Omit<Overview, 'range' | 'totals'> {
+export interface Tick extends Omit<Overview, 'range' | 'totals' | 'unknown'> {
   /** What hurts now, the worst first: the same as `GET api/incidents` returns. */
   incidents: Incident[];
   /** The most used keys of the requested limit. */

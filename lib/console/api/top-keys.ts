@@ -6,7 +6,10 @@ export interface TopKey {
   id: string;
   /** The identity, with `identities: 'plain'`. */
   identity?: string;
-  /** The upper bound of the count; the lower bound is `count - error`. */
+  /**
+   * The upper bound of the count; the lower bound is `count - error`. If a limit refused more than 10,000 different keys a second,
+   * an estimate.
+   */
   count: number;
   error: number;
 }

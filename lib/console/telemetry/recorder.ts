@@ -50,6 +50,8 @@ export class Recorder {
   /** When calls began to succeed again. */
   private backSince: number | undefined;
   private folding: Promise<void> | undefined;
+  /** Instances take turns. */
+  private readonly foldAt = Number.parseInt(this.self.id, 16) % FOLD_EVERY;
   private readonly folder: Folder | undefined;
   private readonly full = new FullSince();
   private circuitOpenSince: number | undefined;
@@ -150,8 +152,7 @@ export class Recorder {
   /** Adds ended instances to their sum, unless those whose Redis just comes back may be only absent. */
   private foldEnded(): void {
     const { folder, healthySince, lastStep } = this;
-    if (folder === undefined || this.folding !== undefined || lastStep % FOLD_EVERY !== this.self.pid % FOLD_EVERY)
-      return;
+    if (folder === undefined || this.folding !== undefined || lastStep % FOLD_EVERY !== this.foldAt) return;
     if (healthySince === undefined || performance.now() - healthySince < FOLD_AFTER_MS) return;
     this.folding = folder.turn(this.self.id).then(
       () => (this.folding = undefined),

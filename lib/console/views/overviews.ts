@@ -63,7 +63,8 @@ export class Overviews {
       stepMs,
       series: reading.steps.series(from, last, stepMs),
       totals: reading.steps.totals(from),
-      ...this.shown(reading),
+      unknown: reading.steps.hiddenOf(this.labels()),
+      ...shownOf(reading),
       redis,
     };
   }
@@ -81,7 +82,7 @@ export class Overviews {
       at: Math.round(now),
       stepMs: SECOND_MS,
       series: reading.steps.series(from, last, SECOND_MS),
-      ...this.shown(reading),
+      ...shownOf(reading),
       redis,
     };
   }
@@ -102,16 +103,6 @@ export class Overviews {
     const fields: number[] = [];
     for (let step = from; step <= to; step += stepMs) fields.push(step);
     return this.read(stepMs, from, withinMs, (id, { keys }) => ['hmget', keys.counts(id, stepMs), ...fields], fields);
-  }
-
-  private shown({ running, lost, coverage, problem, steps }: Reading) {
-    return {
-      instances: running,
-      lost,
-      coverage,
-      unknown: steps.hiddenOf(this.labels()),
-      ...(problem !== undefined && { problem }),
-    };
   }
 
   /** Reads all instances, or only this one while Redis fails. `fields`: the fields for a command that returns only values. */
@@ -159,4 +150,8 @@ export class Overviews {
     }
     return { ...found, steps, problem };
   }
+}
+
+function shownOf({ running, lost, coverage, problem }: Reading) {
+  return { instances: running, lost, coverage, ...(problem !== undefined && { problem }) };
 }

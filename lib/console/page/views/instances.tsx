@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import type { InstanceInfo } from '../../api.js';
-import { duration, moment, plural, relative, signedMilliseconds } from '../data/format.js';
+import { duration, moment, relative, signedMilliseconds } from '../data/format.js';
 import { useNow } from '../data/now.js';
 import { Badge, Panel } from '../parts/small.js';
 
@@ -15,13 +15,19 @@ const CIRCUITS = {
 } as const;
 
 /** The instances of the app. */
-export function Instances({ instances }: { instances: readonly InstanceInfo[] }): JSX.Element {
+export function Instances({
+  instances,
+  lost,
+}: {
+  instances: readonly InstanceInfo[];
+  lost: readonly InstanceInfo[];
+}): JSX.Element {
   const now = useNow();
   return (
     <Panel
       id="instances"
       title="Instances"
-      note={`${plural(instances.length, 'instance')} seen in the last minutes.`}
+      note={`Running: ${instances.length}${lost.length === 0 ? '' : `, lost in the last minutes: ${lost.length}`}.`}
       bare
     >
       <table class="table" aria-labelledby="instances">
@@ -38,13 +44,14 @@ export function Instances({ instances }: { instances: readonly InstanceInfo[] })
           </tr>
         </thead>
         <tbody>
-          {instances.map((instance) => (
+          {[...instances, ...lost].map((instance) => (
             <tr key={instance.id}>
               <th scope="row">
                 <span class="main-text">
                   {instance.host}, process {instance.pid}
                 </span>{' '}
                 {instance.self && <Badge tone="accent">answers you</Badge>}
+                {lost.includes(instance) && <Badge tone="danger">lost</Badge>}
                 <span class="sub mono breakable">{instance.id}</span>
               </th>
               <td data-label="Version">{instance.version}</td>

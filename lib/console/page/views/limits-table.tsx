@@ -132,6 +132,11 @@ function Row({
       : overview.series.times.map((_, at) => all.reduce((sum, series) => sum + (series[field][at] ?? 0), 0));
   const [allowed, refused] = [summed('allowed'), summed('refused')];
   const now = (values: readonly number[]): string => `${perSecond((lately(values, steps) * 1_000) / stepMs)} /s`;
+  // Some of its decisions are counted only as "(others)".
+  const isUnknown = members.some((member) => overview.unknown.includes(member));
+  const count = (number: number): string =>
+    isUnknown ? (number > 0 ? `${whole(number)}+` : 'unknown') : whole(number);
+  const share = (number: number): string => (isUnknown ? 'unknown' : percent(number, decisions(totals)));
   return (
     <tr>
       <th scope="row">
@@ -163,16 +168,16 @@ function Row({
         </span>
       </th>
       <td class="number" data-label="Allowed">
-        {whole(totals.allowed)} <span class="sub">{now(allowed)}</span>
+        {count(totals.allowed)} <span class="sub">{now(allowed)}</span>
       </td>
       <td class="number" data-label="Refused">
-        {whole(totals.refused)} <span class="sub">{now(refused)}</span>
+        {count(totals.refused)} <span class="sub">{now(refused)}</span>
       </td>
       <td class="number" data-label="Share refused">
-        {percent(totals.refused, decisions(totals))} <span class="sub">of {whole(decisions(totals))}</span>
+        {share(totals.refused)} <span class="sub">of {count(decisions(totals))}</span>
       </td>
       <td class="number" data-label="Near the limit">
-        {percent(totals.near, decisions(totals))} <span class="sub">{plural(totals.near, 'time')}</span>
+        {share(totals.near)} <span class="sub">{plural(totals.near, 'time')}</span>
       </td>
       <td class="whole">{all.length > 0 && <Spark allowed={allowed} refused={refused} />}</td>
     </tr>
