@@ -19,6 +19,7 @@ import { RedisOverrideStore } from '../overrides/redis.override-store.js';
 import { connectionOf, createClient, isClient, isUnopened, resends } from '../redis/client.js';
 import type { Connection } from '../redis/connection.js';
 import { missesFailovers } from '../redis/sentinels.js';
+import { addressesOf, connectionReason } from '../redis/store-error.js';
 import type { StoreReport } from '../stores/layers/circuits.js';
 import type { SlotReport } from '../stores/layers/slot-circuits.js';
 import { DecisionHooks } from '../hooks/decision-hooks.js';
@@ -32,11 +33,12 @@ export function createAppStore(
   lists: Lists,
   place: CountingPlace,
 ): Promise<StoreStack> {
+  const report = (news: StoreReport) => reportNews(news, place);
   return createStoreStack({ ...settings, ...place, report, decisions, lists });
 }
 
 /** Logs once when the store fails, and once when it is back. */
-function report(news: StoreReport): void {
+function reportNews(news: StoreReport, { redis }: CountingPlace): void {
   if (news.state === 'unconfirmed') {
     moduleLogger.error(replicaMessages.lagging(news.error.message));
     return;
@@ -47,8 +49,13 @@ function report(news: StoreReport): void {
   else if (news.state === 'recovered') {
     moduleLogger.log(node === undefined ? messages.storeRecovered() : messages.nodeRecovered(node));
   } else {
-    const { message } = news.error;
-    moduleLogger.error(node === undefined ? messages.storeFailing(message) : messages.nodeFailing(node, message));
+    const reason = connectionReason(news.error);
+    const server = isClient(redis) ? addressesOf(connectionOf(redis)) : undefined;
+    moduleLogger.error(
+      node === undefined
+        ? messages.storeFailing(redisMessages.withAdvice(reason, server))
+        : messages.nodeFailing(node, reason),
+    );
   }
 }
 

@@ -37,3 +37,29 @@ export function serverOf({
   if (sentinels) return `the master '${name}' of the Sentinels`;
   return path ?? (host === undefined ? undefined : `${host}:${port}`);
 }
+
+/** The nodes that a Cluster of ioredis was given. */
+interface Startup {
+  readonly startupNodes?: readonly (string | number | Place)[];
+}
+
+/** Where a connection leads, for messages: that of a Cluster to the nodes it was given. Never with a password. */
+export function addressesOf(connection: Connection): string {
+  const server = serverOf(connection);
+  if (server !== undefined) return server;
+  const { startupNodes } = connection as Startup;
+  if (!Array.isArray(startupNodes)) return 'its nodes';
+  return (startupNodes as Startup['startupNodes'])!.map(nodeAddress).join(', ');
+}
+
+function nodeAddress(node: string | number | Place): string {
+  if (typeof node === 'object') return `${node.host ?? '127.0.0.1'}:${node.port ?? 6379}`;
+  const text = String(node);
+  return URL.canParse(text) ? new URL(text).host : (text.split('@').at(-1) ?? text);
+}
+
+/** The message of an error, with that of the node that failed last: the Cluster's own says nothing of it. */
+export function connectionReason(error: Error & { readonly lastNodeError?: unknown }): string {
+  const { message, lastNodeError } = error;
+  return lastNodeError === undefined ? message : `${message} ${reasonOf(lastNodeError)}`;
+}

@@ -6,6 +6,26 @@ interface Refused {
   readonly hint: string;
 }
 
+/** What to do about errors of connections, by their texts. */
+const ADVICE: readonly (readonly [error: RegExp, advice: string])[] = [
+  [
+    /WRONGPASS/,
+    'which refuses the user or the password; wants those it knows, in a URL as redis://user:password@host:port',
+  ],
+  [/NOAUTH/, 'which wants a password, in a URL as redis://:password@host:port'],
+  [/ENOTFOUND|EAI_AGAIN/, 'a name that no name server knows; wants the host of Redis'],
+  [/ECONNREFUSED/, 'where nothing listens; wants Redis started there, or another host and port'],
+  [
+    /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/,
+    'from where nothing answers; wants another host, or a network and firewall that lead there',
+  ],
+  [/All sentinels are unreachable/, "none of which answers; wants the hosts and ports of running ones as 'sentinels'"],
+  [
+    /Failed to refresh slots cache|root nodes/i,
+    "none of which answers as a node of a Cluster; wants running ones as 'nodes', and user and password in 'redisOptions'",
+  ],
+];
+
 /** The messages of connections to Redis that are not usable. */
 export const redisMessages = {
   unusable: (location: string, { is, hint }: Refused, wants: string) =>
@@ -13,6 +33,13 @@ export const redisMessages = {
   noClient: (refused: Refused | undefined, got: unknown) =>
     `the connection to Redis is ${refused === undefined ? show(got) : `${refused.is} (${refused.hint})`}, wants one of ` +
     'ioredis 5 or 6, or of node-redis 5 or 6',
+  /** `reason` with the option, where it leads (without a password), and what to do, where that can be told. */
+  withAdvice: (reason: string, server: string | undefined) => {
+    const [, advice] = ADVICE.find(([error]) => error.test(reason)) ?? [];
+    return advice === undefined || server === undefined
+      ? reason
+      : `${reason.replace(/\.$/, '')}; option 'redis' leads to ${server}, ${advice}`;
+  },
   notOpen: (location: string) =>
     `${location}: option 'redis' is a client of node-redis that is not open, wants \`await client.connect()\` before it is given`,
 } as const;
