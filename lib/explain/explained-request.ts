@@ -30,6 +30,11 @@ export class ExplainedRequest extends RequestInput {
     }
   }
 
+  /** The explanation says what failed. */
+  protected override reported(_rule: Rule, _option: string, error: unknown): unknown {
+    return error;
+  }
+
   protected override withoutKey(rule: Rule, by: BoundKey): string | undefined {
     const { settings } = rule;
     const outcome = missingKeyOutcome(rule, by, this.parts);

@@ -108,6 +108,11 @@ export const messages = {
     `limit '${name}' on ${route}: its '${option}' is a function that found nothing in phase '${phase}', so the address counts. If that is ` +
     "meant, say so by onMissingKey: 'ip'" +
     (phase === 'guard' ? "; if the key is what a guard of the route finds, add phase: 'authenticated'" : ''),
+  functionFailed: (name: string, route: string, option: string, phase: string, isBeforeUser: boolean) =>
+    `limit '${name}' on ${route}: its '${option}' failed in phase '${phase}', and so does the request` +
+    (isBeforeUser
+      ? "; request.user is undefined there: if it is what a guard of the route finds, add phase: 'authenticated'"
+      : ''),
   foundUserLater: (name: string, route: string, option: string) =>
     `limit '${name}' on ${route}: its '${option}' found nothing in phase 'guard', and the guards found a user after it, so ` +
     "users of one address count as one; add phase: 'authenticated'",

@@ -6,6 +6,13 @@ import { connectionOf, onClose } from '../../transports/connection.js';
 import type { RequestParts } from '../../transports/request-reader.js';
 import type { Rule } from '../rule.js';
 
+/** The route of a request, for messages. */
+export function routeText(context: ExecutionContext): string {
+  const type = context.getClass() as Function | null;
+  const handler = context.getHandler() as Function | null;
+  return type === null ? 'every route' : `${type.name || 'a class without a name'}.${handler?.name ?? ''}`;
+}
+
 /** How many requests without a key are watched for a user, for each limit on each route. */
 const MOST_WATCHED = 20;
 
@@ -31,8 +38,7 @@ export function warnOfMissingKey(
   const count = counts.get(handler) ?? 0;
   if (count === MOST_WATCHED) return;
   counts.set(handler, count + 1);
-  const type = context.getClass() as Function | null;
-  const route = type === null ? 'every route' : `${type.name || 'a class without a name'}.${handler?.name ?? ''}`;
+  const route = routeText(context);
   const option = by === key ? 'key' : 'share.by';
   if (count === 0) log.warn(messages.countsAddress(rule.name, route, option, phase));
   const { request, response } = parts;

@@ -1,12 +1,18 @@
-import type { ExecutionContext } from '@nestjs/common';
+import { type ExecutionContext, HttpException } from '@nestjs/common';
+import type { Phase } from '../../config/common-limit-options.js';
+import { RateLimitConfigError } from '../../errors/errors.js';
+import { messages } from '../../errors/messages/general.js';
 import type { BoundKey } from '../../key-resolvers/key-resolver.factory.js';
 import { assertCost } from '../../limits/arguments.js';
+import type { ResolvedKey } from '../../key-resolvers/key-resolver.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { assertPriority, type Priority } from '../../limits/priority.js';
 import type { RequestParts } from '../../transports/request-reader.js';
-import { andThen, type Awaitable } from '../../util/awaitable.js';
+import { andThen, type Awaitable, isPromise } from '../../util/awaitable.js';
+import { reasonOf } from '../../util/reason-of.js';
 import type { Rule } from '../rule.js';
 import { identityOfKey, identityWithoutKey } from './identity.js';
+import { routeText } from './missing-key-warning.js';
 
 /** The input from a request that may differ between levels of a hierarchy. */
 export interface LevelInput {
@@ -29,8 +35,9 @@ export class RequestInput implements LevelInput {
     private readonly rules: readonly Rule[] = [],
   ) {}
 
-  skips({ settings: { skip } }: Rule): Awaitable<boolean> {
-    return skip?.(this.context) ?? false;
+  skips(rule: Rule): Awaitable<boolean> {
+    const { skip } = rule.settings;
+    return skip === undefined ? false : this.found(rule, 'skip', skip, orFalse);
   }
 
   identity(rule: Rule, counts = true): Awaitable<string | undefined> {
@@ -43,40 +50,92 @@ export class RequestInput implements LevelInput {
     const { trait } = rule.settings;
     if (trait === undefined) return limit;
     const { by } = trait;
-    const found = typeof by === 'function' ? andThen(by(this.context), orNull) : this.identityBy(rule, by);
+    const found = typeof by === 'function' ? this.found(rule, trait.option, by, orNull) : this.identityBy(rule, by);
     return andThen(found, (said) => (said === undefined ? undefined : limit.meet(trait.metBy(said, limit))));
   }
 
-  priority({ settings: { priority } }: Rule): Awaitable<Priority | undefined> {
-    if (typeof priority !== 'function') return priority;
-    return andThen(priority(this.context), (found) => {
-      assertPriority(found);
-      return found;
-    });
+  priority(rule: Rule): Awaitable<Priority | undefined> {
+    const { priority } = rule.settings;
+    return typeof priority === 'function' ? this.found(rule, 'priority', priority, checkedPriority) : priority;
   }
 
-  cost({ settings: { cost } }: Rule): Awaitable<number> {
-    if (typeof cost === 'number') return cost;
-    return andThen(cost(this.context), (units) => {
-      assertCost(units);
-      return units;
-    });
+  cost(rule: Rule): Awaitable<number> {
+    const { cost } = rule.settings;
+    return typeof cost === 'number' ? cost : this.found(rule, 'cost', cost, checkedCost);
   }
 
   /** The identity of a request without a key; `undefined` if the limit does not apply. Throws the refusal of the request. */
   protected withoutKey(rule: Rule, by: BoundKey): string | undefined {
-    const phase = this.rules.some((each) => each.phase === 'authenticated') ? 'authenticated' : undefined;
-    return identityWithoutKey(rule, by, this.context, this.parts, phase);
+    return identityWithoutKey(rule, by, this.context, this.parts, this.phaseOf(rule));
   }
 
   private identityBy(rule: Rule, by: BoundKey, mayRefuse = true): Awaitable<string | undefined> {
-    return andThen(
-      by.identify(this.context, this.parts),
-      (key) => identityOfKey(rule, key) ?? (mayRefuse ? this.withoutKey(rule, by) : undefined),
-    );
+    const option = by === rule.settings.key ? 'key' : 'share.by';
+    const read = (key: ResolvedKey) => identityOfKey(rule, key) ?? (mayRefuse ? this.withoutKey(rule, by) : undefined);
+    let key: Awaitable<ResolvedKey>;
+    try {
+      key = by.identify(this.context, this.parts);
+    } catch (error) {
+      throw this.reported(rule, option, error);
+    }
+    return isPromise(key) ? this.later(rule, option, key, read) : read(key);
   }
+
+  /** Calls a function of a limit, and reads what it finds. If it fails, the log says whose function it is. */
+  private found<T, R>(
+    rule: Rule,
+    option: string,
+    find: (context: ExecutionContext) => Awaitable<T>,
+    read: (found: T) => R,
+  ): Awaitable<R> {
+    let found: Awaitable<T>;
+    try {
+      found = find(this.context);
+    } catch (error) {
+      throw this.reported(rule, option, error);
+    }
+    return isPromise(found) ? this.later(rule, option, found, read) : read(found);
+  }
+
+  private later<T, R>(rule: Rule, option: string, found: Promise<T>, read: (found: T) => R): Promise<R> {
+    // Thenables need not return a promise from `then`.
+    return Promise.resolve(found).then(read, (error: unknown) => {
+      throw this.reported(rule, option, error);
+    });
+  }
+
+  /** Errors of HTTP are thrown on purpose, and those of the library say enough. Others are logged once, and stay as they are. */
+  protected reported(rule: Rule, option: string, error: unknown): unknown {
+    if (error instanceof HttpException || error instanceof RateLimitConfigError) return error;
+    const phase = this.phaseOf(rule);
+    const user = this.parts.request?.user ?? undefined;
+    const isBeforeUser = phase !== 'authenticated' && user === undefined;
+    rule.settings.log.error(
+      messages.functionFailed(rule.name, routeText(this.context), option, phase, isBeforeUser),
+      error instanceof Error ? error.stack : reasonOf(error),
+    );
+    return error;
+  }
+
+  private phaseOf({ settings }: Rule): Phase {
+    return this.rules.some((each) => each.phase === 'authenticated') ? 'authenticated' : settings.phase;
+  }
+}
+
+function orFalse(found: boolean | undefined): boolean {
+  return found ?? false;
 }
 
 function orNull(found: unknown): unknown {
   return found ?? null;
+}
+
+function checkedPriority(found: Priority): Priority {
+  assertPriority(found);
+  return found;
+}
+
+function checkedCost(units: number): number {
+  assertCost(units);
+  return units;
 }
