@@ -16,11 +16,13 @@ import { KeptClientAddresses } from './client-addresses.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
 import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
+import { TrustedProxies } from './trusted-proxies.js';
 
 /** The steps of a request: it is read, checked, answered and completed. */
 export const requestProviders: readonly Provider[] = [
   Transports,
   KeptClientAddresses,
+  TrustedProxies,
   Requests,
   ResponseHeaders,
   Answers,

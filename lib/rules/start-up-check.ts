@@ -9,13 +9,17 @@ import { GuardCheck } from './guard-check.js';
 import { HandlerClasses } from './handler-classes.js';
 import { LimitRegistry } from './limit-registry.js';
 import { classNameOf, Namespaces } from './namespaces.js';
-import { rulesOfPhase } from './route-rules.js';
+import { type RuleSource, rulesOfPhase } from './route-rules.js';
+import { Rule } from './rule.js';
 import { RouteRulesRegistry } from './route-rules-registry.js';
 import { isGateway, resolvesField } from './route-names.js';
 
 /** Makes the rules of all routes of an app when it starts, and refuses mistakes that requests would run into later. */
 @Injectable()
 export class StartUpCheck {
+  /** The name of a limit that counts requests by their addresses, if there is one. */
+  byAddress: string | undefined;
+
   constructor(
     private readonly registry: LimitRegistry,
     private readonly modules: ModulesContainer,
@@ -47,7 +51,10 @@ export class StartUpCheck {
       for (const method of lost) {
         throw new RateLimitConfigError(messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`));
       }
-      for (const { handler } of this.limitedRoutes(each)) this.routes.of(type, handler);
+      for (const { handler } of this.limitedRoutes(each)) {
+        const { declared } = this.routes.of(type, handler);
+        this.byAddress ??= declared.flatMap(({ specs }) => specs.map(ruleOf)).find(countsByAddress)?.name;
+      }
     }
     if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
     if (this.guards.isEnabled) this.refuseUnreached(classes);
@@ -100,4 +107,16 @@ export class StartUpCheck {
   private limitedRoutes(each: DeclaredClass): readonly DeclaredMethod[] {
     return this.registry.moduleSpecs.length > 0 ? each.routes : each.declaredRoutes;
   }
+}
+
+function ruleOf(spec: Rule | RuleSource): Rule | undefined {
+  return spec instanceof Rule ? spec : spec.example;
+}
+
+/** Whether it counts by address: all requests, or those without a user or a header. */
+function countsByAddress(rule: Rule | undefined): boolean {
+  if (rule === undefined) return false;
+  const { key, onMissingKey } = rule.settings;
+  if (key.given === 'ip') return true;
+  return typeof key.given === 'string' && key.given !== 'global' && onMissingKey === 'ip';
 }

@@ -26,6 +26,9 @@ import { ask, compile, connectRedis, freshPrefix, keyOf, ManualClock, storeKinds
 
 const twice: LimitDefinition = { name: 'twice', algo: 'fixed-window', rate: 2, interval: '1m' };
 
+/** Trusts a proxy of this machine, and no other. */
+const isLocal = (address: string | undefined) => address === '127.0.0.1';
+
 /** What proxies and networks of all kinds name a client in. */
 const FORGED = [
   'x-forwarded-for',
@@ -99,8 +102,34 @@ describe.each(frameworks)('over %s', (framework) => {
     });
 
     it('is not there if the app trusts it', async () => {
-      const { statuses } = bound(await start(twice, { trustProxy: true }));
+      const { statuses } = bound(await start(twice, { trustProxy: isLocal }));
       await statuses(1, '/', { 'x-forwarded-for': '203.0.113.7' });
+      expect(warnings).toEqual([]);
+    });
+  });
+
+  describe('a framework that believes every client', () => {
+    const CHOOSES =
+      /^the framework believes every client .* limit 'twice' counts it; wants the addresses of the proxies/;
+
+    it.each<[string, LimitDefinition, NonNullable<AppOptions['trustProxy']>]>([
+      ['a limit by ip', twice, true],
+      ['a limit by ip for strangers', { ...twice, key: 'user' }, true],
+      ['a function that trusts all', twice, () => true],
+    ])('is warned of once, at start-up, with %s', async (_, definition, trustProxy) => {
+      const { statuses } = bound(await start(definition, { trustProxy }));
+      expect(warnings).toEqual([expect.stringMatching(CHOOSES)]);
+      await statuses(1, '/', { 'x-forwarded-for': '203.0.113.7' });
+      expect(warnings).toHaveLength(1);
+    });
+
+    it.each<[string, LimitDefinition, NonNullable<AppOptions['trustProxy']>]>([
+      ['no limit by address', { ...twice, key: 'global' }, true],
+      ['only limits of those who have a key', { ...twice, key: 'user', onMissingKey: 'skip' }, true],
+      ['a proxy it knows', twice, isLocal],
+      ['a number of proxies', twice, 2 as never],
+    ])('is not warned of with %s', async (_, definition, trustProxy) => {
+      bound(await start(definition, { trustProxy }));
       expect(warnings).toEqual([]);
     });
   });

@@ -1,0 +1,65 @@
+import type { IncomingMessage } from 'node:http';
+
+/** The part of a framework's HTTP adapter that is used. */
+export interface FrameworkAdapter {
+  getType(): string;
+  getInstance(): unknown;
+}
+
+/** Reads the `ip` of a request as a framework does, so that it trusts the same proxies. */
+export type ReadAddress = (request: IncomingMessage) => string | undefined;
+
+/** An Express app, and the prototype of its requests. */
+interface ExpressApp {
+  readonly request?: object;
+}
+
+/** The key under which Fastify keeps the class of its requests. */
+const FASTIFY_REQUEST = 'fastify.Request';
+
+/** Reads addresses by the own `request.ip` of Express and Fastify; `undefined` for other frameworks. */
+export function frameworkAddress(adapter: FrameworkAdapter | undefined): ReadAddress | undefined {
+  const instance = adapter?.getInstance() as object | undefined;
+  if (instance !== undefined && adapter?.getType() === 'express') {
+    const { request: prototype }: ExpressApp = instance;
+    if (prototype !== undefined && 'ip' in prototype) {
+      const app = { value: instance };
+      return (request) => Reflect.get(prototype, 'ip', Object.create(request, { app })) as string | undefined;
+    }
+  }
+  if (instance !== undefined && adapter?.getType() === 'fastify') {
+    const prototype = requestsOf(instance);
+    if (prototype !== undefined && 'ip' in prototype) {
+      return (request) => Reflect.get(prototype, 'ip', Object.create(prototype, rawOf(request))) as string | undefined;
+    }
+  }
+  return undefined;
+}
+
+function requestsOf(fastify: object): object | undefined {
+  const key = Object.getOwnPropertySymbols(fastify).find(({ description }) => description === FASTIFY_REQUEST);
+  const type = key && (fastify as Record<symbol, { readonly prototype?: object } | undefined>)[key];
+  return type?.prototype;
+}
+
+function rawOf(request: IncomingMessage): PropertyDescriptorMap {
+  return { raw: { value: request } };
+}
+
+/** An address that no proxy of an app has: it is kept for documentation. */
+const CHOSEN = '203.0.113.7';
+const NO_PROXY = '198.51.100.7';
+/** More hops than there are proxies in front of an app. */
+const HOPS = 32;
+
+/** Whether a framework believes any client about its address. */
+export function trustsAnyone(adapter: FrameworkAdapter | undefined): boolean {
+  const forwarded = [CHOSEN, ...Array.from({ length: HOPS }, () => NO_PROXY)].join(', ');
+  const request = { headers: { 'x-forwarded-for': forwarded }, socket: { remoteAddress: NO_PROXY } };
+  try {
+    return frameworkAddress(adapter)?.(request as unknown as IncomingMessage) === CHOSEN;
+  } catch {
+    // A function of the app decides whom to trust, and expects more of requests.
+    return false;
+  }
+}
