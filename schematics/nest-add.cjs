@@ -3,10 +3,16 @@ const { execFileSync } = require('node:child_process');
 const path = require('node:path');
 
 exports.nestAdd = ({ sourceRoot }) => {
-  return (tree) => {
+  return (tree, { engine }) => {
     const program = path.join(__dirname, '../dist/cli/main.js');
     const module = sourceRoot ? ['--module', `${sourceRoot}/app.module.ts`] : [];
-    execFileSync(process.execPath, [program, 'init', '--skip-install', ...module], { stdio: 'inherit' });
+    const dry = isDry(engine) ? ['--dry-run'] : [];
+    execFileSync(process.execPath, [program, 'init', '--skip-install', ...dry, ...module], { stdio: 'inherit' });
     return tree;
   };
 };
+
+// The command writes files itself, and not to the tree, which a dry run would drop.
+function isDry({ workflow }) {
+  return workflow?._dryRun ?? process.argv.includes('--dry-run');
+}

@@ -232,19 +232,36 @@ describe('init', () => {
   });
 });
 
-it('is what `nest add nestjs-sluice` does', async () => {
-  write(FILES);
-  link('typescript', '@nestjs', '@angular-devkit', 'nestjs-sluice');
-  const nest = join(PACKAGE_FOLDER, 'node_modules/@nestjs/cli/bin/nest.js');
-  const { status, stdout } = spawnSync(process.execPath, [nest, 'add', 'nestjs-sluice', '--skip-install'], {
-    cwd: folder,
-    env: { ...process.env, NODE_OPTIONS: '' },
-    encoding: 'utf8',
+describe('nest add nestjs-sluice', () => {
+  function add(...args: string[]) {
+    write(FILES);
+    link('typescript', '@nestjs', '@angular-devkit', 'nestjs-sluice');
+    const nest = join(PACKAGE_FOLDER, 'node_modules/@nestjs/cli/bin/nest.js');
+    const { status, stdout } = spawnSync(process.execPath, [nest, 'add', 'nestjs-sluice', ...args], {
+      cwd: folder,
+      env: { ...process.env, NODE_OPTIONS: '' },
+      encoding: 'utf8',
+    });
+    return { status, stdout };
+  }
+
+  it('does the same', () => {
+    expect(add('--skip-install')).toEqual({
+      status: 0,
+      stdout: expect.stringContaining('src/app.module.ts: RateLimitModule'),
+    });
+    expect(read('src/app.module.ts')).toContain('RateLimitModule.forRoot({');
+    expect(read('src/app.controller.ts')).toContain('@RateLimit(');
   });
-  expect({ status, stdout }).toEqual({
-    status: 0,
-    stdout: expect.stringContaining('src/app.module.ts: RateLimitModule'),
-  });
-  expect(read('src/app.module.ts')).toContain('RateLimitModule.forRoot({');
-  expect(read('src/app.controller.ts')).toContain('@RateLimit(');
+
+  it.each([[['--skip-install', '--dry-run']], [['--dry-run', '--skip-install']]])(
+    'shows a diff with %j, and writes nothing',
+    (args) => {
+      const { status, stdout } = add(...args);
+      expect(status).toBe(0);
+      expect(stdout).toContain('+++ b/src/app.module.ts');
+      expect(stdout).toContain('Would change:');
+      for (const [path, text] of Object.entries(FILES)) expect(read(path)).toBe(text);
+    },
+  );
 });
