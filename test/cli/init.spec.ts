@@ -232,19 +232,20 @@ describe('init', () => {
   });
 });
 
-describe('nest add nestjs-sluice', () => {
-  function add(...args: string[]) {
-    write(FILES);
-    link('typescript', '@nestjs', '@angular-devkit', 'nestjs-sluice');
-    const nest = join(PACKAGE_FOLDER, 'node_modules/@nestjs/cli/bin/nest.js');
-    const { status, stdout } = spawnSync(process.execPath, [nest, 'add', 'nestjs-sluice', ...args], {
-      cwd: folder,
-      env: { ...process.env, NODE_OPTIONS: '' },
-      encoding: 'utf8',
-    });
-    return { status, stdout };
-  }
+/** What Nest's own command does. */
+function add(...args: string[]) {
+  write(FILES);
+  link('typescript', '@nestjs', '@angular-devkit', 'nestjs-sluice');
+  const nest = join(PACKAGE_FOLDER, 'node_modules/@nestjs/cli/bin/nest.js');
+  const { status, stdout } = spawnSync(process.execPath, [nest, 'add', 'nestjs-sluice', ...args], {
+    cwd: folder,
+    env: { ...process.env, NODE_OPTIONS: '' },
+    encoding: 'utf8',
+  });
+  return { status, stdout };
+}
 
+describe('nest add nestjs-sluice', () => {
   it('does the same', () => {
     expect(add('--skip-install')).toEqual({
       status: 0,
