@@ -1,5 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
 import { OWN_GUARD } from '../rules/bound-guards.js';
+import { refuseByHand } from './made-by-hand.js';
 import { RequestLimiter } from '../request/request-limiter.js';
 
 /**
@@ -10,7 +11,9 @@ import { RequestLimiter } from '../request/request-limiter.js';
 @SetMetadata(OWN_GUARD, true)
 export class RateLimitGuard implements CanActivate {
   /** @internal */
-  constructor(private readonly limiter: RequestLimiter) {}
+  constructor(private readonly limiter: RequestLimiter) {
+    refuseByHand(RateLimitGuard, limiter);
+  }
 
   /** Checks a request. Throws `RateLimitExceededException`, and the errors of `onMissingKey` and `onStoreError`. */
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {

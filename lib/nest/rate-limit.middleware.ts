@@ -1,4 +1,5 @@
 import { type INestApplicationContext, Injectable, type NestMiddleware } from '@nestjs/common';
+import { refuseByHand } from './made-by-hand.js';
 import { RequestLimiter } from '../request/request-limiter.js';
 
 /** A Node-style middleware, which both Express and Fastify accept. A hook of Fastify can pass its request and reply, too. */
@@ -20,7 +21,9 @@ export type RateLimitMiddlewareFunction = (
 @Injectable()
 export class RateLimitMiddleware implements NestMiddleware {
   /** @internal */
-  constructor(private readonly limiter: RequestLimiter) {}
+  constructor(private readonly limiter: RequestLimiter) {
+    refuseByHand(RateLimitMiddleware, limiter);
+  }
 
   /** Checks a request. A refusal is passed to `next`. */
   async use(request: object, response: object, next: (error?: Error) => void): Promise<void> {

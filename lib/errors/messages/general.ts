@@ -63,6 +63,11 @@ export const messages = {
   noModule: () =>
     'limits are declared by @RateLimit, and nothing checks them, since no RateLimitModule is set up; import ' +
     'RateLimitModule.forRoot() or forRootAsync() in the root module of the app',
+  madeByHand: (type: string) =>
+    `new ${type}(): it lacks the limits of the app, wants the class itself, of which Nest makes one: ` +
+    (type === 'RateLimitGuard'
+      ? "the module binds it to all routes; with 'guard: false', write @UseGuards(RateLimitGuard) or app.useGlobalGuards(app.get(RateLimitGuard))"
+      : 'consumer.apply(RateLimitMiddleware), or app.use(rateLimitMiddleware(app))'),
   noInterceptor: (location: string) =>
     `${location}: it has limits that are checked after the guards, but Nest learnt of its class too late; wants a class among the ` +
     "'controllers' or 'providers' of a module, as itself or with useClass",
