@@ -3,6 +3,7 @@ import { duration, oneOf, refuseUnknown, wholeNumber } from '../options/check-op
 import { type Duration, givenOptions, longDuration, milliseconds, orElse } from '../options/values.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
+import { optionMessages } from '../errors/messages/options.js';
 import { type HeaderFormatter, headerFormatters } from '../http/header-format.js';
 import type { RefusalBody } from '../http/refusal-answer.js';
 import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
@@ -98,8 +99,8 @@ export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
 
 /** Reads the module's options. The limits in them are compiled elsewhere. */
 export function readSettings(written: RateLimitModuleOptions): RateLimitSettings {
-  if (typeof written !== 'object' || written === null) {
-    throw new RateLimitConfigError(messages.notOptions(LOCATION, written));
+  if (typeof written !== 'object' || written === null || Array.isArray(written)) {
+    throw new RateLimitConfigError(optionMessages.hinted(messages.notOptions(LOCATION, written), written));
   }
   if (Object.hasOwn(written, 'guard')) throw new RateLimitConfigError(messages.misplacedGuard());
   refuseUnknown(LOCATION, written, [...MODULE_OPTIONS, 'guard']);

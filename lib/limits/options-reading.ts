@@ -2,6 +2,7 @@ import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
+import { optionMessages } from '../errors/messages/options.js';
 import { refuseForeignOptions } from './limit-refusals.js';
 
 /** What the options of an algorithm say of a limit, wherever it is declared. */
@@ -16,7 +17,8 @@ export interface OptionsReading {
 export function readOptionsOf(options: AlgorithmOptions, location: string): OptionsReading {
   const algorithm = algorithms.for(options);
   if (algorithm === undefined) {
-    throw new RateLimitConfigError(messages.unknownAlgorithm(location, options.algo, algorithms.names));
+    const message = messages.unknownAlgorithm(location, options.algo, algorithms.names);
+    throw new RateLimitConfigError(options.algo === undefined ? optionMessages.hinted(message, options) : message);
   }
   refuseForeignOptions(options, algorithm, location);
   const parameters = algorithm.compile(options as never, location);

@@ -225,7 +225,7 @@ const ASYNC_OPTIONS = ['imports', 'inject', 'useFactory', 'useClass', 'useExisti
 /** Refuses options that are not an object of known names, before Nest reads them. */
 function checkExtras(options: unknown, location: string, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new RateLimitConfigError(messages.notOptions(location, options));
+    throw new RateLimitConfigError(optionMessages.hinted(messages.notOptions(location, options), options));
   }
   // Nest copies options one by one, and would turn one of this name into the prototype of the copy.
   if (Object.hasOwn(options, '__proto__')) {

@@ -7,15 +7,49 @@ export function meant(got: unknown, known: readonly string[]): string {
   return near === undefined ? '' : ` (did you mean '${near}'?)`;
 }
 
+/** Options that other packages have, and this one has not. */
+const OF_OTHERS: Readonly<Record<string, readonly string[]>> = {
+  '@nestjs/throttler': ['throttlers', 'blockDuration', 'skipIf', 'ignoreUserAgents', 'getTracker', 'generateKey'],
+  'rate-limiter-flexible': ['points', 'duration', 'storeClient', 'inMemoryBlockOnConsumed'],
+};
+
+/** Behind an option of another package: how to move the app. */
+function ofOther(option: string): string {
+  const [other] = Object.entries(OF_OTHERS).find(([, options]) => options.includes(option)) ?? [];
+  return other === undefined
+    ? ''
+    : `; '${option}' is an option of ${other}, from which 'npx nestjs-sluice migrate' moves an app`;
+}
+
+/** The same behind what is no limit, or no options, but looks like those of another package. */
+function likeOther(got: unknown, depth = 2): string {
+  if (typeof got !== 'object' || got === null || depth === 0) return '';
+  if (Object.hasOwn(got, 'ttl') && Object.hasOwn(got, 'limit')) {
+    return "; { limit, ttl } is a limit of @nestjs/throttler, from which 'npx nestjs-sluice migrate' moves an app";
+  }
+  const [known] = Object.keys(got)
+    .map(ofOther)
+    .filter((text) => text !== '');
+  return (
+    known ??
+    Object.values(got)
+      .map((each) => likeOther(each, depth - 1))
+      .find((text) => text !== '') ??
+    ''
+  );
+}
+
 /** What is wrong with an option. The place of the option stands before it. */
 export const optionMessages = {
   /** One of these with its place. */
   at: (location: string, message: string) => `${location}: ${message}`,
+  /** A message, and how to move the app if what it got looks like options of another package. */
+  hinted: (message: string, got: unknown) => message + likeOther(got),
   wrong: (option: string, got: unknown, wants: string) => `option '${option}' is ${show(got)}, wants ${wants}`,
   missing: (option: string, wants: string) => `option '${option}' is missing, wants ${wants}`,
   /** Behind what is unknown: the name that was meant, if one is near, and all that there are. */
   unknown: (name: string, known: readonly string[]) =>
-    `is unknown${meant(name, known)}, wants only ${known.join(', ')}`,
+    `is unknown${meant(name, known)}, wants only ${known.join(', ')}${ofOther(name)}`,
   likelySeconds: (location: string, option: string, got: number) =>
     `${location}: option '${option}' is ${got}, and numbers are milliseconds; wants '${got}s' if seconds are meant, else '${got}ms'`,
   misspelt: (member: string, meant: string) =>
