@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { hashOf } from '../../lib/telemetry/decision-event.js';
 import { ensureBuilt } from '../support/built.js';
@@ -153,6 +153,24 @@ describe('what hurts', () => {
       expect(totals['things']).toMatchObject({ allowed: 10, refused: 30 });
       expect((await incidents(app)).map(({ kind }) => kind)).toEqual(['refused']);
     });
+  });
+
+  it('is not that an instance starts whose clock is wrong', async () => {
+    const app = await start();
+    await app.console.recorder.flush();
+    const realNow = Date.now;
+    const wrong = jest.spyOn(Date, 'now').mockImplementation(() => realNow() - 300_000);
+    try {
+      const other = await start();
+      wrong.mockRestore();
+      await consume(other, 'anna', 12);
+      await other.console.recorder.flush();
+      expect((await app.overview()).lost).toEqual([]);
+      await until(async () => (await app.console.overviews.tick()).instances.length === 2);
+      expect((await app.overview()).lost).toEqual([]);
+    } finally {
+      wrong.mockRestore();
+    }
   });
 
   it('reads instances of the release before, and is read by them', async () => {

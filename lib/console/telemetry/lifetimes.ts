@@ -16,3 +16,8 @@ export const DAY_MS = 86_400_000;
 export const INDEX_SECONDS = (31 * DAY_MS) / 1000;
 /** The name under which the sum of all ended instances is stored. */
 export const ENDED = 'ended';
+/** How often what the instance is is stored for when it is lost, and how long, in seconds. */
+export const ABOUT_EVERY = 60;
+export const ABOUT_SECONDS = LOST_SHOWN_MS / 1000 + 2 * ABOUT_EVERY;
+/** How often ended instances are added to their sum, in seconds. */
+export const FOLD_EVERY = 10;

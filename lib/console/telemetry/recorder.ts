@@ -6,7 +6,15 @@ import { type Command, type ConsoleRedis, timeOf } from './console-redis.js';
 import { Folder } from './folder.js';
 import { FullSince } from './full-since.js';
 import { thisInstance, type PublishedInstance } from './instance.js';
-import { ABSENT_MS, DAY_MS, FOLD_AFTER_MS, LOST_AFTER_MS, LOST_SHOWN_MS } from './lifetimes.js';
+import {
+  ABOUT_EVERY,
+  ABOUT_SECONDS,
+  ABSENT_MS,
+  DAY_MS,
+  FOLD_AFTER_MS,
+  FOLD_EVERY,
+  LOST_AFTER_MS,
+} from './lifetimes.js';
 import { reportOf, type Sent, storingOf } from './report.js';
 import { RESOLUTIONS, Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
@@ -19,12 +27,6 @@ const TOP_SECONDS = 15;
 /** How often keys are published that nobody views, in seconds; and current steps of hours. */
 const TOP_EVERY = 3;
 const HOURS_EVERY = 15;
-/** How often what the instance is is stored for when it is lost, and how long, in seconds. */
-const ABOUT_EVERY = 60;
-const ABOUT_SECONDS = LOST_SHOWN_MS / 1000 + 2 * ABOUT_EVERY;
-/** How often ended instances are added to their sum, in seconds. */
-const FOLD_EVERY = 10;
-
 /** The most calls without an answer to remember. */
 const MOST_UNSURE = 20;
 
@@ -164,6 +166,8 @@ export class Recorder {
     const redis = this.redis!;
     try {
       const isAbsent = performance.now() - this.storedAt > ABSENT_MS;
+      // By a wrong clock it would look lost, or forget all other instances.
+      if (!this.clock.isLearnt) await this.learnTime(redis);
       if (isAbsent && this.calls > 0) await this.comeBack(redis);
       this.calls++;
       const sent = this.timeline.unsent(MOST_SENT, isBrief && this.calls % HOURS_EVERY !== 0);
@@ -188,6 +192,12 @@ export class Recorder {
       this.problem = reasonOf(error);
       this.healthySince = undefined;
     }
+  }
+
+  private async learnTime(redis: ConsoleRedis): Promise<void> {
+    const sentAt = performance.now();
+    const [time] = await redis.run([['time']]);
+    this.clock.learn(timeOf(time), sentAt, performance.now());
   }
 
   /** Leaves out what others have added to the sum of ended instances, since they took this one for one of them. */
@@ -231,8 +241,7 @@ export class Recorder {
         commands.push(['set', keys.about(id), text, 'EX', ABOUT_SECONDS]);
       }
     }
-    // With a wrong clock it would remove all other instances.
-    if (this.clock.isLearnt) commands.push(['zremrangebyscore', keys.seen, '-inf', lastSeenAt - DAY_MS]);
+    commands.push(['zremrangebyscore', keys.seen, '-inf', lastSeenAt - DAY_MS]);
     commands.push(...storingOf(redis, id, sent));
     if (this.limits.isWatched || !isBrief || this.calls % TOP_EVERY === 0) {
       const keysOfLimits = this.limits.published();

@@ -1,6 +1,6 @@
 import type { Coverage, InstanceInfo } from '../api.js';
 import type { ConsoleClock } from '../telemetry/console-clock.js';
-import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
+import { type Command, type ConsoleRedis, timeOf } from '../telemetry/console-redis.js';
 import { readInstance } from '../telemetry/instance.js';
 import { ENDED, LOST_AFTER_MS, LOST_SHOWN_MS, MOST_INSTANCES } from '../telemetry/lifetimes.js';
 import type { Recorder } from '../telemetry/recorder.js';
@@ -114,22 +114,26 @@ export class Instances {
 
   /** The other instances, those that reported last first. */
   private async indexed(redis: ConsoleRedis, withinMs: number): Promise<{ indexed: Indexed[]; folds: unknown }> {
-    const now = this.clock.now();
+    const since = Math.round(this.clock.now() - withinMs);
     const among = (key: string): Command => [
       'zrevrangebyscore',
       key,
       '+inf',
-      Math.round(now - withinMs),
+      since,
       'WITHSCORES',
       'LIMIT',
       0,
       MOST_INSTANCES,
     ];
     const { keys } = redis;
-    const [folds, ...found] = await redis.run([
+    const sentAt = performance.now();
+    const [time, folds, ...found] = await redis.run([
+      ['time'],
       ['get', keys.folds],
       ...[keys.reports, keys.endings, keys.seen].map(among),
     ]);
+    this.clock.learn(timeOf(time), sentAt, performance.now());
+    const now = this.clock.now();
     const [reports, endings, seen] = found.map((reply) => scoresOf(reply as string[]));
     const indexed = new Map<string, Indexed>();
     const longest = this.recorder.isJustBack ? JUST_BACK_MS : LOST_AFTER_MS;
