@@ -123,6 +123,15 @@ export abstract class ReadController {
     exchange.json(await this.console.rates.all(lastHour, limit));
   }
 
+  @Get('api/demand')
+  async demand(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const exchange = this.exchange(request, response);
+    const fields = Fields.ofQuery(exchange.request.query, 'limit');
+    const limit = this.limit(fields);
+    fields.check();
+    exchange.json(await this.console.demands.of(this.console.catalog.find(limit)!));
+  }
+
   @Get('api/changes')
   async changes(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
     const exchange = this.exchange(request, response);

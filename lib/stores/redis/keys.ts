@@ -103,5 +103,7 @@ export function consoleKeys(prefix: string) {
     counts: (id: string, stepMs: number) => key(`counts-${stepMs / 1000}-${id}`),
     /** The keys that an instance saw most. */
     top: (id: string) => key(`top-${id}`),
+    /** What the clients of a limit asked an instance for in some of its intervals. */
+    demand: (id: string, label: string, intervalMs: number) => key(`demand-${id}-${intervalMs / 1000}-${label}`),
   };
 }

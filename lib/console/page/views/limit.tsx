@@ -12,6 +12,7 @@ import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
 import { LiveSwitch } from '../parts/live-switch.js';
 import { Badge, Choice, Empty, ModeBadge, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
+import { DemandPanel } from './demand.js';
 import { RateCard } from './rate-card.js';
 import { RANGES, useOverview, useRange } from './overview.js';
 import { Tile } from './tiles.js';
@@ -42,6 +43,8 @@ export function LimitView({ limit: name = '', session: about }: ViewProps): JSX.
 function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): JSX.Element {
   const [range, setRange] = useRange();
   const { data, error, reload } = useOverview(range);
+  /** Counts what was changed on this page. */
+  const [changes, setChanges] = useState(0);
   const {
     allowed = 0,
     refused = 0,
@@ -112,7 +115,8 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
       ) : (
         <Waiting error={error} what="numbers" onRetry={reload} />
       )}
-      {limit.changeable && <OwnRate limit={limit.name} />}
+      {limit.changeable && <OwnRate key={changes} limit={limit.name} />}
+      <DemandPanel limit={limit} onChanged={() => setChanges(changes + 1)} />
       <TopKeysPanel info={limit} always={always} />
       <Panel id="abilities" title="What it can do">
         <div class="buttons">

@@ -1,0 +1,173 @@
+import type { JSX } from 'preact';
+import { useId, useState } from 'preact/hooks';
+import type { Changed, Demand, LimitInfo } from '../../api.js';
+import { post } from '../data/client.js';
+import { clock, duration, percent, plural, whole } from '../data/format.js';
+import { useResource } from '../data/resource.js';
+import { loadSession, session } from '../data/session.js';
+import { useStore } from '../data/store.js';
+import { say } from '../data/toasts.js';
+import { type Action, ActionDialog } from '../parts/dialog.js';
+import { Empty, Note, Panel, Waiting } from '../parts/small.js';
+import { EXPIRY } from './key-actions.js';
+
+const EVERY_MS = 15_000;
+
+/** What clients asked for in the last hour, and what another rate would have refused of it. */
+export function DemandPanel({ limit, onChanged }: { limit: LimitInfo; onChanged: () => void }): JSX.Element | null {
+  const { name } = limit;
+  const { data, error, reload } = useResource<Demand>(`api/demand?limit=${encodeURIComponent(name)}`, EVERY_MS);
+  if (data?.intervalMs === null) return null;
+  return (
+    <Panel id="demand" title="Choose a rate" note={data && noteOf(data)}>
+      {data === undefined ? (
+        <Waiting error={error} what="demand" onRetry={reload} />
+      ) : (
+        <>
+          {data.problem !== undefined && <Note danger>{data.problem}</Note>}
+          {data.rates.length === 0 ? (
+            <Empty icon="rates" title="Nothing was counted yet">
+              Some intervals of {duration(data.intervalMs)} of each hour are counted, and each one while this page is
+              open: the first shows when it is over.
+            </Empty>
+          ) : (
+            <Chooser demand={data} limit={limit} onChanged={onChanged} />
+          )}
+        </>
+      )}
+    </Panel>
+  );
+}
+
+function noteOf({ windows, intervalMs, since, sample }: Demand): string {
+  if (since === null) return 'What clients asked for in the last hour.';
+  const of = `What clients asked for in ${plural(windows, 'interval')} of ${duration(intervalMs!)} since ${clock(since)}`;
+  return sample < 1 ? `${of}, estimated from ${percent(sample, 1)} of them.` : `${of}.`;
+}
+
+function Chooser({
+  demand: { rates, distribution, clients, current, intervalMs },
+  limit,
+  onChanged,
+}: {
+  demand: Demand;
+  limit: LimitInfo;
+  onChanged: () => void;
+}): JSX.Element {
+  const id = useId();
+  const { canWrite } = useStore(session);
+  const [chosen, setChosen] = useState<number>();
+  const [action, setAction] = useState<Action>();
+  const wanted = chosen ?? current ?? rates[0]!.rate;
+  const at = nearest(
+    rates.map(({ rate }) => rate),
+    wanted,
+  );
+  const { rate, refused, clients: hit } = rates[at]!;
+  const every = duration(intervalMs!);
+  const text = `${whole(rate)} in ${every}${rate === current ? ', as now,' : ''} would have refused ${percent(refused, 1)} of what was asked for, and ${whole(hit)} of ${plural(clients, 'client')} something.`;
+  const acts = (path: string, title: string, done: string, fields: Action['fields']): Action => ({
+    title,
+    intro: (
+      <>
+        <strong>{limit.name}</strong>: {text}
+      </>
+    ),
+    fields,
+    confirm: title,
+    reason: `${whole(rate)} in ${every} refuses ${percent(refused, 1)}, ${whole(hit)} of ${plural(clients, 'client')}`,
+    async run({ reason, expiresIn }) {
+      const ends = expiresIn?.trim() ? { expiresIn: expiresIn.trim() } : {};
+      const body = { limit: limit.name, patch: { rate }, reason, ...ends };
+      const { warning } = await post<Changed>(`api/${path}`, body);
+      onChanged();
+      void loadSession();
+      say(`${limit.name} ${done}`);
+      if (warning !== undefined) say(warning, 'warning');
+    },
+  });
+  return (
+    <div class="chooser">
+      <Bars distribution={distribution} rate={rate} every={every} />
+      <label for={id}>Units in {every}</label>
+      <input
+        id={id}
+        type="range"
+        min={0}
+        max={rates.length - 1}
+        value={at}
+        aria-valuetext={text}
+        onInput={(event) => setChosen(rates[Number(event.currentTarget.value)]!.rate)}
+      />
+      <p class="outcome">
+        <strong class="numbers">{text}</strong>{' '}
+        <span class="soft">Counted as fixed windows; bursts and slow refills may refuse others.</span>
+      </p>
+      {canWrite && limit.changeable && rate !== current && (
+        <div class="buttons">
+          <button
+            type="button"
+            class="button"
+            onClick={() => setAction(acts('candidates/set', 'Make it a candidate', 'has a candidate.', []))}
+          >
+            Make it a candidate
+          </button>
+          <button
+            type="button"
+            class="button"
+            onClick={() => setAction(acts('rates/set', 'Enforce it', 'has another rate.', [EXPIRY]))}
+          >
+            Enforce it
+          </button>
+        </div>
+      )}
+      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+    </div>
+  );
+}
+
+/** How many clients asked for how much in their busiest interval; those beyond the rate stand out. */
+function Bars({
+  distribution,
+  rate,
+  every,
+}: {
+  distribution: Demand['distribution'];
+  rate: number;
+  every: string;
+}): JSX.Element {
+  const most = Math.max(1, ...distribution.map(({ clients }) => clients));
+  const largest = distribution.at(-1)?.upTo ?? 0;
+  return (
+    <>
+      <div class="bars" aria-hidden="true">
+        {distribution.map(({ upTo, clients }) => (
+          <span
+            key={upTo}
+            class={upTo > rate ? 'beyond' : undefined}
+            // The number of clients of a bar varies by orders of magnitude.
+            style={{ height: `${clients === 0 ? 0 : 4 + (96 * Math.log1p(clients)) / Math.log1p(most)}%` }}
+            title={`${plural(clients, 'client')} with at most ${whole(upTo)} in ${every}`}
+          />
+        ))}
+      </div>
+      <div class="bars-axis soft numbers" aria-hidden="true">
+        <span>0</span>
+        <span>clients by their busiest interval, logarithmic</span>
+        <span>{whole(largest)}</span>
+      </div>
+      <span class="hidden-text">
+        {distribution
+          .filter(({ clients }) => clients > 0)
+          .map(({ upTo, clients }) => `${plural(clients, 'client')} with at most ${whole(upTo)}`)
+          .join(', ')}
+      </span>
+    </>
+  );
+}
+
+/** The index of the number that is nearest. */
+function nearest(ascending: readonly number[], wanted: number): number {
+  const distances = ascending.map((each) => Math.abs(each - wanted));
+  return distances.indexOf(Math.min(...distances));
+}

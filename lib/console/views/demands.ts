@@ -1,0 +1,163 @@
+import { consoleMessages } from '../../errors/messages/console.js';
+import { reasonOf } from '../../util/reason-of.js';
+import type { Demand, RateOutcome } from '../api.js';
+import type { CatalogEntry } from '../limit-catalog.js';
+import type { ConsoleClock } from '../telemetry/console-clock.js';
+import type { ConsoleRedis } from '../telemetry/console-redis.js';
+import {
+  DEMAND_MS,
+  type DemandSampler,
+  intervalOf,
+  MOST_WINDOWS,
+  type SampledWindow,
+} from '../telemetry/demand-sampler.js';
+import { ALL_HASHES, type KeyDemand, mergeDemand, readDemand } from '../telemetry/demand-window.js';
+import type { Instances } from './instances.js';
+
+/** The rates to choose from, at most. */
+const MOST_RATES = 80;
+const BARS = 24;
+
+/** Sums up what the clients of a limit asked for. */
+export class Demands {
+  constructor(
+    private readonly sampler: DemandSampler,
+    private readonly instances: Instances,
+    private readonly clock: ConsoleClock,
+    private readonly redis: ConsoleRedis | undefined,
+  ) {}
+
+  /** The demand of the last hour, of all instances. Never rejects because of Redis. */
+  async of({ label, rule }: CatalogEntry): Promise<Demand> {
+    const at = this.clock.now();
+    const { options } = rule.limit;
+    const intervalMs = intervalOf(options);
+    const current = (options as { readonly rate?: unknown }).rate;
+    const about = { limit: label, at: Math.round(at), current: typeof current === 'number' ? current : null };
+    if (intervalMs === undefined) return { ...about, ...NOTHING, intervalMs: null };
+    const first = Math.floor((at - DEMAND_MS) / intervalMs);
+    const own = this.sampler.windows(label);
+    const windows: SampledWindow[] = own?.intervalMs === intervalMs ? [...own.done] : [];
+    let problem: string | undefined;
+    if (this.redis !== undefined) {
+      try {
+        const command = (id: string, { keys }: ConsoleRedis) =>
+          ['hgetall', keys.demand(id, label, intervalMs)] as const;
+        const others: SampledWindow[] = [];
+        for await (const { reply } of this.instances.others(2 * DEMAND_MS, MOST_WINDOWS, command)) {
+          others.push(...windowsIn(reply));
+        }
+        windows.push(...others);
+      } catch (error) {
+        // Part of the instances would look like all of them.
+        problem = consoleMessages.unreachable(reasonOf(error));
+      }
+    }
+    const merged = merge(windows.filter(({ window }) => window >= first));
+    return {
+      ...about,
+      intervalMs,
+      ...summed(
+        merged.map(({ demand }) => demand),
+        about.current,
+      ),
+      windows: merged.length,
+      since: merged.length === 0 ? null : Math.min(...merged.map(({ window }) => window)) * intervalMs,
+      ...(problem !== undefined && { problem }),
+    };
+  }
+}
+
+const NOTHING = { windows: 0, since: null, clients: 0, sample: 1, distribution: [], rates: [] };
+
+/** The windows of all instances together. */
+function merge(windows: readonly SampledWindow[]): SampledWindow[] {
+  const byWindow = new Map<number, KeyDemand[]>();
+  for (const { window, demand } of windows) byWindow.set(window, [...(byWindow.get(window) ?? []), demand]);
+  return [...byWindow].map(([window, parts]) => ({ window, demand: mergeDemand(parts) }));
+}
+
+/** What rates would have refused in windows: of the clients that were counted in all of them. */
+export function summed(
+  windows: readonly KeyDemand[],
+  current: number | null,
+): Pick<Demand, 'clients' | 'sample' | 'distribution' | 'rates'> {
+  const below = Math.min(ALL_HASHES, ...windows.map((window) => window.below));
+  const sample = below / ALL_HASHES;
+  const most = new Map<number, number>();
+  const all: number[] = [];
+  for (const { units } of windows) {
+    for (const [hash, count] of units) {
+      if (hash >= below || count === 0) continue;
+      all.push(count);
+      most.set(hash, Math.max(count, most.get(hash) ?? 0));
+    }
+  }
+  const counts = all.toSorted((one, other) => one - other);
+  const peaks = [...most.values()].toSorted((one, other) => one - other);
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  const scaled = (clients: number) => Math.round(clients / sample);
+  const outcome = (rate: number): RateOutcome => ({
+    rate,
+    refused: total === 0 ? 0 : beyond(counts, rate) / total,
+    clients: scaled(peaks.length - upTo(peaks, rate)),
+  });
+  return {
+    clients: scaled(peaks.length),
+    sample,
+    distribution: barsOf(peaks).map(({ from, to }) => ({
+      upTo: to,
+      clients: scaled(upTo(peaks, to) - upTo(peaks, from)),
+    })),
+    rates: ratesOf(peaks, current).map(outcome),
+  };
+}
+
+/** How many of ascending numbers are at most this. */
+function upTo(ascending: readonly number[], most: number): number {
+  let [low, high] = [0, ascending.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ascending[middle]! <= most) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The sum of what each of ascending numbers has beyond this. */
+function beyond(ascending: readonly number[], most: number): number {
+  const larger = ascending.slice(upTo(ascending, most));
+  return larger.reduce((sum, count) => sum + count - most, 0);
+}
+
+/** Rates that refuse different clients, round ones, and the current one. */
+function ratesOf(peaks: readonly number[], current: number | null): number[] {
+  const largest = peaks.at(-1);
+  if (largest === undefined) return [];
+  const round: number[] = [];
+  for (let ten = 1; ten <= largest * 2; ten *= 10)
+    round.push(...[1, 1.5, 2, 3, 4, 5, 6, 8].map((digit) => digit * ten));
+  const quantiles = Array.from({ length: 20 }, (_, at) => peaks[Math.floor((at * peaks.length) / 20)]!);
+  const rates = [...new Set([...round, ...quantiles, largest, ...(current === null ? [] : [current])])]
+    .filter((rate) => Number.isInteger(rate) && (rate <= 2 * largest || rate === current))
+    .toSorted((one, other) => one - other);
+  return rates.length <= MOST_RATES ? rates : rates.filter((_, at) => at % Math.ceil(rates.length / MOST_RATES) === 0);
+}
+
+/** Ranges for a chart of what clients asked for: as wide as round numbers are apart. */
+function barsOf(peaks: readonly number[]): { from: number; to: number }[] {
+  const largest = peaks.at(-1);
+  if (largest === undefined) return [];
+  const least = largest / BARS;
+  const ten = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+  const width = Math.max(1, [1, 2, 5, 10].map((digit) => digit * ten).find((each) => each >= least) ?? 10 * ten);
+  return Array.from({ length: Math.ceil(largest / width) }, (_, at) => ({ from: at * width, to: (at + 1) * width }));
+}
+
+function windowsIn(reply: unknown): SampledWindow[] {
+  return Object.entries((reply ?? {}) as Record<string, unknown>).flatMap(([field, text]) => {
+    const demand = readDemand(text);
+    const window = Number(field);
+    return demand === undefined || !Number.isSafeInteger(window) ? [] : [{ window, demand }];
+  });
+}
