@@ -1,4 +1,5 @@
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
+import { milliseconds } from '../options/values.js';
 import { nameOfKey } from '../explain/described-limit.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Overrides } from '../overrides/overrides.js';
@@ -95,6 +96,7 @@ export class LimitCatalog {
       algo: options.algo,
       rate: rateText(options),
       quota: limit.quota,
+      perSecond: perSecondOf(options),
       key: nameOfKey(rule.settings.key.given),
       mode: limit.mode,
       changeable: this.isChangeable(entry),
@@ -150,4 +152,10 @@ function countersOf(name: string, namespace: string): string {
 /** A rate as text, such as `gcra:20/1s`. */
 export function rateText(options: AlgorithmOptions): string {
   return algorithms.get(options.algo)?.defaultName(options as never) ?? options.algo;
+}
+
+function perSecondOf(options: AlgorithmOptions): number | null {
+  const { rate, interval } = options as { readonly rate?: unknown; readonly interval?: unknown };
+  const ms = interval === undefined ? undefined : milliseconds(interval);
+  return typeof rate === 'number' && ms !== undefined && ms > 0 ? (rate * 1000) / ms : null;
 }

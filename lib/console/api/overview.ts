@@ -15,6 +15,8 @@ export interface LimitInfo {
   rate: string;
   /** The most units that it allows at once. */
   quota: number;
+  /** The units that it allows one key in a second, in the long run; `null` if it has no rate by an interval. */
+  perSecond: number | null;
   /** Who it counts: `ip`, `user`, `header:x-api-key`, `a function`, or the name of a class. */
   key: string;
   mode: LimitMode;

@@ -5,6 +5,7 @@ import { clock, moment } from '../data/format.js';
 import { useStore } from '../data/store.js';
 import { colours } from '../data/theme.js';
 import type { ChartLine } from './chart-line.js';
+import { type ChartMark, drawMarks } from './chart-marks.js';
 import { axesOf, drawnSeries } from './chart-options.js';
 import { Legend } from './legend.js';
 
@@ -16,10 +17,18 @@ interface Props {
   readonly lines: readonly ChartLine[];
   readonly format: (value: number) => string;
   readonly height: number;
+  readonly marks?: readonly ChartMark[];
+  /** Shows a part of the times, which the user has selected. */
+  onZoom?: (from: number, to: number) => void;
 }
 
-/** Numbers over time. Arrow keys also move the cursor. */
-export function Chart({ label, times, lines, format, height }: Props): JSX.Element {
+/** The part of the times that stays when a key zooms. */
+const ZOOM = 0.5;
+const DAY_MS = 86_400_000;
+const NO_MARKS: readonly ChartMark[] = [];
+
+/** Numbers over time. Arrow keys also move the cursor, and plus zooms to where it is. */
+export function Chart({ label, times, lines, format, height, marks = NO_MARKS, onZoom }: Props): JSX.Element {
   const place = useRef<HTMLDivElement>(null);
   const tip = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
@@ -27,6 +36,10 @@ export function Chart({ label, times, lines, format, height }: Props): JSX.Eleme
   const [said, setSaid] = useState('');
   const drawn = useStore(colours);
   const structure = lines.map((line) => line.label).join('|');
+  const marked = useRef(marks);
+  marked.current = marks;
+  const zoom = useRef(onZoom);
+  zoom.current = onZoom;
   const data = [times.map((time) => time / 1_000), ...lines.map(({ values }) => values)] as uPlot.AlignedData;
 
   useEffect(() => {
@@ -37,11 +50,20 @@ export function Chart({ label, times, lines, format, height }: Props): JSX.Eleme
         height,
         padding: [8, 30, 0, 0],
         legend: { show: false },
-        cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+        cursor: { y: false, drag: { x: onZoom !== undefined, y: false, setScale: false }, points: { size: 7 } },
         scales: { y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.08 : 1] } },
         axes: axesOf(format),
         series: [{}, ...lines.map(drawnSeries)],
         hooks: {
+          draw: [(chart) => drawMarks(chart, marked.current)],
+          setSelect: [
+            (chart) => {
+              const { left, width: selected } = chart.select;
+              if (selected < 4) return;
+              zoom.current?.(chart.posToVal(left, 'x') * 1_000, chart.posToVal(left + selected, 'x') * 1_000);
+              chart.setSelect({ left: 0, width: 0, top: 0, height: 0 }, false);
+            },
+          ],
           setCursor: [
             ({ cursor: { idx, left } }) => {
               setAt(typeof idx === 'number' && left !== undefined && left >= 0 ? { index: idx, left } : undefined);
@@ -66,7 +88,7 @@ export function Chart({ label, times, lines, format, height }: Props): JSX.Eleme
     // `structure` stands for the lines, whose values change all the time.
   }, [structure, drawn, height]);
 
-  useEffect(() => plot.current?.setData(data), [times, lines]);
+  useEffect(() => plot.current?.setData(data), [times, lines, marks]);
 
   useLayoutEffect(() => {
     const axis = (plot.current?.bbox.left ?? 0) / devicePixelRatio;
@@ -75,6 +97,15 @@ export function Chart({ label, times, lines, format, height }: Props): JSX.Eleme
 
   const step = (event: KeyboardEvent): void => {
     const chart = plot.current;
+    if (event.key === '+' && chart && onZoom && times.length > 4) {
+      event.preventDefault();
+      const [first, last] = [times[0]!, times.at(-1)!];
+      const centre = times[chart.cursor.idx ?? times.length - 1]!;
+      const half = (ZOOM * (last - first)) / 2;
+      const from = Math.max(first, Math.min(centre - half, last - 2 * half));
+      onZoom(from, from + 2 * half);
+      return;
+    }
     const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 }[event.key];
     if (!chart || times.length === 0 || (by === undefined && event.key !== 'Home' && event.key !== 'End')) return;
     event.preventDefault();
@@ -82,7 +113,7 @@ export function Chart({ label, times, lines, format, height }: Props): JSX.Eleme
     const from = chart.cursor.idx ?? last + 1;
     const index = event.key === 'Home' ? 0 : event.key === 'End' ? last : Math.min(last, Math.max(0, from + (by ?? 0)));
     chart.setCursor({ left: chart.valToPos(times[index]! / 1_000, 'x'), top: 0 });
-    setSaid([clock(times[index]!), ...lines.map((line) => `${line.label} ${shown(line, index, format)}`)].join(', '));
+    setSaid([stepTime(times, index), ...lines.map((line) => `${line.label} ${shown(line, index, format)}`)].join(', '));
   };
 
   return (
@@ -92,7 +123,7 @@ export function Chart({ label, times, lines, format, height }: Props): JSX.Eleme
         ref={place}
         role="application"
         aria-roledescription="chart"
-        aria-label={`${label}. Arrow keys read its values.`}
+        aria-label={`${label}. Arrow keys read its values${onZoom ? ', plus zooms in' : ''}.`}
         tabIndex={0}
         onKeyDown={step}
         onBlur={() => plot.current?.setCursor({ left: -10, top: -10 })}
@@ -122,6 +153,12 @@ export function Chart({ label, times, lines, format, height }: Props): JSX.Eleme
 function shown(line: ChartLine, index: number, format: (value: number) => string): string {
   const value = line.values[index];
   return value === null || value === undefined ? '–' : format(value);
+}
+
+/** The time of a step: with its date, if the steps are of several days. */
+function stepTime(times: readonly number[], index: number): string {
+  const isLong = times.at(-1)! - times[0]! > DAY_MS;
+  return isLong ? moment(times[index]!) : clock(times[index]!);
 }
 
 /** Places the tip beside the cursor, on the side that has room. */

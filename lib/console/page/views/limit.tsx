@@ -1,8 +1,9 @@
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
-import type { LimitInfo, LimitTotals, Overview, Rates } from '../../api.js';
+import { useMemo, useState } from 'preact/hooks';
+import type { Changes, LimitInfo, LimitTotals, Overview, Rates } from '../../api.js';
 import { isAlone } from '../data/alone.js';
 import { percent, plural, whole } from '../data/format.js';
+import { changeMarks, startMarks } from '../data/marks.js';
 import { useResource } from '../data/resource.js';
 import { hrefOf } from '../data/route.js';
 import { ofLimit, sum } from '../data/series.js';
@@ -53,6 +54,9 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
     candidateRefused = 0,
     candidateAsked = 0,
   }: Partial<LimitTotals> = ofLimit(data?.totals ?? {}, limit.name) ?? {};
+  const changed = useResource<Changes>(`api/changes?limit=${encodeURIComponent(limit.name)}`, 30_000).data?.changes;
+  const instances = data?.instances;
+  const marks = useMemo(() => [...changeMarks(changed ?? []), ...startMarks(instances ?? [])], [changed, instances]);
   const all = allowed + refused;
   return (
     <>
@@ -109,7 +113,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
             )}
           </dl>
           <Panel id="traffic" title="Decisions a second">
-            <Traffic overview={data} limit={limit.name} />
+            <Traffic overview={data} limit={limit.name} quotaPerSecond={limit.perSecond ?? undefined} marks={marks} />
           </Panel>
         </>
       ) : (

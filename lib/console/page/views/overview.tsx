@@ -1,10 +1,11 @@
 import type { JSX } from 'preact';
-import { useRef } from 'preact/hooks';
-import type { InstanceInfo, Overview, Range, RedisInfo } from '../../api.js';
+import { useMemo, useRef } from 'preact/hooks';
+import type { Changes, InstanceInfo, Overview, Range, RedisInfo } from '../../api.js';
 import { isAlone } from '../data/alone.js';
 import { connection } from '../data/connection.js';
 import { plural } from '../data/format.js';
 import { live } from '../data/live.js';
+import { changeMarks, startMarks } from '../data/marks.js';
 import { useResource } from '../data/resource.js';
 import { useParam } from '../data/route.js';
 import { useStore } from '../data/store.js';
@@ -70,6 +71,9 @@ export function OverviewView({ session }: ViewProps): JSX.Element {
   const { data, error, reload } = useOverview(range);
   const now = useStore(live);
   const { state } = useStore(connection);
+  const changes = useResource<Changes>('api/changes', 30_000).data?.changes;
+  const { instances } = now ?? data ?? {};
+  const marks = useMemo(() => [...changeMarks(changes ?? []), ...startMarks(instances ?? [])], [changes, instances]);
   const stale = state === 'lost' || state === 'denied';
   return (
     <>
@@ -95,7 +99,7 @@ export function OverviewView({ session }: ViewProps): JSX.Element {
           <Incidents limits={session.limits} />
           <Tiles overview={data} instances={(now ?? data).instances} />
           <Panel id="traffic" title="Decisions a second">
-            <Traffic overview={data} />
+            <Traffic overview={data} marks={marks} />
           </Panel>
           <LimitsTable limits={session.limits} overview={data} />
           <Fold title="Store and instances" note={systemNote((now ?? data).instances, (now ?? data).redis)}>

@@ -2,30 +2,57 @@ import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { Overview } from '../../api.js';
 import { isAlone } from '../data/alone.js';
-import { perSecond } from '../data/format.js';
+import { clock, moment, perSecond } from '../data/format.js';
 import { sum, summed } from '../data/series.js';
+import { firstKnown, stepsIn, useZoom } from '../data/zoom.js';
 import { Chart } from '../parts/chart.js';
 import type { ChartLine } from '../parts/chart-line.js';
+import type { ChartMark } from '../parts/chart-marks.js';
 import { Empty } from '../parts/small.js';
 
+const MOST_MARKS = 5;
+
 /** Allowed and refused requests per second, for all limits or for one. */
-export function Traffic({ overview, limit }: { overview: Omit<Overview, 'range'>; limit?: string }): JSX.Element {
+export function Traffic({
+  overview,
+  limit,
+  quotaPerSecond,
+  marks,
+}: {
+  overview: Omit<Overview, 'range'>;
+  limit?: string;
+  /** What the limit lets one key have in the long run. */
+  quotaPerSecond?: number | undefined;
+  marks?: readonly ChartMark[];
+}): JSX.Element {
   const { series, stepMs } = overview;
+  const [zoom, setZoom] = useZoom();
+  const { from, to } = stepsIn(series.times, zoom);
+  const isZoomed = to - from < series.times.length;
+  const known = firstKnown(overview);
   const lines = useMemo(() => {
-    const line = (field: 'allowed' | 'refused' | 'shadowRefused' | 'candidateRefused'): number[] =>
-      summed(series, field, limit).map((count) => (count * 1_000) / stepMs);
+    const line = (field: 'allowed' | 'refused' | 'shadowRefused' | 'candidateRefused'): (number | null)[] =>
+      summed(series, field, limit)
+        .map((count, at) => (at < known ? null : (count * 1_000) / stepMs))
+        .slice(from, to);
     const all: ChartLine[] = [
       { label: 'Allowed', colour: 'allowed', filled: true, values: line('allowed') },
       { label: 'Refused', colour: 'refused', filled: true, values: line('refused') },
     ];
     const [shadow, candidate] = [line('shadowRefused'), line('candidateRefused')];
-    if (sum(shadow) > 0) all.push({ label: 'Refused in shadow', colour: 'near', dashed: true, values: shadow });
-    if (sum(candidate) > 0) {
+    const total = (values: readonly (number | null)[]): number => sum(values.map((value) => value ?? 0));
+    if (total(shadow) > 0) all.push({ label: 'Refused in shadow', colour: 'near', dashed: true, values: shadow });
+    if (total(candidate) > 0) {
       all.push({ label: 'Candidate would refuse', colour: 'other', dashed: true, values: candidate });
     }
+    if (quotaPerSecond !== undefined) {
+      const values = Array.from({ length: to - from }, () => quotaPerSecond);
+      all.push({ label: 'Quota of one key', colour: 'near', dashed: true, values });
+    }
     return all;
-  }, [series, stepMs, limit]);
-  if (lines.every(({ values }) => values.every((value) => value === 0))) {
+  }, [series, stepMs, limit, from, to, known, quotaPerSecond]);
+  const times = useMemo(() => series.times.slice(from, to), [series, from, to]);
+  if (!isZoomed && lines.slice(0, 2).every(({ values }) => values.every((value) => value === 0 || value === null))) {
     if (isAlone(overview)) {
       return (
         <Empty icon="alert" title="Not known">
@@ -41,13 +68,42 @@ export function Traffic({ overview, limit }: { overview: Omit<Overview, 'range'>
       </Empty>
     );
   }
+  const shown = (marks ?? []).filter(({ at }) => at >= (times[0] ?? Infinity) && at <= (times.at(-1) ?? 0) + stepMs);
   return (
-    <Chart
-      label={`Decisions a second${limit === undefined ? '' : ` of ${limit}`}`}
-      times={series.times}
-      lines={lines}
-      format={perSecond}
-      height={240}
-    />
+    <>
+      <Chart
+        label={`Decisions a second${limit === undefined ? '' : ` of ${limit}`}`}
+        times={times}
+        lines={lines}
+        format={perSecond}
+        height={220}
+        marks={shown}
+        onZoom={(first, last) => setZoom({ from: first, to: last })}
+      />
+      {isZoomed && (
+        <p class="zoomed small">
+          From {moment(times[0]!)} to {moment(times.at(-1)!)}{' '}
+          <button type="button" class="button small" onClick={() => setZoom(undefined)}>
+            Show the whole range
+          </button>
+        </p>
+      )}
+      <Marks marks={shown} />
+    </>
+  );
+}
+
+/** What the lines in a chart mark, the newest first. */
+function Marks({ marks }: { marks: readonly ChartMark[] }): JSX.Element | null {
+  if (marks.length === 0) return null;
+  const newest = marks.toSorted((one, other) => other.at - one.at);
+  return (
+    <ul class="marks small" aria-label="Marked in the chart">
+      {newest.slice(0, MOST_MARKS).map(({ at, kind, label }) => (
+        <li key={`${at} ${label}`}>
+          <span class={`mark ${kind}`} /> <span class="soft numbers">{clock(at)}</span> {label}
+        </li>
+      ))}
+    </ul>
   );
 }
