@@ -43,6 +43,7 @@ import { ConsoleRedis } from './telemetry/console-redis.js';
 import { Recorder } from './telemetry/recorder.js';
 import { WatchedLimits } from './telemetry/watched-limits.js';
 import { IncidentViews } from './views/incidents.js';
+import { Demands } from './views/demands.js';
 import { Lookups } from './views/lookups.js';
 import { Overviews } from './views/overviews.js';
 import { RedisHealth } from './views/redis-health.js';
@@ -60,6 +61,7 @@ export class RateLimitConsole
   readonly incidents: IncidentViews;
   readonly live: LiveFeed;
   readonly top: TopLists;
+  readonly demands: Demands;
   readonly lookups: Lookups;
   /** The number of leading bits of an IPv6 address that identify a viewer. */
   readonly ipv6Prefix: number;
@@ -119,6 +121,7 @@ export class RateLimitConsole
     const labels = () => this.catalog.entries().map(({ label }) => label);
     this.overviews = new Overviews(this.recorder, clock, redis, health, labels);
     this.top = new TopLists(this.limits, this.overviews.instances, clock, redis, isPlain);
+    this.demands = new Demands(this.limits.demand, this.overviews.instances, clock);
     this.incidents = new IncidentViews(this.overviews, this.top, clock);
     this.live = new LiveFeed(
       () => this.incidents.tick(),

@@ -11,7 +11,12 @@ import {
   writeDemand,
 } from '../../lib/console/telemetry/demand-window.js';
 import { summed } from '../../lib/console/views/demands.js';
+import { until } from '../support/until.js';
+import { freshPrefix } from '../support/stores.js';
+import { ConsoleApp, type Demand, type TopKeys } from './console-app.js';
 import { propertyRuns } from '../support/property-runs.js';
+
+const DAILY = { algo: 'calendar-window', rate: 5, period: 'day', key: 'ip' } as const;
 
 const asked = fc.array(fc.tuple(fc.integer({ min: 0, max: 400 }), fc.integer({ min: 1, max: 5 })), { maxLength: 800 });
 
@@ -36,7 +41,7 @@ describe('the demand of a window', () => {
         if (below === ALL_HASHES) expect([...units.values()].toSorted((one, other) => one - other)).toEqual(all);
         else expect(units.size).toBeLessThan(all.length);
       }),
-      propertyRuns(),
+      { numRuns: propertyRuns(100) },
     );
   });
 
@@ -52,7 +57,7 @@ describe('the demand of a window', () => {
         const shared = (units: ReadonlyMap<number, number>) => new Map([...units].filter(([hash]) => hash < below));
         expect(shared(merged.units)).toEqual(shared(whole.units));
       }),
-      propertyRuns(),
+      { numRuns: propertyRuns(100) },
     );
   });
 
@@ -115,17 +120,18 @@ describe('what a rate would have refused', () => {
           expect(clients).toBeLessThanOrEqual(before.clients);
         }
       }),
-      propertyRuns(),
+      { numRuns: propertyRuns(100) },
     );
   });
 });
 
+const limitOf = (interval: string) =>
+  new CompiledLimit({ algo: 'fixed-window', rate: 10, interval }, { location: 'test', name: 'api' });
+
 describe('the sampler', () => {
-  const limit = (interval: string) =>
-    new CompiledLimit({ algo: 'fixed-window', rate: 10, interval }, { location: 'test', name: 'api' });
   /** Each second of an hour; the seconds in which it counts. */
   const secondsOf = (sampler: DemandSampler, interval: string, seconds = 3600) => {
-    const each = limit(interval);
+    const each = limitOf(interval);
     return Array.from({ length: seconds }, (_, second) => sampler.windowOf('api', each, second * 1000 + 2)).filter(
       (window) => window !== undefined,
     );
@@ -146,7 +152,7 @@ describe('the sampler', () => {
 
   it('leaves out an interval of which it has missed the start, and keeps an hour', () => {
     const sampler = new DemandSampler(() => true);
-    const each = limit('10s');
+    const each = limitOf('10s');
     expect(sampler.windowOf('api', each, 15_000)).toBeUndefined();
     for (let second = 20; second <= 8000; second++) sampler.windowOf('api', each, second * 1000 + 2)?.add('anna', 1);
     const { done } = sampler.windows('api')!;
@@ -154,5 +160,37 @@ describe('the sampler', () => {
     expect(done.at(-1)).toMatchObject({ window: 799, demand: { units: new Map([[expect.any(Number), 10]]) } });
     expect(sampler.take(1000).length).toBeLessThanOrEqual(500);
     expect(sampler.take(1000)).toEqual([]);
+  });
+});
+
+describe('the demand of a limit', () => {
+  const REDIS = process.env['TEST_REDIS_URL']!;
+  const second = { algo: 'fixed-window', rate: 5, interval: '1s', key: 'ip' } as const;
+
+  it('is that of all instances together, in intervals that end while somebody looks', async () => {
+    const limits = { redis: REDIS, prefix: freshPrefix(), define: { api: second, daily: DAILY } };
+    const apps = await Promise.all([0, 1].map(() => ConsoleApp.start({ controllers: [], limits })));
+    try {
+      const [one, other] = apps as [ConsoleApp, ConsoleApp];
+      let demand: Demand | undefined;
+      await until(async () => {
+        // Who looks at the page of a limit asks for its keys, too.
+        await one.read<TopKeys>('top?limit=api');
+        await Promise.all(apps.map(({ service }) => service.for('api').consume('anna')));
+        await other.service.for('api').consume('bert');
+        demand = await one.read<Demand>('demand?limit=api');
+        return demand.windows >= 2 && demand.clients === 2;
+      });
+      expect(demand).toMatchObject({ limit: 'api', intervalMs: 1000, current: 5, sample: 1 });
+      expect(demand!.coverage.instances).toHaveLength(2);
+      const [first] = demand!.rates;
+      expect(first!.rate).toBe(1);
+      expect(first!.refused).toBeGreaterThan(0);
+      expect(demand!.rates.at(-1)).toMatchObject({ refused: 0, clients: 0 });
+      expect(await one.read<Demand>('demand?limit=daily')).toMatchObject({ intervalMs: null, rates: [] });
+      expect((await one.get('ops/limits/api/demand?limit=none')).status).toBe(400);
+    } finally {
+      await Promise.all(apps.map((app) => app.close()));
+    }
   });
 });

@@ -34,7 +34,7 @@ export interface Demand {
   distribution: { upTo: number; clients: number }[];
   /** Rates to choose from, ascending; empty if nothing was counted. */
   rates: RateOutcome[];
-  coverage?: Coverage;
+  coverage: Coverage;
   /** Why the other instances could not be read: then this is what this one alone has counted. */
   problem?: string;
 }

@@ -22,7 +22,10 @@ export interface SampledWindow {
 /** A window to store. */
 export interface UnsentWindow extends SampledWindow {
   readonly label: string;
+  readonly intervalMs: number;
   readonly text: string;
+  /** The windows of this limit that are no longer kept. */
+  readonly gone: readonly number[];
 }
 
 /** What is counted of a limit. */
@@ -79,11 +82,13 @@ export class DemandSampler {
   private close(label: string, sampled: Sampled, now: number): void {
     const { open, done, intervalMs } = sampled;
     sampled.open = undefined;
-    while (done.length > 0 && (done[0]!.window + 1) * intervalMs < now - DEMAND_MS) done.shift();
     if (open === undefined || open.demand.units.size === 0) return;
     done.push(open);
-    if (done.length > MOST_WINDOWS) done.shift();
-    this.unsent.push({ ...open, label, text: writeDemand(open.demand) });
+    const gone: number[] = [];
+    while (done.length > MOST_WINDOWS || (done[0]!.window + 1) * intervalMs < now - DEMAND_MS) {
+      gone.push(done.shift()!.window);
+    }
+    this.unsent.push({ ...open, label, intervalMs, text: writeDemand(open.demand), gone });
     if (this.unsent.length > MOST_LIMITS) this.unsent.shift();
   }
 }

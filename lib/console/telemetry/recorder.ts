@@ -15,7 +15,7 @@ import {
   FOLD_EVERY,
   LOST_AFTER_MS,
 } from './lifetimes.js';
-import { reportOf, type Sent, storingOf } from './report.js';
+import { reportOf, type Sent, storingDemand, storingOf } from './report.js';
 import { RESOLUTIONS, Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
 
@@ -27,6 +27,8 @@ const TOP_SECONDS = 15;
 /** How often keys are published that nobody views, in seconds; and current steps of hours. */
 const TOP_EVERY = 3;
 const HOURS_EVERY = 15;
+/** The most intervals whose demand is stored in one call. */
+const MOST_DEMANDS = 50;
 /** The most calls without an answer to remember. */
 const MOST_UNSURE = 20;
 
@@ -242,7 +244,7 @@ export class Recorder {
       }
     }
     commands.push(['zremrangebyscore', keys.seen, '-inf', lastSeenAt - DAY_MS]);
-    commands.push(...storingOf(redis, id, sent));
+    commands.push(...storingOf(redis, id, sent), ...storingDemand(redis, id, this.limits.demand.take(MOST_DEMANDS)));
     if (this.limits.isWatched || !isBrief || this.calls % TOP_EVERY === 0) {
       const keysOfLimits = this.limits.published();
       if (keysOfLimits.length > 0)

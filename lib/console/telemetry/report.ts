@@ -1,6 +1,10 @@
 import type { Command, ConsoleRedis } from './console-redis.js';
+import { DEMAND_MS, type UnsentWindow } from './demand-sampler.js';
 import { DAY_MS, INDEX_SECONDS } from './lifetimes.js';
 import { type OldStep, RESOLUTIONS, type SentStep } from './timeline.js';
+
+/** An interval of an hour that began an hour ago is still read. */
+const DEMAND_SECONDS = (2 * DEMAND_MS) / 1000;
 
 /** The steps of a call. */
 export interface Sent {
@@ -32,4 +36,16 @@ export function storingOf({ keys }: ConsoleRedis, id: string, { steps, old }: Se
     if (gone.length > 0) commands.push(['hdel', key, ...gone]);
   }
   return commands;
+}
+
+/** Stores what keys asked for in some intervals of limits. */
+export function storingDemand({ keys }: ConsoleRedis, id: string, windows: readonly UnsentWindow[]): Command[] {
+  return windows.flatMap(({ label, intervalMs, window, text, gone }): Command[] => {
+    const key = keys.demand(id, label, intervalMs);
+    const stored: Command[] = [
+      ['hset', key, window, text],
+      ['expire', key, DEMAND_SECONDS],
+    ];
+    return gone.length === 0 ? stored : [...stored, ['hdel', key, ...gone]];
+  });
 }

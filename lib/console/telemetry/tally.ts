@@ -9,6 +9,7 @@ import type { DecisionTap } from '../../telemetry/decision-tap.js';
 import type { AdaptiveNow } from '../api.js';
 import { type Bucket, type LimitCounts, noCheckCounts, noLimitCounts, OTHERS } from './bucket.js';
 import { LatencyHistogram } from './latency-histogram.js';
+import type { DemandWindow } from './demand-window.js';
 import type { TopKeyCounts } from './top-keys.js';
 
 /** One of this many checks is timed: reading the clock twice would cost more than everything else here. */
@@ -29,6 +30,10 @@ interface Counted extends LimitCounts {
   readonly label: string;
   /** Where its keys are counted, if they are. */
   keys: TopKeyCounts | undefined;
+  /** The version of it that decided last. */
+  limit: CompiledLimit;
+  /** Where what its keys ask for is counted in this interval, if it is. */
+  demand: DemandWindow | undefined;
 }
 
 /** Counts the decisions of this instance until the next second. */
@@ -39,7 +44,7 @@ export class Tally implements DecisionTap {
   private given = 0;
   /** Whether declared limits are counted as others. */
   private hides = false;
-  /** The limit that was counted last, unless the units that its keys use are counted, too. */
+  /** The limit that was counted last, unless the units of its keys are counted, too. */
   private lastLimit: CompiledLimit | undefined;
   private lastCounted = noLimitCounts();
   /** It is near its limit if fewer units are left. */
@@ -55,11 +60,13 @@ export class Tally implements DecisionTap {
    * @param labelOf returns the label of a limit; `undefined` for one that is not shown
    * @param keysOf returns where the keys of a label are counted, if they are
    * @param isDeclared returns whether a label is that of a declared limit
+   * @param demandOf returns where the demand of a label is counted, if it is
    */
   constructor(
     private readonly labelOf: (limit: CompiledLimit) => string | undefined,
     private readonly keysOf: (label: string) => TopKeyCounts | undefined = () => undefined,
     private readonly isDeclared: (label: string) => boolean = () => false,
+    private readonly demandOf: (label: string, limit: CompiledLimit) => DemandWindow | undefined = () => undefined,
   ) {}
 
   times(): boolean {
@@ -116,7 +123,12 @@ export class Tally implements DecisionTap {
   /** Looks up again where the keys of each label are counted. */
   watch(): void {
     this.lastLimit = undefined;
-    for (const counted of this.byLabel.values()) counted.keys = this.keysOf(counted.label);
+    for (const counted of this.byLabel.values()) {
+      const { label, limit } = counted;
+      counted.keys = this.keysOf(label);
+      // Keys of several limits are not those of one.
+      counted.demand = label === OTHERS ? undefined : this.demandOf(label, limit);
+    }
   }
 
   private decidedOtherwise(
@@ -166,12 +178,13 @@ export class Tally implements DecisionTap {
       return true;
     }
     if (limit.adapts) this.adaptive.set(counted.label, entry);
-    const { keys } = counted;
-    if (keys?.used === undefined && limit !== this.lastLimit) {
+    const { keys, demand } = counted;
+    if (keys?.used === undefined && demand === undefined && limit !== this.lastLimit) {
       this.lastLimit = limit;
       this.lastCounted = counted;
       this.lastNearBelow = limit.quota - limit.nearFrom;
     }
+    if (demand !== undefined && cost > 0) demand.add(shownIdentity(entry), cost);
     if (decision.allowed) {
       counted.allowed++;
       if (charged && becameNear(entry, decision)) counted.near++;
@@ -188,18 +201,19 @@ export class Tally implements DecisionTap {
     let counted = this.byLimit.get(limit);
     if (counted === undefined) {
       if (this.byLimit.size >= MOST_LIMITS) this.byLimit.clear();
-      counted = this.add(this.labelOf(limit));
+      counted = this.add(this.labelOf(limit), limit);
       this.byLimit.set(limit, counted);
+      if (counted !== null && !limit.isCandidate) counted.limit = limit;
     }
     return counted;
   }
 
-  private add(wanted: string | undefined): Counted | null {
+  private add(wanted: string | undefined, limit: CompiledLimit): Counted | null {
     if (wanted === undefined) return null;
     const label = this.byLabel.has(wanted) || this.hasRoom(wanted) ? wanted : OTHERS;
     let counted = this.byLabel.get(label);
     if (counted === undefined) {
-      counted = { label, ...noLimitCounts(), keys: this.keysOf(label) };
+      counted = { label, ...noLimitCounts(), keys: this.keysOf(label), limit, demand: undefined };
       this.byLabel.set(label, counted);
     }
     return counted;

@@ -1,4 +1,6 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { DemandSampler } from './demand-sampler.js';
+import type { DemandWindow } from './demand-window.js';
 import { KeyBudget } from './key-budget.js';
 import { type PublishedKey, type PublishedLimit, type PublishedLimits } from './published-keys.js';
 import { SpaceSaving, type Summary } from './space-saving.js';
@@ -24,6 +26,8 @@ const MOST_PUBLISHED = 65_536;
 /** Counts the refused keys of all limits, or only those of limits that somebody views. */
 export class WatchedLimits {
   readonly tally: Tally;
+  /** What the keys of limits ask for. */
+  readonly demand = new DemandSampler((label) => this.watched.has(label));
   private readonly counts = new Map<string, TopKeyCounts>();
   private readonly budget = new KeyBudget();
   /** When viewing ends, by label. */
@@ -41,7 +45,12 @@ export class WatchedLimits {
     private readonly now: () => number,
     isDeclared?: (label: string) => boolean,
   ) {
-    this.tally = new Tally(labelOf, (label) => this.keysOf(label), isDeclared);
+    this.tally = new Tally(
+      labelOf,
+      (label) => this.keysOf(label),
+      isDeclared,
+      (label, limit) => this.demandOf(label, limit),
+    );
     this.startedAt = now();
     this.period = { since: this.startedAt, before: undefined };
   }
@@ -130,6 +139,10 @@ export class WatchedLimits {
 
   private keysOf(label: string): TopKeyCounts | undefined {
     return this.always ? this.countsOf(label, this.startedAt) : this.counts.get(label);
+  }
+
+  private demandOf(label: string, limit: CompiledLimit): DemandWindow | undefined {
+    return this.always || this.watched.has(label) ? this.demand.windowOf(label, limit, this.now()) : undefined;
   }
 
   private countsOf(label: string, since: number): TopKeyCounts {

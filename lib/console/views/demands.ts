@@ -12,7 +12,7 @@ import {
   type SampledWindow,
 } from '../telemetry/demand-sampler.js';
 import { ALL_HASHES, type KeyDemand, mergeDemand, readDemand } from '../telemetry/demand-window.js';
-import type { Instances } from './instances.js';
+import type { Instances, ReadInstance } from './instances.js';
 
 /** The rates to choose from, at most. */
 const MOST_RATES = 80;
@@ -24,7 +24,6 @@ export class Demands {
     private readonly sampler: DemandSampler,
     private readonly instances: Instances,
     private readonly clock: ConsoleClock,
-    private readonly redis: ConsoleRedis | undefined,
   ) {}
 
   /** The demand of the last hour, of all instances. Never rejects because of Redis. */
@@ -34,24 +33,23 @@ export class Demands {
     const intervalMs = intervalOf(options);
     const current = (options as { readonly rate?: unknown }).rate;
     const about = { limit: label, at: Math.round(at), current: typeof current === 'number' ? current : null };
-    if (intervalMs === undefined) return { ...about, ...NOTHING, intervalMs: null };
+    if (intervalMs === undefined)
+      return { ...about, ...NOTHING, intervalMs: null, coverage: this.instances.alone().coverage };
     const first = Math.floor((at - DEMAND_MS) / intervalMs);
     const own = this.sampler.windows(label);
     const windows: SampledWindow[] = own?.intervalMs === intervalMs ? [...own.done] : [];
     let problem: string | undefined;
-    if (this.redis !== undefined) {
-      try {
-        const command = (id: string, { keys }: ConsoleRedis) =>
-          ['hgetall', keys.demand(id, label, intervalMs)] as const;
-        const others: SampledWindow[] = [];
-        for await (const { reply } of this.instances.others(2 * DEMAND_MS, MOST_WINDOWS, command)) {
-          others.push(...windowsIn(reply));
-        }
-        windows.push(...others);
-      } catch (error) {
-        // Part of the instances would look like all of them.
-        problem = consoleMessages.unreachable(reasonOf(error));
-      }
+    let { coverage } = this.instances.alone();
+    try {
+      const command = (id: string, { keys }: ConsoleRedis) => ['hgetall', keys.demand(id, label, intervalMs)] as const;
+      let others: SampledWindow[] = [];
+      const begin = () => void (others = []);
+      const add = ({ reply }: ReadInstance) => others.push(...windowsIn(reply)) >= 0;
+      ({ coverage } = await this.instances.read(2 * DEMAND_MS, MOST_WINDOWS, command, begin, add));
+      windows.push(...others);
+    } catch (error) {
+      // Part of the instances would look like all of them.
+      problem = consoleMessages.unreachable(reasonOf(error));
     }
     const merged = merge(windows.filter(({ window }) => window >= first));
     return {
@@ -63,6 +61,7 @@ export class Demands {
       ),
       windows: merged.length,
       since: merged.length === 0 ? null : Math.min(...merged.map(({ window }) => window)) * intervalMs,
+      coverage,
       ...(problem !== undefined && { problem }),
     };
   }

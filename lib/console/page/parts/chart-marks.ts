@@ -12,7 +12,8 @@ export interface ChartMark {
 const COLOURS = { change: '--plum', start: '--accent' } as const;
 
 /** Draws a dashed line at each mark. */
-export function drawMarks({ ctx, bbox, scales, valToPos }: uPlot, marks: readonly ChartMark[]): void {
+export function drawMarks(plot: uPlot, marks: readonly ChartMark[]): void {
+  const { ctx, bbox, scales } = plot;
   const { min, max } = scales['x'] ?? {};
   ctx.save();
   ctx.lineWidth = devicePixelRatio;
@@ -20,7 +21,7 @@ export function drawMarks({ ctx, bbox, scales, valToPos }: uPlot, marks: readonl
   for (const { at, kind } of marks) {
     const second = at / 1_000;
     if (min == null || max == null || second < min || second > max) continue;
-    const x = Math.round(valToPos(second, 'x', true));
+    const x = Math.round(plot.valToPos(second, 'x', true));
     ctx.strokeStyle = colour(COLOURS[kind]);
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);

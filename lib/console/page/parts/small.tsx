@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
+import { useId } from 'preact/hooks';
 import { Icon, type IconName } from './icons.js';
 
 export type Tone = 'good' | 'danger' | 'warning' | 'accent' | 'plum' | 'plain';
@@ -166,17 +167,18 @@ export function Select<T extends string>({
   options: readonly (readonly [value: T, label: string])[];
   onChoose: (value: T) => void;
 }): JSX.Element {
+  const id = useId();
   return (
-    <label class="select">
-      <span>{label}</span>
-      <select value={value} onChange={(event) => onChoose(event.currentTarget.value as T)}>
+    <div class="select">
+      <label for={id}>{label}</label>
+      <select id={id} value={value} onChange={(event) => onChoose(event.currentTarget.value as T)}>
         {options.map(([each, text]) => (
           <option key={each} value={each}>
             {text}
           </option>
         ))}
       </select>
-    </label>
+    </div>
   );
 }
 
@@ -228,7 +230,7 @@ export function Fold({
   children: ComponentChildren;
 }): JSX.Element {
   return (
-    <details class="fold" open={window.matchMedia('(min-width: 64rem)').matches}>
+    <details class="fold" open={window.matchMedia('(min-width: 72rem)').matches}>
       <summary>
         <strong>{title}</strong> <span class="soft">{note}</span>
       </summary>

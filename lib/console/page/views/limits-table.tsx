@@ -24,7 +24,8 @@ import {
   SORTS,
 } from './limit-rows.js';
 
-const PAGE = 12;
+/** The rows of a page: on a phone each takes as much room as several in a table. */
+const PAGE = window.matchMedia('(max-width: 56rem)').matches ? 4 : 10;
 
 /** Each limit with its numbers, those that hurt first. What is listed is in the address. */
 export function LimitsTable({

@@ -13,7 +13,7 @@ import { RateCard } from './rate-card.js';
 import type { ViewProps } from './view.js';
 
 /** The cards on one page. */
-const PAGE = 6;
+const PAGE = window.matchMedia('(max-width: 56rem)').matches ? 3 : 6;
 
 const SHOWN = {
   all: { label: 'all', has: () => true },
