@@ -128,15 +128,15 @@ describe('what a rate would have refused', () => {
 const limitOf = (interval: string) =>
   new CompiledLimit({ algo: 'fixed-window', rate: 10, interval }, { location: 'test', name: 'api' });
 
-describe('the sampler', () => {
-  /** Each second of an hour; the seconds in which it counts. */
-  const secondsOf = (sampler: DemandSampler, interval: string, seconds = 3600) => {
-    const each = limitOf(interval);
-    return Array.from({ length: seconds }, (_, second) => sampler.windowOf('api', each, second * 1000 + 2)).filter(
-      (window) => window !== undefined,
-    );
-  };
+/** Each second of an hour; the seconds in which it counts. */
+const secondsOf = (sampler: DemandSampler, interval: string, seconds = 3600) => {
+  const each = limitOf(interval);
+  return Array.from({ length: seconds }, (_, second) => sampler.windowOf('api', each, second * 1000 + 2)).filter(
+    (window) => window !== undefined,
+  );
+};
 
+describe('the sampler', () => {
   it('counts in some of the intervals, and in all while somebody looks', () => {
     expect(new Set(secondsOf(new DemandSampler(() => false), '1s')).size).toBe(6);
     expect(new Set(secondsOf(new DemandSampler(() => false), '1m')).size).toBe(6);
