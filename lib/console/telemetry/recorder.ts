@@ -5,6 +5,7 @@ import type { ConsoleClock } from './console-clock.js';
 import { type Command, type ConsoleRedis, timeOf } from './console-redis.js';
 import { Folder } from './folder.js';
 import { FullSince } from './full-since.js';
+import { leaveOutFolded } from './leave-out-folded.js';
 import { thisInstance, type PublishedInstance } from './instance.js';
 import {
   ABOUT_EVERY,
@@ -16,7 +17,7 @@ import {
   LOST_AFTER_MS,
 } from './lifetimes.js';
 import { reportOf, type Sent, storingDemand, storingOf } from './report.js';
-import { RESOLUTIONS, Timeline } from './timeline.js';
+import { Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
 
 /** The most steps to store in one call: after an outage there are more. */
@@ -204,28 +205,18 @@ export class Recorder {
 
   /** Leaves out what others have added to the sum of ended instances, since they took this one for one of them. */
   private async comeBack(redis: ConsoleRedis): Promise<void> {
-    const { timeline, self } = this;
     const { keys } = redis;
+    const { id } = this.self;
     // From this report on nobody adds any more of it.
     const replies = await redis.run([
-      ...reportOf(redis, self.id, Math.round(this.clock.now()), this.isLeaving),
-      ['get', keys.folded(self.id)],
+      ...reportOf(redis, id, Math.round(this.clock.now()), this.isLeaving),
+      ['get', keys.folded(id)],
     ]);
     const folded = replies.at(-1);
     if (folded === null) return;
     const unsure = this.unsure.get(Number(folded));
-    if (unsure !== undefined) timeline.stored(unsure);
-    for (const { stepMs } of RESOLUTIONS) {
-      const steps = timeline.storedSteps(stepMs);
-      if (steps.length === 0) continue;
-      const [held] = await redis.run([['hmget', keys.counts(self.id, stepMs), ...steps]]);
-      const gone = (index: number) => (held as (string | null)[])[index] === null;
-      timeline.takeFolded(
-        stepMs,
-        steps.filter((_, index) => gone(index)),
-      );
-    }
-    await redis.run([['del', keys.folded(self.id)]]);
+    if (unsure !== undefined) this.timeline.stored(unsure);
+    await leaveOutFolded(redis, id, this.timeline);
   }
 
   private commands(redis: ConsoleRedis, sent: Sent, published: PublishedInstance, isBrief: boolean): Command[] {
