@@ -9,8 +9,10 @@ import type { RefusalBody } from '../http/refusal-answer.js';
 import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
 import { defaultMaxBytes } from '../stores/memory/counter-table.js';
 import type { RateLimitModuleOptions } from './module-options.js';
+import { MODULE_OPTIONS } from './module-option-names.js';
 import { OPTION_CHECKS } from './option-checks.js';
 import { isCallable } from '../util/is-class.js';
+import { ownerOfOption } from './option-owner.js';
 import { isRedisConnection, wrongRedis } from './redis-option.js';
 
 /** The module's options, read and checked. */
@@ -60,50 +62,13 @@ const LOCATION = 'RateLimitModule';
 /** The environment variable that makes every limit a shadow. */
 const MODE_VARIABLE = 'RATE_LIMIT_MODE';
 
-/** The options of the module, except `guard`. */
-export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
-  'redis',
-  'limits',
-  'define',
-  'defaults',
-  'headers',
-  'exposeHeaders',
-  'retryJitter',
-  'problem',
-  'body',
-  'answer',
-  'retryAfter',
-  'lists',
-  'timeout',
-  'resolveTimeout',
-  'gather',
-  'sendTimeout',
-  'onStoreError',
-  'localShare',
-  'onMissingKey',
-  'onMissingReader',
-  'ipv6Prefix',
-  'prefix',
-  'maxKeys',
-  'maxWaiters',
-  'maxBytes',
-  'refusalCache',
-  'telemetry',
-  'store',
-  'readers',
-  'policy',
-  'onDecision',
-  'onRefused',
-  'onNear',
-];
-
 /** Reads the module's options. The limits in them are compiled elsewhere. */
 export function readSettings(written: RateLimitModuleOptions): RateLimitSettings {
   if (typeof written !== 'object' || written === null || Array.isArray(written)) {
     throw new RateLimitConfigError(optionMessages.hinted(messages.notOptions(LOCATION, written), written));
   }
   if (Object.hasOwn(written, 'guard')) throw new RateLimitConfigError(messages.misplacedGuard());
-  refuseUnknown(LOCATION, written, [...MODULE_OPTIONS, 'guard']);
+  refuseUnknown(LOCATION, written, [...MODULE_OPTIONS, 'guard'], ownerOfOption);
   const options = givenOptions(written, MODULE_OPTIONS);
   for (const [option, wants, isRight] of OPTION_CHECKS) {
     const value = options[option];

@@ -38,7 +38,8 @@ import {
 } from './rate-limit.module-definition.js';
 import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../config/module-options.js';
 import { RATE_LIMIT_GUARD_OPTION, RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
-import { MODULE_OPTIONS, type RateLimitSettings, readSettings } from '../config/settings.js';
+import { MODULE_OPTIONS } from '../config/module-option-names.js';
+import { type RateLimitSettings, readSettings } from '../config/settings.js';
 import { isLikelySeconds } from '../options/likely-seconds.js';
 import { Policies } from '../policy/policies.js';
 import { policyProviders } from './policy.providers.js';

@@ -16,10 +16,18 @@ export type ReadOptions<Rows> = {
     : never;
 };
 
-/** Refuses unknown options. */
-export function refuseUnknown(location: string, given: object, known: readonly string[]): void {
+/** Refuses unknown options. `ownerOf` says what an option belongs to that is known in another place. */
+export function refuseUnknown(
+  location: string,
+  given: object,
+  known: readonly string[],
+  ownerOf?: (option: string) => string | undefined,
+): void {
   for (const option of Object.keys(given)) {
-    if (!known.includes(option)) throw new RateLimitConfigError(messages.unknownOption(location, option, known));
+    if (known.includes(option)) continue;
+    const owner = ownerOf?.(option);
+    if (owner !== undefined) throw new RateLimitConfigError(messages.misplacedOption(location, option, owner));
+    throw new RateLimitConfigError(messages.unknownOption(location, option, known));
   }
 }
 

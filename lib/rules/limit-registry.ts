@@ -9,6 +9,7 @@ import { optionMessages } from '../errors/messages/options.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { likelySeconds } from '../options/likely-seconds.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
+import { ownerOfOption } from '../config/option-owner.js';
 import type { Policy, PolicyLimit } from '../config/policy.js';
 import { RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
@@ -147,6 +148,8 @@ export class LimitRegistry {
         if (isDeepStrictEqual(known.written, definition)) continue;
         throw new RateLimitConfigError(messages.definedTwice(name));
       }
+      const owner = isDefinition(definition) ? undefined : ownerOfOption(name);
+      if (owner !== undefined) throw new RateLimitConfigError(messages.optionAsName(location, name, owner));
       const declaration = { location: `${location}.${name}`, namespace: '', name };
       const limit = this.compileNamed(definition, declaration, name);
       if (limit.rule.name !== name) {
@@ -281,6 +284,10 @@ class WrittenLimit {
     if (this.namespace === undefined) [this.namespace, this.rule] = [namespace, rule];
     else (this.others ??= new Map()).set(namespace, rule);
   }
+}
+
+function isDefinition(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function namedLimit(

@@ -3,6 +3,7 @@ import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import type { Count } from '../config/common-limit-options.js';
 import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
 import { COMMON_OPTIONS, isDefault, limitOptions, secondVersionOf } from '../config/limit-options.js';
+import { ownerOfOption } from '../config/option-owner.js';
 import type { RateLimitSettings } from '../config/settings.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { RateLimitConfigError } from '../errors/errors.js';
@@ -20,6 +21,7 @@ import { type OptionRows, ownRow } from '../options/option-row.js';
 import { refuseUnknown } from '../options/check-options.js';
 import { givenOptions, orElse } from '../options/values.js';
 import type { Connection } from '../redis/connection.js';
+import { isPromise } from '../util/awaitable.js';
 import { ValueCache } from '../util/value-cache.js';
 import { algorithmOptions, commonOptions } from './common-options.js';
 import { isFixed } from './by-request/is-fixed.js';
@@ -60,7 +62,7 @@ export class RuleCompiler {
     this.hasRedis = redis !== undefined;
     const { defaults } = settings.options;
     if (defaults === undefined) return;
-    refuseUnknown('defaults', defaults, DEFAULTS);
+    refuseUnknown('defaults', defaults, DEFAULTS, ownerOfOption);
     // Mistakes in the defaults are reported as such, and not for the first limit that uses them.
     const limit: LimitDefinition = { ...defaults, algo: 'fixed-window', rate: 1, interval: '1s' };
     const declaration = { location: 'defaults', namespace: '' };
@@ -78,9 +80,7 @@ export class RuleCompiler {
   read(definition: LimitDefinition, declaration: Declaration): LimitReading {
     const { location, everywhere, onRoutes, rate, generation, carry, off } = declaration;
     const { name } = givenOptions(declaration, ['name']);
-    if (typeof definition !== 'object' || definition === null || Array.isArray(definition)) {
-      throw new RateLimitConfigError(messages.notALimit(location, definition));
-    }
+    refuseOther(definition, location);
     if (!isFixed(definition)) {
       const { rate: found } = definition as { readonly rate: unknown };
       throw new RateLimitConfigError(messages.wrongOption(location, 'rate', found, byRequestMessages.notByRequest));
@@ -208,6 +208,17 @@ export class RuleCompiler {
     const { key: usualKey = 'ip', count: usualCount = 'all' } = this.defaults;
     const counted = typeof count === 'function' ? 'custom' : count;
     return (given === usualKey ? '' : `:${name}`) + (count === usualCount ? '' : `:${counted}`);
+  }
+}
+
+/** Refuses what is no limit, and says what it may stand for. */
+function refuseOther(given: unknown, location: string): void {
+  const isObject = typeof given === 'object' && given !== null;
+  if (isObject && !Object.hasOwn(given, 'algo') && typeof (given as { resolve?: unknown }).resolve === 'function') {
+    throw new RateLimitConfigError(byRequestMessages.instance(location, given));
+  }
+  if (!isObject || Array.isArray(given) || isPromise(given)) {
+    throw new RateLimitConfigError(messages.notALimit(location, given));
   }
 }
 

@@ -4,6 +4,8 @@ import { show } from '../wording.js';
 export const byRequestMessages = {
   /** `location` with the route whose request asks. */
   onRoute: (location: string, route: string) => `${location} for ${route}`,
+  instance: (location: string, got: object) =>
+    `${location}: got ${show(got)}, wants the class itself, not an instance of it; a provider of a module gives the instance`,
   noAnswer: (location: string) =>
     `${location}: the function gave undefined, wants a limit, a name, several of these, or null for none on purpose`,
   slow: (location: string, ms: number) =>

@@ -13,6 +13,16 @@ interface ShownDecision {
 /** Error replies of Redis and Valkey, from 6.2 on, that mean a missing right of the user, in a command and in a script. */
 const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script can't/;
 
+/** Where something belongs that stands in place of a limit. */
+function otherThanALimit(got: unknown): string {
+  if (typeof got === 'string')
+    return '; the name of a defined limit can stand in @RateLimit, or be returned by a function';
+  if (typeof got === 'function')
+    return "; a function or class that finds limits can stand in the module's 'limits' and in @RateLimit";
+  if (got instanceof Promise) return '; await it in the factory of forRootAsync';
+  return Array.isArray(got) && got.length > 0 ? '; spread a list of limits, since lists of lists are not read' : '';
+}
+
 /** The messages that belong to no topic of their own. `location` is where in the user's code the error is. */
 export const messages = {
   wrongOption: (location: string, option: string, got: unknown, wants: string) =>
@@ -27,7 +37,7 @@ export const messages = {
     `${location}: options 'rate', 'interval' and 'burst' (or 'queue') are ${rate}, ${interval / 1000} ms and ${units}, which cannot be ` +
     `counted exactly in whole numbers below 2^53; wants a rounder or smaller 'rate', a shorter 'interval' or less 'burst'`,
   notALimit: (location: string, got: unknown) =>
-    `${location}: got ${show(got)}, wants a limit such as { algo: 'gcra', rate: 10, interval: '1s' }`,
+    `${location}: got ${show(got)}, wants a limit such as { algo: 'gcra', rate: 10, interval: '1s' }${otherThanALimit(got)}`,
   unknownName: (location: string, name: string, known: readonly string[]) =>
     `${location}: got the name ${show(name)}${meant(name, known)}, wants a defined limit: ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : "none is defined; add it to 'define'"),
@@ -81,6 +91,11 @@ export const messages = {
     `define: the limit '${name}' is defined twice with different options, wants one definition a name`,
   unknownOption: (location: string, option: string, known: readonly string[]) =>
     `${location}: option '${option}' ${optionMessages.unknown(option, known)}`,
+  misplacedOption: (location: string, option: string, owner: string) =>
+    `${location}: option '${option}' is unknown here, since it is an option of ${owner}; wants it there`,
+  optionAsName: (location: string, name: string, owner: string) =>
+    `${location}: option '${name}' is unknown here, since it is an option of ${owner}; wants limits by their names, such as ` +
+    "{ api: { algo: 'gcra', rate: 10, interval: '1s' } }",
   notOptions: (location: string, got: unknown) => `${location}: got ${show(got)}, wants an object of options`,
   misplacedGuard: () =>
     "RateLimitModule: option 'guard' came from the factory, wants it beside useFactory, useClass or useExisting",
