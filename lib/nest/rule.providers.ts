@@ -7,6 +7,7 @@ import { LimitSources } from '../rules/by-request/limit-sources.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { Namespaces } from '../rules/namespaces.js';
 import { RefusalResolvers } from '../rules/refusal-resolvers.js';
+import { RoutePaths } from '../rules/route-paths.js';
 import { RouteRulesRegistry } from '../rules/route-rules-registry.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
 import { StartUpCheck } from '../rules/start-up-check.js';
@@ -18,6 +19,7 @@ export const ruleProviders: readonly Provider[] = [
   RuleCompiler,
   LimitRegistry,
   Namespaces,
+  RoutePaths,
   HandlerClasses,
   LimitResolvers,
   LimitSources,

@@ -98,7 +98,7 @@ export class LimitedRequest implements CheckOrigin {
 
   /** Its route, once that is known. Nothing but hooks and subscribers look at it. */
   get route(): RequestRoute | undefined {
-    return routeOf(this.currentContext);
+    return routeOf(this.currentContext, this.routeRules.paths);
   }
 
   /** The connection that carries the response, if it is one of Node's. */

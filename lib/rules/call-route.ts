@@ -1,6 +1,8 @@
 import { type ExecutionContext, RequestMethod } from '@nestjs/common';
 import type { RequestRoute } from '../stores/check-origin.js';
 import { asObject } from '../util/as-object.js';
+import type { HandlerClass } from './namespaces.js';
+import type { RoutePaths } from './route-paths.js';
 import { joined, listed, messageOf, METHOD, PATH, read } from './route-names.js';
 
 /** A request of Express or Fastify, once its route is known. */
@@ -20,22 +22,23 @@ interface FieldInfo {
   readonly operation?: { readonly operation?: unknown };
 }
 
-/** The route of a call; `undefined` if its handler is not known yet. */
-export function routeOf(context: ExecutionContext): RequestRoute | undefined {
+/** The route of a call; `undefined` if its handler is not known yet. `paths` makes those that requests do not say. */
+export function routeOf(context: ExecutionContext, paths?: RoutePaths): RequestRoute | undefined {
   const handler = context.getHandler() as Function | null;
-  const type = context.getClass() as Function | null;
+  const type = context.getClass() as HandlerClass | null;
   if (handler === null || type === null) return undefined;
   const transport = context.getType<string>();
   const args: readonly unknown[] = context.getArgs();
-  if (transport === 'http') return httpRoute(asObject(args[0]) ?? {}, type, handler);
+  if (transport === 'http') return httpRoute(asObject(args[0]) ?? {}, type, handler, paths);
   if (transport === 'graphql') return fieldRoute(args, type, handler);
   return { method: transport, path: messageOf(type, handler) ?? `${type.name}.${handler.name}` };
 }
 
 function httpRoute(
   { method, baseUrl, route, routeOptions }: RoutedRequest,
-  type: object,
+  type: HandlerClass,
   handler: object,
+  paths: RoutePaths | undefined,
 ): RequestRoute {
   const declared = read(METHOD, handler) as RequestMethod | undefined;
   const verb = typeof method === 'string' ? method : RequestMethod[declared ?? RequestMethod.GET];
@@ -44,7 +47,10 @@ function httpRoute(
   }
   const url = routeOptions?.url;
   if (typeof url === 'string') return { method: verb, path: url };
-  return { method: verb, path: joined(listed(read(PATH, type)), listed(read(PATH, handler))) };
+  return {
+    method: verb,
+    path: paths?.of(type, handler) ?? joined(listed(read(PATH, type)), listed(read(PATH, handler))),
+  };
 }
 
 function fieldRoute(args: readonly unknown[], type: Function, handler: Function): RequestRoute {

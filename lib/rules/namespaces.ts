@@ -113,7 +113,7 @@ export class Namespaces {
   }
 
   /** The paths that modules prepend to that of a controller. */
-  private prefixes(type: HandlerClass): string[] {
+  prefixes(type: HandlerClass): string[] {
     const paths = [...this.modules.values()]
       .filter(({ controllers }) => [...controllers.values()].some(({ metatype }) => metatype === type))
       .map(({ metatype }) => {

@@ -5,7 +5,7 @@ import { show } from '../errors/wording.js';
 const CONTROLLER = '__controller__';
 export const PATH = 'path';
 const HOST = 'host';
-const VERSION = '__version__';
+export const VERSION = '__version__';
 export const METHOD = 'method';
 const GATEWAY = 'websockets:is_gateway';
 const GATEWAY_OPTIONS = 'websockets:gateway_options';

@@ -16,6 +16,7 @@ import { LimitRegistry, placeInModule } from './limit-registry.js';
 import { isSource, type DeclarationSite, RouteRules } from './route-rules.js';
 import { ROUTE_OF_CLASS, RouteRule } from './route-rule.js';
 import { isHttpRoute } from './route-names.js';
+import { RoutePaths } from './route-paths.js';
 import { Rule } from './rule.js';
 import { classNameOf, type HandlerClass, type Declarer, locationOf, Namespaces } from './namespaces.js';
 
@@ -57,6 +58,7 @@ export class RouteRulesRegistry {
     private readonly namespaces: Namespaces,
     private readonly sources: LimitSources,
     private readonly guards: GuardCheck,
+    private readonly paths: RoutePaths,
   ) {
     this.ofMiddleware = new RouteRules([{ ...MODULE_SITE, specs: registry.moduleRules }], false);
   }
@@ -143,6 +145,7 @@ export class RouteRulesRegistry {
       sites,
       isGuarded || bindsOtherGuard(handler),
       knowsGuards ? this.guards : undefined,
+      this.paths,
     );
     if (routeRules.needsInterceptor && !this.hasInterceptor) {
       throw new RateLimitConfigError(messages.noInterceptor(location));

@@ -5,6 +5,7 @@ import { withinMessages } from '../errors/messages/within.js';
 import type { RequestParts } from '../transports/request-reader.js';
 import type { Phase } from '../config/common-limit-options.js';
 import { type Awaitable, mapAll } from '../util/awaitable.js';
+import type { RoutePaths } from './route-paths.js';
 import type { Rule } from './rule.js';
 
 /** What finds rules by the request. */
@@ -63,6 +64,8 @@ export class RouteRules {
     sites: readonly DeclarationSite[],
     private readonly guarded: boolean,
     private readonly others?: { readonly hasOthers: boolean },
+    /** Makes its path, if it is one of HTTP whose requests do not say it. */
+    readonly paths?: RoutePaths,
   ) {
     this.declared = sites;
     const bare = sites.findLastIndex(({ skips }) => skips === 'all');

@@ -15,11 +15,14 @@ import {
   type NestInterceptor,
   type NestMiddleware,
   Param,
+  RequestMethod,
   UseFilters,
   UseGuards,
   UseInterceptors,
+  VersioningType,
 } from '@nestjs/common';
-import { HttpAdapterHost } from '@nestjs/core';
+import type { RouteInfo } from '@nestjs/common/interfaces/index.js';
+import { HttpAdapterHost, RouterModule } from '@nestjs/core';
 import { map } from 'rxjs';
 import {
   type DecisionEvent,
@@ -93,6 +96,19 @@ class ReportsController {
   @SkipRateLimit()
   free() {}
 }
+
+@Module({ controllers: [ReportsController] })
+class OpsModule {}
+
+type Configure = NonNullable<AppOptions['configure']>;
+const prefixed =
+  (exclude: RouteInfo[] = []): Configure =>
+  (nest) =>
+    void nest.setGlobalPrefix('api', { exclude });
+const versioned: Configure = (nest) => {
+  nest.setGlobalPrefix('api');
+  nest.enableVersioning({ type: VersioningType.URI, defaultVersion: '1' });
+};
 
 const apps: HttpApp[] = [];
 afterEach(async () => {
@@ -234,11 +250,30 @@ describe.each(adapters)('hooks over HTTP with %s', (framework) => {
     expect(events[1]).not.toHaveProperty('route');
   });
 
-  it('know the route behind a global prefix', async () => {
-    const app = await start({}, { configure: (nest) => void nest.setGlobalPrefix('api') });
-    await app.statuses(1, '/api/reports/by/7');
-    // Only the requests of Express and Fastify say which route they took; for others it is read from the decorators.
-    const path = framework === 'plain' ? '/reports/by/:id' : '/api/reports/by/:id';
+  it.each<[string, AppOptions, string, string]>([
+    ['a global prefix', { configure: prefixed() }, '/api/reports/by/7', '/api/reports/by/:id'],
+    [
+      'a global prefix that excludes it',
+      { configure: prefixed([{ path: 'reports/by/:id', method: RequestMethod.GET }]) },
+      '/reports/by/7',
+      '/reports/by/:id',
+    ],
+    [
+      'a global prefix that excludes another method of it',
+      { configure: prefixed([{ path: 'reports/by/:id', method: RequestMethod.POST }]) },
+      '/api/reports/by/7',
+      '/api/reports/by/:id',
+    ],
+    ['a version', { configure: versioned }, '/api/v1/reports/by/7', '/api/v1/reports/by/:id'],
+    [
+      'the path of its module',
+      { controllers: [], imports: [OpsModule, RouterModule.register([{ path: 'ops', module: OpsModule }])] },
+      '/ops/reports/by/7',
+      '/ops/reports/by/:id',
+    ],
+  ])('know the route behind %s', async (_, more, url, path) => {
+    const app = await start({}, more);
+    expect(await app.statuses(1, url)).toEqual([200]);
     expect(observed).toMatchObject([{ route: { method: 'GET', path } }]);
   });
 });

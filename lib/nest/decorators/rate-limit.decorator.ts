@@ -14,7 +14,7 @@ declare class NoText {
 /**
  * Declares the limits of a route, or of all routes of a controller together: limits, names of defined limits, or functions of
  * the context and classes that implement `LimitResolver`, which choose among these. Limits of the route, of its controller, of the classes that it extends, and of the module
- * all apply; of one name, the nearest does. A method that overrides another declares its own, as with Nest's decorators.
+ * all apply; of one name, the nearest does. Only `RateLimitModule` reads them: in an app without it, nothing is limited. A method that overrides another declares its own, as with Nest's decorators.
  *
  * @example
  * ```ts

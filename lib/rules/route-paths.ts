@@ -1,0 +1,52 @@
+import { Injectable, RequestMethod, VERSION_NEUTRAL, VersioningType } from '@nestjs/common';
+import { ApplicationConfig } from '@nestjs/core';
+import { type HandlerClass, Namespaces } from './namespaces.js';
+import { joined, listed, METHOD, PATH, read, VERSION } from './route-names.js';
+
+/** Makes the paths of routes from what is declared, for HTTP adapters whose requests do not say which route they took. */
+@Injectable()
+export class RoutePaths {
+  private readonly known = new WeakMap<object, Map<HandlerClass, string>>();
+
+  constructor(
+    private readonly config: ApplicationConfig,
+    private readonly namespaces: Namespaces,
+  ) {}
+
+  /** The path with which clients call a route. Where it has several, or versions, they are listed. */
+  of(type: HandlerClass, handler: object): string {
+    let ofHandler = this.known.get(handler);
+    if (ofHandler === undefined) this.known.set(handler, (ofHandler = new Map()));
+    let path = ofHandler.get(type);
+    if (path === undefined) ofHandler.set(type, (path = this.make(type, handler)));
+    return path;
+  }
+
+  private make(type: HandlerClass, handler: object): string {
+    const prefixes = this.namespaces.prefixes(type);
+    const path = joined(listed(prefixes), listed(read(PATH, type)), listed(read(PATH, handler)));
+    const versioned = joined(this.version(type, handler), path);
+    return this.isExcluded(path, handler) ? versioned : joined(this.config.getGlobalPrefix(), versioned);
+  }
+
+  /** The part of the path that says the version; empty without versions in paths. */
+  private version(type: object, handler: object): string {
+    const versioning = this.config.getVersioning();
+    if (versioning?.type !== VersioningType.URI) return '';
+    const version = read(VERSION, handler) ?? read(VERSION, type) ?? versioning.defaultVersion;
+    const prefix = versioning.prefix === undefined ? 'v' : versioning.prefix || '';
+    const versions: unknown[] = Array.isArray(version) ? version : [version];
+    const named = versions.filter((each) => each !== undefined && each !== VERSION_NEUTRAL);
+    return named.map((each) => prefix + String(each)).join(',');
+  }
+
+  /** Whether the global prefix is not for a route. */
+  private isExcluded(path: string, handler: object): boolean {
+    const { exclude = [] } = this.config.getGlobalPrefixOptions();
+    const method = read(METHOD, handler);
+    return exclude.some(
+      ({ requestMethod, pathRegex }) =>
+        (requestMethod === RequestMethod.ALL || requestMethod === method) && pathRegex.test(path),
+    );
+  }
+}
