@@ -3,6 +3,7 @@ import { SkipRateLimit } from '../nest/decorators/skip-rate-limit.decorator.js';
 import type { ReadRoutes } from './console-options.js';
 import { ConsoleProblemFilter } from './http/console-problem.filter.js';
 import { ConsoleRequestGuard, ReadOnlyGuard } from './http/console-request.guard.js';
+import { DeviationsController } from './http/deviations.controller.js';
 import { ReadController } from './http/read.controller.js';
 import { WriteController } from './http/write.controller.js';
 
@@ -25,7 +26,17 @@ export function consoleControllers({ path, guards, write = [ReadOnlyGuard] }: Re
   @UseGuards(ConsoleRequestGuard, ...guards, ...write)
   class RateLimitConsoleWriteController extends WriteController {}
 
-  const controllers = [RateLimitConsoleController, RateLimitConsoleWriteController];
+  @Controller(route)
+  @SkipRateLimit()
+  @UseFilters(ConsoleProblemFilter)
+  @UseGuards(ConsoleRequestGuard, ...guards)
+  class RateLimitConsoleDeviationsController extends DeviationsController {}
+
+  const controllers = [
+    RateLimitConsoleController,
+    RateLimitConsoleDeviationsController,
+    RateLimitConsoleWriteController,
+  ];
   for (const controller of controllers) Reflect.defineMetadata(NOT_DOCUMENTED, [true], controller);
   return controllers;
 }

@@ -42,6 +42,7 @@ import { ConsoleClock } from './telemetry/console-clock.js';
 import { ConsoleRedis } from './telemetry/console-redis.js';
 import { Recorder } from './telemetry/recorder.js';
 import { WatchedLimits } from './telemetry/watched-limits.js';
+import { DEVIATIONS_PAGE, DeviationLists } from './views/deviations.js';
 import { IncidentViews } from './views/incidents.js';
 import { Demands } from './views/demands.js';
 import { Lookups } from './views/lookups.js';
@@ -63,6 +64,9 @@ export class RateLimitConsole
   readonly top: TopLists;
   readonly demands: Demands;
   readonly lookups: Lookups;
+  readonly deviations: DeviationLists;
+  /** Charges pages of deviations for the keys that they look at. */
+  readonly deviationBudget: LookupBudget;
   /** The number of leading bits of an IPv6 address that identify a viewer. */
   readonly ipv6Prefix: number;
   /** Charges look-ups to those who make them. */
@@ -104,6 +108,7 @@ export class RateLimitConsole
     const redis = client && new ConsoleRedis(client, prefix, timeoutMs);
     this.ipv6Prefix = ipv6Prefix;
     this.lookupBudget = new LookupBudget(service.for(CONSOLE_LIMIT), () => this.catalog.entries().length);
+    this.deviationBudget = new LookupBudget(service.for(CONSOLE_LIMIT), () => DEVIATIONS_PAGE);
     this.stream = stream;
     this.prefix = prefix;
     this.redis = redis;
@@ -132,8 +137,23 @@ export class RateLimitConsole
     this.lookups = new Lookups(this.catalog, explainer!, service, names, ipv6Prefix, now);
     this.changes = new ChangeLog(service, log, names);
     this.undoing = new Undoing(service, this.changes, now);
-    this.keys = new KeyChanges(this.catalog, service, this.lookups, this.top, this.undoing, log, now);
-    this.rates = new RateChanges(this.catalog, service, overrides!, names, this.undoing, now);
+    const { noted } = this.limits;
+    this.deviations = new DeviationLists(
+      this.catalog,
+      overrides!,
+      service,
+      this.lookups,
+      names,
+      noted,
+      log,
+      redis,
+      now,
+    );
+    const identityOf = async (label: string, id: string) =>
+      (await this.top.identityOf(label, id)) ?? (await this.deviations.identityOf(label, id));
+    this.keys = new KeyChanges(this.catalog, service, this.lookups, identityOf, this.undoing, log, now);
+    const keyOf = (label: string, id: string) => this.deviations.keyOf(label, id);
+    this.rates = new RateChanges(this.catalog, service, overrides!, names, this.undoing, keyOf, now);
     this.lists = new ListChanges(service, overrides!, names, this.undoing);
   }
 

@@ -22,11 +22,14 @@ import { ListChanges } from './lists/list-changes.js';
 import { Lists } from './lists/lists.js';
 import { LiveOverrides } from './live-overrides.js';
 import { MAX_CHANGES, type OverrideStore, WITHOUT_QUOTA } from './override-store.js';
-import type { CurrentMode, CurrentRate, OverridePage, RecordedChange } from './override.js';
+import type { CurrentMode, CurrentRate, KeyOverrides, OverridePage, RecordedChange } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
 
 /** The members of a mode change besides its value. */
 const OF_MODE = { kind: 'mode', ...WITHOUT_QUOTA } as const;
+
+/** The overrides to read at a time. */
+const PAGE = 1000;
 
 /** How often to retry a rollback that other changes overtake. */
 const MAX_ROLLBACKS = 10;
@@ -179,6 +182,21 @@ export class Overrides {
     } catch (error) {
       if (error instanceof RateLimitStoreError) return error;
       throw error;
+    }
+  }
+
+  /** All overrides as far as known here, limit by limit: that of all identities with an empty key, then those of keys. */
+  *inForce(): Iterable<KeyOverrides & { readonly limit: Rule }> {
+    for (const overrides of this.live.unambiguous) {
+      const limit = overrides.limits[0]!.rule;
+      const [rate, mode] = [overrides.currentRate().override, overrides.currentMode().override];
+      if (rate !== undefined || mode !== undefined) yield { limit, key: '', rate, mode };
+      let cursor: string | undefined;
+      do {
+        const page = overrides.page(cursor, PAGE);
+        for (const each of page.overrides) yield { limit, ...each };
+        cursor = page.next;
+      } while (cursor !== undefined);
     }
   }
 

@@ -1,12 +1,24 @@
+import type { Counter } from '../limits/counter.js';
 import { report } from '../stores/decide.js';
 import type { MemoryStore } from '../stores/memory/memory.store.js';
 import { decidedEntries } from '../stores/store-decision.js';
-import { type AnswerTap, type Check, type CheckAnswer, type StoreDecision, UNTIMED } from '../stores/store.js';
+import {
+  type AnswerTap,
+  type Check,
+  type CheckAnswer,
+  type HeldLease,
+  type StoreDecision,
+  UNTIMED,
+} from '../stores/store.js';
 
 /** Counts decisions while requests wait for them. */
 export interface DecisionTap extends AnswerTap {
   /** Whether to time the check that begins now: only a sample is timed. */
   times(): boolean;
+  /** A counter was blocked for so long, or unblocked if that is 0. */
+  blocked?(counter: Counter, durationMs: number): void;
+  /** A lease was renewed. */
+  renewed?(lease: HeldLease): void;
 }
 
 /** The answer to use in place of `answer`, so that decisions are counted first: `answer` itself, if it can do that. */

@@ -11,7 +11,7 @@ import { shownIdentity } from '../limits/hierarchy.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { eventOf, type UnnamedEvent } from './decision-event.js';
 import type { DecisionStream } from './decision-stream.js';
-import { decideTapped, tapped } from './decision-tap.js';
+import { type DecisionTap, decideTapped, tapped } from './decision-tap.js';
 import type { Metrics } from './metrics.js';
 import { OpenTelemetry } from './open-telemetry.js';
 import { recordOnSpan } from './span.js';
@@ -74,7 +74,11 @@ export class ObservedStore extends StoreLayer {
     // What a counter has beside it has its operations done together with it.
     const isMeasured = rowOf(operation).unmeasured === undefined && !operation.counters.every(isOfStarts);
     const ask = () => super.operate(operation);
-    return metrics === undefined || !isMeasured ? ask() : timed(metrics, measuredName(operation as Operation), ask);
+    const answer =
+      metrics === undefined || !isMeasured ? ask() : timed(metrics, measuredName(operation as Operation), ask);
+    const { tap } = this.stream;
+    if (tap !== undefined) noteOperation(tap, operation as Operation, answer);
+    return answer;
   }
 
   /** If nothing else asks the store, the next measurement finds out whether it is back. */
@@ -155,6 +159,21 @@ export class ObservedStore extends StoreLayer {
       return event;
     });
   }
+}
+
+/** Hands on what blocks and holds counters, once that is done. */
+function noteOperation(tap: DecisionTap, operation: Operation, answer: Promise<unknown>): void {
+  const { name } = operation;
+  if (name !== 'block' && name !== 'renew') return;
+  const note = () => {
+    if (name === 'block') {
+      for (const counter of operation.counters) {
+        if (!isOfStarts(counter)) tap.blocked?.(counter, operation.durationMs);
+      }
+    } else for (const lease of operation.counters) tap.renewed?.(lease);
+  };
+  // Who called it learns of a failure.
+  void answer.then(note, () => undefined);
 }
 
 /** The name of a check in metrics. */

@@ -123,16 +123,19 @@ describe('several instances of a console on one Redis', () => {
     await consume(app, 'anna', 3);
     await app.console.recorder.flush();
     await app.change('keys/block', { limit: 'things', identity: 'anna', duration: '1m' });
+    await app.console.recorder.flush();
     const keys = (await redis.keys(`${prefix}:{console}:*`)).toSorted();
     const { id } = app.console.recorder.self;
     const expiring = [
       `about-${id}`,
+      'blocks',
       `counts-1-${id}`,
       `counts-15-${id}`,
       `counts-300-${id}`,
       `counts-3600-${id}`,
       `counts-10800-${id}`,
       `instance-${id}`,
+      'noted',
       'reports',
       'seen',
       `top-${id}`,

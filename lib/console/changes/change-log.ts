@@ -70,11 +70,16 @@ interface Changed {
   readonly expiresAt: number | undefined;
 }
 
-/** The new value as text: `rate: 50, burst: 100`, `shadow`, `deny`. */
-function textOf(changed: object): string {
-  const { patch, mode, list, expiresAt } = changed as Changed;
+/** The new value as text: `rate: 50, burst: 100`, `shadow`, `deny`; without its end. */
+export function valuesText(changed: object): string {
+  const { patch, mode, list } = changed as Changed;
   const options = Object.entries(patch ?? {}).map(([option, value]) => `${option}: ${valueText(value)}`);
-  const what = [mode, list, options.join(', ')].filter((text) => text !== undefined && text !== '').join(' ');
+  return [mode, list, options.join(', ')].filter((text) => text !== undefined && text !== '').join(' ');
+}
+
+function textOf(changed: object): string {
+  const { expiresAt } = changed as Changed;
+  const what = valuesText(changed);
   return expiresAt === undefined ? what : `${what} until ${new Date(expiresAt).toISOString()}`;
 }
 

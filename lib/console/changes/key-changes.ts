@@ -8,7 +8,6 @@ import type { KeyChanged, LimitState } from '../api.js';
 import type { Fields } from '../fields.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import type { Lookups } from '../views/lookups.js';
-import type { TopLists } from '../views/top-lists.js';
 import { type Cause, tried } from './cause.js';
 import type { Undoing } from './undoing.js';
 import type { ConsoleLog, LoggedChange } from './console-log.js';
@@ -27,7 +26,8 @@ export class KeyChanges {
     private readonly catalog: LimitCatalog,
     private readonly service: LimiterService,
     private readonly lookups: Lookups,
-    private readonly top: TopLists,
+    /** The identity of a key, by its hash; `undefined` if it is not known. Rejects with `RateLimitStoreError`. */
+    private readonly identityOf: (label: string, id: string) => Promise<string | undefined>,
     private readonly undoing: Undoing,
     private readonly log: ConsoleLog,
     private readonly now: () => number,
@@ -38,7 +38,7 @@ export class KeyChanges {
     const label = fields.text('limit', 'the name of a limit');
     const entry = this.catalog.find(label);
     const id = fields.has('identity') ? undefined : fields.optional('id', (field) => fields.text(field, 'a hash'));
-    const known = id && entry && (await tried('id', () => this.top.identityOf(label, id)));
+    const known = id && entry && (await tried('id', () => this.identityOf(label, id)));
     if (id !== undefined && entry !== undefined && known === undefined)
       fields.refuse('id', consoleMessages.unknownId());
     const identity = id === undefined ? fields.identity() : (known ?? '');

@@ -41,7 +41,7 @@ export class ListChanges {
   private async known(cursor: number): Promise<ListItems> {
     const entries: ListedEntry[] = [];
     let at = 0;
-    for await (const entry of this.all()) {
+    for await (const entry of allEntries(this.service)) {
       if (at++ < cursor) continue;
       if (entries.length === PAGE) return { entries: this.items(entries), next: String(cursor + PAGE) };
       entries.push(entry);
@@ -78,7 +78,7 @@ export class ListChanges {
   async endById(id: string, cause: Cause): Promise<Changed> {
     const failure = await this.overrides.readIfPossible();
     if (failure !== undefined) throw problemOf(failure, 'id');
-    for await (const listed of this.all()) {
+    for await (const listed of allEntries(this.service)) {
       if (entryId(listed) !== id) continue;
       return this.end({ entry: listed.entry, limit: listed.limit }, cause);
     }
@@ -88,15 +88,16 @@ export class ListChanges {
   private items(entries: readonly ListedEntry[]) {
     return entries.map((entry) => this.names.item(entry));
   }
+}
 
-  private async *all(): AsyncIterable<ListedEntry> {
-    let cursor: string | undefined;
-    do {
-      const page = await this.service.listEntries({ count: READ, ...(cursor !== undefined && { cursor }) });
-      yield* page.entries;
-      cursor = page.next;
-    } while (cursor !== undefined);
-  }
+/** All entries of all lists, as far as known here. */
+export async function* allEntries(service: LimiterService): AsyncIterable<ListedEntry> {
+  let cursor: string | undefined;
+  do {
+    const page = await service.listEntries({ count: READ, ...(cursor !== undefined && { cursor }) });
+    yield* page.entries;
+    cursor = page.next;
+  } while (cursor !== undefined);
 }
 
 /** Whether an identity looks like a network: entered as an identity, it would match nobody. */

@@ -20,6 +20,8 @@ export class RateChanges {
     private readonly overrides: Overrides,
     private readonly names: ShownNames,
     private readonly undoing: Undoing,
+    /** The key of an override, by its hash; `undefined` if there is none. */
+    private readonly keyOf: (label: string, id: string) => Promise<string | undefined>,
     private readonly now: () => number,
   ) {}
 
@@ -66,6 +68,18 @@ export class RateChanges {
 
   clearMode({ rule }: CatalogEntry, cause: Cause): Promise<Changed> {
     return this.compared('mode', rule.name, () => tried('limit', () => this.service.clearMode(rule.name, cause)));
+  }
+
+  /** Ends an override of a key that a page identifies, or of all identities. */
+  async clearOf({ rule, label }: CatalogEntry, of: 'rate' | 'mode', id: string, cause: Cause): Promise<Changed> {
+    const key = await this.keyOf(label, id);
+    if (key === undefined) return { changed: false };
+    const options = { ...cause, ...(key !== '' && { key }) };
+    const changed = await tried('limit', () =>
+      of === 'rate' ? this.service.clearRate(rule.name, options) : this.service.clearMode(rule.name, options),
+    );
+    const version = changed ? await this.undoing.newestOf(of, rule.name, key === '' ? undefined : key) : undefined;
+    return { changed, ...(version !== undefined && { version }) };
   }
 
   /** Counts a second version beside the current limit. */

@@ -128,6 +128,16 @@ export abstract class WriteController {
     return this.ofLimit(request, response, (limit, cause) => this.console.rates.clear(limit, cause));
   }
 
+  @Post('api/deviations/clear')
+  async clearOverrideOf(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const { exchange, fields, cause } = this.read(request, response, 'limit', 'of', 'id');
+    const limit = this.console.rates.limit(fields);
+    const of = fields.oneOf('of', ['rate', 'mode']);
+    const id = fields.text('id', "the 'id' of an override");
+    fields.check();
+    exchange.json(await this.console.rates.clearOf(limit!, of, id, await cause()));
+  }
+
   @Post('api/modes/set')
   async setMode(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
     const { exchange, fields, cause } = this.read(request, response, 'limit', 'mode', 'expiresIn');

@@ -8,6 +8,7 @@ import { useStore } from './data/store.js';
 import { Frame } from './parts/frame.js';
 import { ViewHead, Waiting } from './parts/small.js';
 import { ChangesView } from './views/changes.js';
+import { DeviationsView } from './views/deviations.js';
 import { LimitView } from './views/limit.js';
 import { ListsView } from './views/lists.js';
 import { LookupView } from './views/lookup.js';
@@ -18,6 +19,7 @@ const TITLES = {
   overview: 'Overview',
   limit: 'Limit',
   lookup: 'Look-up',
+  deviations: 'Deviations',
   rates: 'Rates and modes',
   lists: 'Lists',
   changes: 'Changes',
@@ -27,6 +29,7 @@ const VIEWS = {
   overview: OverviewView,
   limit: LimitView,
   lookup: LookupView,
+  deviations: DeviationsView,
   rates: RatesView,
   lists: ListsView,
   changes: ChangesView,

@@ -167,6 +167,7 @@ export class Recorder {
 
   private async store(isBrief: boolean): Promise<void> {
     const redis = this.redis!;
+    const notes = this.limits.noted.take();
     try {
       const isAbsent = performance.now() - this.storedAt > ABSENT_MS;
       // By a wrong clock it would look lost, or forget all other instances.
@@ -175,7 +176,10 @@ export class Recorder {
       this.calls++;
       const sent = this.timeline.unsent(MOST_SENT, isBrief && this.calls % HOURS_EVERY !== 0);
       const { published } = this;
-      const commands = this.commands(redis, sent, published, isBrief);
+      const commands = [
+        ...this.commands(redis, sent, published, isBrief),
+        ...this.limits.noted.storing(redis, notes, this.calls === 1 || this.problem !== undefined),
+      ];
       this.unsure.set(published.lastSeenAt, sent);
       if (this.unsure.size > MOST_UNSURE) this.unsure.delete(this.unsure.keys().next().value!);
       const sentAt = performance.now();
@@ -192,6 +196,7 @@ export class Recorder {
       this.storedAt = now;
       this.healthySince ??= now;
     } catch (error) {
+      this.limits.noted.putBack(notes);
       this.problem = reasonOf(error);
       this.healthySince = undefined;
     }

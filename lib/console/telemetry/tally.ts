@@ -1,8 +1,9 @@
+import { milliseconds } from '../../options/values.js';
 import { isRefusal } from '../../limits/check-result.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import type { CheckEntry } from '../../limits/counter.js';
+import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { shownIdentity } from '../../limits/hierarchy.js';
-import type { StoreDecision } from '../../stores/store.js';
+import type { HeldLease, StoreDecision } from '../../stores/store.js';
 import type { LookAtAdaptive } from '../../telemetry/adaptive-metrics.js';
 import { becameNear } from '../../telemetry/decision-event.js';
 import type { DecisionTap } from '../../telemetry/decision-tap.js';
@@ -10,6 +11,7 @@ import type { AdaptiveNow } from '../api.js';
 import { type Bucket, type LimitCounts, noCheckCounts, noLimitCounts, OTHERS } from './bucket.js';
 import { LatencyHistogram } from './latency-histogram.js';
 import type { DemandWindow } from './demand-window.js';
+import type { NotedKeys } from './noted-keys.js';
 import type { TopKeyCounts } from './top-keys.js';
 
 /** One of this many checks is timed: reading the clock twice would cost more than everything else here. */
@@ -23,6 +25,21 @@ const MOST_LIMITS = 4000;
 
 function isOfStore({ source }: StoreDecision): boolean {
   return source === 'redis' || source === 'memory';
+}
+
+/** Whether refusals of a limit block their keys. */
+function blocksKeys({ blockFor, escalation }: CompiledLimit): boolean {
+  return blockFor > 0 || escalation !== undefined;
+}
+
+/** Whether units of a limit are held by leases that are kept in the store. */
+function leasesUnits({ algorithm, adapts }: CompiledLimit): boolean {
+  return algorithm.leases !== undefined && !adapts;
+}
+
+/** How long such a lease lasts that nobody renews or releases, in milliseconds. */
+function leaseMs({ options }: CompiledLimit): number {
+  return milliseconds((options as { ttl?: unknown }).ttl) ?? 0;
 }
 
 /** The counts of a limit until the next second. */
@@ -61,12 +78,14 @@ export class Tally implements DecisionTap {
    * @param keysOf returns where the keys of a label are counted, if they are
    * @param isDeclared returns whether a label is that of a declared limit
    * @param demandOf returns where the demand of a label is counted, if it is
+   * @param noted where keys are noted that are blocked or hold units
    */
   constructor(
     private readonly labelOf: (limit: CompiledLimit) => string | undefined,
     private readonly keysOf: (label: string) => TopKeyCounts | undefined = () => undefined,
     private readonly isDeclared: (label: string) => boolean = () => false,
     private readonly demandOf: (label: string, limit: CompiledLimit) => DemandWindow | undefined = () => undefined,
+    private readonly noted?: NotedKeys,
   ) {}
 
   times(): boolean {
@@ -94,6 +113,17 @@ export class Tally implements DecisionTap {
   failed(): void {
     this.checks.checks++;
     this.checks.fallback++;
+  }
+
+  blocked(counter: Counter, durationMs: number): void {
+    const label = this.labelOf(counter.limit);
+    if (label !== undefined) this.noted?.blocked('call', label, shownIdentity(counter), durationMs);
+  }
+
+  renewed(lease: HeldLease): void {
+    const { limit } = lease;
+    const label = leasesUnits(limit) ? this.labelOf(limit) : undefined;
+    if (label !== undefined) this.noted?.held(label, shownIdentity(lease), leaseMs(limit));
   }
 
   /** Removes and returns the counts since the last call. */
@@ -179,7 +209,8 @@ export class Tally implements DecisionTap {
     }
     if (limit.adapts) this.adaptive.set(counted.label, entry);
     const { keys, demand } = counted;
-    if (keys?.used === undefined && demand === undefined && limit !== this.lastLimit) {
+    const leases = leasesUnits(limit);
+    if (keys?.used === undefined && demand === undefined && limit !== this.lastLimit && !leases) {
       this.lastLimit = limit;
       this.lastCounted = counted;
       this.lastNearBelow = limit.quota - limit.nearFrom;
@@ -189,10 +220,15 @@ export class Tally implements DecisionTap {
       counted.allowed++;
       if (charged && becameNear(entry, decision)) counted.near++;
       if (cost > 0) keys?.used?.add(shownIdentity(entry), cost);
+      if (leases && charged && decision.ticket !== undefined)
+        this.noted?.held(counted.label, shownIdentity(entry), leaseMs(limit));
     } else {
       if (limit.shadow) counted.shadowRefused++;
       else counted.refused++;
       keys?.refused.add(shownIdentity(entry), 1);
+      const { retryAfterMs } = decision;
+      if (blocksKeys(limit) && decision.source !== 'list' && retryAfterMs < Infinity)
+        this.noted?.blocked('limit', counted.label, shownIdentity(entry), retryAfterMs);
     }
     return true;
   }

@@ -2,6 +2,7 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { DemandSampler } from './demand-sampler.js';
 import type { DemandWindow } from './demand-window.js';
 import { KeyBudget } from './key-budget.js';
+import { NotedKeys } from './noted-keys.js';
 import { type PublishedKey, type PublishedLimit, type PublishedLimits } from './published-keys.js';
 import { SpaceSaving, type Summary } from './space-saving.js';
 import { Tally } from './tally.js';
@@ -28,6 +29,8 @@ export class WatchedLimits {
   readonly tally: Tally;
   /** What the keys of limits ask for. */
   readonly demand = new DemandSampler((label) => this.watched.has(label));
+  /** The keys that are blocked or hold units. */
+  readonly noted: NotedKeys;
   private readonly counts = new Map<string, TopKeyCounts>();
   private readonly budget = new KeyBudget();
   /** When viewing ends, by label. */
@@ -45,11 +48,13 @@ export class WatchedLimits {
     private readonly now: () => number,
     isDeclared?: (label: string) => boolean,
   ) {
+    this.noted = new NotedKeys(now);
     this.tally = new Tally(
       labelOf,
       (label) => this.keysOf(label),
       isDeclared,
       (label, limit) => this.demandOf(label, limit),
+      this.noted,
     );
     this.startedAt = now();
     this.period = { since: this.startedAt, before: undefined };

@@ -101,6 +101,12 @@ export function consoleKeys(prefix: string) {
     instance: (id: string) => key(`instance-${id}`),
     /** What an instance counted, in steps of a length. */
     counts: (id: string, stepMs: number) => key(`counts-${stepMs / 1000}-${id}`),
+    /** The keys that were seen blocked, and those that hold units, by the time at which that ends. */
+    blocks: key('blocks'),
+    holds: key('holds'),
+    /** Since when such keys are noted, and whether there was no room for some. */
+    noted: key('noted'),
+    unnoted: key('unnoted'),
     /** The keys that an instance saw most. */
     top: (id: string) => key(`top-${id}`),
     /** What the clients of a limit asked an instance for in some of its intervals. */

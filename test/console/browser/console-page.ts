@@ -12,7 +12,7 @@ export const FRAMEWORKS = [
 /** What the page and its app are used by: somebody who may change things. */
 export const ADMIN: BrowserContextOptions = { extraHTTPHeaders: { 'x-user': 'admin' } };
 
-export const VIEWS = ['overview', 'limit/things', 'lookup', 'rates', 'lists', 'changes'] as const;
+export const VIEWS = ['overview', 'limit/things', 'lookup', 'deviations', 'rates', 'lists', 'changes'] as const;
 
 /** Several instances of an app that count on one Redis. */
 export class Instances {

@@ -1,6 +1,6 @@
 import { Store, useStore } from './store.js';
 
-export const VIEWS = ['overview', 'limit', 'lookup', 'rates', 'lists', 'changes'] as const;
+export const VIEWS = ['overview', 'limit', 'lookup', 'deviations', 'rates', 'lists', 'changes'] as const;
 export type View = (typeof VIEWS)[number];
 
 /** What a view is asked to show, such as a range, a filter or a page, by the name of the parameter. */

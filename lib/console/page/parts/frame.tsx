@@ -11,6 +11,7 @@ import { Choice } from './small.js';
 const LINKS: readonly { view: View; label: string; icon: IconName }[] = [
   { view: 'overview', label: 'Overview', icon: 'overview' },
   { view: 'lookup', label: 'Look-up', icon: 'lookup' },
+  { view: 'deviations', label: 'Deviations', icon: 'deviations' },
   { view: 'rates', label: 'Rates', icon: 'rates' },
   { view: 'lists', label: 'Lists', icon: 'lists' },
   { view: 'changes', label: 'Changes', icon: 'changes' },

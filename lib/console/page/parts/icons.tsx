@@ -5,6 +5,7 @@ const PATHS = {
   overview: 'M3 13h4l3-8 4 14 3-6h4',
   limit: 'M4 19V5m0 7h6l3-5 3 10 2-5h2',
   lookup: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14Zm5-2 5 5',
+  deviations: 'M4 18h5l6-12h5m-4-3 4 3-4 3',
   rates: 'M4 7h9m4 0h3M4 17h3m4 0h9M15 4.5v5M9 14.5v5',
   lists: 'M9 6h11M9 12h11M9 18h11M4 6h.01M4 12h.01M4 18h.01',
   changes: 'M12 7v5l3 2m6-2a9 9 0 1 1-3-6.7M21 4v4h-4',

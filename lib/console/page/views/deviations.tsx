@@ -1,0 +1,304 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Deviation, DeviationKind, Deviations } from '../../api.js';
+import { post } from '../data/client.js';
+import { connection } from '../data/connection.js';
+import { moment, relative, whole } from '../data/format.js';
+import { useNow } from '../data/now.js';
+import { useParam } from '../data/route.js';
+import { session } from '../data/session.js';
+import { useStore } from '../data/store.js';
+import { identityOf } from '../data/subject.js';
+import { type Action, ActionDialog } from '../parts/dialog.js';
+import { Badge, Choice, Empty, Note, Panel, Select, ViewHead, Waiting } from '../parts/small.js';
+import { ending } from './deviation-ends.js';
+import { Who } from './quick-actions.js';
+import type { ViewProps } from './view.js';
+
+const KINDS: readonly { value: DeviationKind; label: string; none: string }[] = [
+  { value: 'blocks', label: 'Blocks', none: 'Nobody is blocked' },
+  { value: 'overrides', label: 'Overrides', none: 'No rate or mode is overridden' },
+  { value: 'lists', label: 'List entries', none: 'Nobody is on a list' },
+  { value: 'leases', label: 'Held units', none: 'Nobody holds units' },
+];
+
+/** The rows that are shown at once, of those that one answer has. */
+const SHOWN = 25;
+const EVERY_MS = 5_000;
+/** How long somebody who types may pause. */
+const TYPING_MS = 250;
+
+/** What deviates from the configuration now: for whom, by whom, why and until when. */
+export function DeviationsView({ session: about }: ViewProps): JSX.Element {
+  const { canWrite } = useStore(session);
+  const [kind, setKind] = useParam<DeviationKind>(
+    'kind',
+    'blocks',
+    KINDS.map(({ value }) => value),
+  );
+  const [limit, setLimit] = useParam('limit', '');
+  // What is looked for may be an identity, so it is not in the address.
+  const [find, setFind] = useState('');
+  const { data, error, reload, page, turn } = useDeviations(kind, limit, find);
+  const [action, setAction] = useState<Action>();
+  const shown = data?.entries.slice(page.from, page.from + SHOWN) ?? [];
+  const described = KINDS.find(({ value }) => value === kind)!;
+  const hasMore = data !== undefined && (data.entries.length > page.from + SHOWN || data.next !== undefined);
+  return (
+    <>
+      <ViewHead title="Deviations">
+        What is not as configured now: whom it is for, who made it, why, and until when.
+      </ViewHead>
+      <div class="toolbar">
+        <Choice name="kind" legend="What to list" value={kind} options={KINDS} onChoose={setKind} />
+        <Find value={find} onFind={setFind} />
+        <Select
+          label="Limit"
+          value={limit}
+          onChoose={setLimit}
+          options={[['', 'all'], ...about.limits.map(({ name }) => [name, name] as const)]}
+        />
+      </div>
+      {data?.problem !== undefined && <Note danger>{data.problem}</Note>}
+      {data === undefined ? (
+        <Waiting error={error} what="deviations" onRetry={reload} />
+      ) : (
+        <Panel id="deviations" title={described.label} note={coverageOf(kind, data)} bare>
+          {shown.length === 0 ? (
+            <Empty
+              icon={data.problem === undefined ? 'done' : 'alert'}
+              title={emptyTitle(data, described.none, find, limit)}
+            >
+              {hasMore ? 'There may be some on the next page.' : 'What is changed shows here within two seconds.'}
+            </Empty>
+          ) : (
+            <Rows entries={shown} onEnd={canWrite ? (entry) => setAction(ending(entry, reload)) : undefined} />
+          )}
+          {(hasMore || page.isLater) && (
+            <nav class="pager" aria-label="Pages of deviations">
+              <button
+                type="button"
+                class="button small"
+                aria-disabled={!page.isLater}
+                onClick={() => page.isLater && turn(-1)}
+              >
+                Back
+              </button>
+              <button type="button" class="button small" aria-disabled={!hasMore} onClick={() => hasMore && turn(1)}>
+                Next
+              </button>
+            </nav>
+          )}
+        </Panel>
+      )}
+      {(data?.unread ?? 0) > 0 && (
+        <Note>
+          {whole(data!.unread!)} more {data!.unread === 1 ? 'key was' : 'keys were'} noted whose state cannot be read
+          here: a list decides in the place of the limit, Redis does not answer, or the limit is not one of this app.
+        </Note>
+      )}
+      {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
+    </>
+  );
+}
+
+function Find({ value, onFind }: { value: string; onFind: (text: string) => void }): JSX.Element {
+  const [text, setText] = useState(value);
+  const timer = useRef(0);
+  useEffect(() => () => window.clearTimeout(timer.current), []);
+  return (
+    <div class="find">
+      <label for="find-deviations" class="hidden-text">
+        Find whom, by whom or why
+      </label>
+      <input
+        id="find-deviations"
+        type="search"
+        autoComplete="off"
+        spellcheck={false}
+        placeholder="Find whom, by whom or why"
+        value={text}
+        onInput={(event) => {
+          const next = event.currentTarget.value;
+          setText(next);
+          window.clearTimeout(timer.current);
+          timer.current = window.setTimeout(() => onFind(next.trim()), TYPING_MS);
+        }}
+      />
+    </div>
+  );
+}
+
+/** The answers to one query, page by page. */
+function useDeviations(kind: DeviationKind, limit: string, find: string) {
+  const query = JSON.stringify([kind, limit, find]);
+  const [state, setState] = useState<{ query: string; pages: readonly (readonly [cursor: string, from: number])[] }>();
+  const pages = state?.query === query ? state.pages : [['', 0] as const];
+  const [cursor, from] = pages.at(-1)!;
+  const [found, setFound] = useState<{ asked: string; data?: Deviations; error?: string }>();
+  const { epoch } = useStore(connection);
+  const asked = `${query} ${cursor}`;
+  const newest = useRef(asked);
+  newest.current = asked;
+
+  const load = async (): Promise<void> => {
+    const body = { kind, ...(find && { find }), ...(limit && { limit }), ...(cursor && { cursor }) };
+    const answer = await post<Deviations>('api/deviations', body).then(
+      (data) => ({ asked, data }),
+      (failure: unknown) => ({ asked, error: failure instanceof Error ? failure.message : String(failure) }),
+    );
+    if (newest.current === asked) setFound((last) => (last?.asked === asked ? { ...last, ...answer } : answer));
+  };
+
+  useEffect(() => {
+    void load();
+    const timer = window.setInterval(() => document.hidden || void load(), EVERY_MS);
+    return () => window.clearInterval(timer);
+  }, [asked, epoch]);
+
+  const current = found?.asked === asked ? found : undefined;
+  const turn = (by: 1 | -1): void => {
+    if (by === -1) setState({ query, pages: pages.slice(0, -1) });
+    else {
+      const { entries = [], next } = current?.data ?? {};
+      const isWithin = entries.length > from + SHOWN;
+      if (isWithin) setState({ query, pages: [...pages, [cursor, from + SHOWN]] });
+      else if (next !== undefined) setState({ query, pages: [...pages, [next, 0]] });
+    }
+  };
+  return {
+    data: current?.data,
+    error: current?.error,
+    reload: () => void load(),
+    page: { from, isLater: pages.length > 1 },
+    turn,
+  };
+}
+
+function emptyTitle({ problem }: Deviations, none: string, find: string, limit: string): string {
+  if (problem !== undefined) return 'Not known';
+  return find === '' && limit === '' ? none : 'Nothing is like that';
+}
+
+/** What a list covers: no store has a list of blocks and of held units. */
+function coverageOf(kind: DeviationKind, { since, isCut }: Deviations): string {
+  if (kind === 'overrides') return 'Of all limits whose rates and modes can be changed.';
+  if (kind === 'lists') return 'Of the configuration, of policies, and those added while the app runs.';
+  const seen = since == null ? 'Nothing was noted yet' : `Seen since ${moment(since)}`;
+  const what =
+    kind === 'blocks'
+      ? 'by instances with a console: calls that block, and refusals of limits with blockFor. Each was checked now'
+      : 'by instances with a console: leases of concurrency limits, not holds of reservations. Each was checked now';
+  return `${seen}, ${what}.${isCut === true ? ' There were more than the 1,000 that are kept.' : ''}`;
+}
+
+function Rows({
+  entries,
+  onEnd,
+}: {
+  entries: readonly Deviation[];
+  onEnd: ((entry: Deviation) => void) | undefined;
+}): JSX.Element {
+  const now = useNow();
+  return (
+    <table class="table" aria-labelledby="deviations">
+      <thead>
+        <tr>
+          <th scope="col">Who</th>
+          <th scope="col">Limit</th>
+          <th scope="col">What</th>
+          <th scope="col">Until</th>
+          <th scope="col">By</th>
+          {onEnd && (
+            <th scope="col">
+              <span class="hidden-text">End it</span>
+            </th>
+          )}
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map((entry) => {
+          const action = onEnd && ending(entry, () => undefined);
+          return (
+            <tr key={`${entry.kind} ${entry.limit} ${entry.id} ${entry.kind === 'overrides' ? entry.of : ''}`}>
+              <th scope="row">
+                <Whom of={entry} />
+              </th>
+              <td data-label="Limit" class="wide">
+                {entry.limit ?? 'all limits'}
+              </td>
+              <td data-label="What">
+                <What of={entry} />
+              </td>
+              <td data-label="Until" title={entry.expiresAt === null ? undefined : moment(entry.expiresAt)}>
+                {entry.expiresAt === null ? 'without an end' : relative(entry.expiresAt, now)}
+              </td>
+              <td data-label="By" class="wide">
+                {madeBy(entry)}
+                {entry.reason !== undefined && <span class="sub">{entry.reason}</span>}
+              </td>
+              {onEnd && (
+                <td class="number">
+                  {action && (
+                    <button
+                      type="button"
+                      class="button small"
+                      aria-label={`${action.confirm}: ${nameOf(entry)}`}
+                      onClick={() => onEnd(entry)}
+                    >
+                      {action.confirm}
+                    </button>
+                  )}
+                </td>
+              )}
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+function Whom({ of: entry }: { of: Deviation }): JSX.Element {
+  const { key } = entry;
+  if (key === null) return <>everybody</>;
+  const isOne = entry.kind === 'lists' ? entry.item.kind === 'identity' : !key.endsWith('*');
+  if (!isOne) return <span class="main-text">{key}</span>;
+  const id = entry.kind === 'lists' ? key : entry.id;
+  return <Who of={{ id, ...(key !== id && { identity: key }) }} />;
+}
+
+function What({ of: entry }: { of: Deviation }): JSX.Element {
+  switch (entry.kind) {
+    case 'blocks':
+      return <Badge tone="danger">blocked</Badge>;
+    case 'overrides':
+      return (
+        <>
+          {entry.of} <span class="sub">{entry.value}</span>
+        </>
+      );
+    case 'lists':
+      return <Badge tone={entry.item.list === 'allow' ? 'good' : 'danger'}>{entry.item.list} list</Badge>;
+    default:
+      return (
+        <>
+          holds {whole(entry.held)} of {whole(entry.quota)}
+        </>
+      );
+  }
+}
+
+const ORIGINS = { limit: 'the limit, by its blockFor', console: 'a console', code: 'code; who is not known' } as const;
+const SOURCES = { configured: 'the configuration', policy: 'the policy', changed: 'not known' } as const;
+
+function madeBy(entry: Deviation): string {
+  if (entry.by !== undefined) return entry.by;
+  if (entry.kind === 'blocks') return ORIGINS[entry.origin];
+  if (entry.kind === 'lists') return SOURCES[entry.item.source];
+  return entry.kind === 'leases' ? 'its own requests' : 'not known';
+}
+
+function nameOf({ key, id, limit }: Deviation): string {
+  return `${key === null ? 'everybody' : (identityOf(id) ?? key)} in ${limit ?? 'all limits'}`;
+}

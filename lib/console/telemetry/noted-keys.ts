@@ -1,0 +1,187 @@
+import type { Command, ConsoleRedis } from './console-redis.js';
+
+/** Why a key is noted: it is blocked by its limit or by a call, or it holds units. */
+export type NoteKind = 'limit' | 'call' | 'hold';
+
+/** A key of a limit that deviates until a time, as far as an instance has seen. */
+export interface Note {
+  readonly kind: NoteKind;
+  readonly label: string;
+  readonly identity: string;
+  /** In milliseconds since the epoch. */
+  readonly until: number;
+}
+
+/** What is known about keys that were noted. */
+export interface Noted {
+  /** Those that last longest come first. */
+  readonly notes: readonly Note[];
+  /** Since when they are noted, in milliseconds since the epoch; `null` if that is not known. */
+  readonly since: number | null;
+  /** Whether there were more keys than are kept. */
+  readonly isCut: boolean;
+}
+
+/** The most keys that are kept of each list, in an instance and on Redis. */
+export const MOST_NOTED = 1000;
+/** The most keys that are stored in one call. */
+const MOST_SENT = 200;
+/** Longer identities are not noted. */
+const LONGEST_NOTED = 256;
+/** A block that ends about when it was noted to end is not noted again. */
+const SAME_MS = 2000;
+/** Longer than any block. */
+const KEPT_SECONDS = 400 * 86_400;
+
+/** Notes the keys that are blocked or hold units, for a view that no store could list. */
+export class NotedKeys {
+  private readonly blocks = new Map<string, Note>();
+  private readonly holds = new Map<string, Note>();
+  private unsent = new Map<string, Note>();
+  private missed = 0;
+  private readonly since: number;
+
+  constructor(private readonly now: () => number) {
+    this.since = Math.round(now());
+  }
+
+  /** Notes that a key is blocked for so long; 0 if it is not any more. */
+  blocked(kind: 'limit' | 'call', label: string, identity: string, forMs: number): void {
+    const now = this.now();
+    const until = Math.round(now + forMs);
+    const known = this.blocks.get(nameOf(kind, label, identity));
+    if (forMs === 0 && kind === 'call') this.note({ kind: 'limit', label, identity, until: 0 }, this.blocks);
+    if (known !== undefined && Math.abs(known.until - until) < SAME_MS) return;
+    this.note({ kind, label, identity, until: forMs > 0 ? until : 0 }, this.blocks);
+  }
+
+  /** Notes that a key holds units, which lapse after that time unless they are held longer. */
+  held(label: string, identity: string, forMs: number): void {
+    const now = this.now();
+    const known = this.holds.get(nameOf('hold', label, identity));
+    // A note covers twice the time, so that not each request makes one.
+    if (known !== undefined && known.until - now >= forMs) return;
+    this.note({ kind: 'hold', label, identity, until: Math.round(now + 2 * forMs) }, this.holds);
+  }
+
+  /** What this instance has noted. */
+  own(list: 'blocks' | 'holds'): Noted {
+    const now = this.now();
+    const notes = [...this[list].values()].filter(({ until }) => until > now);
+    return {
+      notes: notes.toSorted((one, other) => other.until - one.until),
+      since: this.since,
+      isCut: this.missed > 0,
+    };
+  }
+
+  /** Forgets keys that do not deviate any more. */
+  forget(list: 'blocks' | 'holds', notes: readonly Note[]): void {
+    for (const { kind, label, identity } of notes) this[list].delete(nameOf(kind, label, identity));
+  }
+
+  /** Removes and returns what is to be stored next. */
+  take(): Note[] {
+    const taken = [...this.unsent].slice(0, MOST_SENT);
+    for (const [name] of taken) this.unsent.delete(name);
+    return taken.map(([, note]) => note);
+  }
+
+  /** Takes back what could not be stored. What was noted since is newer. */
+  putBack(notes: readonly Note[]): void {
+    const before = notes.map((note) => [nameOf(note.kind, note.label, note.identity), note] as const);
+    this.unsent = new Map([...before, ...this.unsent].slice(0, 2 * MOST_NOTED));
+  }
+
+  /** Commands that store notes. */
+  storing({ keys }: ConsoleRedis, notes: readonly Note[], isFirst: boolean): Command[] {
+    const now = Math.round(this.now());
+    const commands: Command[] = [];
+    if (isFirst)
+      commands.push(['set', keys.noted, this.since, 'EX', KEPT_SECONDS, 'NX'], ['expire', keys.noted, KEPT_SECONDS]);
+    for (const [key, kinds] of [
+      [keys.blocks, ['limit', 'call']],
+      [keys.holds, ['hold']],
+    ] as const) {
+      const ours = notes.filter(({ kind }) => (kinds as readonly string[]).includes(kind));
+      if (ours.length === 0) continue;
+      // An end in the past takes a key out.
+      commands.push(
+        ['zadd', key, ...ours.flatMap((note) => [note.until, memberOf(note)])],
+        ['zremrangebyscore', key, '-inf', now],
+        ['zremrangebyrank', key, 0, -(MOST_NOTED + 1)],
+        ['expire', key, KEPT_SECONDS],
+      );
+    }
+    if (this.missed > 0) {
+      commands.push(['set', keys.unnoted, 1, 'EX', KEPT_SECONDS]);
+      this.missed = 0;
+    }
+    return commands;
+  }
+
+  private note(note: Note, list: Map<string, Note>): void {
+    const { kind, label, identity, until } = note;
+    if (identity.length > LONGEST_NOTED) {
+      this.missed++;
+      return;
+    }
+    const name = nameOf(kind, label, identity);
+    if (until === 0) list.delete(name);
+    else {
+      if (list.size >= MOST_NOTED && !list.has(name)) this.makeRoom(list);
+      if (list.size >= MOST_NOTED && !list.has(name)) {
+        this.missed++;
+        return;
+      }
+      list.set(name, note);
+    }
+    if (this.unsent.size < 2 * MOST_NOTED || this.unsent.has(name)) this.unsent.set(name, note);
+  }
+
+  private makeRoom(list: Map<string, Note>): void {
+    const now = this.now();
+    for (const [name, { until }] of list) if (until <= now) list.delete(name);
+  }
+}
+
+/** Reads what all instances have noted. Rejects with `RateLimitStoreError`. */
+export async function readNoted(redis: ConsoleRedis, list: 'blocks' | 'holds', now: number): Promise<Noted> {
+  const { keys } = redis;
+  const [members, since, unnoted] = await redis.read([
+    ['zrevrangebyscore', keys[list], '+inf', Math.round(now), 'WITHSCORES', 'LIMIT', 0, MOST_NOTED],
+    ['get', keys.noted],
+    ['get', keys.unnoted],
+  ]);
+  const read = (members ?? []) as string[];
+  const notes = read.flatMap((member, at) => (at % 2 === 0 ? (readMember(member, Number(read[at + 1])) ?? []) : []));
+  return {
+    notes,
+    since: typeof since === 'string' ? Number(since) : null,
+    isCut: unnoted !== null || read.length >= 2 * MOST_NOTED,
+  };
+}
+
+/** A command that takes notes out. */
+export function forgetting({ keys }: ConsoleRedis, list: 'blocks' | 'holds', notes: readonly Note[]): Command[] {
+  return notes.length === 0 ? [] : [['zrem', keys[list], ...notes.map(memberOf)]];
+}
+
+function nameOf(kind: NoteKind, label: string, identity: string): string {
+  return `${kind}\n${label}\n${identity}`;
+}
+
+function memberOf({ kind, label, identity }: Note): string {
+  return JSON.stringify([kind, label, identity]);
+}
+
+/** Reads a member; `undefined` if it is none, such as one of another release. */
+function readMember(member: string, until: number): Note | undefined {
+  try {
+    const [kind, label, identity] = JSON.parse(member) as unknown[];
+    if (kind !== 'limit' && kind !== 'call' && kind !== 'hold') return undefined;
+    return typeof label === 'string' && typeof identity === 'string' ? { kind, label, identity, until } : undefined;
+  } catch {
+    return undefined;
+  }
+}
