@@ -2,6 +2,6 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 
 /** Refuses a guard or a middleware that code makes without what Nest would give it. Throws `RateLimitConfigError`. */
-export function refuseByHand(type: { readonly name: string }, limiter: unknown): void {
-  if (limiter === undefined) throw new RateLimitConfigError(messages.madeByHand(type.name));
+export function refuseByHand(type: 'RateLimitGuard' | 'RateLimitMiddleware', limiter: unknown): void {
+  if (limiter === undefined) throw new RateLimitConfigError(messages.madeByHand(type));
 }

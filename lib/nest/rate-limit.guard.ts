@@ -12,7 +12,7 @@ import { RequestLimiter } from '../request/request-limiter.js';
 export class RateLimitGuard implements CanActivate {
   /** @internal */
   constructor(private readonly limiter: RequestLimiter) {
-    refuseByHand(RateLimitGuard, limiter);
+    refuseByHand('RateLimitGuard', limiter);
   }
 
   /** Checks a request. Throws `RateLimitExceededException`, and the errors of `onMissingKey` and `onStoreError`. */

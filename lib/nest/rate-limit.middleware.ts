@@ -22,7 +22,7 @@ export type RateLimitMiddlewareFunction = (
 export class RateLimitMiddleware implements NestMiddleware {
   /** @internal */
   constructor(private readonly limiter: RequestLimiter) {
-    refuseByHand(RateLimitMiddleware, limiter);
+    refuseByHand('RateLimitMiddleware', limiter);
   }
 
   /** Checks a request. A refusal is passed to `next`. */
