@@ -47,8 +47,15 @@ export interface RateLimitConsoleRoutes {
    */
   guards: readonly ConsoleGuard[] | 'none';
   /**
-   * The guards that decide, after `guards`, who may change something.
-   * @default nobody may: the console is read-only
+   * The guards that decide, after `guards`, who may act on single keys, for a while: block, unblock, reset, refund, penalize, give a
+   * key a rate of its own until a time, and put entries on lists until a time. What has no end can be neither made, replaced nor
+   * ended so. Users that `write` allows may do all of this, too.
+   * @default only those that `write` allows
+   */
+  act?: readonly ConsoleGuard[];
+  /**
+   * The guards that decide, after `guards`, who may change anything.
+   * @default nobody may: without `act`, too, the console is read-only
    */
   write?: readonly ConsoleGuard[];
   /**
@@ -78,6 +85,8 @@ export interface RateLimitConsoleAsyncOptions extends RateLimitConsoleRoutes {
 export interface ReadRoutes {
   readonly path: string;
   readonly guards: readonly ConsoleGuard[];
+  /** `undefined` if only those may act on keys who may change anything. */
+  readonly act: readonly ConsoleGuard[] | undefined;
   /** `undefined` if nobody may change anything. */
   readonly write: readonly ConsoleGuard[] | undefined;
   readonly imports: NonNullable<DynamicModule['imports']>;
@@ -92,7 +101,7 @@ export interface ReadSettings {
   readonly topKeys: 'watched' | 'always';
 }
 
-const ROUTES = ['guards', 'write', 'path', 'imports'] as const satisfies (keyof RateLimitConsoleRoutes)[];
+const ROUTES = ['guards', 'act', 'write', 'path', 'imports'] as const satisfies (keyof RateLimitConsoleRoutes)[];
 const SETTINGS = ['actor', 'identities', 'topKeys'] as const satisfies (keyof RateLimitConsoleSettings)[];
 const ASYNC = ['inject', 'useFactory'] as const;
 
@@ -133,10 +142,18 @@ function asOptions(options: unknown, location: string, known: readonly string[])
   return givenOptions(options as Given, known);
 }
 
-function readRoutes({ guards, write, path: written, imports }: Given, location: string): ReadRoutes {
+function readRoutes({ guards, act, write, path: written, imports }: Given, location: string): ReadRoutes {
   const isOpen = guards === 'none';
   const wants = `${GUARDS_WANTS}; or 'none', if really everybody may see it`;
   if (!isOpen && !areGuards(guards)) throw wrong(location, 'guards', guards, wants);
+  if (act !== undefined && !areGuards(act)) {
+    throw wrong(
+      location,
+      'act',
+      act,
+      `${GUARDS_WANTS}; leave it out if only those may act on keys who may change anything`,
+    );
+  }
   if (write !== undefined && !areGuards(write)) {
     throw wrong(location, 'write', write, `${GUARDS_WANTS}; leave it out for a console that changes nothing`);
   }
@@ -146,7 +163,7 @@ function readRoutes({ guards, write, path: written, imports }: Given, location: 
     throw wrong(location, 'path', path, PATH_WANTS);
   }
   if (imports !== undefined && !Array.isArray(imports)) throw wrong(location, 'imports', imports, 'a list of modules');
-  return { path: trimmed, guards: isOpen ? [] : guards, write, imports: imports ?? [], isOpen };
+  return { path: trimmed, guards: isOpen ? [] : guards, act, write, imports: imports ?? [], isOpen };
 }
 
 function readSettings({ actor, identities, topKeys }: Given, location: string): ReadSettings {

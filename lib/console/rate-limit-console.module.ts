@@ -1,4 +1,4 @@
-import { type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { type CanActivate, type DynamicModule, Module, type Provider, type Type } from '@nestjs/common';
 import { consoleControllers } from './console.controllers.js';
 import {
   type RateLimitConsoleAsyncOptions,
@@ -10,6 +10,7 @@ import {
   type ReadRoutes,
 } from './console-options.js';
 import { CONSOLE_ROUTES, CONSOLE_SETTINGS } from './console-tokens.js';
+import { Roles } from './http/roles.js';
 import { RateLimitConsole } from './rate-limit-console.js';
 
 /**
@@ -49,6 +50,13 @@ function moduleOf(routes: ReadRoutes, settings: Provider): DynamicModule {
     module: RateLimitConsoleModule,
     imports: routes.imports,
     controllers: consoleControllers(routes),
-    providers: [settings, { provide: CONSOLE_ROUTES, useValue: routes }, RateLimitConsole],
+    providers: [settings, { provide: CONSOLE_ROUTES, useValue: routes }, RateLimitConsole, Roles, ...guardsOf(routes)],
   };
+}
+
+/** The guards that the console itself calls, where users have roles. */
+function guardsOf({ act, write = [] }: ReadRoutes): Type[] {
+  return act === undefined
+    ? []
+    : [...new Set([...act, ...write].filter((guard): guard is Type<CanActivate> => typeof guard === 'function'))];
 }

@@ -165,6 +165,7 @@ export class RateLimitConsole
       storage: redis === undefined ? 'memory' : 'redis',
       identities: settings.isPlain ? 'plain' : 'hashed',
       topKeys: settings.topKeys,
+      actable: (routes.act ?? routes.write) !== undefined,
       writable: routes.write !== undefined,
       instance: this.recorder.self.id,
       limits: catalog.entries().map((entry) => catalog.info(entry)),

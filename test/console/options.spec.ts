@@ -45,6 +45,8 @@ describe('the options of the console', () => {
     [{ guards: 'all' }, "option 'guards' is 'all', wants a list of at least one guard"],
     [{ guards: [class Nothing {}] }, "option 'guards' is [ [class Nothing] ], wants"],
     [{ guards: [OpsGuard], write: [] }, "option 'write' is [], wants a list of at least one guard"],
+    [{ guards: [OpsGuard], act: [] }, "option 'act' is [], wants a list of at least one guard"],
+    [{ guards: [OpsGuard], act: 'none' }, "option 'act' is 'none', wants"],
     [{ guards: [OpsGuard], write: 'none' }, "option 'write' is 'none', wants"],
     [
       { guards: [OpsGuard], path: ':tenant/limits' },
@@ -59,7 +61,7 @@ describe('the options of the console', () => {
     [{ guards: [OpsGuard], imports: OpsGuard }, "option 'imports' is [class OpsGuard], wants a list of modules"],
     [
       { guards: [OpsGuard], writes: [AdminGuard] },
-      "option 'writes' is unknown (did you mean 'write'?), wants only guards, write, path",
+      "option 'writes' is unknown (did you mean 'write'?), wants only guards, act, write, path",
     ],
   ])('refuses %p', (options, message) => {
     expect(refused(options)).toContain(`RateLimitConsoleModule.forRoot: ${message}`);

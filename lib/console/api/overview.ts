@@ -43,6 +43,8 @@ export interface Session {
   storage: 'redis' | 'memory';
   identities: 'hashed' | 'plain';
   topKeys: 'watched' | 'always';
+  /** Whether acting on keys is possible at all; `GET api/act` returns whether this user may. */
+  actable: boolean;
   /** Whether changes are possible at all; `GET api/write` returns whether this user may make them. */
   writable: boolean;
   /** The instance that responds. */

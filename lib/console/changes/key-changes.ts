@@ -4,6 +4,7 @@ import type { Limiter } from '../../limiter/limiter.js';
 import { keysOfShown } from '../../rules/resolve/keys-of-shown.js';
 import type { WithinOptions } from '../../limits/consume-options.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
+import { prefixOf } from '../../overrides/override-address.js';
 import type { KeyChanged, LimitState } from '../api.js';
 import type { Fields } from '../fields.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
@@ -97,6 +98,14 @@ export class KeyChanges {
     const before = await this.stateOf(target);
     await tried('patch', () => this.service.setRate(entry.rule.name, patch, options));
     return this.changed(target, before, { version: await this.undoing.newestOf('rate', entry.rule.name, key) });
+  }
+
+  /** Whether the rate of exactly this key is overridden without an end, or the key stands for many. */
+  async hasEndlessRate({ entry, identity }: Target): Promise<boolean> {
+    const { key } = keysOfShown(entry.rule, identity)!;
+    if (prefixOf(key) !== undefined) return true;
+    const { override } = await tried('limit', () => this.service.getRate(entry.rule.name, { key }));
+    return override?.key === key && override.expiresAt === undefined;
   }
 
   /** Ends the override of a key. */

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { consoleMessages } from '../../errors/messages/console.js';
 import type { ListEntry, ListName } from '../../config/list-entry.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
+import { FORMS, readForm } from '../../overrides/lists/list-form.js';
 import type { ListedEntry } from '../../overrides/lists/list.js';
 import type { Overrides } from '../../overrides/overrides.js';
 import type { Changed, ListItems } from '../api.js';
@@ -60,6 +61,16 @@ export class ListChanges {
     return () => ({ entry: entryOf(identity, ip), limit });
   }
 
+  /** Whether there is an entry without an end that a change would replace or remove; an `id` stands for the entry that a page shows. */
+  async isEndless(which: Listing | string): Promise<boolean> {
+    await tried('id', () => this.overrides.readIfPossible());
+    for await (const listed of allEntries(this.service)) {
+      if (listed.source !== 'changed' || listed.expiresAt !== undefined) continue;
+      if (typeof which === 'string' ? entryId(listed) === which : isSame(listed, which)) return true;
+    }
+    return false;
+  }
+
   async put(list: ListName, { entry, limit }: Listing, ends: Ends, cause: Cause): Promise<Changed> {
     const options = { ...cause, ...ends, ...(limit !== undefined && { limit }) };
     await tried('limit', () => this.service[list](entry, options));
@@ -104,6 +115,15 @@ export async function* allEntries(service: LimiterService): AsyncIterable<Listed
 function isNetwork(text: string): boolean {
   const [address = '', length] = text.split('/');
   return length !== undefined && isIP(address) !== 0;
+}
+
+/** Whether an entry is the one that a request names, however that writes it. */
+function isSame(listed: ListedEntry, { entry, limit }: Listing): boolean {
+  if (listed.limit !== limit) return false;
+  return FORMS.some((form) => {
+    const [one, other] = [readForm(form, listed.entry[form]), readForm(form, entry[form])];
+    return 'key' in one && 'key' in other && one.key === other.key;
+  });
 }
 
 function entryOf(identity: string | undefined, ip: string | undefined): ListEntry {

@@ -20,6 +20,9 @@ export const consoleMessages = {
   missingField: (wants: string) => `is missing, wants ${wants}`,
   wrongField: (got: unknown, wants: string) => `is ${show(got)}, wants ${wants}`,
   readOnly: () => "this console is read-only: it has no option 'write'",
+  needsRole: (role: string, option: string) =>
+    `this needs the role '${role}', which only the guards of the option '${option}' give` +
+    (role === 'change' ? ': it changes what holds for all, or without an end' : ''),
   crossOrigin: () => 'the request comes from a page of another origin',
   noHeader: (header: string) => `the header ${header} is missing, which the console's own page sends`,
   notJson: (got: unknown) => `the content type is ${show(got)}, wants application/json`,

@@ -1,7 +1,7 @@
 import type { Changed, KeyChanged, LimitState } from '../../api.js';
 import { post } from './client.js';
 import { moment, whole } from './format.js';
-import { loadSession } from './session.js';
+import { loadSession, session } from './session.js';
 import { say } from './toasts.js';
 
 const UNDONE = { reason: 'Undone at once' } as const;
@@ -15,7 +15,11 @@ export function sayChanged(
   if (!changed) say(`Nothing had to be changed of ${what}.`);
   else {
     const values = before === undefined || after === undefined ? '' : `: ${before} → ${after}`;
-    say(`${what}${values}`, 'done', version === undefined ? undefined : () => undone(what, version, onUndone));
+    say(
+      `${what}${values}`,
+      'done',
+      version === undefined || !session.value.canWrite ? undefined : () => undone(what, version, onUndone),
+    );
   }
   if (warning !== undefined) say(warning, 'warning');
 }
@@ -31,7 +35,7 @@ export function sayKeyChanged(
 ): void {
   const inverse = INVERSES[action];
   const undo =
-    version !== undefined
+    version !== undefined && session.value.canWrite
       ? () => undone(who, version, () => undefined)
       : inverse && (before === undefined || inverse.isRight(before))
         ? async () => {
@@ -54,6 +58,8 @@ export function sayKeyChanged(
 const INVERSES: Readonly<Record<string, { path: string; isRight: (before: LimitState) => boolean }>> = {
   // A block that was there before would end, too.
   block: { path: 'unblock', isRight: ({ blockedUntil }) => blockedUntil === null },
+  // Whoever may change anything gets back the rate that was there before.
+  override: { path: 'clear-override', isRight: ({ rateSource }) => rateSource !== 'key' },
   refund: { path: 'penalize', isRight: () => true },
   penalize: { path: 'refund', isRight: () => true },
 };

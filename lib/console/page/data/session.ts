@@ -4,26 +4,29 @@ import { Store } from './store.js';
 
 export interface SessionState {
   readonly session?: Session;
-  /** Whether this user may make changes. */
+  /** Whether this user may act on keys, for a while. */
+  readonly canAct: boolean;
+  /** Whether this user may make all changes. */
   readonly canWrite: boolean;
   readonly error?: string;
 }
 
-export const session = new Store<SessionState>({ canWrite: false });
+export const session = new Store<SessionState>({ canAct: false, canWrite: false });
 
 /** Loads the session. It includes rates and modes of limits, so it is reloaded after changes. */
 export async function loadSession(): Promise<void> {
   try {
     const loaded = await get<Session>('api/session');
-    session.value = { session: loaded, canWrite: loaded.writable && (await mayWrite()) };
+    const canWrite = loaded.writable && (await may('api/write'));
+    session.value = { session: loaded, canWrite, canAct: canWrite || (loaded.actable && (await may('api/act'))) };
   } catch (error) {
     session.value = { ...session.value, error: error instanceof Error ? error.message : String(error) };
   }
 }
 
-async function mayWrite(): Promise<boolean> {
+async function may(path: string): Promise<boolean> {
   try {
-    await get('api/write');
+    await get(path);
     return true;
   } catch (error) {
     if (error instanceof RequestError && error.status >= 400 && error.status < 500) return false;

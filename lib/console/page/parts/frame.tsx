@@ -22,7 +22,7 @@ const THEME_LABELS: Record<Theme, string> = { system: 'Theme of the system', lig
 
 /** The frame around every view. */
 export function Frame({ route, children }: { route: Route; children: ComponentChildren }): JSX.Element {
-  const { session: about, canWrite } = useStore(session);
+  const { session: about, canAct, canWrite } = useStore(session);
   return (
     <div class="frame">
       <a
@@ -59,7 +59,11 @@ export function Frame({ route, children }: { route: Route; children: ComponentCh
           <ThemeChoice />
           {about && (
             <p class="about">
-              {canWrite ? 'You may change things.' : 'You may look, not change.'}
+              {canWrite
+                ? 'You may change things.'
+                : canAct
+                  ? 'You may act on keys, for a while.'
+                  : 'You may look, not change.'}
               <br />
               nestjs-sluice {about.version}
             </p>

@@ -30,12 +30,13 @@ const TYPING_MS = 250;
 
 /** What deviates from the configuration now: for whom, by whom, why and until when. */
 export function DeviationsView({ session: about }: ViewProps): JSX.Element {
-  const { canWrite } = useStore(session);
+  const { canAct, canWrite } = useStore(session);
   const [kind, setKind] = useParam<DeviationKind>(
     'kind',
     'blocks',
     KINDS.map(({ value }) => value),
   );
+  const mayEnd = canWrite || (canAct && (kind === 'blocks' || kind === 'leases'));
   const [limit, setLimit] = useParam('limit', '');
   // What is looked for may be an identity, so it is not in the address.
   const [find, setFind] = useState('');
@@ -72,7 +73,7 @@ export function DeviationsView({ session: about }: ViewProps): JSX.Element {
               {hasMore ? 'There may be some on the next page.' : 'What is changed shows here within two seconds.'}
             </Empty>
           ) : (
-            <Rows entries={shown} onEnd={canWrite ? (entry) => setAction(ending(entry, reload)) : undefined} />
+            <Rows entries={shown} onEnd={mayEnd ? (entry) => setAction(ending(entry, reload)) : undefined} />
           )}
           {(hasMore || page.isLater) && (
             <nav class="pager" aria-label="Pages of deviations">

@@ -20,7 +20,7 @@ const KEYS = 3;
 /** What hurts now, the worst first, who is behind it, and what can be done at once. */
 export function Incidents({ limits }: { limits: readonly LimitInfo[] }): JSX.Element | null {
   const incidents = useStore(live)?.incidents;
-  const { canWrite } = useStore(session);
+  const { canAct, canWrite } = useStore(session);
   const [isOpen, setOpen] = useState(false);
   const [action, setAction] = useState<Action>();
   if (incidents === undefined) return null;
@@ -41,6 +41,7 @@ export function Incidents({ limits }: { limits: readonly LimitInfo[] }): JSX.Ele
               key={incident.id}
               incident={incident}
               limit={limits.find(({ name }) => 'limit' in incident && name === incident.limit)}
+              canAct={canAct}
               canWrite={canWrite}
               onAct={setAction}
             />
@@ -62,11 +63,13 @@ export function Incidents({ limits }: { limits: readonly LimitInfo[] }): JSX.Ele
 function IncidentRow({
   incident,
   limit,
+  canAct,
   canWrite,
   onAct,
 }: {
   incident: Incident;
   limit: LimitInfo | undefined;
+  canAct: boolean;
   canWrite: boolean;
   onAct: (action: Action) => void;
 }): JSX.Element {
@@ -95,7 +98,7 @@ function IncidentRow({
               <span class="soft numbers">
                 {key.error > 0 ? `${whole(key.count - key.error)} to ${whole(key.count)}` : whole(key.count)} refused
               </span>
-              {limit && canWrite && <KeyButtons limit={limit} who={key} reason={reason} onAct={onAct} />}
+              {limit && canAct && <KeyButtons limit={limit} who={key} reason={reason} onAct={onAct} />}
             </li>
           ))}
         </ul>

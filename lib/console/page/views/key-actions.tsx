@@ -14,6 +14,8 @@ interface Context {
   readonly rate: RateInfo | undefined;
   readonly identity: string;
   readonly blocked: boolean;
+  /** Whether the user may do what has no end. */
+  readonly canWrite: boolean;
   onChanged: (state: LimitState) => void;
 }
 
@@ -34,9 +36,16 @@ export const EXPIRY: FieldSpec = {
   hint: 'Such as 90s, 15m, 2h or 7d. Empty: until it is cleared.',
 };
 
+/** When a change ends: those who may act, but not change everything, have to say so. */
+export function expiry(canWrite: boolean): FieldSpec {
+  return canWrite ? EXPIRY : { ...EXPIRY, value: '1h', required: true, hint: 'Such as 90s, 15m, 2h or 7d.' };
+}
+
 /** The actions on a limit for an identity, each with its dialog. */
 export function keyActions(context: Context): Offered[] {
-  const { state, info, rate, blocked } = context;
+  const { state, info, rate, blocked, canWrite } = context;
+  const isOwn = state.rateSource === 'key';
+  const mayEnd = canWrite || !isOwn || state.override?.expiresAt !== null;
   const offered: (Offered | false)[] = [
     {
       name: 'block',
@@ -86,24 +95,26 @@ export function keyActions(context: Context): Offered[] {
         danger: true,
       }),
     },
-    rate !== undefined && {
-      name: 'override',
-      label: state.rateSource === 'key' ? 'Change its rate' : 'Give it a rate of its own',
-      action: action(context, 'override', {
-        title: 'A rate of its own',
-        intro: ' is counted by this rate instead of that of the limit. What is left empty stays as it is.',
-        fields: [...patchFields(rate.patchable, rate.current.options), EXPIRY],
-      }),
-    },
-    state.rateSource === 'key' && {
-      name: 'clear',
-      label: 'Clear its rate',
-      action: action(context, 'clear-override', {
-        title: 'Clear its rate',
-        intro: ' is counted by the rate of the limit again.',
-        gone: true,
-      }),
-    },
+    rate !== undefined &&
+      mayEnd && {
+        name: 'override',
+        label: isOwn ? 'Change its rate' : 'Give it a rate of its own',
+        action: action(context, 'override', {
+          title: 'A rate of its own',
+          intro: ' is counted by this rate instead of that of the limit. What is left empty stays as it is.',
+          fields: [...patchFields(rate.patchable, rate.current.options), expiry(canWrite)],
+        }),
+      },
+    isOwn &&
+      mayEnd && {
+        name: 'clear',
+        label: 'Clear its rate',
+        action: action(context, 'clear-override', {
+          title: 'Clear its rate',
+          intro: ' is counted by the rate of the limit again.',
+          gone: true,
+        }),
+      },
   ];
   return offered.filter((one) => one !== false);
 }

@@ -13,7 +13,7 @@ import { say } from '../data/toasts.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
 import { Badge, Empty, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
-import { EXPIRY } from './key-actions.js';
+import { expiry } from './key-actions.js';
 import type { ViewProps } from './view.js';
 
 const SOURCES = { configured: 'by the configuration', policy: 'by the policy', changed: 'here or by code' } as const;
@@ -22,7 +22,7 @@ const SOURCES = { configured: 'by the configuration', policy: 'by the policy', c
 export function ListsView({ session: about }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<ListItems>('api/lists');
   const [more, setMore] = useState<{ after: ListItems; entries: ListItem[]; next: string | undefined }>();
-  const { canWrite } = useStore(session);
+  const { canAct, canWrite } = useStore(session);
   const [action, setAction] = useState<Action>();
   const further = more !== undefined && more.after === data ? more : undefined;
   const next = further ? further.next : data?.next;
@@ -45,8 +45,8 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
       <ViewHead
         title="Lists"
         aside={
-          canWrite && (
-            <button type="button" class="button main" onClick={() => setAction(adding(about.limits, reload))}>
+          canAct && (
+            <button type="button" class="button main" onClick={() => setAction(adding(about.limits, canWrite, reload))}>
               <Icon name="plus" />
               Add an entry
             </button>
@@ -62,14 +62,15 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
         <Panel id="entries" title="Entries" bare>
           {entries.length === 0 ? (
             <Empty icon="lists" title="Nobody is on a list">
-              {canWrite
+              {canAct
                 ? 'Add an identity, a pattern such as tenant:*, or a network such as 10.0.0.0/8.'
                 : 'Entries come from the module, from a policy, or from those who may change things here.'}
             </Empty>
           ) : (
             <Entries
               entries={entries}
-              onRemove={canWrite ? (entry) => setAction(removing(entry, reload)) : undefined}
+              canWrite={canWrite}
+              onRemove={canAct ? (entry) => setAction(removing(entry, reload)) : undefined}
             />
           )}
           {next !== undefined && (
@@ -88,9 +89,11 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
 
 function Entries({
   entries,
+  canWrite,
   onRemove,
 }: {
   entries: readonly ListItem[];
+  canWrite: boolean;
   onRemove: ((entry: ListItem) => void) | undefined;
 }): JSX.Element {
   const now = useNow();
@@ -132,7 +135,7 @@ function Entries({
             </td>
             {onRemove && (
               <td class="number">
-                {entry.removable && (
+                {entry.removable && (canWrite || entry.expiresAt !== null) && (
                   <button
                     type="button"
                     class="button small"
@@ -151,7 +154,7 @@ function Entries({
   );
 }
 
-function adding(limits: readonly LimitInfo[], onChanged: () => void): Action {
+function adding(limits: readonly LimitInfo[], canWrite: boolean, onChanged: () => void): Action {
   return {
     title: 'Add an entry',
     intro: 'It holds for all instances within a second.',
@@ -183,7 +186,7 @@ function adding(limits: readonly LimitInfo[], onChanged: () => void): Action {
         value: '',
         options: [{ value: '', label: 'all limits' }, ...limits.map(({ name }) => ({ value: name, label: name }))],
       },
-      EXPIRY,
+      expiry(canWrite),
     ],
     confirm: 'Add it',
     async run(values) {

@@ -27,7 +27,7 @@ const FIELD = {
 /** The state of all limits for an identity: why it is refused, and when it is free again. */
 export function LookupView({ session: about }: ViewProps): JSX.Element {
   const { identity, found } = useStore(subject);
-  const { canWrite } = useStore(session);
+  const { canAct, canWrite } = useStore(session);
   const rates = useResource<Rates>('api/rates').data?.rates;
   const [text, setText] = useState(identity);
   const [error, setError] = useState('');
@@ -109,13 +109,14 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
                 info={about.limits.find(({ name }) => name === state.limit)}
                 rate={rates?.find((rate) => rate.limit === state.limit)}
                 identity={identity}
+                canAct={canAct}
                 canWrite={canWrite}
                 onAct={setAction}
                 onChanged={replace}
               />
             ))}
           </div>
-          {!canWrite && <Note>You may look, but not change: the app gives changes to others.</Note>}
+          {!canAct && <Note>You may look, but not change: the app gives changes to others.</Note>}
         </>
       )}
       {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}

@@ -4,12 +4,12 @@ import type { Changed, KeyChanged, LimitInfo, Rates, TopKey } from '../../api.js
 import { sayChanged, sayKeyChanged } from '../data/changed.js';
 import { get, post } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
-import { loadSession } from '../data/session.js';
+import { loadSession, session } from '../data/session.js';
 import { identityOf, subject } from '../data/subject.js';
 import { say } from '../data/toasts.js';
 import type { Action } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
-import { DURATION, EXPIRY } from './key-actions.js';
+import { DURATION, expiry } from './key-actions.js';
 import { patchFields, patchOf } from './patch-fields.js';
 
 /** How long what is done in a hurry holds, unless the user says otherwise. */
@@ -116,7 +116,7 @@ async function raisedFields(limit: string): Promise<FieldSpec[]> {
     const now = options[field.name.slice('patch.'.length)];
     return typeof now === 'number' ? { ...field, value: String(RAISED_BY * now), hint: `It is ${now} now.` } : field;
   });
-  return [...raised, { ...EXPIRY, value: RAISED_FOR }];
+  return [...raised, { ...expiry(session.value.canWrite), value: RAISED_FOR }];
 }
 
 function blocking(limit: LimitInfo, who: Who, name: string, reason: string): Action {

@@ -23,13 +23,14 @@ interface Props {
   /** Its rate, if it can be changed. */
   readonly rate: RateInfo | undefined;
   readonly identity: string;
+  readonly canAct: boolean;
   readonly canWrite: boolean;
   onAct: (action: Action) => void;
   onChanged: (state: LimitState) => void;
 }
 
 /** The state of a limit for an identity, and the actions on it. */
-export function StateCard({ state, info, rate, identity, canWrite, onAct, onChanged }: Props): JSX.Element {
+export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct, onChanged }: Props): JSX.Element {
   const now = useNow();
   const { limit, quota, used, remaining, blockedUntil, override } = state;
   const blocked = blockedUntil !== null && blockedUntil > now;
@@ -121,10 +122,10 @@ export function StateCard({ state, info, rate, identity, canWrite, onAct, onChan
           </pre>
         </details>
       </div>
-      {canWrite && (info?.addressable ?? true) && (
+      {canAct && (info?.addressable ?? true) && (
         <ActionButtons
           title={`Change ${limit} for ${identity}`}
-          offered={keyActions({ state, info, rate, identity, blocked, onChanged })}
+          offered={keyActions({ state, info, rate, identity, blocked, canWrite, onChanged })}
           onAct={onAct}
         />
       )}

@@ -16,9 +16,9 @@ const SHOWN = 10;
 /** The keys that a limit refuses most, and those that use it most. */
 export function TopKeysPanel({ info, always }: { info: LimitInfo; always: boolean }): JSX.Element {
   const { name: limit } = info;
-  const { canWrite } = useStore(session);
+  const { canAct } = useStore(session);
   const [action, setAction] = useState<Action>();
-  const onAct = canWrite ? setAction : undefined;
+  const onAct = canAct ? setAction : undefined;
   const now = useStore(live)?.top;
   const { data, error, reload } = useResource<TopKeys>(`api/top?limit=${encodeURIComponent(limit)}`);
   const top = now?.limit === limit ? now : data;
