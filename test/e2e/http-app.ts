@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Server } from 'node:http';
 import type { INestApplication, ModuleMetadata, Type } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
@@ -103,4 +104,23 @@ export async function startUp(
   } finally {
     await app.close();
   }
+}
+
+/** Node's own response, which those of some adapters hold. */
+export function nodeResponse(response: object): ServerResponse {
+  return ('raw' in response ? response.raw : response) as ServerResponse;
+}
+
+/** Answers with a text in the framework's own way; with Node's if its responses have none. */
+export function sendText(response: object, text: string, status?: number): void {
+  const { send } = response as { readonly send?: unknown };
+  const node = nodeResponse(response);
+  if (typeof send !== 'function') {
+    node.statusCode = status ?? node.statusCode;
+    node.end(text);
+    return;
+  }
+  const own = response as { status: (code: number) => unknown; send: (text: string) => unknown };
+  if (status !== undefined) own.status(status);
+  own.send(text);
 }

@@ -29,7 +29,7 @@ import {
 } from '../../lib/index.js';
 import { connectRedis, ManualClock, storeKinds } from '../support/stores.js';
 import { until } from '../support/until.js';
-import { frameworks, HttpApp } from './http-app.js';
+import { adapters, HttpApp, nodeResponse, sendText } from './http-app.js';
 
 /** Stands for a login that fails before the handler is reached. */
 @Injectable()
@@ -44,7 +44,7 @@ class ClosedGuard implements CanActivate {
 class StatusFilter implements ExceptionFilter {
   catch(error: Error, host: ArgumentsHost): void {
     const response = host.switchToHttp().getResponse<{ status(code: number): { send(body: string): void } }>();
-    response.status(Number(error.message)).send('filtered');
+    sendText(response, 'filtered', Number(error.message));
   }
 }
 
@@ -146,7 +146,7 @@ class ModelController {
   }
 }
 
-const kinds = frameworks.flatMap((framework) => Object.keys(storeKinds).map((kind) => [framework, kind] as const));
+const kinds = adapters.flatMap((framework) => Object.keys(storeKinds).map((kind) => [framework, kind] as const));
 
 describe.each(kinds)('outcomes over %s with %s', (framework, kind) => {
   let redis: Redis;
@@ -177,7 +177,7 @@ describe.each(kinds)('outcomes over %s with %s', (framework, kind) => {
       configure: (nest) =>
         nest.use((_: unknown, response: ServerResponse, next: () => void) => {
           open++;
-          response.once('close', () => open--);
+          nodeResponse(response).once('close', () => open--);
           next();
         }),
     });
