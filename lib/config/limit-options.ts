@@ -26,7 +26,7 @@ import {
 import { checkGiven, checkTogether } from '../options/check-options.js';
 import { type Able, dataOf, type OptionKind, type OptionRow, type OptionRows } from '../options/option-row.js';
 import type { CommonLimitOptions } from './common-limit-options.js';
-import { MODULE_OPTIONS } from './module-option-names.js';
+import { isModuleOption } from './module-option-names.js';
 import { featureOptions } from './feature-options.js';
 import { isCallable } from '../util/is-class.js';
 import { limitName } from '../limits/limit-name.js';
@@ -249,9 +249,8 @@ function refuseForeign(definition: object, algorithm: Algorithm, location: strin
   for (const [option, value] of Object.entries(definition)) {
     if (option === 'algo' || Object.hasOwn(known, option)) continue;
     if (!isCommon(option) && algorithms.withOption(option).length === 0) {
-      const isOfModule = option === 'guard' || (MODULE_OPTIONS as readonly string[]).includes(option);
       throw new RateLimitConfigError(
-        isOfModule
+        isModuleOption(option)
           ? messages.misplacedOption(location, option, 'RateLimitModule')
           : messages.unknownOption(location, option, Object.keys(known)),
       );

@@ -36,3 +36,8 @@ export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
   'onRefused',
   'onNear',
 ];
+
+/** Whether a name is that of an option of the module. */
+export function isModuleOption(name: string): boolean {
+  return name === 'guard' || (MODULE_OPTIONS as readonly string[]).includes(name);
+}

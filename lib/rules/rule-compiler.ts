@@ -214,7 +214,14 @@ export class RuleCompiler {
 /** Refuses what is no limit, and says what it may stand for. */
 function refuseOther(given: unknown, location: string): void {
   const isObject = typeof given === 'object' && given !== null;
-  if (isObject && !Object.hasOwn(given, 'algo') && typeof (given as { resolve?: unknown }).resolve === 'function') {
+  // What somebody wrote into `Object.prototype` makes no class of a limit.
+  const isPlain = isObject && Object.getPrototypeOf(given) === Object.prototype && !Object.hasOwn(given, 'resolve');
+  if (
+    isObject &&
+    !isPlain &&
+    !Object.hasOwn(given, 'algo') &&
+    typeof (given as { resolve?: unknown }).resolve === 'function'
+  ) {
     throw new RateLimitConfigError(byRequestMessages.instance(location, given));
   }
   if (!isObject || Array.isArray(given) || isPromise(given)) {

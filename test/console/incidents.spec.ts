@@ -139,7 +139,7 @@ describe('what hurts', () => {
       expect(lost).toMatchObject([{ pid: child.pid, self: false }]);
       expect(coverage).toEqual({ instances: [app.console.recorder.self.id], ended: 1, unread: [] });
       const found = (await incidents(app)).find(({ kind }) => kind === 'lost') as LostIncident;
-      expect(found).toMatchObject({ kind: 'lost', instance: { pid: child.pid }, since: lost[0]!.lastSeenAt });
+      expect(found).toMatchObject({ kind: 'lost', instance: { pid: child.pid }, since: lost![0]!.lastSeenAt });
     });
 
     it('is nothing if one ends by itself', async () => {

@@ -91,12 +91,12 @@ describe('what is no limit', () => {
   class Plans {
     resolve = () => gcra;
   }
-  const CLASS = 'wants the class itself, not an instance of it';
+  const CLASS = "the module's 'limits' and @RateLimit take the class itself";
 
   it.each<[string, unknown, string]>([
     ['an instance of a LimitResolver', new Plans(), CLASS],
-    ['a promise', Promise.resolve(gcra), '; await it in the factory of forRootAsync'],
-    ['a list', [gcra], '; spread a list of limits, since lists of lists are not read'],
+    ['a promise', Promise.resolve(gcra), '; a promise is none: await it before'],
+    ['a list', [gcra], '; a list is none: write its limits one by one'],
   ])('is refused with what would be right: %s', async (_, given, message) => {
     await expect(startUp(options({ limits: [gcra, given] }))).rejects.toThrow(message);
     await expect(startUp(options({ limits: [gcra, given] }))).rejects.toThrow('limits[1]: got ');

@@ -126,14 +126,17 @@ export interface Overview {
   totals: Record<string, LimitTotals>;
   /** The running instances: those that reported in the last few seconds. */
   instances: InstanceInfo[];
-  /** The instances that stopped to report in the last minutes without having ended by themselves. */
-  lost: InstanceInfo[];
+  /**
+   * The instances that stopped to report in the last minutes without having ended by themselves; absent if an instance of an
+   * earlier release answers.
+   */
+  lost?: InstanceInfo[];
   coverage: Coverage;
   /**
    * The declared limits of which some instance counted decisions only in the sum `(others)`: there are too many limits. Of these,
-   * a number that is missing is not 0, and others are too low.
+   * a number that is missing is not 0, and others are too low. Absent if an instance of an earlier release answers.
    */
-  unknown: string[];
+  unknown?: string[];
   /** `null` if the app does not count on Redis. */
   redis: RedisInfo | null;
   /** What is wrong now, such as that Redis does not answer: then only this instance is shown. */

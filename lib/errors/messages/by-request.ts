@@ -5,7 +5,8 @@ export const byRequestMessages = {
   /** `location` with the route whose request asks. */
   onRoute: (location: string, route: string) => `${location} for ${route}`,
   instance: (location: string, got: object) =>
-    `${location}: got ${show(got)}, wants the class itself, not an instance of it; a provider of a module gives the instance`,
+    `${location}: got ${show(got)}, wants a limit; of a class that finds limits, the module's 'limits' and @RateLimit take the ` +
+    'class itself, and a provider of a module gives the instance',
   noAnswer: (location: string) =>
     `${location}: the function gave undefined, wants a limit, a name, several of these, or null for none on purpose`,
   slow: (location: string, ms: number) =>

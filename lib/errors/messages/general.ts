@@ -19,8 +19,8 @@ function otherThanALimit(got: unknown): string {
     return '; the name of a defined limit can stand in @RateLimit, or be returned by a function';
   if (typeof got === 'function')
     return "; a function or class that finds limits can stand in the module's 'limits' and in @RateLimit";
-  if (got instanceof Promise) return '; await it in the factory of forRootAsync';
-  return Array.isArray(got) && got.length > 0 ? '; spread a list of limits, since lists of lists are not read' : '';
+  if (got instanceof Promise) return '; a promise is none: await it before';
+  return Array.isArray(got) && got.length > 0 ? '; a list is none: write its limits one by one' : '';
 }
 
 /** The messages that belong to no topic of their own. `location` is where in the user's code the error is. */

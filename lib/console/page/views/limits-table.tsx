@@ -134,7 +134,7 @@ function Row({
   const [allowed, refused] = [summed('allowed'), summed('refused')];
   const now = (values: readonly number[]): string => `${perSecond((lately(values, steps) * 1_000) / stepMs)} /s`;
   // Some of its decisions are counted only as "(others)".
-  const isUnknown = members.some((member) => overview.unknown.includes(member));
+  const isUnknown = members.some((member) => overview.unknown?.includes(member));
   const count = (number: number): string =>
     isUnknown ? (number > 0 ? `${whole(number)}+` : 'unknown') : whole(number);
   const share = (number: number): string => (isUnknown ? 'unknown' : percent(number, decisions(totals)));

@@ -108,7 +108,7 @@ export function OverviewView({ session }: ViewProps): JSX.Element {
               <AnswersPanel overview={data} />
               <RedisPanel redis={(now ?? data).redis} stale={stale} />
             </div>
-            <Instances instances={(now ?? data).instances} lost={(now ?? data).lost} />
+            <Instances instances={(now ?? data).instances} lost={(now ?? data).lost ?? []} />
           </Fold>
         </>
       ) : (
