@@ -124,6 +124,20 @@ describe('the console of an app with 500 limits', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('shows what one client used, folds the rest, and says of whom nothing is known', async () => {
+    const opened = await ConsolePage.open(browser, app.url);
+    const { page } = opened;
+    await opened.lookUp('user:8');
+    await page.getByRole('heading', { name: 'service-44.call-4' }).waitFor();
+    await page.getByText(/^\d+ limits that have counted nothing of it$/).waitFor();
+    const height = await page.evaluate<number>('document.documentElement.scrollHeight / innerHeight');
+    expect(height).toBeLessThanOrEqual(MOST_SCREENS);
+    expect(await page.getByText(/Nothing is known of/).count()).toBe(0);
+    await opened.lookUp('user:nonsense');
+    await page.getByText(/^Nothing is known of user:nonsense/).waitFor();
+    expect(await page.getByText('free', { exact: true }).count()).toBe(0);
+  });
+
   it('chooses a rate from what clients asked for', async () => {
     const opened = await ConsolePage.open(browser, app.url);
     const { page } = opened;

@@ -1,20 +1,28 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { LimitState, Lookup, Rates } from '../../api.js';
+import type { Changes, LimitState, Lookup, Rates } from '../../api.js';
 import { post, RequestError } from '../data/client.js';
 import { connection } from '../data/connection.js';
-import { plural } from '../data/format.js';
+import { moment, plural } from '../data/format.js';
 import { useResource } from '../data/resource.js';
 import { session } from '../data/session.js';
 import { useStore } from '../data/store.js';
 import { remember, subject } from '../data/subject.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Field } from '../parts/field.js';
-import { Badge, Empty, Note, ViewHead } from '../parts/small.js';
+import { Pager, usePaged } from '../parts/paged.js';
+import { Badge, Empty, Note, Panel, ViewHead } from '../parts/small.js';
+import { sentenceOf } from './change-text.js';
 import { StateCard } from './state-card.js';
 import type { ViewProps } from './view.js';
 
 const EVERY_MS = 5_000;
+/** The cards on a page. */
+const PAGE = 6;
+/** As many limits that have counted nothing are shown at once; the most cards of such, and the others by name. */
+const FEW = 3;
+const MOST_UNUSED = 6;
+const MOST_CHANGES = 10;
 
 const FIELD = {
   name: 'identity',
@@ -29,6 +37,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
   const { identity, found } = useStore(subject);
   const { canAct, canWrite } = useStore(session);
   const rates = useResource<Rates>('api/rates').data?.rates;
+  const log = useResource<Changes>('api/changes', 10_000).data?.changes;
   const [text, setText] = useState(identity);
   const [error, setError] = useState('');
   const [busy, setBusy] = useState(false);
@@ -63,6 +72,25 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
     return () => window.clearInterval(timer);
   }, []);
 
+  const used = found?.limits.filter((state) => !isUnused(state)) ?? [];
+  const unused = found?.limits.filter(isUnused) ?? [];
+  const paged = usePaged(used, PAGE);
+  const changes = (log ?? []).filter(({ key }) => key !== null && (key === found?.id || key === identity));
+  const isUnknown = found !== undefined && found.limits.length > 0 && used.length === 0 && changes.length === 0;
+  const card = (state: LimitState): JSX.Element => (
+    <StateCard
+      key={state.limit}
+      state={state}
+      info={about.limits.find(({ name }) => name === state.limit)}
+      rate={rates?.find((rate) => rate.limit === state.limit)}
+      identity={identity}
+      canAct={canAct}
+      canWrite={canWrite}
+      onAct={setAction}
+      onChanged={replace}
+    />
+  );
+
   return (
     <>
       <ViewHead title="Look-up">Type whom limits count, and see what is left, what holds until when, and why.</ViewHead>
@@ -92,7 +120,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
             <span class="soft small breakable">
               as <span class="mono">{found.id}</span> in top keys and the log
             </span>
-            <Summary limits={found.limits} />
+            {!isUnknown && <Summary limits={found.limits} />}
           </div>
           {found.limits.length === 0 && (
             <div class="panel">
@@ -101,27 +129,53 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
               </Empty>
             </div>
           )}
-          <div class="states">
-            {found.limits.map((state) => (
-              <StateCard
-                key={state.limit}
-                state={state}
-                info={about.limits.find(({ name }) => name === state.limit)}
-                rate={rates?.find((rate) => rate.limit === state.limit)}
-                identity={identity}
-                canAct={canAct}
-                canWrite={canWrite}
-                onAct={setAction}
-                onChanged={replace}
-              />
-            ))}
-          </div>
+          {isUnknown && (
+            <Note>
+              Nothing is known of {identity}: no limit has counted it lately, and no change, block or list names it. It
+              is perhaps misspelt.
+            </Note>
+          )}
+          <div class="states">{paged.shown.map(card)}</div>
+          <Pager of={paged} what="limits" />
+          {unused.length > 0 && (
+            <details class="fold" open={unused.length <= FEW}>
+              <summary>
+                {plural(unused.length, 'limit')} that {unused.length === 1 ? 'has' : 'have'} counted nothing of it
+              </summary>
+              <div class="states">{unused.slice(0, MOST_UNUSED).map(card)}</div>
+              {unused.length > MOST_UNUSED && (
+                <p class="soft small breakable">
+                  {unused
+                    .slice(MOST_UNUSED)
+                    .map(({ limit }) => limit)
+                    .join(', ')}
+                </p>
+              )}
+            </details>
+          )}
+          {changes.length > 0 && (
+            <Panel id="history" title="What was changed of it">
+              <ul class="marks">
+                {changes.slice(0, MOST_CHANGES).map((change) => (
+                  <li key={`${change.at} ${change.action} ${change.limit}`}>
+                    <span class="soft numbers">{moment(change.at)}</span> {sentenceOf(change, identity)}
+                  </li>
+                ))}
+              </ul>
+            </Panel>
+          )}
           {!canAct && <Note>You may look, but not change: the app gives changes to others.</Note>}
         </>
       )}
       {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
     </>
   );
+}
+
+/** Whether a limit has nothing to say of an identity: nothing used, changed, blocked or listed. */
+function isUnused({ used, blockedUntil, override, modeOverride, listed, unread, offences = 0 }: LimitState): boolean {
+  const isSet = override?.key !== undefined || modeOverride?.key !== undefined || listed !== undefined;
+  return used === 0 && blockedUntil === null && !isSet && unread === undefined && offences === 0;
 }
 
 function Summary({ limits }: { limits: readonly LimitState[] }): JSX.Element | null {
