@@ -14,5 +14,6 @@ exports.nestAdd = ({ sourceRoot }) => {
 
 // The command writes files itself, and not to the tree, which a dry run would drop.
 function isDry({ workflow }) {
+  // oxlint-disable-next-line no-underscore-dangle -- Nest has no other name for it.
   return workflow?._dryRun ?? process.argv.includes('--dry-run');
 }

@@ -15,7 +15,7 @@ import { KeyButtons, RaiseLimit, Who } from './quick-actions.js';
 /** The incidents that are shown before somebody asks for more. */
 const SHOWN = 4;
 /** The keys that are shown of each. */
-const KEYS = 3;
+const KEYS = window.matchMedia('(max-width: 56rem)').matches ? 1 : 3;
 
 /** What hurts now, the worst first, who is behind it, and what can be done at once. */
 export function Incidents({ limits }: { limits: readonly LimitInfo[] }): JSX.Element | null {

@@ -25,7 +25,7 @@ import {
 } from './limit-rows.js';
 
 /** The rows of a page: on a phone each takes as much room as several in a table. */
-const PAGE = window.matchMedia('(max-width: 56rem)').matches ? 4 : 10;
+const PAGE = window.matchMedia('(max-width: 56rem)').matches ? 3 : 10;
 
 /** Each limit with its numbers, those that hurt first. What is listed is in the address. */
 export function LimitsTable({

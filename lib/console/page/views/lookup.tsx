@@ -1,5 +1,5 @@
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Changes, LimitState, Lookup, Rates } from '../../api.js';
 import { post, RequestError } from '../data/client.js';
 import { connection } from '../data/connection.js';
@@ -40,6 +40,8 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
   const log = useResource<Changes>('api/changes', 10_000).data?.changes;
   const [text, setText] = useState(identity);
   const [error, setError] = useState('');
+  /** Counts the answers to the user. */
+  const [asked, setAsked] = useState(0);
   const [busy, setBusy] = useState(false);
   const [action, setAction] = useState<Action>();
 
@@ -55,6 +57,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
       const answer = await post<Lookup>('api/lookup', { identity: wanted });
       remember(answer.id, wanted);
       // Keeps the order while changes are made.
+      setAsked((count) => count + 1);
       subject.value = { identity: wanted, found: { ...answer, limits: answer.limits.toSorted(byUrgency) } };
     } catch (failure) {
       const wrong =
@@ -72,11 +75,14 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
     return () => window.clearInterval(timer);
   }, []);
 
-  const used = found?.limits.filter((state) => !isUnused(state)) ?? [];
-  const unused = found?.limits.filter(isUnused) ?? [];
+  // A card stays where it is while changes are made to it.
+  const folded = useMemo(() => new Set(found?.limits.filter(isUnused).map(({ limit }) => limit)), [found?.id, asked]);
+  const used = found?.limits.filter(({ limit }) => !folded.has(limit)) ?? [];
+  const unused = found?.limits.filter(({ limit }) => folded.has(limit)) ?? [];
   const paged = usePaged(used, PAGE);
   const changes = (log ?? []).filter(({ key }) => key !== null && (key === found?.id || key === identity));
-  const isUnknown = found !== undefined && found.limits.length > 0 && used.length === 0 && changes.length === 0;
+  const isUnknown =
+    found !== undefined && found.limits.length > 0 && found.limits.every(isUnused) && changes.length === 0;
   const card = (state: LimitState): JSX.Element => (
     <StateCard
       key={state.limit}
@@ -131,8 +137,8 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
           )}
           {isUnknown && (
             <Note>
-              Nothing is known of {identity}: no limit has counted it lately, and no change, block or list names it. It
-              is perhaps misspelt.
+              Nothing is known of <span class="breakable">{identity}</span>: no limit has counted it lately, and no
+              change, block or list names it. It is perhaps misspelt.
             </Note>
           )}
           <div class="states">{paged.shown.map(card)}</div>
