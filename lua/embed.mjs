@@ -8,6 +8,7 @@ const modules = [
   { target: 'lib/stores/redis/script.generated.ts', constants: { PLAIN_ALGORITHMS: PLAIN }, script: composeScript() },
   { target: 'lib/overrides/overrides-script.generated.ts', constants: { OVERRIDES_SCRIPT: read('overrides.lua') } },
   { target: 'lib/console/telemetry/fold-script.generated.ts', constants: { FOLD_SCRIPT: read('console-fold.lua') } },
+  { target: 'lib/features/regions/home-script.generated.ts', constants: { HOME_SCRIPT: read('region-home.lua') } },
 ];
 
 for (const { target, constants, script } of modules) {
@@ -18,6 +19,8 @@ for (const { target, constants, script } of modules) {
   if (script !== undefined) lines.push(`export const decisionScript = (): string => ${JSON.stringify(script)};\n`);
   const text = `// Made from lua/ by lua/embed.mjs. Do not edit.\n${lines.join('')}`;
   const url = new URL(`../${target}`, import.meta.url);
+  // A feature can be left out.
+  if (!existsSync(new URL('.', url))) continue;
   if (!process.argv.includes('--check')) {
     writeFileSync(url, text);
   } else if (!existsSync(url) || readFileSync(url, 'utf8') !== text) {

@@ -56,13 +56,15 @@
 --            key once. 17 says which feature decides on the entries of the check that follows: how many numbers it needs to know, its
 --            name, and these. 19, and a 0, say that the check that follows (0, 1, 8 or 16, of one cost) takes as many units as fit, at most the
 --            cost, the same number from each entry; it replies how many, and then as to that cost, or, if none fits, to a cost of 1
+--          20, of one entry, is an operation of a feature: how many values follow, the feature's name, and what that one needs, as its
+--            fragment says, like what it replies
 -- ARGV[2]  of checks of the first two sorts, unless all is as usual, a flat JSON array: now, slack, as above; then how many checks each
 --          row has, if not one each
 -- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4, 8, 9 and 16 replies
 --            reset_after * 4 + 1, remaining                  allowed
 --            reset_after * 4 + 2, remaining, delay, ticket   allowed, to be held
 --            reset_after * 4,     remaining, retry_after     refused; a wait of -1 never ends
---          and, of a limit with steps, the number of offences; of one that counts what it refuses, the units that were asked for; of a plan, its quota in the window that runs, and, with credits, those left
+--          and, of a limit with steps, the number of offences; of one that counts what it refuses, the units that were asked for; of a plan, its quota in the window that runs, and, with credits, those left; of one that notes something, that number
 --          4, 8, 13 and 16 reply the time at last
 --          an operation whose calendar window is not the one of the server's clock replies
 --            -1, now                                  not decided, to be asked again
@@ -126,6 +128,7 @@
 --                           capacity(limit, state), the most units that fit at once now; credits(limit, state), those that are left; and
 --                           credit(limit, state, units), which adds some. Its fits and retry_after are asked of any cost
 --   history(limit, state, key)      start, end, count of windows, the newest last
+--   note(limit, state)      a number that each decision ends with
 -- A fragment of features/ returns a table:
 --   parameters              the names of the numbers that the limit brings, in their order; its functions find them in `terms`
 --   is_of_another_time(terms)       whether the limit is of another time; only where its parameters depend on the time

@@ -144,6 +144,10 @@ export interface Algorithm<O = never, P extends Parameters = Parameters, S exten
   readonly leases?: LeasesCapability<P, S>;
   /** Its units can be taken for several future requests, and used a little later. */
   readonly prefetch?: PrefetchCapability<P>;
+  /** The same for units that a region takes in advance, if they cannot be prefetched. */
+  readonly granting?: PrefetchCapability<P>;
+  /** The script ends each decision with a number that a layer of the store reads. */
+  readonly notes?: true;
   /** Units may move into later windows of it (`CalendarWindowState`), or be prepaid: its code with such units. */
   readonly planning?: { readonly code: string };
   /** More may fit in some windows than in others. */

@@ -7,6 +7,7 @@ import type { CalendarWindowParameters, CalendarWindowState } from './calendar-w
 import type { HoldOptions } from './hold-options.js';
 import type { PlanOptions } from './plan/options.js';
 import { shareOfUnits } from './share.js';
+import { prefetchOfWindow } from './window-count.js';
 
 /**
  * A budget for a period: a reservation of cost c is allowed if spent + held + c <= limit; both restart with every period of a
@@ -40,6 +41,7 @@ const own: Algorithm<BudgetOptions, CalendarWindowParameters, CalendarWindowStat
   ...counted,
   name: 'budget',
   code: 'bu',
+  granting: prefetchOfWindow,
   planning: { code: 'bp' },
   options,
 

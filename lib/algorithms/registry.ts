@@ -52,6 +52,8 @@ const ABSENT: OptionalParts = {
   planning: undefined,
   varying: undefined,
   prefetch: undefined,
+  granting: undefined,
+  notes: undefined,
   beyond: undefined,
   borrowing: undefined,
   warming: undefined,

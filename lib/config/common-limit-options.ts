@@ -17,7 +17,7 @@ export type OnMissingReader = 'refuse' | 'skip';
 export type Phase = 'middleware' | 'guard' | 'authenticated';
 
 /** Which instances of the app count together. */
-export type Scope = 'cluster' | 'instance';
+export type Scope = 'cluster' | 'instance' | 'world';
 
 /** How a request ended. */
 export interface Outcome {
@@ -123,8 +123,8 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
    */
   countRefused?: boolean;
   /**
-   * `'cluster'` counts across all instances of the app; `'instance'` lets each instance count on its own, in process and without
-   * Redis.
+   * `'cluster'` counts across all instances of the app that share a Redis; `'instance'` lets each instance count on its own, in process
+   * and without Redis; `'world'` counts across all `regions` of the module, each of which has a Redis.
    * @default 'cluster'
    */
   scope?: Scope;

@@ -85,8 +85,8 @@ const coreOptions = {
     for: notAdapting,
   },
   scope: {
-    kind: words(['cluster', 'instance']),
-    text: "'cluster' counts across all instances, 'instance' in each for itself.",
+    kind: words(['cluster', 'instance', 'world']),
+    text: "'cluster' counts across all instances, 'instance' in each for itself, 'world' across all regions.",
     default: 'cluster',
     requiredFor: ({ adapting }) => adapting !== undefined,
     inDefaults: notAdapting,

@@ -3,6 +3,7 @@ import type { RateLimitModuleOptions } from './module-options.js';
 /** The options of the module, except `guard`. */
 export const MODULE_OPTIONS: readonly (keyof RateLimitModuleOptions)[] = [
   'redis',
+  'regions',
   'limits',
   'define',
   'defaults',

@@ -9,6 +9,7 @@ import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
 import type { ExactLimit, LimitDefaults, LimitDefinition } from './limit-definition.js';
 import type { LimitSelector, ModuleLimit, WithDynamicRate } from './limits-by-request.js';
 import type { PolicyOptions } from './policy.js';
+import type { RegionOptions } from './region-options.js';
 import type { RedisConnection } from '../redis/client.js';
 import type { Store } from '../stores/store.js';
 import type { RequestReader } from '../transports/request-reader.js';
@@ -21,6 +22,12 @@ export interface RateLimitModuleOptions extends DecisionHooksOptions {
    * @default in this process
    */
   redis?: RedisConnection | undefined;
+  /**
+   * The region in which this app runs, beside others that have a Redis each, and the Redis that counts limits of scope `'world'` for all
+   * of them. Rates, modes and lists that change while the app runs are kept there, too. Wants `redis`, that of this region.
+   * @default one region
+   */
+  regions?: RegionOptions;
   /**
    * Limits that apply to every route, counted across routes; functions of the context and classes that implement `LimitResolver`
    * choose some of them by the request.

@@ -20,12 +20,12 @@ export function isRedisConnection(redis: unknown): boolean {
 }
 
 /** The message for something that is not a connection: what it is, if that can be told. */
-export function wrongRedis(location: string, redis: unknown): string {
+export function wrongRedis(location: string, redis: unknown, option = 'redis'): string {
   const refusal = refusalOf(redis);
   // Most likely an environment variable that is set to nothing.
-  const wants = redis === '' ? `${REDIS_CONNECTION}; leave it out to count in the process` : REDIS_CONNECTION;
+  const wants = redis === '' && option === 'redis' ? `${REDIS_CONNECTION}; leave it out to count in the process` : REDIS_CONNECTION;
   return refusal === undefined
-    ? messages.wrongOption(location, 'redis', withoutSecrets(redis), wants)
+    ? messages.wrongOption(location, option, withoutSecrets(redis), wants)
     : redisMessages.unusable(location, refusal, REDIS_CONNECTION);
 }
 

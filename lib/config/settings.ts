@@ -14,6 +14,8 @@ import { OPTION_CHECKS } from './option-checks.js';
 import { isCallable } from '../util/is-class.js';
 import { ownerOfOption } from './option-owner.js';
 import { isRedisConnection, wrongRedis } from './redis-option.js';
+import { readRegions } from './read-regions.js';
+import type { RegionOptions } from './region-options.js';
 
 /** The module's options, read and checked. */
 export interface RateLimitSettings {
@@ -30,6 +32,8 @@ export interface RateLimitSettings {
   readonly onMissingReader: OnMissingReader;
   readonly ipv6Prefix: number;
   readonly timeoutMs: number;
+  /** The region in which the app runs, if there are several. */
+  readonly regions: RegionOptions | undefined;
   /** How long a request waits for what finds its limits. */
   readonly resolveTimeoutMs: number;
   /** 0 never waits. */
@@ -94,6 +98,7 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
     onMissingReader: oneOf(LOCATION, 'onMissingReader', orElse(options.onMissingReader, 'refuse'), ON_MISSING_READER),
     ipv6Prefix: wholeNumber(LOCATION, 'ipv6Prefix', orElse(options.ipv6Prefix, 64), { max: 128 }),
     timeoutMs,
+    regions: readRegions(options.regions, redis !== undefined, timeoutMs),
     resolveTimeoutMs: timeLimit('resolveTimeout', orElse(options.resolveTimeout, 2000)),
     gatherMs: gatherMs(options.gather, timeoutMs),
     sendTimeoutMs: sendTimeoutMs(options.sendTimeout),

@@ -2,6 +2,8 @@
 export const RATE_LIMIT_SETTINGS = Symbol('RATE_LIMIT_SETTINGS');
 /** The token of the connection that the store and the overrides share; `undefined` without `redis`. */
 export const RATE_LIMIT_REDIS = Symbol('RATE_LIMIT_REDIS');
+/** The token of the connection to the Redis that counts for several regions; `undefined` without `regions`. */
+export const RATE_LIMIT_HOME = Symbol('RATE_LIMIT_HOME');
 /** The token of the store. */
 export const RATE_LIMIT_STORE = Symbol('RATE_LIMIT_STORE');
 

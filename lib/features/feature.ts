@@ -1,9 +1,38 @@
 import type { FeaturedLimit, FeatureOfOptions, LimitFeature } from '../limits/limit-feature.js';
+import type { Connection } from '../redis/connection.js';
 import type { InstanceChannel } from '../redis/instance-channel.js';
+import type { LocalDecisions } from '../stores/layers/local-decisions.js';
 import type { OuterLayer } from '../stores/layers/outer-layer.js';
 import type { StoreLayer } from '../stores/layers/store-layer.js';
+import type { RedisStore } from '../stores/redis/redis.store.js';
 import type { Store } from '../stores/store.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
+
+/** The Redis that counts for several regions. */
+export interface HomePlace {
+  /** The name of this region. */
+  readonly region: string;
+  readonly connection: Connection;
+  /** Whether closing the store closes the connection. */
+  readonly ownsClient: boolean;
+  /** Called when it starts to fail, and when it is back. */
+  readonly report: (news: { readonly state: 'failing'; readonly error: Error } | { readonly state: 'recovered' }) => void;
+}
+
+/** What layers of features stand among, where counters live on Redis. */
+export interface LayerSurroundings {
+  /** The store at the bottom. */
+  readonly store: RedisStore;
+  readonly connection: Connection;
+  /** On which instances publish what they do to counters. */
+  readonly channel: InstanceChannel;
+  /** Decides what cannot be asked. */
+  readonly alone: LocalDecisions;
+  readonly prefix: string;
+  readonly timeoutMs: number;
+  /** Where limits count that hold over several regions; `undefined` if there is one. */
+  readonly home?: HomePlace | undefined;
+}
 
 /** What a limit may have beyond its algorithm. */
 export interface Feature<Terms extends object = never> {
@@ -19,7 +48,7 @@ export interface Feature<Terms extends object = never> {
   /** What requests and calls have to say to meet a limit with these options; nothing if that has no versions for them. */
   trait?(options: object, location: string, bind: BindKey): RequestTrait | undefined;
   /** Its layer of the store stack, where counters live on Redis: the layer hands on all checks until a limit has the feature. */
-  readonly layer?: (inner: Store, channel: InstanceChannel) => StoreLayer;
+  readonly layer?: (surroundings: LayerSurroundings) => ((inner: Store) => StoreLayer) | undefined;
   /** Its layer above all others: to these, what it adds to a check is the caller's. */
   readonly outerLayer?: (inner: Store) => OuterLayer;
   /** The option because of which no limit can be within one that has the feature. */

@@ -1,5 +1,4 @@
 import type { FeatureOfOptions, FeatureTerms } from '../limits/limit-feature.js';
-import type { InstanceChannel } from '../redis/instance-channel.js';
 import type { OuterLayer } from '../stores/layers/outer-layer.js';
 import type { StoreLayer } from '../stores/layers/store-layer.js';
 import type { Store } from '../stores/store.js';
@@ -9,11 +8,12 @@ import { borrowing, type WithBorrowing } from './borrowing/borrowing.js';
 import type { BorrowingOptions, LendingLimitOptions } from './borrowing/terms.js';
 import { candidates } from './candidates/candidates.js';
 import type { CandidateLimitOptions, CandidatePatch } from './candidates/options.js';
-import type { Feature } from './feature.js';
+import type { Feature, LayerSurroundings } from './feature.js';
 import { bare } from '../util/bare.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
 import { holds } from './holds/holds.js';
 import { prefetch } from './prefetch/prefetch.js';
+import { regions } from './regions/regions.js';
 import type { PrefetchLimitOptions } from './prefetch/terms.js';
 import type { ReservingLimitOptions } from './priorities/options.js';
 import { priorities } from './priorities/priorities.js';
@@ -27,6 +27,7 @@ export const features: readonly Feature[] = [
   priorities,
   borrowing,
   prefetch,
+  regions,
   usage,
   shares,
   holds,
@@ -77,10 +78,10 @@ export function childlessOption(options: object, location: string): string | und
 }
 
 /** The layers that features have in the store stack, from top to bottom. */
-export function layersOfFeatures(channel: InstanceChannel): ((inner: Store) => StoreLayer)[] {
+export function layersOfFeatures(surroundings: LayerSurroundings): ((inner: Store) => StoreLayer)[] {
   return features.flatMap((feature) => {
-    const { layer } = feature;
-    return layer === undefined ? [] : [(inner: Store) => layer(inner, channel)];
+    const layer = feature.layer?.(surroundings);
+    return layer === undefined ? [] : [layer];
   });
 }
 

@@ -1,7 +1,7 @@
 import { asksForAnchor } from '../algorithms/anchor.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import { RecentMap } from '../util/recent-map.js';
-import { type CompiledVersion, type MetBy, type Version, type Versions, versionsOf } from './limit-feature.js';
+import { type CompiledVersion, type FeatureTerms, type MetBy, type Version, type Versions, versionsOf } from './limit-feature.js';
 import type { LimitPlace, LimitSettings } from './limit-settings.js';
 import { LimitTerms, type PlaceLikeAnother } from './limit-terms.js';
 import type { Priority } from './priority.js';
@@ -147,6 +147,11 @@ export class CompiledLimit extends LimitTerms {
     const { features: all = [] } = this;
     if (all.every(({ onlyWithRedis }) => onlyWithRedis !== true)) return this;
     const features = this.settings.features?.filter((_, index) => all[index]!.onlyWithRedis !== true);
+    return new CompiledLimit(this.options, { ...this.ownSettings, features });
+  }
+
+  /** The same limit with other features. */
+  withFeatures(features: readonly FeatureTerms[]): CompiledLimit {
     return new CompiledLimit(this.options, { ...this.ownSettings, features });
   }
 

@@ -130,6 +130,10 @@ export interface LimitFeature {
   parameters?(declared: Parameters): Parameters;
   /** The variant of the limit's algorithm that counts in its place, under the same keys. */
   readonly variant?: Algorithm;
+  /** Two letters that end its keys in place of those of the algorithm, if the variant has counters of its own. */
+  readonly code?: string;
+  /** Its units cannot be held at an estimate: what is reserved is charged. */
+  readonly withoutEstimates?: true;
   /** Requests meet different versions of the limit. */
   readonly versions?: Versions;
   /** It is made of the algorithm's own options, so a part of the limit has it as it is. */

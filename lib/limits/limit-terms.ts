@@ -130,6 +130,7 @@ export abstract class LimitTerms {
     this.features = isBare ? undefined : featuresOf(this, settings, location);
     this.parameters = this.declared;
     let countsOtherwise = false;
+    let { code } = algorithm;
     this.together = undefined;
     this.estimates = undefined;
     this.withholds = 0;
@@ -140,6 +141,7 @@ export abstract class LimitTerms {
       this.parameters = feature.parameters?.(this.parameters) ?? this.parameters;
       if (feature.variant === undefined) continue;
       this.algorithm = feature.variant;
+      code = feature.code ?? code;
       countsOtherwise ||= feature.variant.scriptPrefix !== undefined;
     }
     this.adapts = algorithm.adapting !== undefined;
@@ -174,8 +176,7 @@ export abstract class LimitTerms {
     this.hooks = settings.hooks;
     this.hidden = settings.hidden ?? false;
     this.withoutRetryAfter = settings.withoutRetryAfter ?? false;
-    const code = this.isCandidate ? algorithm.code + CANDIDATE : algorithm.code;
-    this.lineage = `${this.recordId}:${code}`;
+    this.lineage = `${this.recordId}:${this.isCandidate ? code + CANDIDATE : code}`;
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
   }
 

@@ -8,7 +8,9 @@ import { FallbackStore } from '../stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../stores/layers/instance.store.js';
 import { ListStore } from '../overrides/lists/list.store.js';
 import type { ListVerdicts } from '../overrides/lists/lists.js';
+import type { HomePlace, LayerSurroundings } from '../features/feature.js';
 import { layersOfFeatures, outerLayers } from '../features/index.js';
+import { LocalDecisions } from '../stores/layers/local-decisions.js';
 import { OuterLayer } from '../stores/layers/outer-layer.js';
 import { RefusalCacheStore } from '../stores/layers/refusal-cache.store.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
@@ -32,6 +34,8 @@ export interface CountingPlace {
    * @default whether the connection is made here
    */
   readonly ownsClient?: boolean | undefined;
+  /** The Redis that counts for several regions. */
+  readonly home?: HomePlace | undefined;
 }
 
 export interface StoreSettings extends CountingPlace {
@@ -76,8 +80,8 @@ interface Base {
   readonly store: Store;
   /** Whether it can fail, and other instances count in it, too. */
   readonly isShared: boolean;
-  /** The channel on which instances publish what they do to its counters. */
-  readonly channel?: InstanceChannel;
+  /** Where it is on Redis, and the channel on which instances publish what they do to its counters. */
+  readonly onRedis?: Pick<LayerSurroundings, 'store' | 'connection' | 'channel'>;
   readonly remembersRefusals?: boolean;
 }
 
@@ -105,13 +109,15 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
   const { decisions, telemetry, report, localShare, lists, store: own, maxKeys, maxBytes } = settings;
   // What is counted in process beside a store with its own clock uses that clock, too.
   const local = new MemoryStore({ maxKeys, maxBytes, clock: own instanceof MemoryStore ? own.clock : undefined });
-  const { store, isShared, channel, remembersRefusals } = await baseOf(settings, local);
+  const { store, isShared, onRedis, remembersRefusals } = await baseOf(settings, local);
+  const channel = onRedis?.channel;
   const fallback = { report, localShare: localShare ?? 1, closesPrimary: own === undefined };
+  const alone = new LocalDecisions(local, fallback.localShare);
   // From top to bottom. A limit may come at any time, from a function or a lazily loaded module: so the layers of
   // `scope: 'instance'` and of features are always there, and only pass checks on until a limit needs them.
   const layers = [
     isShared && ((inner: Store) => new InstanceScopeStore(inner, local)),
-    ...(channel === undefined ? [] : layersOfFeatures(channel)),
+    ...(onRedis === undefined ? [] : layersOfFeatures({ ...settings, ...onRedis, alone })),
     channel && remembersRefusals && ((inner: Store) => new RefusalCacheStore(inner, channel)),
     isShared && ((inner: Store) => new FallbackStore(inner, local, fallback)),
   ];
@@ -142,11 +148,19 @@ async function baseOf(settings: StoreSettings, local: Store): Promise<Base> {
   const connection = connectionOf(isGiven ? redis : await createClient(redis));
   const ownsClient = settings.ownsClient ?? !isGiven;
   const release = ignoreConnectionErrors(connection);
+  // Our own connection may fail once more while it ends.
+  const redisStore = new RedisStore(connection, {
+    prefix,
+    timeoutMs,
+    gatherMs,
+    ownsClient,
+    ...(ownsClient ? {} : { release }),
+  });
+  const channel = new InstanceChannel(connection, givenBackChannel(prefix), timeoutMs);
   return {
-    // Our own connection may fail once more while it ends.
-    store: new RedisStore(connection, { prefix, timeoutMs, gatherMs, ownsClient, ...(ownsClient ? {} : { release }) }),
+    store: redisStore,
     isShared: true,
-    channel: new InstanceChannel(connection, givenBackChannel(prefix), timeoutMs),
+    onRedis: { store: redisStore, connection, channel },
     // In a Cluster, a check of several slots can be refused because of units that are given back a moment later.
     remembersRefusals: refusalCache && !isCluster(connection),
   };

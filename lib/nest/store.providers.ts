@@ -1,7 +1,9 @@
 import type { Provider } from '@nestjs/common';
+import type { RateLimitModuleOptions } from '../config/module-options.js';
 import type { RateLimitSettings } from '../config/settings.js';
 import {
   OVERRIDE_STORE,
+  RATE_LIMIT_HOME,
   RATE_LIMIT_LISTS,
   RATE_LIMIT_REDIS,
   RATE_LIMIT_SETTINGS,
@@ -11,7 +13,9 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { moduleLogger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
 import { redisMessages } from '../errors/messages/redis.js';
+import { regionMessages } from '../errors/messages/regions.js';
 import { replicaMessages } from '../errors/messages/replica.js';
+import type { HomePlace } from '../features/feature.js';
 import { readConfiguredLists } from '../overrides/lists/list-options.js';
 import { Lists } from '../overrides/lists/lists.js';
 import { MemoryOverrideStore } from '../overrides/memory.override-store.js';
@@ -65,29 +69,65 @@ function reportSlot(news: SlotReport): void {
   else moduleLogger.error(messages.slotFailing(slot, node, news.error.message));
 }
 
+/** Connects, or takes the app's own connection. Throws `RateLimitConfigError` if that cannot be used. */
+async function connectionTo(
+  redis: RateLimitModuleOptions['redis'],
+  timeoutMs: number,
+): Promise<Connection | undefined> {
+  if (redis === undefined) return undefined;
+  const isGiven = isClient(redis);
+  const connection = connectionOf(isGiven ? redis : await createClient(redis, timeoutMs));
+  if (isGiven && isUnopened(connection)) throw new RateLimitConfigError(redisMessages.notOpen('RateLimitModule'));
+  if (isGiven && resends(connection)) moduleLogger.warn(messages.resends());
+  if (missesFailovers(connection)) moduleLogger.warn(messages.missesFailovers());
+  return connection;
+}
+
+/** The Redis that counts for several regions, which logs once when it fails, and once when it is back. */
+function homeOf({ regions }: RateLimitSettings, connection: Connection | undefined): HomePlace | undefined {
+  if (regions === undefined || connection === undefined) return undefined;
+  const address = addressesOf(connection);
+  return {
+    region: regions.name,
+    connection,
+    ownsClient: !isClient(regions.home),
+    report(news) {
+      if (news.state === 'recovered') moduleLogger.log(regionMessages.homeRecovered(address));
+      else moduleLogger.error(regionMessages.homeFailing(address, connectionReason(news.error)));
+    },
+  };
+}
+
 /** The connection, the store, and what is kept beside it. */
 export const storeProviders: Provider[] = [
   {
     provide: RATE_LIMIT_REDIS,
-    useFactory: async ({ options: { redis }, timeoutMs }: RateLimitSettings) => {
-      if (redis === undefined) return undefined;
-      const isGiven = isClient(redis);
-      const connection = connectionOf(isGiven ? redis : await createClient(redis, timeoutMs));
-      if (isGiven && isUnopened(connection)) throw new RateLimitConfigError(redisMessages.notOpen('RateLimitModule'));
-      if (isGiven && resends(connection)) moduleLogger.warn(messages.resends());
-      if (missesFailovers(connection)) moduleLogger.warn(messages.missesFailovers());
+    useFactory: ({ options: { redis }, timeoutMs }: RateLimitSettings) => connectionTo(redis, timeoutMs),
+    inject: [RATE_LIMIT_SETTINGS],
+  },
+  {
+    provide: RATE_LIMIT_HOME,
+    useFactory: async ({ regions, timeoutMs }: RateLimitSettings) => {
+      const connection = await connectionTo(regions?.home, timeoutMs);
+      if (connection?.isCluster === true) throw new RateLimitConfigError(regionMessages.homeIsCluster());
       return connection;
     },
     inject: [RATE_LIMIT_SETTINGS],
   },
   {
     provide: RATE_LIMIT_STORE,
-    useFactory: (settings: RateLimitSettings, decisions: DecisionStream, lists: Lists, redis?: Connection) => {
+    useFactory: (
+      settings: RateLimitSettings,
+      decisions: DecisionStream,
+      lists: Lists,
+      redis?: Connection,
+      home?: Connection,
+    ) => {
       const { options } = settings;
-      const place = { store: options.store, redis, ownsClient: !isClient(options.redis) };
+      const place = { store: options.store, redis, ownsClient: !isClient(options.redis), home: homeOf(settings, home) };
       return createAppStore(settings, decisions, lists, place);
     },
-    inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_LISTS, RATE_LIMIT_REDIS],
+    inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_LISTS, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],
   },
   {
     provide: RATE_LIMIT_LISTS,
@@ -96,9 +136,10 @@ export const storeProviders: Provider[] = [
   },
   {
     provide: OVERRIDE_STORE,
-    useFactory: (settings: RateLimitSettings, redis?: Connection) =>
-      redis === undefined ? new MemoryOverrideStore() : new RedisOverrideStore(redis, settings),
-    inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
+    // What changes in one region holds in all.
+    useFactory: (settings: RateLimitSettings, redis?: Connection, home = redis) =>
+      home === undefined ? new MemoryOverrideStore() : new RedisOverrideStore(home, settings),
+    inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],
   },
   DecisionStream,
   DecisionHooks,

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
-import type { Count } from '../config/common-limit-options.js';
+import type { Count, Scope } from '../config/common-limit-options.js';
 import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
 import { COMMON_OPTIONS, isDefault, limitOptions, secondVersionOf } from '../config/limit-options.js';
 import { ownerOfOption } from '../config/option-owner.js';
@@ -10,13 +10,14 @@ import { RateLimitConfigError } from '../errors/errors.js';
 import { byRequestMessages } from '../errors/messages/by-request.js';
 import { logger } from '../errors/logger.js';
 import { messages } from '../errors/messages/general.js';
+import { regionMessages } from '../errors/messages/regions.js';
 import { OnceLogger } from '../errors/once-logger.js';
 import { childlessOption, featuresOfOptions, featureTerms, requestTraitOf } from '../features/index.js';
 import { type BoundKey, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
 import { DecisionHooks } from '../hooks/decision-hooks.js';
 import type { RefusalAnswer, RefusalOption } from '../http/refusal-answer.js';
 import { blockTerms } from '../limits/block-terms.js';
-import type { CompiledLimit, LimitPlace, LimitSettings } from '../limits/compiled-limit.js';
+import type { CompiledLimit, LimitPlace, LimitSettings, OnStoreError } from '../limits/compiled-limit.js';
 import { type OptionRows, ownRow } from '../options/option-row.js';
 import { refuseUnknown } from '../options/check-options.js';
 import { givenOptions, orElse } from '../options/values.js';
@@ -120,7 +121,7 @@ export class RuleCompiler {
       const wants = "false, but in the module's 'limits', on a class and on a route";
       throw new RateLimitConfigError(messages.wrongOption(location, 'perRoute', perRoute, wants));
     }
-    const { onStoreError, onMissingKey, ipv6Prefix } = this.settings;
+    const { onMissingKey, ipv6Prefix } = this.settings;
     const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;
     const key = this.keys.bind(orElse(common.key, adapts ? 'global' : 'ip'), location, ipv6Prefix, forms);
     const options = algorithmOptions(definition);
@@ -155,7 +156,7 @@ export class RuleCompiler {
       instance: common.scope === 'instance',
       shadow: mode === 'shadow' || this.settings.shadow,
       nearLimit: common.nearLimit,
-      onStoreError: common.onStoreError ?? onStoreError,
+      onStoreError: common.onStoreError ?? this.storeErrorPolicy(common.scope, location),
       generation,
       carry,
       off,
@@ -189,6 +190,14 @@ export class RuleCompiler {
       rate,
       log: this.log,
     }));
+  }
+
+  /** What the module says of failing stores. Without that, a limit over several regions allows nothing which others may have allowed. */
+  private storeErrorPolicy(scope: Scope | undefined, location: string): OnStoreError {
+    const { options, onStoreError, regions } = this.settings;
+    if (scope !== 'world' || !this.hasRedis) return onStoreError;
+    if (regions === undefined) throw new RateLimitConfigError(regionMessages.noRegions(location));
+    return options.onStoreError ?? 'deny';
   }
 
   /** The `answer` of a limit, or that of the module. */

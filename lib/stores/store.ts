@@ -74,6 +74,8 @@ export interface StoreDecision extends Decision {
   wasClaimed?: boolean;
   /** The decision of the limit's candidate, if it has one. */
   candidate?: StoreDecision;
+  /** @internal What the script notes for a layer, which takes it away. */
+  note?: number;
 }
 
 /** Units of a counter. */

@@ -1,5 +1,5 @@
 import type { RateLimitSettings } from '../config/settings.js';
-import { RATE_LIMIT_LISTS, RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import { RATE_LIMIT_HOME, RATE_LIMIT_LISTS, RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
 import type { CountingPlace } from '../nest/store-stack.js';
 import { createAppStore } from '../nest/store.providers.js';
 import { readConfiguredLists } from '../overrides/lists/list-options.js';
@@ -59,7 +59,8 @@ export class RateLimitTesting {
 
 /** Builds the store stack as in production, but counts in another place. */
 function replace<Builder extends TestingBuilder>(builder: Builder, place: CountingPlace): Builder {
-  builder.overrideProvider(RATE_LIMIT_REDIS).useFactory({ factory: () => undefined });
+  for (const connection of [RATE_LIMIT_REDIS, RATE_LIMIT_HOME])
+    builder.overrideProvider(connection).useFactory({ factory: () => undefined });
   builder.overrideProvider(RATE_LIMIT_STORE).useFactory({
     factory: (settings: RateLimitSettings, decisions: DecisionStream, lists: Lists) =>
       createAppStore(settings, decisions, lists, place),

@@ -1,15 +1,19 @@
 -- The operations on one counter besides checks.
 --
--- Uses: BLOCK, BLOCKED_FOR, CREDIT, HISTORY, LEARN, LEARN_RATE, PENALIZE, REFUND, RELEASE, RENEW, SETTLE, add, add_undecided, claims,
---   has_features, has_operations, learn, learn_rate, milliseconds, note_charge, note_correction, now, open, save, set_block,
---   time_to_live, values
+-- Uses: BLOCK, BLOCKED_FOR, CREDIT, HISTORY, LEARN, LEARN_RATE, OF_FEATURE, PENALIZE, REFUND, RELEASE, RENEW, SETTLE, add,
+--   add_undecided, claims, feature_of, has_features, has_operations, learn, learn_rate, milliseconds, note_charge, note_correction, now, open, save, set_block,
+--   time_to_live, values, wait_for
 -- Leaves: operate
 
 local operate
 
 if has_operations then
   -- Each returns whether it changed the counter.
+  local tools = { add = add, values = values, wait_for = wait_for }
   local operations = {
+    -- An operation of its own that a feature has.
+    [OF_FEATURE] = function(limit, state, name, ...) return feature_of(name).operate(limit, state, tools, ...) end,
+
     -- A refund of 0 units asks for what has lapsed: the reply 0 means that there is more.
     [REFUND] = function(limit, state, units, ticket, charged_at)
       if units == 0 then

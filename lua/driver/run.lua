@@ -1,6 +1,6 @@
 -- Runs the program from its first check to its end, and closes all counters.
 --
--- Uses: CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HOLD, LEARN, LEARN_RATE, PEEK, RESERVE, SETTLE, TOGETHER, UP_TO, claim_keeps,
+-- Uses: CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HOLD, LEARN, LEARN_RATE, OF_FEATURE, PEEK, RESERVE, SETTLE, TOGETHER, UP_TO, claim_keeps,
 --   claim_keys, claims, close, decide, entry_costs, entry_keys, entry_limits, entry_waits, feature_of, filled, fit_most, fit_together,
 --   gap_ends, gaps, limits, make_fit_most, mode_of, operate, position, program, reply, size, states, together_numbers
 
@@ -40,9 +40,14 @@ while program[position] do
       decide(mode_of(operation), count, 1, 0)
     end
   else
-    local limit, number = limits[program[position]], program[position + 1]
-    local last = position + (operation == LEARN and 10 or operation == LEARN_RATE and 17 or operation == SETTLE and 5 or 4)
-    operate(operation, limit, number, unpack(program, position + 2, last))
+    local limit, number, first, last = limits[program[position]], program[position + 1], position + 2, nil
+    if operation == OF_FEATURE then
+      -- It says how much it needs.
+      first, last = position + 3, position + 2 + program[position + 2]
+    else
+      last = position + (operation == LEARN and 10 or operation == LEARN_RATE and 17 or operation == SETTLE and 5 or 4)
+    end
+    operate(operation, limit, number, unpack(program, first, last))
     position = last + 1
   end
   if gaps then gap_ends[#gap_ends + 1] = size end

@@ -175,15 +175,18 @@ const filesWithParameters = featureFiles.filter(
 
 describe.each(filesWithParameters)('the fragment %s', (file) => {
   const name = file.replace('features/', '');
-  const terms = { features: featureTerms(featured, 'test'), featuresOfOptions };
-  const held = { ...options['sliding-window'], hold: '5m' } as AlgorithmOptions;
+  const isAlone = name === 'regions';
+  const terms = { features: featureTerms(isAlone ? { scope: 'world' } : featured, 'test'), featuresOfOptions };
+  const held = { ...options['sliding-window'], ...(!isAlone && { hold: '5m' }) } as AlgorithmOptions;
   const { features, parameters } = new CompiledLimit(held, { location: 'test', ...terms });
   const found = features!.find((feature) => feature.name === name);
   if (found === undefined) throw new Error(`${file} has parameters, so \`featured\` needs an example of its option`);
   const { script, variant } = found;
 
   it('names each value that the feature of its name sends', () => {
-    const own = algorithms.get('sliding-window')!.scriptParameters(parameters, 0).length;
+    // One that counts by another fragment has its numbers.
+    const base = algorithms.get(variant?.script ?? 'sliding-window')!;
+    const own = base.scriptParameters(parameters, 0).length;
     const sent = script?.numbers(0) ?? variant!.scriptParameters(parameters, 0).slice(own);
     expect(sent.length).toBeGreaterThan(0);
     expect(parametersOf(read(file))).toHaveLength(sent.length);

@@ -23,6 +23,7 @@ export { planMessages } from './plan.js'; // `anchor`, and prepaid units
 export { policyMessages } from './policy.js'; // policies: what is wrong in one, and what happens to its versions
 export { priorityMessages } from './priority.js'; // `priority` and `reserveFor`
 export { redisMessages } from './redis.js'; // connections to Redis that are not usable
+export { regionMessages } from './regions.js'; // `regions`, and their home
 export { replicaMessages } from './replica.js'; // `replicas`
 export { socketMessages } from './sockets.js'; // WebSockets: handshakes, connections, frames
 export { upToMessages } from './up-to.js'; // `upTo`

@@ -22,7 +22,7 @@ export function holdTerms(
   location: string,
 ): HoldTerms | undefined {
   const { holds } = algorithm;
-  if (holds === undefined) return undefined;
+  if (holds === undefined || others.some(({ withoutEstimates }) => withoutEstimates === true)) return undefined;
   const { hold = ownRows(algorithm.options)['hold']?.default, onLapse } = options as Record<string, unknown>;
   if (hold === undefined) return undefined;
   const read = readOptions(location, { hold, onLapse }, holdOptions);

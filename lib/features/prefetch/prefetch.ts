@@ -7,7 +7,10 @@ import { type PrefetchTerms, prefetchTerms } from './terms.js';
 export const prefetch: Feature<PrefetchTerms> = {
   terms: prefetchTerms,
   of: (limit, terms, location) => new LimitPrefetch(limit, terms, location),
-  layer: (inner, channel) => new PrefetchStore(inner, channel),
+  layer:
+    ({ channel }) =>
+    (inner) =>
+      new PrefetchStore(inner, channel),
   // What is charged to it is charged for requests that are still to come.
   childless: 'prefetch',
 };

@@ -1,7 +1,6 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
-import type { LimitFeature } from '../../limits/limit-feature.js';
 import { answerWith, decided, operate } from '../decide.js';
 import {
   blocksNobody,
@@ -13,7 +12,7 @@ import {
 } from '../operation.js';
 import type { Charge, Check, CheckAnswer, Store, StoreDecision } from '../store.js';
 import { Circuits, type StoreReport } from './circuits.js';
-import { StoreErrorPolicies, uncountedDecision } from './store-error-policies.js';
+import { LocalDecisions } from './local-decisions.js';
 import { StoreLayer } from './store-layer.js';
 
 export interface FallbackStoreOptions {
@@ -37,10 +36,8 @@ export interface FallbackStoreOptions {
  */
 export class FallbackStore extends StoreLayer {
   private readonly circuits: Circuits;
-  private readonly policies = new StoreErrorPolicies();
   private readonly closesPrimary: boolean;
-  private readonly localShare: number;
-  private readonly parts = new WeakMap<CompiledLimit, CompiledLimit>();
+  private readonly here: LocalDecisions;
 
   constructor(
     inner: Store,
@@ -50,7 +47,7 @@ export class FallbackStore extends StoreLayer {
     super(inner);
     this.circuits = new Circuits(inner, report);
     this.closesPrimary = closesPrimary;
-    this.localShare = localShare;
+    this.here = new LocalDecisions(local, localShare);
   }
 
   override get isBroken(): boolean {
@@ -92,7 +89,7 @@ export class FallbackStore extends StoreLayer {
     });
     // Calls that fail together reject with their own errors, although the circuit breaks meanwhile.
     answerWith(
-      failed.catch(() => this.fallBack(check, error)),
+      failed.catch(() => this.here.decide(check, error)),
       answer,
     );
   }
@@ -101,7 +98,7 @@ export class FallbackStore extends StoreLayer {
     try {
       return await this.circuits.ask(check.entries, () => decided(this.inner, check));
     } catch (error) {
-      return this.fallBack(check, error);
+      return this.here.decide(check, error);
     }
   }
 
@@ -111,7 +108,7 @@ export class FallbackStore extends StoreLayer {
     if (local === 'too') return this.both(operation);
     const all: readonly OperationCounter[] = operation.counters;
     const here = all.filter(isLocal);
-    const answer = here.length === 0 ? undefined : await this.here(operation, here);
+    const answer = here.length === 0 ? undefined : await this.doHere(operation, here);
     if (here.length === all.length) return answer;
     const rest = here.length === 0 ? all : all.filter((counter) => !isLocal(counter));
     try {
@@ -121,10 +118,10 @@ export class FallbackStore extends StoreLayer {
       const policies = (rest as readonly Charge[]).map((charge) => {
         // What Redis charged can be given back there only.
         const isThere = operation.name === 'refund' && charge.source !== undefined;
-        return isThere || charge.strict === true ? 'deny' : this.policies.of(charge, error);
+        return isThere || charge.strict === true ? 'deny' : this.here.policyOf(charge, error);
       });
       const counted = rest.filter((_, index) => policies[index] === 'local');
-      if (counted.length > 0) await this.here(operation, counted);
+      if (counted.length > 0) await this.doHere(operation, counted);
       if (policies.includes('deny')) throw error;
       return undefined;
     }
@@ -133,7 +130,7 @@ export class FallbackStore extends StoreLayer {
   /** A block has to hold while the store fails, too, and what is learnt then has to be known. */
   private async both<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
     const isNeeded = this.circuits.isBroken || !blocksNobody(operation);
-    const answer = isNeeded ? await this.here(operation, operation.counters) : undefined;
+    const answer = isNeeded ? await this.doHere(operation, operation.counters) : undefined;
     try {
       return await this.first(operation, operation.counters);
     } catch (error) {
@@ -149,44 +146,12 @@ export class FallbackStore extends StoreLayer {
     return this.circuits.ask(counters, () => super.operate({ ...operation, counters }));
   }
 
-  private here<N extends OperationName>(
+  private doHere<N extends OperationName>(
     operation: Operation<N>,
     counters: readonly Counter[],
   ): Promise<OperationAnswer<N>> {
-    return operate(this.local, { ...operation, counters: counters.map((counter) => this.partOf(counter)) });
+    return operate(this.local, { ...operation, counters: counters.map((counter) => this.here.partOf(counter)) });
   }
-
-  /** Decides a check that got no answer, as the limits say. */
-  private async fallBack(check: Check, error: unknown): Promise<StoreDecision[]> {
-    if (!(error instanceof RateLimitStoreError) || check.strict === true) throw error;
-    const { entries, ...rest } = check;
-    const policies = entries.map((entry) => this.policies.of({ ...entry, units: entry.cost }, error));
-    if (policies.includes('deny')) throw error;
-    const counted = entries.filter((_, index) => policies[index] === 'local');
-    const parts = counted.map((entry) => this.partOf(entry));
-    const local = counted.length > 0 ? await decided(this.local, { ...rest, entries: parts }) : [];
-    return entries.map((entry) => {
-      const decision = local[counted.indexOf(entry)] ?? uncountedDecision(entry);
-      return { ...decision, source: 'fallback' };
-    });
-  }
-
-  /**
-   * The same counter, of the part of its limit that this instance allows while it counts for itself. It has no features there that
-   * only keep something: that would not be found later.
-   */
-  private partOf<C extends Counter>(counter: C): C {
-    const { unmet, metBy, features } = counter.limit;
-    if (this.localShare === 1 && !features?.some(isLeftOut)) return counter;
-    let limit = this.parts.get(unmet);
-    if (limit === undefined) this.parts.set(unmet, (limit = unmet.partOf(this.localShare)));
-    return { ...counter, limit: limit.meet(metBy) };
-  }
-}
-
-/** Whether a part of a limit lacks a feature. */
-function isLeftOut(feature: LimitFeature): boolean {
-  return feature.ofPart === undefined && feature.ofOptions !== true;
 }
 
 /** Whether it was charged in process. */

@@ -24,6 +24,7 @@ import {
   HOLD,
   LEARN,
   LEARN_RATE,
+  OF_FEATURE,
   PEEK,
   PENALIZE,
   REFUND,
@@ -58,6 +59,13 @@ interface Run {
   readonly first: number;
   step: number;
   count: number;
+}
+
+/** An operation of a feature: the name of its fragment, further keys, and what it needs, which gets the numbers of these keys. */
+export interface FeatureCall {
+  readonly name: string;
+  readonly keys: readonly string[];
+  values(keys: readonly number[]): readonly (number | string)[];
 }
 
 /** What the script's general way decides: checks of any limits, and operations on single counters. */
@@ -177,6 +185,16 @@ export class GeneralProgram {
 
   blockedFor(counter: Counter): void {
     this.operation(BLOCKED_FOR, counter);
+  }
+
+  /** What only a feature does with a counter. */
+  ofFeature(counter: Counter, { name, keys, values }: FeatureCall): void {
+    const numbers = keys.map((key) => this.keys.of(key));
+    const texts = [JSON.stringify(name), ...values(numbers).map((value) => JSON.stringify(value))];
+    this.endRun();
+    this.kind = Math.min(this.kind, OPERATIONS);
+    const target = `${this.limits.of(counter.limit)},${this.keys.ofCounter(counter)}`;
+    this.body += `,${OF_FEATURE},1,${target},${texts.length},${texts.join(',')}`;
   }
 
   /** A check whose keys follow each other. */

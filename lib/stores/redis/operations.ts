@@ -22,3 +22,5 @@ export const TOGETHER = 17;
 export const CREDIT = 18;
 /** In front of a check, and followed by a 0: it takes as many units as fit. */
 export const UP_TO = 19;
+/** An operation of a feature, followed by how many values it needs. */
+export const OF_FEATURE = 20;

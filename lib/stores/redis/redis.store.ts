@@ -17,7 +17,7 @@ import { Batcher } from './batcher.js';
 import { ConfirmingBatcher } from './confirming-batcher.js';
 import { CheckJob, type Job, OperationJob } from './jobs.js';
 import { extraKeysOf, featureKeysOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
-import type { GeneralProgram } from './general-program.js';
+import type { FeatureCall, GeneralProgram } from './general-program.js';
 import type { TestClock } from './program.js';
 import type { Reply } from './reply.js';
 import { ScriptCalls } from './script-calls.js';
@@ -288,6 +288,16 @@ export class RedisStore extends DirectStore implements Store {
       (reply) => reply.wait(),
       ...LOOKS,
     );
+  }
+
+  /** @internal Does what only a feature does with a counter. `read` returns `undefined` if it is to be asked again. */
+  ofFeature<T>(counter: Counter, call: FeatureCall, read: (reply: Reply) => T | undefined): Promise<T> {
+    return this.send(counter, (program) => program.ofFeature(counter, call), read, call.keys.length);
+  }
+
+  /** @internal The keys of a counter, and of what a feature keeps beside it. */
+  keyOf(counter: Counter): string {
+    return keyOf(this.prefix, counter);
   }
 
   private send<T = number>(

@@ -127,7 +127,19 @@ export class Reply {
       decision.quota = this.next(decision.remaining);
       if (limit.takesCredits) decision.credits = this.next(0, decision.quota);
     }
+    if (limit.algorithm.notes === true) decision.note = this.next();
     return decision;
+  }
+
+  /** Some numbers, each at least the one given for it; `undefined` if nothing was done. */
+  numbers(least: readonly number[]): number[] | undefined {
+    return this.undecided() ? undefined : least.map((each) => this.next(each));
+  }
+
+  /** Twice as many numbers as the next one says. */
+  pairs(): number[] {
+    const length = 2 * this.next(0, this.values.length);
+    return Array.from({ length }, () => this.next());
   }
 
   private undecided(): boolean {

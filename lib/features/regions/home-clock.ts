@@ -1,0 +1,43 @@
+import type { HomeTime } from './limit-regions.js';
+
+/** How fast the clocks of two servers may drift apart at most, and the share by which time is estimated late for that. */
+const DRIFT = 0.0005;
+
+/**
+ * The time of the home, by the clock of this process, which nobody sets back. What the home said last holds: if its clock was set back,
+ * its counters count for as much longer.
+ */
+export class HomeClock implements HomeTime {
+  /** What the home said, in microseconds, and when it was asked and had answered, in milliseconds of the process's clock. */
+  private said = 0;
+  private askedAt = 0;
+  private answeredAt = -Infinity;
+
+  /** @param patienceMs the longest that a call to the region's own server may take and still be believed */
+  constructor(private readonly patienceMs: number) {}
+
+  /** Milliseconds since it was last set; `Infinity` if it never was. */
+  get ageMs(): number {
+    return performance.now() - this.answeredAt;
+  }
+
+  /** Learns the home's time from an answer to a call that was sent then, in milliseconds of the process's clock. */
+  set(said: number, askedAt: number): void {
+    // Answers may overtake each other.
+    if (askedAt < this.askedAt) return;
+    this.said = said;
+    this.askedAt = askedAt;
+    this.answeredAt = performance.now();
+  }
+
+  latest(): number {
+    if (this.said === 0) return 0;
+    const sinceMs = performance.now() - this.askedAt;
+    return Math.ceil(this.said + 1000 * (sinceMs * (1 + DRIFT) + this.patienceMs));
+  }
+
+  now(): number {
+    if (this.said === 0) return 0;
+    return Math.floor(this.said + 1000 * (performance.now() - this.answeredAt));
+  }
+}

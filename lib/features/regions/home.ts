@@ -1,0 +1,153 @@
+import { RateLimitStoreError } from '../../errors/errors.js';
+import type { Counter } from '../../limits/counter.js';
+import type { RedisStore } from '../../stores/redis/redis.store.js';
+import type { Reply } from '../../stores/redis/reply.js';
+import { worldMessages } from './messages.js';
+import { HomeClock } from './home-clock.js';
+import type { HomeRecord, KnownHome } from './home-record.js';
+import { horizonOf } from './terms.js';
+import { Waits } from './waits.js';
+
+/** The name of the fragment of the script. */
+export const FRAGMENT = 'regions';
+
+/** What a region asks of a counter at home: `lua/features/regions.lua` has the numbers. */
+export interface Wish {
+  /** The number of the exchange. */
+  readonly id: number;
+  readonly want: number;
+  readonly least: number;
+  /** Units that were used beyond those granted. */
+  readonly charge: number;
+  readonly window: number;
+  readonly granted: number;
+  /** Units that go back, each followed by when they were charged. */
+  readonly returns: readonly number[];
+}
+
+/** What the home answers to it. Times are its own, in microseconds. */
+export interface Grant {
+  /** 1 if the exchange is older than the last one, 2 if the counter is blocked. */
+  readonly outcome: number;
+  readonly home: KnownHome;
+  readonly now: number;
+  readonly units: number;
+  readonly chargedAt: number;
+  readonly left: number;
+  /** Microseconds for which nothing is granted; -1 for ever. */
+  readonly wait: number;
+  readonly resetAfter: number;
+  readonly window: number;
+  readonly granted: number;
+  readonly last: number;
+}
+
+const GRANT = [0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0];
+const HELLO = [0, 0, 0, 0, 0];
+
+/** What is reported of the home, once for each change. */
+export type HomeNews = { readonly state: 'failing'; readonly error: Error } | { readonly state: 'recovered' };
+
+/** The server whose counters count for all regions, as one instance of a region knows it. */
+export class Home {
+  readonly clock: HomeClock;
+  private readonly waits = new Waits();
+  private failing = false;
+
+  constructor(
+    readonly store: RedisStore,
+    /** The hash in which it notes what regions call. */
+    private readonly hash: string,
+    private readonly region: string,
+    private readonly record: HomeRecord,
+    patienceMs: number,
+    private readonly report: (news: HomeNews) => void,
+  ) {
+    this.clock = new HomeClock(patienceMs);
+  }
+
+  /** Whether it does not answer: nobody waits for it then. */
+  get isCut(): boolean {
+    return this.failing || this.waits.areSuspicious;
+  }
+
+  /** How long it usually takes to answer, in milliseconds. */
+  get latencyMs(): number {
+    return this.waits.usualMs;
+  }
+
+  /** Connects, and loads the script. Never rejects. */
+  async open(): Promise<void> {
+    await this.store.open().catch((error: unknown) => this.failed(error));
+  }
+
+  /** Says that the region is there, and learns the time. `counter` is one at home. */
+  async hello(counter: Counter): Promise<void> {
+    const known = await this.record.read();
+    const said = await this.call(counter, [this.hash], ([hash]) => ['hello', hash!, ...this.caller(known)], HELLO);
+    const [history, since, calls] = said.numbers as [number, number, number];
+    await this.record.note({ history, since, calls });
+  }
+
+  /** Asks for units of a counter, and gives some back. `undefined` if another server has taken its place meanwhile. */
+  async grant(counter: Counter, wish: Wish): Promise<Grant | undefined> {
+    const known = await this.record.read();
+    const { algorithm, parameters } = counter.limit;
+    const { id, want, least, charge, window, granted, returns } = wish;
+    const key = `${this.store.keyOf(counter)}:region:${this.region}`;
+    const horizon = horizonOf(algorithm, parameters, this.clock.now());
+    const { numbers } = await this.call(
+      counter,
+      [key, this.hash],
+      ([record, hash]) => [
+        ...['grant', record!, hash!, ...this.caller(known), horizon],
+        ...[id, want, least, charge, window, granted, returns.length / 2, ...returns],
+      ],
+      GRANT,
+    );
+    const [outcome, history, since, calls, now, units, chargedAt, left, wait, resetAfter, ends, inWindow, last] =
+      numbers as [number, number, number, number, number, number, number, number, number, number, number, number, number];
+    const home = { history, since, calls };
+    if (!(await this.record.note(home))) return undefined;
+    return { outcome, home, now, units, chargedAt, left, wait, resetAfter, window: ends, granted: inWindow, last };
+  }
+
+  private caller({ history, calls }: KnownHome): (number | string)[] {
+    return [this.region, history, calls];
+  }
+
+  private async call(
+    counter: Counter,
+    keys: readonly string[],
+    values: (keys: readonly number[]) => (number | string)[],
+    least: readonly number[],
+  ): Promise<{ readonly numbers: number[] }> {
+    const askedAt = performance.now();
+    const wait = this.waits.begin(askedAt);
+    try {
+      const read = (reply: Reply) => reply.numbers(least);
+      const numbers = await this.store.ofFeature(counter, { name: FRAGMENT, keys, values }, read);
+      // 'hello' replies the time in fourth place, 'grant' in fifth.
+      this.clock.set(numbers[least === HELLO ? 3 : 4]!, askedAt);
+      this.waits.end(wait, true);
+      if (this.failing) this.report({ state: 'recovered' });
+      this.failing = false;
+      return { numbers };
+    } catch (error) {
+      this.waits.end(wait, false);
+      this.failed(error);
+      throw error;
+    }
+  }
+
+  private failed(error: unknown): void {
+    if (!(error instanceof RateLimitStoreError) || this.failing) return;
+    this.failing = true;
+    this.report({ state: 'failing', error });
+  }
+}
+
+/** The error of a check for which the home grants nothing. */
+export function cutOff(): RateLimitStoreError {
+  return new RateLimitStoreError(worldMessages.cut());
+}

@@ -1,0 +1,20 @@
+import { listOf } from '../../errors/wording.js';
+
+const quoted = (names: readonly string[]) =>
+  listOf(
+    names.map((name) => `'${name}'`),
+    'or',
+  );
+
+/** The messages of limits that count over several regions. */
+export const worldMessages = {
+  excluded: (location: string, option: string) =>
+    `${location}: option 'scope' is 'world' and '${option}' is given, wants one of them: units that a region holds are not subject to '${option}'`,
+  notFor: (location: string, algo: string, able: readonly string[]) =>
+    `${location}: option 'scope' is 'world' for algo '${algo}', wants one of ${quoted(able)}`,
+  tooShort: (location: string, lifetimeMs: number) =>
+    `${location}: option 'scope' is 'world', but all of the quota flows back within the ${lifetimeMs} ms for which a region may hold units, ` +
+    "wants a longer 'interval', a larger 'burst', or no refill 'intervally'",
+  cut: () => 'The home of the regions does not answer, and this region has no units left',
+  tooLate: (timeoutMs: number) => `The home of the regions granted nothing within ${timeoutMs} ms`,
+} as const;

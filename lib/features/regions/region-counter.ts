@@ -1,0 +1,165 @@
+import type { Counter } from '../../limits/counter.js';
+import { keyOf } from '../../stores/redis/keys.js';
+import type { RedisStore } from '../../stores/redis/redis.store.js';
+import type { Reply } from '../../stores/redis/reply.js';
+import { FRAGMENT, type Grant, type Home, type Wish } from './home.js';
+import type { LimitRegions } from './limit-regions.js';
+import { endsWithWindow } from './terms.js';
+
+/** What the script notes with each decision: bits below the number of units that are there. */
+const ON_ITS_WAY = 1;
+const DUE = 2;
+const MAY_COME = 4;
+const UNITS = 8;
+
+/** What `ask` replies first. */
+const NOTHING = 0;
+const ASKED = 3;
+
+/** Units have to last from one exchange to the next, in milliseconds: so long, or so many times as long as the home takes. */
+const LASTS_MS = 200;
+const LATENCIES = 2.5;
+/** The shortest time between two exchanges of a counter that has units, in milliseconds. */
+const SPACING_MS = 40;
+/** After how long an exchange without an answer is sent again, in milliseconds: so long, or so many times as long as the home takes. */
+const PATIENCE_MS = 500;
+const PATIENT_LATENCIES = 3;
+/** How often a counter is looked after that is no longer asked for, in microseconds of its units' lifetime, and the fewest milliseconds. */
+const LOOKS_A_LIFETIME = 4;
+const LEAST_LOOK_MS = 200;
+/** A counter is forgotten after so many looks that found nothing to do. */
+const IDLE_LOOKS = 4;
+
+/** How an exchange ended: with units, or without any; or there was none to make, or another one is on its way. */
+export type ExchangeOutcome = 'granted' | 'none' | 'nothing' | 'waiting';
+
+/** One counter in a region, as an instance knows it. */
+export class RegionCounter {
+  private readonly fromWindow: boolean;
+  private readonly lookMs: number;
+  private running: Promise<ExchangeOutcome> | undefined;
+  private askedAt = -Infinity;
+  private usedAt = performance.now();
+  private idle = 0;
+  private waiting = 0;
+  private isTouched = false;
+
+  constructor(
+    readonly counter: Counter,
+    readonly atHome: Counter,
+    private readonly regions: LimitRegions,
+    private readonly region: RedisStore,
+    private readonly home: Home,
+  ) {
+    this.fromWindow = endsWithWindow(regions.algorithm);
+    this.lookMs = Math.max(LEAST_LOOK_MS, regions.lifetime / 1000 / LOOKS_A_LIFETIME);
+  }
+
+  /** Reads what the script noted with a decision. Returns whether the home may grant units that are missing. */
+  noted(note: number): boolean {
+    this.usedAt = performance.now();
+    this.idle = 0;
+    const bits = note % UNITS;
+    if ((bits & DUE) !== 0 && (bits & ON_ITS_WAY) === 0) this.refill(this.usedAt);
+    return (bits & MAY_COME) !== 0;
+  }
+
+  /** Whether nothing is left to look after. */
+  isForgotten(now: number): boolean {
+    return this.idle >= IDLE_LOOKS && now - this.usedAt > this.lookMs * IDLE_LOOKS;
+  }
+
+  /** Units came back, or are owed: the next look is due. */
+  touched(): void {
+    this.usedAt = performance.now();
+    this.idle = 0;
+    this.isTouched = true;
+  }
+
+  /** Gives back what is no longer needed, at intervals. */
+  lookAfter(now: number): void {
+    if (this.running !== undefined || now - this.askedAt < (this.isTouched ? SPACING_MS : this.lookMs)) return;
+    this.isTouched = false;
+    this.start(0).catch(() => undefined);
+  }
+
+  /** Makes an exchange for units that a check waits for. One that runs is waited for first. */
+  async exchangeFor(units: number): Promise<ExchangeOutcome> {
+    if (this.running !== undefined) return this.running;
+    this.waiting += units;
+    // All that wait in this turn are asked for together.
+    await Promise.resolve();
+    return this.running ?? this.start(this.waiting);
+  }
+
+  /** Learns now what became of the counter at home: a block, or its end. */
+  async learn(): Promise<void> {
+    await this.running?.catch(() => undefined);
+    await this.start(1);
+  }
+
+  /** Whether a message names it. */
+  isNamed(key: string): boolean {
+    return keyOf('', this.atHome) === key;
+  }
+
+  private refill(now: number): void {
+    if (this.running !== undefined || now - this.askedAt < SPACING_MS || this.home.isCut) return;
+    this.start(0).catch(() => undefined);
+  }
+
+  private start(waiting: number): Promise<ExchangeOutcome> {
+    this.waiting = 0;
+    this.askedAt = performance.now();
+    this.running = this.exchange(waiting).finally(() => (this.running = undefined));
+    return this.running;
+  }
+
+  private async exchange(waiting: number): Promise<ExchangeOutcome> {
+    const wish = await this.ask(waiting);
+    if (wish === undefined || wish === 'waiting') {
+      if (wish === undefined) this.idle++;
+      return wish ?? 'nothing';
+    }
+    this.idle = 0;
+    const grant = await this.home.grant(this.atHome, wish);
+    if (grant === undefined) return 'waiting';
+    await this.deposit(wish, grant);
+    return grant.units > 0 ? 'granted' : 'none';
+  }
+
+  private ask(waiting: number): Promise<Wish | 'waiting' | undefined> {
+    const { latencyMs } = this.home;
+    const lasts = Math.max(LASTS_MS, LATENCIES * latencyMs) * 1000;
+    const patience = Math.max(PATIENCE_MS, PATIENT_LATENCIES * latencyMs) * 1000;
+    const values = ['ask', waiting, Math.round(lasts), Math.round(patience)];
+    return this.region
+      .ofFeature(this.counter, { name: FRAGMENT, keys: [], values: () => values }, readWish)
+      .then((wish) => (wish === NOTHING ? undefined : wish));
+  }
+
+  private deposit({ id }: Wish, grant: Grant): Promise<number> {
+    const { outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last } = grant;
+    const lapses = chargedAt + this.regions.lifetime;
+    // Reading in whole milliseconds may have rounded the end of the window up.
+    const expiresAt = this.fromWindow ? Math.min(lapses, window - 1000) : lapses;
+    const numbers = [id, outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last, expiresAt];
+    const call = { name: FRAGMENT, keys: [], values: () => ['deposit', ...numbers] };
+    return this.region.ofFeature(this.counter, call, (reply) => reply.operation());
+  }
+}
+
+function readWish(reply: Reply): Wish | 'waiting' | typeof NOTHING | undefined {
+  const asked = reply.wait();
+  if (asked === undefined || asked === NOTHING) return asked;
+  if (asked !== ASKED) return 'waiting';
+  const [id, want, least, charge, window, granted] = reply.numbers([0, 0, 0, 0, 0, 0])! as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  return { id, want, least, charge, window, granted, returns: reply.pairs() };
+}

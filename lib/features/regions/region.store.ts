@@ -1,0 +1,278 @@
+import { RateLimitStoreError } from '../../errors/errors.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { CheckEntry, Counter } from '../../limits/counter.js';
+import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
+import { withDeadline } from '../../redis/deadline.js';
+import { allOrNothing, takeOf } from '../../stores/all-or-nothing.js';
+import { answerWith, decided, operate, report } from '../../stores/decide.js';
+import { StoreLayer } from '../../stores/layers/store-layer.js';
+import type { LocalDecisions } from '../../stores/layers/local-decisions.js';
+import { type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
+import { keyOf } from '../../stores/redis/keys.js';
+import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
+import { chargesOf } from '../../stores/store-decision.js';
+import type { Exchanges } from './exchanges.js';
+import { cutOff } from './home.js';
+import { limitRegionsOf } from './limit-regions.js';
+import { worldMessages } from './messages.js';
+import type { RegionCounter } from './region-counter.js';
+
+/** How long to wait for an exchange of another instance before looking again, in milliseconds. */
+const LOOK_AGAIN_MS = 10;
+
+/** A counter whose units are missing, and how many. */
+interface Missing {
+  readonly entry: CheckEntry;
+  readonly counter: RegionCounter;
+}
+
+/**
+ * Decides limits of scope 'world' by the units that the region holds, together with all other limits of a check. It has them refilled
+ * before they are used up. Where they are, a check waits for the home, unless that does not answer.
+ */
+export class RegionStore extends StoreLayer implements Listener {
+  constructor(
+    inner: Store,
+    private readonly exchanges: Exchanges,
+    /** Decides limits whose home does not answer. */
+    private readonly alone: LocalDecisions,
+    /** On which regions publish that counters ended, at home. */
+    private readonly channel: InstanceChannel,
+    private readonly timeoutMs: number,
+  ) {
+    super(inner);
+    channel.listen(this);
+  }
+
+  /** Never rejects for the home: an app starts without it. */
+  override async open(): Promise<void> {
+    await Promise.all([super.open(), this.exchanges.home.open()]);
+  }
+
+  override async close(): Promise<void> {
+    this.exchanges.close();
+    this.channel.close();
+    await this.inner.close();
+    await this.exchanges.home.store.close();
+  }
+
+  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
+    return limitRegionsOf(limit) === undefined ? this.inner.decideOne?.(limit, identity, cost) : undefined;
+  }
+
+  override decide(check: Check, answer: CheckAnswer): void {
+    if (!check.entries.some(isOfWorld)) this.below.decide(check, answer);
+    else if (this.exchanges.home.clock.latest() === 0) answerWith(this.start(check), answer);
+    else this.decideHere(check, answer);
+  }
+
+  override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const { counters: all } = operation;
+    const ofWorld = (all as readonly Counter[]).filter(isOfWorld);
+    if (ofWorld.length === 0) return super.operate(operation);
+    const { ahead, atHome } = AT_HOME[operation.name] ?? {};
+    if (atHome !== true) {
+      this.bindTime(ofWorld);
+      const answer = await super.operate(operation);
+      // What came back is worth more at home, and what is owed is due there.
+      for (const counter of ofWorld) this.exchanges.of(counter).touched();
+      return answer;
+    }
+    const others = (all as readonly Counter[]).filter((counter) => !isOfWorld(counter));
+    if (others.length > 0) await super.operate({ ...operation, counters: others } as Operation<N>);
+    return this.operateAtHome(operation, ofWorld, ahead);
+  }
+
+  /** Another region, or instance, ended a counter. */
+  onMessage(message?: string): void {
+    const what = message?.slice(0, message.indexOf(' '));
+    const key = message?.slice(what!.length + 1);
+    for (const counter of this.exchanges.all()) {
+      if (message !== undefined && !counter.isNamed(key!)) continue;
+      const done = what === 'reset' ? this.forget(counter.counter) : counter.learn();
+      done.catch(() => undefined);
+    }
+  }
+
+  private async operateAtHome<N extends OperationName>(
+    operation: Operation<N>,
+    counters: readonly Counter[],
+    ahead: 'reset' | 'learn' | undefined,
+  ): Promise<OperationAnswer<N>> {
+    const since = performance.now();
+    const { home } = this.exchanges;
+    const atHome = counters.map((counter) => this.exchanges.atHome(counter));
+    const answer = await operate<N>(home.store, { ...operation, counters: atHome } as Operation<N>);
+    if (ahead === undefined) return answer;
+    await Promise.all(
+      counters.map(async (counter, index) => {
+        await (ahead === 'reset' ? this.forget(counter) : this.exchanges.of(counter).learn());
+        await this.channel.publish(`${ahead} ${keyOf('', atHome[index]!)}`, since);
+      }),
+    );
+    return answer;
+  }
+
+  /** The region's units are void: the home has forgotten that it granted them. */
+  private forget(counter: Counter): Promise<void> {
+    return this.inner.reset([counter]);
+  }
+
+  private bindTime(counters: readonly Counter[]): void {
+    for (const { limit } of counters) {
+      const regions = limitRegionsOf(limit);
+      if (regions !== undefined) regions.time = this.exchanges.home.clock;
+    }
+  }
+
+  /** The first checks need to know the time of the home. */
+  private async start(check: Check): Promise<StoreDecision[]> {
+    const { since = performance.now() } = check;
+    const missing = this.missing(check.entries.filter(isOfWorld));
+    try {
+      if (this.exchanges.home.isCut) throw cutOff();
+      await this.inTime(this.exchanges.ready(), since);
+    } catch (error) {
+      return this.decideWithout(check, missing, error);
+    }
+    return this.decideAgain({ ...check, since });
+  }
+
+  private decideHere(check: Check, answer: CheckAnswer): void {
+    this.bindTime(check.entries);
+    this.below.decide(check, new RegionAnswer(this, check, answer));
+  }
+
+  /** Takes in what the region's server decided; a check that lacks units waits for them. */
+  received(check: Check, decisions: StoreDecision[], answer: CheckAnswer): void {
+    const missing = this.read(check, decisions);
+    if (missing === undefined) report(answer, decisions);
+    else answerWith(this.waitFor(check, missing), answer);
+  }
+
+  /** Reads what was noted with decisions. Returns the counters that may get the units which the check lacks, if that is all it lacks. */
+  private read({ entries, peek }: Check, decisions: StoreDecision[]): Missing[] | undefined {
+    const missing: Missing[] = [];
+    let isFinal = peek === true;
+    for (const [index, decision] of decisions.entries()) {
+      const entry = entries[index]!;
+      const { note } = decision;
+      if (note !== undefined) {
+        delete decision.note;
+        const counter = this.exchanges.of(entry);
+        const mayCome = counter.noted(note);
+        if (decision.allowed) continue;
+        if (mayCome && entry.cost <= entry.limit.quota) {
+          missing.push({ entry, counter });
+          continue;
+        }
+      }
+      if (!decision.allowed && !entry.limit.shadow) isFinal = true;
+    }
+    return isFinal || missing.length === 0 ? undefined : missing;
+  }
+
+  private missing(entries: readonly CheckEntry[]): Missing[] {
+    return entries.map((entry) => ({ entry, counter: this.exchanges.of(entry) }));
+  }
+
+  private async waitFor(check: Check, first: readonly Missing[]): Promise<StoreDecision[]> {
+    const { since = performance.now() } = check;
+    let missing = first;
+    for (;;) {
+      try {
+        if (this.exchanges.home.isCut) throw cutOff();
+        const outcomes = await this.inTime(
+          Promise.all(missing.map(({ entry, counter }) => counter.exchangeFor(entry.cost))),
+          since,
+        );
+        if (outcomes.includes('waiting')) await this.inTime(pause(LOOK_AGAIN_MS), since);
+      } catch (error) {
+        return this.decideWithout({ ...check, since }, missing, error);
+      }
+      const decisions = await this.askBelow({ ...check, since });
+      const still = this.read(check, decisions);
+      if (still === undefined) return decisions;
+      missing = still;
+    }
+  }
+
+  private async decideAgain(check: Check): Promise<StoreDecision[]> {
+    const decisions = await this.askBelow(check);
+    const missing = this.read(check, decisions);
+    return missing === undefined ? decisions : this.waitFor(check, missing);
+  }
+
+  private askBelow(check: Check): Promise<StoreDecision[]> {
+    this.bindTime(check.entries);
+    return decided(this.inner, check);
+  }
+
+  /** Decides by what the limits say that lack units of a home which does not answer, and by the store for all others. */
+  private async decideWithout(check: Check, missing: readonly Missing[], error: unknown): Promise<StoreDecision[]> {
+    if (!(error instanceof RateLimitStoreError)) throw error;
+    const { entries, peek = false, refundable, hold, upTo } = check;
+    const alone = missing.map(({ entry }) => entry);
+    const others = entries.filter((entry) => !alone.includes(entry));
+    if (others.length === 0) return this.alone.decide(check, error);
+    const ways = { refundable: true, hold: hold ?? false, strict: check.strict ?? false };
+    const parts = [
+      {
+        entries: alone,
+        ask: (peeks: boolean, most?: number) => this.alone.decide({ ...takeOf(alone, most), ...ways, peek: peeks }, error),
+        giveBack: (charged: readonly StoreDecision[]) => this.inner.refund(chargesOf(alone, charged)),
+      },
+      {
+        entries: others,
+        ask: async (peeks: boolean, most?: number) => {
+          const asked: Check = { ...takeOf(others, most), refundable: refundable ?? false, hold: hold ?? false, peek: peeks };
+          const decisions = await this.askBelow({ ...asked, since: performance.now() });
+          this.read(asked, decisions);
+          return decisions;
+        },
+      },
+    ];
+    return allOrNothing(entries, parts, peek, undefined, upTo);
+  }
+
+  private inTime<T>(promise: Promise<T>, since: number): Promise<T> {
+    const left = since + this.timeoutMs - performance.now();
+    if (left <= 0) return Promise.reject(new RateLimitStoreError(worldMessages.tooLate(this.timeoutMs)));
+    return withDeadline(promise, left, this.timeoutMs);
+  }
+}
+
+/** What is done at home, and what regions do then with the units that they hold. */
+const AT_HOME: { readonly [N in OperationName]?: { readonly atHome: true; readonly ahead?: 'reset' | 'learn' } } = {
+  block: { atHome: true, ahead: 'learn' },
+  reset: { atHome: true, ahead: 'reset' },
+  history: { atHome: true },
+  blockedFor: { atHome: true },
+};
+
+function isOfWorld({ limit }: Counter): boolean {
+  return limitRegionsOf(limit) !== undefined;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}
+
+/** Passes on an answer once the region's notes are read. */
+class RegionAnswer implements CheckAnswer {
+  constructor(
+    private readonly store: RegionStore,
+    private readonly check: Check,
+    private readonly answer: CheckAnswer,
+  ) {}
+
+  decided(decisions: StoreDecision[]): void {
+    this.store.received(this.check, decisions, this.answer);
+  }
+
+  failed(error: unknown): void {
+    this.answer.failed(error);
+  }
+}

@@ -1,0 +1,43 @@
+import { InstanceChannel } from '../../redis/instance-channel.js';
+import { ignoreConnectionErrors } from '../../redis/client.js';
+import { RedisStore } from '../../stores/redis/redis.store.js';
+import type { Store } from '../../stores/store.js';
+import type { Feature, HomePlace, LayerSurroundings } from '../feature.js';
+import { Exchanges } from './exchanges.js';
+import { Home } from './home.js';
+import { HomeRecord } from './home-record.js';
+import { LimitRegions } from './limit-regions.js';
+import { RegionStore } from './region.store.js';
+import { type WorldTerms, worldTerms } from './terms.js';
+
+/** How long the home may take to answer, in milliseconds. Nobody waits for it longer than for the region's own server. */
+const HOME_TIMEOUT_MS = 1000;
+
+/** Lets a limit count over several regions: each takes units from its home in advance. */
+export const regions: Feature<WorldTerms> = {
+  terms: worldTerms,
+  of: (limit, _terms, location) => new LimitRegions(limit, location),
+  layer(surroundings) {
+    const { home } = surroundings;
+    return home && ((inner) => regionStore(inner, surroundings, home));
+  },
+};
+
+function regionStore(inner: Store, surroundings: LayerSurroundings, place: HomePlace): RegionStore {
+  const { store, connection, alone, prefix, timeoutMs } = surroundings;
+  const { region, connection: toHome, ownsClient, report } = place;
+  // The home may be this region's own server: keys there have a prefix of their own.
+  const atHome = `${prefix}:world`;
+  const release = ignoreConnectionErrors(toHome);
+  const homeStore = new RedisStore(toHome, {
+    prefix: atHome,
+    timeoutMs: HOME_TIMEOUT_MS,
+    ownsClient,
+    ...(ownsClient ? {} : { release }),
+  });
+  const record = new HomeRecord(connection, `${prefix}:home`, timeoutMs);
+  const home = new Home(homeStore, `${atHome}:regions`, region, record, timeoutMs, report);
+  const exchanges = new Exchanges(store, home, async () => (await record.read()).ageMs);
+  const channel = new InstanceChannel(toHome, `${atHome}:ended`, HOME_TIMEOUT_MS);
+  return new RegionStore(inner, exchanges, alone, channel, timeoutMs);
+}

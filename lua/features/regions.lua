@@ -1,0 +1,324 @@
+-- Limits that count over several regions. Two servers take part: in each region one that keeps the units granted to that region, and
+-- the home, whose counter grants them. docs/regions.md has the protocol.
+--
+-- In a region the variant counts. A check takes granted units; none is there that the home has not charged. Parameters: `lifetime`, the
+-- microseconds for which a grant may be used; `home_now`, the latest that the time of the home can be, in microseconds, or 0 while nobody
+-- knows; and `home_time`, the best guess of it. Times of grants are the home's.
+-- Stored value, a MessagePack array:
+--   1 history of the server  2 last exchange  3 1 while that one is open  4 when it was sent, by the region  5 units wanted  6 the least of them
+--   7 units to charge  8 units that go back, each with when it was charged  9 grants: units, charged at, expires at, each
+--   10 left at home  11 the home grants nothing until then  12 its counter is fresh then  13 window  14 granted in it, as the home says
+--   15 units a microsecond that were used lately  16 used since  17 this time, by the region  18 units to hold  19 charged beyond the grants
+-- A server that was restarted or took over may lack what was used last: its history is another one, and what was granted counts as used.
+--
+-- At home the counter is one of the limit's algorithm. Beside it each region has a record: a MessagePack array of its last exchange,
+-- the units granted by it, when, the window, and the units granted in that. One hash is for all counters: the history of the server (`history`),
+-- since when (`since`), when it was found to have lost charges (`lost`), and for each region the number of its calls (`calls:`), when it
+-- called last (`seen:`), and since which history it has been heard (`heard:`).
+--
+-- operate(limit, state, tools, what, …) does the steps of an exchange:
+--   'ask'      in the region: waiting units, microseconds that a grant has to last, microseconds after which an open exchange is sent again.
+--              Replies 0 if nothing is to be done, 2 while another call is on its way; else 3, the number of the exchange,
+--              units wanted, the least of them, units to charge, the window, units granted in it, the number of returns, and each one's units
+--              and when they were charged
+--   'grant'    at home: the number of the region's record and of the hash, the region, the history that it knows, or 0, its number of calls,
+--              microseconds in which a full counter is fresh; then what 'ask' replied from the number
+--              of the exchange on. Replies 0; 1 if the exchange is older than the last one, or 2 if the counter is blocked; then the history,
+--              since when, the number of calls, now, the units granted, when they were charged, units left, microseconds for which nothing is
+--              granted (-1 for ever), those until it is fresh, the window, the units granted in it, and the last exchange
+--   'hello'    at home: the number of the hash, the region, the history that it knows, or 0, its number of calls. Replies the history, since
+--              when, the number of calls, now, and 1 if all regions were heard
+--   'deposit'  in the region: the number of the exchange, what 'grant' replied from now on, and when the grant expires. Replies 1, or 0 if
+--              that exchange is not open
+--
+-- Uses: time_to_live
+
+local feature = { parameters = { 'home_now', 'home_time' } }
+
+local MOST_GRANTS, KEPT_FOR, SMOOTHING = 6, 120000000, 300000
+-- A region that was silent for this long before the home was replaced has lost nothing by that.
+local SILENT, CALLS_KEPT_FOR = 600000000, 35 * 86400000000
+-- What is granted least often: the home asks again so late, in microseconds, whether all regions were heard.
+local ASK_AGAIN = 250000
+
+local known_history
+
+-- Identifies what the server has been written: every restart and every promotion begins another history.
+local function history()
+  if not known_history then
+    local id = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+    known_history = id and tonumber(string.sub(id, 1, 12), 16) or 0
+  end
+  return known_history
+end
+
+-- Units that may be used now, less what is owed.
+local function usable(limit, state)
+  local grants, units = state.grants, -state.owed
+  if limit.home_now == 0 then return units end
+  for i = 1, #grants, 3 do
+    if grants[i + 2] > limit.home_now then units = units + grants[i] end
+  end
+  return units
+end
+
+-- Removes what is used up. More grants than can be kept apart become one that is as old as the oldest of them.
+local function compact(grants)
+  local kept = {}
+  for i = 1, #grants, 3 do
+    if grants[i] > 0 then
+      for part = 0, 2 do kept[#kept + 1] = grants[i + part] end
+    end
+  end
+  while #kept > MOST_GRANTS * 3 do
+    kept[4], kept[5], kept[6] = kept[1] + kept[4], min(kept[2], kept[5]), min(kept[3], kept[6])
+    for _ = 1, 3 do table.remove(kept, 1) end
+  end
+  return kept
+end
+
+function feature.variant()
+  local pool = { parameters = { 'lifetime' }, packed = true }
+
+  function pool.open(limit, stored, now, _, state)
+    local v = stored and cmsgpack.unpack(stored) or {}
+    -- Only the number of the last exchange outlives a change of history.
+    if v[1] ~= history() then v = { nil, v[2] } end
+    state.id = v[2] or 0
+    state.is_open, state.sent_at, state.want, state.least, state.charge = v[3] == 1, v[4] or 0, v[5] or 0, v[6] or 0, v[7] or 0
+    state.back, state.grants = v[8] or {}, v[9] or {}
+    state.left, state.wait_until, state.fresh_at = v[10] or 0, v[11] or 0, v[12] or 0
+    state.window, state.granted = v[13] or 0, v[14] or 0
+    state.rate, state.used, state.since, state.hold, state.owed = v[15] or 0, v[16] or 0, v[17] or now, v[18] or 0, v[19] or 0
+  end
+
+  function pool.encode(_, s)
+    return cmsgpack.pack({
+      history(), s.id, s.is_open and 1 or 0, s.sent_at, s.want, s.least, s.charge, s.back, compact(s.grants), s.left, s.wait_until,
+      s.fresh_at, s.window, s.granted, s.rate, s.used, s.since, s.hold, s.owed,
+    })
+  end
+
+  function pool.fits(limit, state, cost) return cost <= usable(limit, state) end
+
+  -- Units that expire first are used first. What is charged beyond the grants is owed to the home.
+  function pool.take(limit, state, cost)
+    local grants = state.grants
+    state.used = state.used + cost
+    while cost > 0 do
+      local first
+      for i = 1, #grants, 3 do
+        if grants[i] > 0 and grants[i + 2] > limit.home_now and (not first or grants[i + 2] < grants[first + 2]) then first = i end
+      end
+      if not first then break end
+      local units = min(cost, grants[first])
+      grants[first], cost = grants[first] - units, cost - units
+    end
+    state.owed = state.owed + cost
+  end
+
+  -- They go back to the home, as if they had been charged as early as they can have been: they had been granted before.
+  function pool.give(limit, state, units, _, charged_at)
+    local paid = min(units, state.owed)
+    state.owed, state.used = state.owed - paid, max(0, state.used - units)
+    units = units - paid
+    if units == 0 then return end
+    local grants = state.grants
+    local at = limit.home_now - (charged_at >= 0 and max(0, state.now - charged_at) or 0) - limit.lifetime
+    for _, value in ipairs({ units, max(1, at), 0 }) do grants[#grants + 1] = value end
+  end
+
+  function pool.remaining(limit, state)
+    return min(limit.quota, usable(limit, state) + state.left)
+  end
+
+  function pool.retry_after(limit, state) return max(1, limit.home_now > 0 and state.wait_until - limit.home_time or 0) end
+
+  function pool.reset_after(limit, state) return max(0, limit.home_now > 0 and state.fresh_at - limit.home_time or 0) end
+
+  function pool.keep_for(_, _, reset_after) return max(reset_after, KEPT_FOR) end
+
+  -- How many units are there; whether the home may grant some, whether more should be asked for, and whether a call is on its way.
+  function pool.note(limit, state)
+    local units = usable(limit, state)
+    local may_come = state.wait_until <= limit.home_time and 4 or 0
+    local is_due = units < state.hold * 0.6 or state.owed > 0
+    return max(0, min(units, 2 ^ 40)) * 8 + may_come + (is_due and 2 or 0) + (state.is_open and 1 or 0)
+  end
+
+  return pool
+end
+
+local steps = {}
+
+-- What was used lately, as an average that forgets within a second.
+local function measure(state, now)
+  local span = now - state.since
+  if span < 0 then state.since, state.used = now, 0 end
+  if span < 10000 then return end
+  state.rate = state.rate + (state.used / span - state.rate) * (span / (span + SMOOTHING))
+  state.used, state.since = 0, now
+end
+
+-- Moves units that can no longer be used, and those beyond what is wanted, to what goes back.
+local function send_back(limit, state, keep)
+  local grants, back, excess = state.grants, {}, usable(limit, state) - keep
+  for i = #grants - 2, 1, -3 do
+    local units = grants[i + 2] <= limit.home_now and grants[i] or max(0, min(grants[i], excess))
+    if grants[i + 2] > limit.home_now then excess = excess - units end
+    if units > 0 then
+      back[#back + 1], back[#back + 2] = units, grants[i + 1]
+      grants[i] = grants[i] - units
+    end
+  end
+  return back
+end
+
+function steps.ask(limit, state, tools, waiting, lasts, patience)
+  local add, now = tools.add, state.now
+  if limit.home_now == 0 then return add(0) end
+  if state.is_open then
+    if now >= state.sent_at and now - state.sent_at < patience then return add(2) end
+  else
+    measure(state, now)
+    local wanted = state.rate * lasts
+    wanted = wanted >= 0.05 and ceil(wanted) or 0
+    state.hold = wanted
+    local here = usable(limit, state)
+    local back = send_back(limit, state, max(2 * wanted, waiting))
+    local want = 0
+    if waiting > here or here < wanted * 0.8 then want = max(waiting, waiting + wanted) - here end
+    if want <= 0 and #back == 0 and state.owed <= 0 then return add(0) end
+    state.id, state.is_open, state.back = max(state.id + 1, floor(limit.home_now)), true, back
+    state.want, state.least, state.charge, state.owed = max(0, want), max(0, min(want, waiting - here)), state.owed, 0
+  end
+  state.sent_at = now
+  for _, value in ipairs({ 3, state.id, state.want, state.least, state.charge, state.window, state.granted, #state.back / 2 }) do add(value) end
+  for _, value in ipairs(state.back) do add(value) end
+  return true
+end
+
+function steps.deposit(_, state, tools, id, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at)
+  if not state.is_open or state.id ~= id then return tools.add(0) end
+  local grants = state.grants
+  state.is_open, state.back, state.want, state.least, state.charge = false, {}, 0, 0, 0
+  state.id = max(state.id, last)
+  state.left, state.fresh_at, state.window, state.granted = left, home_now + reset_after, window, granted
+  state.wait_until = wait == -1 and 2 ^ 52 or wait > 0 and home_now + wait or 0
+  -- Nobody may use what is held while the counter is blocked.
+  if outcome == 2 then
+    for i = 1, #grants, 3 do grants[i + 2] = 0 end
+  end
+  if units > 0 then
+    for _, value in ipairs({ units, charged_at, expires_at }) do grants[#grants + 1] = value end
+  end
+  tools.add(1)
+  return true
+end
+
+-- What the home knows of its regions, with the call that has come. A server with another history may lack charges: it grants nothing to
+-- anybody until all regions have said how many calls it answered them. One that answered fewer than that has lost some.
+local function hear(number, region, known, calls, now)
+  local key, fields = KEYS[number], {}
+  local stored = redis.call('HGETALL', key)
+  for i = 1, #stored, 2 do fields[stored[i]] = stored[i + 1] end
+  local function of(name) return tonumber(fields[name] or '0') end
+  local home = { history = history(), since = of('since'), lost = of('lost'), is_heard = true }
+  if of('history') ~= home.history then
+    -- Without any charge that it could have lost it is a new home, unless this region knows one.
+    if #stored == 0 and known ~= 0 then home.lost = now end
+    home.since = now
+  end
+  if calls > of('calls:' .. region) then home.lost = now end
+  -- It may know of calls to the server before: only what it counted since it knows this one says all.
+  if known == home.history or known == 0 then fields['heard:' .. region] = home.since end
+  home.calls = max(calls, of('calls:' .. region)) + 1
+  fields['seen:' .. region] = now
+  for name in pairs(fields) do
+    local other = string.match(name, '^seen:(.*)$')
+    if other and of('heard:' .. other) ~= home.since and (of(name) > home.since - SILENT or other == region) then home.is_heard = false end
+  end
+  local function text(value) return string.format('%.0f', value) end
+  redis.call(
+    'HSET', key, 'history', text(home.history), 'since', text(home.since), 'lost', text(home.lost), 'calls:' .. region, text(home.calls),
+    'seen:' .. region, text(now), 'heard:' .. region, text(of('heard:' .. region))
+  )
+  redis.call('PEXPIRE', key, time_to_live(CALLS_KEPT_FOR))
+  return home
+end
+
+local heard
+
+-- Nothing is exchanged: the region only says that it is there.
+function steps.hello(_, state, tools, hash, region, known, calls)
+  heard = heard or hear(hash, region, known, calls, state.now)
+  for _, value in ipairs({ heard.history, heard.since, heard.calls, state.now, heard.is_heard and 1 or 0 }) do tools.add(value) end
+end
+
+-- Until when the home grants nothing, since it may not know what it granted.
+local function uncertain_until(home, horizon, window_start)
+  local ends = 0
+  if home.lost > 0 and home.lost >= window_start then ends = home.lost + horizon end
+  if not home.is_heard and home.since >= window_start then ends = max(ends, home.since + horizon) end
+  return ends
+end
+
+function steps.grant(limit, state, tools, number, hash, region, known, calls, horizon, id, want, least, charge, window, granted, _, ...)
+  local algorithm, now, add = limit.algorithm, state.now, tools.add
+  -- The window of a calendar may have begun since.
+  local window_start = limit.start or 0
+  -- All exchanges of a call are of one region.
+  heard = heard or hear(hash, region, known, calls, now)
+  local stored = tools.values[number]
+  local readable, record = pcall(cmsgpack.unpack, stored or '')
+  if not stored or not readable or type(record) ~= 'table' then record = nil end
+  local last, units, charged_at, in_window, total = unpack(record or { 0, 0, 0, 0, 0 })
+  local changed, outcome, ends = false, 0, uncertain_until(heard, horizon, window_start)
+  local function left() return state.blocked_until and 0 or max(0, algorithm.remaining(limit, state)) end
+  local function window_end() return now + algorithm.reset_after(limit, state) end
+  if id < last then
+    outcome, units, charged_at = 1, 0, 0
+  elseif id > last then
+    if in_window ~= window_end() then total = 0 end
+    -- The home knows less of this window than it has told.
+    local missing = window > 0 and window == window_end() and max(0, granted - total) or 0
+    -- Without a record nothing of the region counts here any more.
+    local returned = record and { ... } or {}
+    for i = 1, #returned, 2 do
+      local before = algorithm.remaining(limit, state)
+      algorithm.give(limit, state, returned[i], -1, returned[i + 1])
+      total, changed = max(0, total - (algorithm.remaining(limit, state) - before)), true
+    end
+    local owed = max(0, min(charge + missing, limit.quota + algorithm.remaining(limit, state)))
+    if owed > 0 then
+      algorithm.take(limit, state, owed)
+      total, changed = total + owed, true
+    end
+    units, charged_at = 0, now
+    if now >= ends then units = min(want, left(), max(least, floor(left() / 2))) end
+    if units > 0 then
+      algorithm.take(limit, state, units)
+      total, changed = total + units, true
+    end
+    last, in_window = id, window_end()
+    local value = cmsgpack.pack({ last, units, charged_at, in_window, total })
+    tools.values[number] = value
+    redis.call('SET', KEYS[number], value, 'PX', time_to_live(max(algorithm.reset_after(limit, state), KEPT_FOR)))
+  end
+  if state.blocked_until then outcome = max(outcome, 2) end
+  local reset_after = algorithm.reset_after(limit, state)
+  local wait = 0
+  if now < ends then
+    wait = heard.is_heard and ends - now or ASK_AGAIN
+  elseif units < max(1, least) then
+    wait = tools.wait_for(limit, state, max(1, least))
+    if wait == math.huge then wait = -1 end
+  end
+  local replied = { outcome, heard.history, heard.since, heard.calls, now, units, charged_at, left(), wait, reset_after, in_window, total, last }
+  for _, value in ipairs(replied) do add(value) end
+  return changed or state.migrated
+end
+
+function feature.operate(limit, state, tools, step, ...) return steps[step](limit, state, tools, ...) end
+
+return feature
