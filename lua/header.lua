@@ -128,7 +128,7 @@
 --                           capacity(limit, state), the most units that fit at once now; credits(limit, state), those that are left; and
 --                           credit(limit, state, units), which adds some. Its fits and retry_after are asked of any cost
 --   history(limit, state, key)      start, end, count of windows, the newest last
---   note(limit, state)      a number that each decision ends with
+--   note(limit, state, cost)   a number that each decision ends with
 -- A fragment of features/ returns a table:
 --   parameters              the names of the numbers that the limit brings, in their order; its functions find them in `terms`
 --   is_of_another_time(terms)       whether the limit is of another time; only where its parameters depend on the time

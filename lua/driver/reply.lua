@@ -62,6 +62,6 @@ local function answer(limit, state, cost, fits, delay, ticket, withheld)
     add(algorithm.capacity(limit, state))
     if limit.has_credits == 1 then add(algorithm.credits(limit, state)) end
   end
-  if algorithm.note then add(algorithm.note(limit, state)) end
+  if algorithm.note then add(algorithm.note(limit, state, cost)) end
   return reset_after
 end

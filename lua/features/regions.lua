@@ -5,10 +5,11 @@
 -- microseconds for which a grant may be used; `home_now`, the latest that the time of the home can be, in microseconds, or 0 while nobody
 -- knows; and `home_time`, the best guess of it. Times of grants are the home's.
 -- Stored value, a MessagePack array:
---   1 history of the server  2 last exchange  3 1 while that one is open  4 when it was sent, by the region  5 units wanted  6 the least of them
---   7 units to charge  8 units that go back, each with when it was charged  9 grants: units, charged at, expires at, each
---   10 left at home  11 the home grants nothing until then  12 its counter is fresh then  13 window  14 granted in it, as the home says
---   15 units a microsecond that were used lately  16 used since  17 this time, by the region  18 units to hold  19 charged beyond the grants
+--   1 history of the server  2 last exchange  3 1 while that one is open  4 when it was sent, by the region  5 units wanted  6 those that
+--   checks wait for  7 units to charge  8 units that go back, each with when it was charged  9 grants: units, charged at, expires at, each
+--   10 left at home  11 until then the home grants nothing to costs of 22 and more  12 its counter is fresh then  13 window  14 granted in it,
+--   as the home says  15 units a microsecond that were used lately  16 used since  17 this time, by the region  18 units to hold
+--   19 charged beyond the grants  20 the largest cost that waits  21 what that lacks  22 the least cost that has to wait
 -- A server that was restarted or took over may lack what was used last: its history is another one, and what was granted counts as used.
 --
 -- At home the counter is one of the limit's algorithm. Beside it each region has a record: a MessagePack array of its last exchange,
@@ -17,10 +18,10 @@
 -- called last (`seen:`), and since which history it has been heard (`heard:`).
 --
 -- operate(limit, state, tools, what, …) does the steps of an exchange:
---   'ask'      in the region: waiting units, microseconds that a grant has to last, microseconds after which an open exchange is sent again.
---              Replies 0 if nothing is to be done, 2 while another call is on its way; else 3, the number of the exchange,
---              units wanted, the least of them, units to charge, the window, units granted in it, the number of returns, and each one's units
---              and when they were charged
+--   'ask'      in the region: the units that checks wait for, and the largest cost among them; microseconds that a grant has to last; those
+--              after which an open exchange is sent again; 1 to ask in any case. Replies 0 if nothing is to be done, 2 while another call is
+--              on its way; else 3, the number of the exchange, units wanted, those that checks wait for, what the largest cost lacks, units
+--              to charge, the window, units granted in it, the number of returns, and each one's units and when they were charged
 --   'grant'    at home: the number of the region's record and of the hash, the region, the history that it knows, or 0, its number of calls,
 --              microseconds in which a full counter is fresh; then what 'ask' replied from the number
 --              of the exchange on. Replies 0; 1 if the exchange is older than the last one, or 2 if the counter is blocked; then the history,
@@ -90,12 +91,13 @@ function feature.variant()
     state.left, state.wait_until, state.fresh_at = v[10] or 0, v[11] or 0, v[12] or 0
     state.window, state.granted = v[13] or 0, v[14] or 0
     state.rate, state.used, state.since, state.hold, state.owed = v[15] or 0, v[16] or 0, v[17] or now, v[18] or 0, v[19] or 0
+    state.largest, state.need, state.wait_cost = v[20] or 0, v[21] or 0, v[22] or 1
   end
 
   function pool.encode(_, s)
     return cmsgpack.pack({
       history(), s.id, s.is_open and 1 or 0, s.sent_at, s.want, s.least, s.charge, s.back, compact(s.grants), s.left, s.wait_until,
-      s.fresh_at, s.window, s.granted, s.rate, s.used, s.since, s.hold, s.owed,
+      s.fresh_at, s.window, s.granted, s.rate, s.used, s.since, s.hold, s.owed, s.largest, s.need, s.wait_cost,
     })
   end
 
@@ -125,25 +127,34 @@ function feature.variant()
     if units == 0 then return end
     local grants = state.grants
     local at = limit.home_now - (charged_at >= 0 and max(0, state.now - charged_at) or 0) - limit.lifetime
-    for _, value in ipairs({ units, max(1, at), 0 }) do grants[#grants + 1] = value end
+    at = max(1, at)
+    for i = 1, #grants, 3 do
+      if grants[i + 2] == 0 then
+        grants[i], grants[i + 1] = grants[i] + units, min(at, grants[i + 1])
+        return
+      end
+    end
+    for _, value in ipairs({ units, at, 0 }) do grants[#grants + 1] = value end
   end
 
   function pool.remaining(limit, state)
     return min(limit.quota, usable(limit, state) + state.left)
   end
 
-  function pool.retry_after(limit, state) return max(1, limit.home_now > 0 and state.wait_until - limit.home_time or 0) end
+  local function waits(limit, state, cost) return cost >= state.wait_cost and state.wait_until > limit.home_time and limit.home_now > 0 end
+
+  function pool.retry_after(limit, state, cost) return waits(limit, state, cost) and state.wait_until - limit.home_time or 1 end
 
   function pool.reset_after(limit, state) return max(0, limit.home_now > 0 and state.fresh_at - limit.home_time or 0) end
 
   function pool.keep_for(_, _, reset_after) return max(reset_after, KEPT_FOR) end
 
   -- How many units are there; whether the home may grant some, whether more should be asked for, and whether a call is on its way.
-  function pool.note(limit, state)
+  function pool.note(limit, state, cost)
     local units = usable(limit, state)
-    local may_come = state.wait_until <= limit.home_time and 4 or 0
     local is_due = units < state.hold * 0.6 or state.owed > 0
-    return max(0, min(units, 2 ^ 40)) * 8 + may_come + (is_due and 2 or 0) + (state.is_open and 1 or 0)
+    local bits = (waits(limit, state, cost) and 0 or 4) + (is_due and 2 or 0) + (state.is_open and 1 or 0)
+    return max(0, min(units, 2 ^ 40)) * 8 + bits
   end
 
   return pool
@@ -174,7 +185,7 @@ local function send_back(limit, state, keep)
   return back
 end
 
-function steps.ask(limit, state, tools, waiting, lasts, patience)
+function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_any_case)
   local add, now = tools.add, state.now
   if limit.home_now == 0 then return add(0) end
   if state.is_open then
@@ -187,13 +198,15 @@ function steps.ask(limit, state, tools, waiting, lasts, patience)
     local here = usable(limit, state)
     local back = send_back(limit, state, max(2 * wanted, waiting))
     local want = 0
-    if waiting > here or here < wanted * 0.8 then want = max(waiting, waiting + wanted) - here end
-    if want <= 0 and #back == 0 and state.owed <= 0 then return add(0) end
+    if waiting > here or here < wanted * 0.8 then want = waiting + wanted - here end
+    if want <= 0 and #back == 0 and state.owed <= 0 and in_any_case == 0 then return add(0) end
     state.id, state.is_open, state.back = max(state.id + 1, floor(limit.home_now)), true, back
     state.want, state.least, state.charge, state.owed = max(0, want), max(0, min(want, waiting - here)), state.owed, 0
+    state.largest, state.need = max(1, largest), max(0, min(state.least, largest - here))
   end
   state.sent_at = now
-  for _, value in ipairs({ 3, state.id, state.want, state.least, state.charge, state.window, state.granted, #state.back / 2 }) do add(value) end
+  for _, value in ipairs({ 3, state.id, state.want, state.least, state.need, state.charge, state.window, state.granted }) do add(value) end
+  add(#state.back / 2)
   for _, value in ipairs(state.back) do add(value) end
   return true
 end
@@ -201,12 +214,15 @@ end
 function steps.deposit(_, state, tools, id, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at)
   if not state.is_open or state.id ~= id then return tools.add(0) end
   local grants = state.grants
-  state.is_open, state.back, state.want, state.least, state.charge = false, {}, 0, 0, 0
+  -- What the home has left does for smaller costs.
+  state.wait_cost = units < state.need and left > 0 and state.largest or 1
+  state.is_open, state.back, state.want, state.least, state.need, state.charge = false, {}, 0, 0, 0, 0
   state.id = max(state.id, last)
   state.left, state.fresh_at, state.window, state.granted = left, home_now + reset_after, window, granted
   state.wait_until = wait == -1 and 2 ^ 52 or wait > 0 and home_now + wait or 0
   -- Nobody may use what is held while the counter is blocked.
   if outcome == 2 then
+    expires_at = 0
     for i = 1, #grants, 3 do grants[i + 2] = 0 end
   end
   if units > 0 then
@@ -263,7 +279,7 @@ local function uncertain_until(home, horizon, window_start)
   return ends
 end
 
-function steps.grant(limit, state, tools, number, hash, region, known, calls, horizon, id, want, least, charge, window, granted, _, ...)
+function steps.grant(limit, state, tools, number, hash, region, known, calls, horizon, id, want, least, need, charge, window, granted, _, ...)
   local algorithm, now, add = limit.algorithm, state.now, tools.add
   -- The window of a calendar may have begun since.
   local window_start = limit.start or 0
@@ -295,7 +311,12 @@ function steps.grant(limit, state, tools, number, hash, region, known, calls, ho
       total, changed = total + owed, true
     end
     units, charged_at = 0, now
-    if now >= ends then units = min(want, left(), max(least, floor(left() / 2))) end
+    -- As many as are waited for, if the largest cost has enough then; and in advance at most half of what is left.
+    if now >= ends and left() >= need then
+      units = min(want, left(), max(least, floor(left() / 2)))
+    elseif now >= ends then
+      units = min(max(0, least - need), left())
+    end
     if units > 0 then
       algorithm.take(limit, state, units)
       total, changed = total + units, true
@@ -310,8 +331,8 @@ function steps.grant(limit, state, tools, number, hash, region, known, calls, ho
   local wait = 0
   if now < ends then
     wait = heard.is_heard and ends - now or ASK_AGAIN
-  elseif units < max(1, least) then
-    wait = tools.wait_for(limit, state, max(1, least))
+  elseif units < need or left() == 0 then
+    wait = tools.wait_for(limit, state, max(1, need - units))
     if wait == math.huge then wait = -1 end
   end
   local replied = { outcome, heard.history, heard.since, heard.calls, now, units, charged_at, left(), wait, reset_after, in_window, total, last }

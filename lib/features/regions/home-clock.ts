@@ -11,6 +11,7 @@ export class HomeClock implements HomeTime {
   /** What the home said, in microseconds, and when it was asked and had answered, in milliseconds of the process's clock. */
   private said = 0;
   private askedAt = 0;
+  private askedAtDate = 0;
   private answeredAt = -Infinity;
 
   /** @param patienceMs the longest that a call to the region's own server may take and still be believed */
@@ -28,11 +29,13 @@ export class HomeClock implements HomeTime {
     this.said = said;
     this.askedAt = askedAt;
     this.answeredAt = performance.now();
+    this.askedAtDate = Date.now() - (this.answeredAt - askedAt);
   }
 
   latest(): number {
     if (this.said === 0) return 0;
-    const sinceMs = performance.now() - this.askedAt;
+    // A machine that sleeps stops the one clock, and whoever sets the other one may set it back.
+    const sinceMs = Math.max(performance.now() - this.askedAt, Date.now() - this.askedAtDate);
     return Math.ceil(this.said + 1000 * (sinceMs * (1 + DRIFT) + this.patienceMs));
   }
 

@@ -16,7 +16,9 @@ export interface Wish {
   /** The number of the exchange. */
   readonly id: number;
   readonly want: number;
+  /** Those that checks wait for, and what the largest of them lacks. */
   readonly least: number;
+  readonly need: number;
   /** Units that were used beyond those granted. */
   readonly charge: number;
   readonly window: number;
@@ -86,22 +88,24 @@ export class Home {
     const known = await this.record.read();
     const said = await this.call(counter, [this.hash], ([hash]) => ['hello', hash!, ...this.caller(known)], HELLO);
     const [history, since, calls] = said.numbers as [number, number, number];
-    await this.record.note({ history, since, calls });
+    const isCurrent = await this.record.note({ history, since, calls });
+    // Another server has taken its place: it grants nothing until it knows that the region knows.
+    if (isCurrent && known.history !== 0 && history !== known.history) await this.hello(counter);
   }
 
   /** Asks for units of a counter, and gives some back. `undefined` if another server has taken its place meanwhile. */
   async grant(counter: Counter, wish: Wish): Promise<Grant | undefined> {
     const known = await this.record.read();
     const { algorithm, parameters } = counter.limit;
-    const { id, want, least, charge, window, granted, returns } = wish;
-    const key = `${this.store.keyOf(counter)}:region:${this.region}`;
+    const { id, want, least, need, charge, window, granted, returns } = wish;
+    const key = recordKey(this.store.keyOf(counter), this.region);
     const horizon = horizonOf(algorithm, parameters, this.clock.now());
     const { numbers } = await this.call(
       counter,
       [key, this.hash],
       ([record, hash]) => [
         ...['grant', record!, hash!, ...this.caller(known), horizon],
-        ...[id, want, least, charge, window, granted, returns.length / 2, ...returns],
+        ...[id, want, least, need, charge, window, granted, returns.length / 2, ...returns],
       ],
       GRANT,
     );
@@ -109,7 +113,17 @@ export class Home {
       numbers as [number, number, number, number, number, number, number, number, number, number, number, number, number];
     const home = { history, since, calls };
     if (!(await this.record.note(home))) return undefined;
+    if (known.history !== 0 && history !== known.history) void this.hello(counter).catch(() => undefined);
     return { outcome, home, now, units, chargedAt, left, wait, resetAfter, window: ends, granted: inWindow, last };
+  }
+
+  /** Forgets a counter, and what its regions exchanged: what they give back of it from now on is void. */
+  async reset(counter: Counter): Promise<void> {
+    const regions = await this.store.membersOf(this.hash);
+    const key = this.store.keyOf(counter);
+    const names = regions.flatMap((field) => (field.startsWith(SEEN) ? [field.slice(SEEN.length)] : []));
+    await this.store.forgetKeys(names.map((name) => recordKey(key, name)));
+    await this.store.reset([counter]);
   }
 
   private caller({ history, calls }: KnownHome): (number | string)[] {
@@ -145,6 +159,14 @@ export class Home {
     this.failing = true;
     this.report({ state: 'failing', error });
   }
+}
+
+/** What stands before the name of a region in the hash of those that called. */
+const SEEN = 'seen:';
+
+/** The key of what the home noted of a region beside a counter. */
+function recordKey(key: string, region: string): string {
+  return `${key}:region:${region}`;
 }
 
 /** The error of a check for which the home grants nothing. */

@@ -21,6 +21,8 @@ const LASTS_MS = 200;
 const LATENCIES = 2.5;
 /** The shortest time between two exchanges of a counter that has units, in milliseconds. */
 const SPACING_MS = 40;
+/** How often the home is asked although it has said that it grants nothing yet, in milliseconds. */
+const ASK_AGAIN_MS = 1000;
 /** After how long an exchange without an answer is sent again, in milliseconds: so long, or so many times as long as the home takes. */
 const PATIENCE_MS = 500;
 const PATIENT_LATENCIES = 3;
@@ -42,6 +44,7 @@ export class RegionCounter {
   private usedAt = performance.now();
   private idle = 0;
   private waiting = 0;
+  private largest = 0;
   private isTouched = false;
 
   constructor(
@@ -62,6 +65,12 @@ export class RegionCounter {
     const bits = note % UNITS;
     if ((bits & DUE) !== 0 && (bits & ON_ITS_WAY) === 0) this.refill(this.usedAt);
     return (bits & MAY_COME) !== 0;
+  }
+
+  /** It refuses until a time that the home has said: others may give units back before, so the home is asked now and then. */
+  refused(): void {
+    const now = performance.now();
+    if (this.running === undefined && now - this.askedAt > ASK_AGAIN_MS && !this.home.isCut) this.startInAnyCase();
   }
 
   /** Whether nothing is left to look after. */
@@ -87,6 +96,7 @@ export class RegionCounter {
   async exchangeFor(units: number): Promise<ExchangeOutcome> {
     if (this.running !== undefined) return this.running;
     this.waiting += units;
+    this.largest = Math.max(this.largest, units);
     // All that wait in this turn are asked for together.
     await Promise.resolve();
     return this.running ?? this.start(this.waiting);
@@ -95,7 +105,8 @@ export class RegionCounter {
   /** Learns now what became of the counter at home: a block, or its end. */
   async learn(): Promise<void> {
     await this.running?.catch(() => undefined);
-    await this.start(1);
+    this.startInAnyCase();
+    await this.running;
   }
 
   /** Whether a message names it. */
@@ -108,15 +119,20 @@ export class RegionCounter {
     this.start(0).catch(() => undefined);
   }
 
-  private start(waiting: number): Promise<ExchangeOutcome> {
-    this.waiting = 0;
+  private startInAnyCase(): void {
+    if (this.running === undefined) this.start(0, true).catch(() => undefined);
+  }
+
+  private start(waiting: number, inAnyCase = false): Promise<ExchangeOutcome> {
+    const { largest } = this;
+    this.waiting = this.largest = 0;
     this.askedAt = performance.now();
-    this.running = this.exchange(waiting).finally(() => (this.running = undefined));
+    this.running = this.exchange(waiting, largest, inAnyCase).finally(() => (this.running = undefined));
     return this.running;
   }
 
-  private async exchange(waiting: number): Promise<ExchangeOutcome> {
-    const wish = await this.ask(waiting);
+  private async exchange(waiting: number, largest: number, inAnyCase: boolean): Promise<ExchangeOutcome> {
+    const wish = await this.ask(waiting, largest, inAnyCase);
     if (wish === undefined || wish === 'waiting') {
       if (wish === undefined) this.idle++;
       return wish ?? 'nothing';
@@ -128,11 +144,11 @@ export class RegionCounter {
     return grant.units > 0 ? 'granted' : 'none';
   }
 
-  private ask(waiting: number): Promise<Wish | 'waiting' | undefined> {
+  private ask(waiting: number, largest: number, inAnyCase: boolean): Promise<Wish | 'waiting' | undefined> {
     const { latencyMs } = this.home;
     const lasts = Math.max(LASTS_MS, LATENCIES * latencyMs) * 1000;
     const patience = Math.max(PATIENCE_MS, PATIENT_LATENCIES * latencyMs) * 1000;
-    const values = ['ask', waiting, Math.round(lasts), Math.round(patience)];
+    const values = ['ask', waiting, largest, Math.round(lasts), Math.round(patience), inAnyCase ? 1 : 0];
     return this.region
       .ofFeature(this.counter, { name: FRAGMENT, keys: [], values: () => values }, readWish)
       .then((wish) => (wish === NOTHING ? undefined : wish));
@@ -141,8 +157,7 @@ export class RegionCounter {
   private deposit({ id }: Wish, grant: Grant): Promise<number> {
     const { outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last } = grant;
     const lapses = chargedAt + this.regions.lifetime;
-    // Reading in whole milliseconds may have rounded the end of the window up.
-    const expiresAt = this.fromWindow ? Math.min(lapses, window - 1000) : lapses;
+    const expiresAt = this.fromWindow ? Math.min(lapses, window) : lapses;
     const numbers = [id, outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last, expiresAt];
     const call = { name: FRAGMENT, keys: [], values: () => ['deposit', ...numbers] };
     return this.region.ofFeature(this.counter, call, (reply) => reply.operation());
@@ -153,7 +168,8 @@ function readWish(reply: Reply): Wish | 'waiting' | typeof NOTHING | undefined {
   const asked = reply.wait();
   if (asked === undefined || asked === NOTHING) return asked;
   if (asked !== ASKED) return 'waiting';
-  const [id, want, least, charge, window, granted] = reply.numbers([0, 0, 0, 0, 0, 0])! as [
+  const [id, want, least, need, charge, window, granted] = reply.numbers([0, 0, 0, 0, 0, 0, 0])! as [
+    number,
     number,
     number,
     number,
@@ -161,5 +177,5 @@ function readWish(reply: Reply): Wish | 'waiting' | typeof NOTHING | undefined {
     number,
     number,
   ];
-  return { id, want, least, charge, window, granted, returns: reply.pairs() };
+  return { id, want, least, need, charge, window, granted, returns: reply.pairs() };
 }

@@ -102,7 +102,11 @@ export class RegionStore extends StoreLayer implements Listener {
     const since = performance.now();
     const { home } = this.exchanges;
     const atHome = counters.map((counter) => this.exchanges.atHome(counter));
-    const answer = await operate<N>(home.store, { ...operation, counters: atHome } as Operation<N>);
+    const answer = (
+      ahead === 'reset'
+        ? await Promise.all(atHome.map((counter) => home.reset(counter)))
+        : await operate<N>(home.store, { ...operation, counters: atHome } as Operation<N>)
+    ) as OperationAnswer<N>;
     if (ahead === undefined) return answer;
     await Promise.all(
       counters.map(async (counter, index) => {
@@ -166,6 +170,7 @@ export class RegionStore extends StoreLayer implements Listener {
           missing.push({ entry, counter });
           continue;
         }
+        if (peek !== true) counter.refused();
       }
       if (!decision.allowed && !entry.limit.shadow) isFinal = true;
     }

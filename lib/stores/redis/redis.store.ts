@@ -295,7 +295,20 @@ export class RedisStore extends DirectStore implements Store {
     return this.send(counter, (program) => program.ofFeature(counter, call), read, call.keys.length);
   }
 
-  /** @internal The keys of a counter, and of what a feature keeps beside it. */
+  /** @internal The fields of a hash that a feature keeps. */
+  async membersOf(key: string): Promise<string[]> {
+    const replies = await this.calls.guarded(() => this.client.pipeline([['HKEYS', key]]).exec());
+    const [error, fields] = replies![0]!;
+    if (error !== null) throw this.calls.failure(error);
+    return (fields as unknown[]).map(String);
+  }
+
+  /** @internal Deletes keys of one slot that a feature keeps. */
+  async forgetKeys(keys: readonly string[]): Promise<void> {
+    if (keys.length > 0) await this.calls.delete(keys, undefined);
+  }
+
+  /** @internal The key of a counter: what a feature keeps beside it begins so. */
   keyOf(counter: Counter): string {
     return keyOf(this.prefix, counter);
   }
