@@ -150,7 +150,7 @@ export class Home {
     } catch (error) {
       this.waits.end(wait, false);
       this.failed(error);
-      throw error;
+      throw error instanceof RateLimitStoreError ? cutOff(error) : error;
     }
   }
 
@@ -170,6 +170,6 @@ function recordKey(key: string, region: string): string {
 }
 
 /** The error of a check for which the home grants nothing. */
-export function cutOff(): RateLimitStoreError {
-  return new RateLimitStoreError(worldMessages.cut());
+export function cutOff(cause?: Error): RateLimitStoreError {
+  return new RateLimitStoreError(worldMessages.cut(), cause && { cause });
 }
