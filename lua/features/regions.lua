@@ -14,21 +14,21 @@
 --
 -- At home the counter is one of the limit's algorithm. Beside it each region has a record: a MessagePack array of its last exchange,
 -- the units granted by it, when, the window, and the units granted in that. One hash is for all counters: the history of the server (`history`),
--- since when (`since`), when it was found to have lost charges (`lost`), and for each region the number of its calls (`calls:`), when it
--- called last (`seen:`), and since which history it has been heard (`heard:`).
+-- its number (`epoch`), since when it holds (`since`), when it was found to have lost charges (`lost`), and for each region the number of its
+-- calls (`calls:`), when it called last (`seen:`), and the epoch in which it said how many these are (`heard:`).
 --
 -- operate(limit, state, tools, what, …) does the steps of an exchange:
 --   'ask'      in the region: the units that checks wait for, and the largest cost among them; microseconds that a grant has to last; those
 --              after which an open exchange is sent again; 1 to ask in any case. Replies 0 if nothing is to be done, 2 while another call is
 --              on its way; else 3, the number of the exchange, units wanted, those that checks wait for, what the largest cost lacks, units
 --              to charge, the window, units granted in it, the number of returns, and each one's units and when they were charged
---   'grant'    at home: the number of the region's record and of the hash, the region, the history that it knows, or 0, its number of calls,
+--   'grant'    at home: the number of the region's record and of the hash, the region, the history and epoch that it knows, or 0, its number of calls,
 --              microseconds in which a full counter is fresh; then what 'ask' replied from the number
 --              of the exchange on. Replies 0; 1 if the exchange is older than the last one, or 2 if the counter is blocked; then the history,
---              since when, the number of calls, now, the units granted, when they were charged, units left, microseconds for which nothing is
+--              its epoch, the number of calls, now, the units granted, when they were charged, units left, microseconds for which nothing is
 --              granted (-1 for ever), those until it is fresh, the window, the units granted in it, and the last exchange
---   'hello'    at home: the number of the hash, the region, the history that it knows, or 0, its number of calls. Replies the history, since
---              when, the number of calls, now, and 1 if all regions were heard
+--   'hello'    at home: the number of the hash, the region, the history and epoch that it knows, or 0, its number of calls. Replies the
+--              history, its epoch, the number of calls, now, and 1 if all regions were heard
 --   'deposit'  in the region: the number of the exchange, what 'grant' replied from now on, and when the grant expires. Replies 1, or 0 if
 --              that exchange is not open
 --
@@ -48,7 +48,8 @@ local known_history
 local function history()
   if not known_history then
     local id = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
-    known_history = id and tonumber(string.sub(id, 1, 12), 16) or 0
+    if not id then error('ERR INFO replication has no master_replid, so that limits of scope world cannot notice restarts', 0) end
+    known_history = tonumber(string.sub(id, 1, 12), 16)
   end
   return known_history
 end
@@ -233,31 +234,33 @@ function steps.deposit(_, state, tools, id, outcome, home_now, units, charged_at
 end
 
 -- What the home knows of its regions, with the call that has come. A server with another history may lack charges: it grants nothing to
--- anybody until all regions have said how many calls it answered them. One that answered fewer than that has lost some.
-local function hear(number, region, known, calls, now)
+-- anybody until all regions have said how many calls were answered. One that got more answers than the server knows has lost some.
+local function hear(number, region, known, known_epoch, calls, now)
   local key, fields = KEYS[number], {}
   local stored = redis.call('HGETALL', key)
-  for i = 1, #stored, 2 do fields[stored[i]] = stored[i + 1] end
-  local function of(name) return tonumber(fields[name] or '0') end
-  local home = { history = history(), since = of('since'), lost = of('lost'), is_heard = true }
+  for i = 1, #stored, 2 do fields[stored[i]] = tonumber(stored[i + 1]) end
+  local function of(name) return fields[name] or 0 end
+  local home = { history = history(), epoch = of('epoch'), since = of('since'), lost = of('lost'), is_heard = true }
   if of('history') ~= home.history then
     -- Without any charge that it could have lost it is a new home, unless this region knows one.
     if #stored == 0 and known ~= 0 then home.lost = now end
-    home.since = now
+    home.epoch, home.since = home.epoch + 1, now
   end
+  -- Regions follow the newest epoch, whatever the clocks of servers say.
+  if known ~= home.history and known_epoch >= home.epoch then home.epoch, home.since = known_epoch + 1, now end
   if calls > of('calls:' .. region) then home.lost = now end
   -- It may know of calls to the server before: only what it counted since it knows this one says all.
-  if known == home.history or known == 0 then fields['heard:' .. region] = home.since end
+  if known == home.history and known_epoch == home.epoch or known == 0 then fields['heard:' .. region] = home.epoch end
   home.calls = max(calls, of('calls:' .. region)) + 1
   fields['seen:' .. region] = now
-  for name in pairs(fields) do
+  for name, seen in pairs(fields) do
     local other = string.match(name, '^seen:(.*)$')
-    if other and of('heard:' .. other) ~= home.since and (of(name) > home.since - SILENT or other == region) then home.is_heard = false end
+    if other and of('heard:' .. other) ~= home.epoch and (seen > home.since - SILENT or other == region) then home.is_heard = false end
   end
   local function text(value) return string.format('%.0f', value) end
   redis.call(
-    'HSET', key, 'history', text(home.history), 'since', text(home.since), 'lost', text(home.lost), 'calls:' .. region, text(home.calls),
-    'seen:' .. region, text(now), 'heard:' .. region, text(of('heard:' .. region))
+    'HSET', key, 'history', text(home.history), 'epoch', text(home.epoch), 'since', text(home.since), 'lost', text(home.lost),
+    'calls:' .. region, text(home.calls), 'seen:' .. region, text(now), 'heard:' .. region, text(of('heard:' .. region))
   )
   redis.call('PEXPIRE', key, time_to_live(CALLS_KEPT_FOR))
   return home
@@ -266,9 +269,9 @@ end
 local heard
 
 -- Nothing is exchanged: the region only says that it is there.
-function steps.hello(_, state, tools, hash, region, known, calls)
-  heard = heard or hear(hash, region, known, calls, state.now)
-  for _, value in ipairs({ heard.history, heard.since, heard.calls, state.now, heard.is_heard and 1 or 0 }) do tools.add(value) end
+function steps.hello(_, state, tools, hash, region, known, known_epoch, calls)
+  heard = heard or hear(hash, region, known, known_epoch, calls, state.now)
+  for _, value in ipairs({ heard.history, heard.epoch, heard.calls, state.now, heard.is_heard and 1 or 0 }) do tools.add(value) end
 end
 
 -- Until when the home grants nothing, since it may not know what it granted.
@@ -279,12 +282,12 @@ local function uncertain_until(home, horizon, window_start)
   return ends
 end
 
-function steps.grant(limit, state, tools, number, hash, region, known, calls, horizon, id, want, least, need, charge, window, granted, _, ...)
+function steps.grant(limit, state, tools, number, hash, region, known, known_epoch, calls, horizon, id, want, least, need, charge, window, granted, _, ...)
   local algorithm, now, add = limit.algorithm, state.now, tools.add
   -- The window of a calendar may have begun since.
   local window_start = limit.start or 0
   -- All exchanges of a call are of one region.
-  heard = heard or hear(hash, region, known, calls, now)
+  heard = heard or hear(hash, region, known, known_epoch, calls, now)
   local stored = tools.values[number]
   local readable, record = pcall(cmsgpack.unpack, stored or '')
   if not stored or not readable or type(record) ~= 'table' then record = nil end
@@ -335,7 +338,7 @@ function steps.grant(limit, state, tools, number, hash, region, known, calls, ho
     wait = tools.wait_for(limit, state, max(1, need - units))
     if wait == math.huge then wait = -1 end
   end
-  local replied = { outcome, heard.history, heard.since, heard.calls, now, units, charged_at, left(), wait, reset_after, in_window, total, last }
+  local replied = { outcome, heard.history, heard.epoch, heard.calls, now, units, charged_at, left(), wait, reset_after, in_window, total, last }
   for _, value in ipairs(replied) do add(value) end
   return changed or state.migrated
 end

@@ -87,8 +87,8 @@ export class Home {
   async hello(counter: Counter): Promise<void> {
     const known = await this.record.read();
     const said = await this.call(counter, [this.hash], ([hash]) => ['hello', hash!, ...this.caller(known)], HELLO);
-    const [history, since, calls] = said.numbers as [number, number, number];
-    const isCurrent = await this.record.note({ history, since, calls });
+    const [history, epoch, calls] = said.numbers as [number, number, number];
+    const isCurrent = await this.record.note({ history, epoch, calls });
     // Another server has taken its place: it grants nothing until it knows that the region knows.
     if (isCurrent && known.history !== 0 && history !== known.history) await this.hello(counter);
   }
@@ -109,9 +109,9 @@ export class Home {
       ],
       GRANT,
     );
-    const [outcome, history, since, calls, now, units, chargedAt, left, wait, resetAfter, ends, inWindow, last] =
+    const [outcome, history, epoch, calls, now, units, chargedAt, left, wait, resetAfter, ends, inWindow, last] =
       numbers as [number, number, number, number, number, number, number, number, number, number, number, number, number];
-    const home = { history, since, calls };
+    const home = { history, epoch, calls };
     if (!(await this.record.note(home))) return undefined;
     if (known.history !== 0 && history !== known.history) void this.hello(counter).catch(() => undefined);
     return { outcome, home, now, units, chargedAt, left, wait, resetAfter, window: ends, granted: inWindow, last };
@@ -126,8 +126,8 @@ export class Home {
     await this.store.reset([counter]);
   }
 
-  private caller({ history, calls }: KnownHome): (number | string)[] {
-    return [this.region, history, calls];
+  private caller({ history, epoch, calls }: KnownHome): (number | string)[] {
+    return [this.region, history, epoch, calls];
   }
 
   private async call(
