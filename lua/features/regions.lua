@@ -13,7 +13,7 @@
 -- A server that was restarted or took over may lack what was used last: its history is another one, and what was granted counts as used.
 --
 -- At home the counter is one of the limit's algorithm. Beside it each region has a record: a MessagePack array of its last exchange,
--- the units granted by it, when, the window, and the units granted in that. One hash is for all counters: the history of the server (`history`),
+-- the units granted by it, when, the window, the units granted in that, those that the region holds with these, and when it called. One hash is for all counters: the history of the server (`history`),
 -- its number (`epoch`), since when it holds (`since`), when it was found to have lost charges (`lost`), and for each region the number of its
 -- calls (`calls:`), when it called last (`seen:`), and the epoch in which it said how many these are (`heard:`).
 --
@@ -21,7 +21,7 @@
 --   'ask'      in the region: the units that checks wait for, and the largest cost among them; microseconds that a grant has to last; those
 --              after which an open exchange is sent again; 1 to ask in any case. Replies 0 if nothing is to be done, 2 while another call is
 --              on its way; else 3, the number of the exchange, units wanted, those that checks wait for, what the largest cost lacks, units
---              to charge, the window, units granted in it, the number of returns, and each one's units and when they were charged
+--              to charge, the window, units granted in it, those that it has, the number of returns, and each one's units and when they were charged
 --   'grant'    at home: the number of the region's record and of the hash, the region, the history and epoch that it knows, or 0, its number of calls,
 --              microseconds in which a full counter is fresh; then what 'ask' replied from the number
 --              of the exchange on. Replies 0; 1 if the exchange is older than the last one, or 2 if the counter is blocked; then the history,
@@ -29,6 +29,9 @@
 --              granted (-1 for ever), those until it is fresh, the window, the units granted in it, and the last exchange
 --   'hello'    at home: the number of the hash, the region, the history and epoch that it knows, or 0, its number of calls. Replies the
 --              history, its epoch, the number of calls, now, and 1 if all regions were heard
+--   'holdings' at home: the numbers of the hash, and of each region's record with its name. Replies for each the units that it held when it
+--              called last for this counter, or -1, those granted to it in the window, the milliseconds since that, and those since it called
+--              for any, or -1
 --   'deposit'  in the region: the number of the exchange, what 'grant' replied from now on, and when the grant expires. Replies 1, or 0 if
 --              that exchange is not open
 --
@@ -207,6 +210,7 @@ function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_an
   end
   state.sent_at = now
   for _, value in ipairs({ 3, state.id, state.want, state.least, state.need, state.charge, state.window, state.granted }) do add(value) end
+  add(max(0, usable(limit, state)))
   add(#state.back / 2)
   for _, value in ipairs(state.back) do add(value) end
   return true
@@ -282,7 +286,7 @@ local function uncertain_until(home, horizon, window_start)
   return ends
 end
 
-function steps.grant(limit, state, tools, number, hash, region, known, known_epoch, calls, horizon, id, want, least, need, charge, window, granted, _, ...)
+function steps.grant(limit, state, tools, number, hash, region, known, known_epoch, calls, horizon, id, want, least, need, charge, window, granted, held, _, ...)
   local algorithm, now, add = limit.algorithm, state.now, tools.add
   -- The window of a calendar may have begun since.
   local window_start = limit.start or 0
@@ -325,7 +329,7 @@ function steps.grant(limit, state, tools, number, hash, region, known, known_epo
       total, changed = total + units, true
     end
     last, in_window = id, window_end()
-    local value = cmsgpack.pack({ last, units, charged_at, in_window, total })
+    local value = cmsgpack.pack({ last, units, charged_at, in_window, total, held + units, now })
     tools.values[number] = value
     redis.call('SET', KEYS[number], value, 'PX', time_to_live(max(algorithm.reset_after(limit, state), KEPT_FOR)))
   end
@@ -341,6 +345,19 @@ function steps.grant(limit, state, tools, number, hash, region, known, known_epo
   local replied = { outcome, heard.history, heard.epoch, heard.calls, now, units, charged_at, left(), wait, reset_after, in_window, total, last }
   for _, value in ipairs(replied) do add(value) end
   return changed or state.migrated
+end
+
+function steps.holdings(_, state, tools, hash, ...)
+  local regions = { ... }
+  for i = 1, #regions, 2 do
+    local stored, seen = tools.values[regions[i]], tonumber(redis.call('HGET', KEYS[hash], 'seen:' .. regions[i + 1]) or nil)
+    local readable, record = pcall(cmsgpack.unpack, stored or '')
+    if not stored or not readable or type(record) ~= 'table' then record = {} end
+    local total, held, at = record[5] or 0, record[6] or -1, record[7] or state.now
+    for _, value in ipairs({ held, total, floor(max(0, state.now - at) / 1000), seen and floor(max(0, state.now - seen) / 1000) or -1 }) do
+      tools.add(value)
+    end
+  end
 end
 
 function feature.operate(limit, state, tools, step, ...) return steps[step](limit, state, tools, ...) end

@@ -176,7 +176,8 @@ function readWish(reply: Reply): Wish | 'waiting' | typeof NOTHING | undefined {
   const asked = reply.wait();
   if (asked === undefined || asked === NOTHING) return asked;
   if (asked !== ASKED) return 'waiting';
-  const [id, want, least, need, charge, window, granted] = reply.numbers([0, 0, 0, 0, 0, 0, 0])! as [
+  const [id, want, least, need, charge, window, granted, held] = reply.numbers([0, 0, 0, 0, 0, 0, 0, 0])! as [
+    number,
     number,
     number,
     number,
@@ -185,5 +186,5 @@ function readWish(reply: Reply): Wish | 'waiting' | typeof NOTHING | undefined {
     number,
     number,
   ];
-  return { id, want, least, need, charge, window, granted, returns: reply.pairs() };
+  return { id, want, least, need, charge, window, granted, held, returns: reply.pairs() };
 }

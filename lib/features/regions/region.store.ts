@@ -7,12 +7,13 @@ import { allOrNothing, takeOf } from '../../stores/all-or-nothing.js';
 import { answerWith, decided, operate, report } from '../../stores/decide.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
 import type { LocalDecisions } from '../../stores/layers/local-decisions.js';
-import { type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
+import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
 import { keyOf } from '../../stores/redis/keys.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
 import { chargesOf } from '../../stores/store-decision.js';
 import type { Exchanges } from './exchanges.js';
 import { cutOff } from './home.js';
+import { HOLDINGS } from './holdings.js';
 import { limitRegionsOf } from './limit-regions.js';
 import { worldMessages } from './messages.js';
 import type { RegionCounter } from './region-counter.js';
@@ -76,6 +77,9 @@ export class RegionStore extends StoreLayer implements Listener {
     const { counters: all } = operation;
     const ofWorld = (all as readonly Counter[]).filter(isOfWorld);
     if (ofWorld.length === 0) return super.operate(operation);
+    if (measuredName(operation as Operation) === HOLDINGS) {
+      return this.exchanges.home.holdings(this.exchanges.atHome(ofWorld[0]!)) as Promise<OperationAnswer<N>>;
+    }
     const { ahead, atHome } = AT_HOME[operation.name] ?? {};
     if (atHome !== true) {
       this.bindTime(ofWorld);
