@@ -147,6 +147,7 @@ export type {
   PolicyOptions,
   PolicyOverrideData,
 } from './config/policy.js';
+export type { RegionOptions } from './config/region-options.js';
 export type { ChangeCause } from './overrides/change-cause.js';
 export type {
   ChangedList,
