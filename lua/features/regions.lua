@@ -10,6 +10,7 @@
 --   10 left at home  11 until then the home grants nothing to costs of 22 and more  12 its counter is fresh then  13 window  14 granted in it,
 --   as the home says  15 units a microsecond that were used lately  16 used since  17 this time, by the region  18 units to hold
 --   19 charged beyond the grants  20 the largest cost that waits  21 what that lacks  22 the least cost that has to wait
+--   23 units granted last  24 when they came, by the region  25 1 if it had no units then
 -- A server that was restarted or took over may lack what was used last: its history is another one, and what was granted counts as used.
 --
 -- At home the counter is one of the limit's algorithm. Beside it each region has a record: a MessagePack array of its last exchange,
@@ -39,7 +40,7 @@
 
 local feature = { parameters = { 'home_now', 'home_time' } }
 
-local MOST_GRANTS, KEPT_FOR, SMOOTHING = 6, 120000000, 300000
+local MOST_GRANTS, KEPT_FOR, SMOOTHING, GROWTH = 6, 120000000, 300000, 4
 -- A region that was silent for this long before the home was replaced has lost nothing by that.
 local SILENT, CALLS_KEPT_FOR = 600000000, 35 * 86400000000
 -- What is granted least often: the home asks again so late, in microseconds, whether all regions were heard.
@@ -95,13 +96,15 @@ function feature.variant()
     state.left, state.wait_until, state.fresh_at = v[10] or 0, v[11] or 0, v[12] or 0
     state.window, state.granted = v[13] or 0, v[14] or 0
     state.rate, state.used, state.since, state.hold, state.owed = v[15] or 0, v[16] or 0, v[17] or now, v[18] or 0, v[19] or 0
-    state.largest, state.need, state.wait_cost = v[20] or 0, v[21] or 0, v[22] or 1
+    state.largest, state.need, state.wait_cost, state.size = v[20] or 0, v[21] or 0, v[22] or 1, v[23] or 0
+    state.came_at, state.was_dry = v[24] or 0, v[25] == 1
   end
 
   function pool.encode(_, s)
     return cmsgpack.pack({
       history(), s.id, s.is_open and 1 or 0, s.sent_at, s.want, s.least, s.charge, s.back, compact(s.grants), s.left, s.wait_until,
       s.fresh_at, s.window, s.granted, s.rate, s.used, s.since, s.hold, s.owed, s.largest, s.need, s.wait_cost,
+      s.size, s.came_at, s.was_dry and 1 or 0,
     })
   end
 
@@ -196,10 +199,13 @@ function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_an
     if now >= state.sent_at and now - state.sent_at < patience then return add(2) end
   else
     measure(state, now)
-    local wanted = state.rate * lasts
+    local here, wanted = usable(limit, state), state.rate * lasts
+    -- Whoever had nothing left when units came, and soon needs more again, wants more than was used.
+    if state.was_dry and now >= state.came_at and now - state.came_at < lasts then
+      wanted = max(wanted, GROWTH * max(state.size, state.hold, waiting))
+    end
     wanted = wanted >= 0.05 and ceil(wanted) or 0
     state.hold = wanted
-    local here = usable(limit, state)
     local back = send_back(limit, state, max(2 * wanted, waiting))
     local want = 0
     if waiting > here or here < wanted * 0.8 then want = waiting + wanted - here end
@@ -216,9 +222,10 @@ function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_an
   return true
 end
 
-function steps.deposit(_, state, tools, id, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at)
+function steps.deposit(limit, state, tools, id, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at)
   if not state.is_open or state.id ~= id then return tools.add(0) end
   local grants = state.grants
+  state.was_dry = usable(limit, state) <= 0
   -- What the home has left does for smaller costs.
   state.wait_cost = units < state.need and left > 0 and state.largest or 1
   state.is_open, state.back, state.want, state.least, state.need, state.charge = false, {}, 0, 0, 0, 0
@@ -232,6 +239,7 @@ function steps.deposit(_, state, tools, id, outcome, home_now, units, charged_at
   end
   if units > 0 then
     for _, value in ipairs({ units, charged_at, expires_at }) do grants[#grants + 1] = value end
+    state.size, state.came_at = units, state.now
   end
   tools.add(1)
   return true
