@@ -17,6 +17,7 @@ export const WORDS: Readonly<Record<string, readonly string[]>> = {
   'docs/guides/policy-files.md': ['YAML', 'config file'],
   'docs/guides/usage.md': ['metering', 'billing'],
   'docs/guides/in-code.md': ['background jobs', 'cron'],
+  'docs/guides/other-languages.md': ['Python', 'redis-cli', 'EVALSHA', 'busy-reply-threshold'],
   'docs/guides/testing.md': ['Jest', 'Vitest', 'mock'],
 };
 

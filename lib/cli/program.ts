@@ -96,6 +96,13 @@ const COMMANDS = new Map<string, Listed>([
       load: async () => (await import('./app/app.commands.js')).ratesCommand,
     },
   ],
+  [
+    'call',
+    {
+      summary: 'prints the lines of redis-cli that decide a limit by hand',
+      load: async () => (await import('./app/app.commands.js')).callCommand,
+    },
+  ],
 ]);
 
 /** Exit codes: the command line is wrong; something it names cannot be used. */

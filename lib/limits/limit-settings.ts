@@ -39,6 +39,9 @@ export interface Escalation {
   readonly forgetAfter: number;
 }
 
+/** The namespace of the limits that apply to every route. No class has such a name. */
+export const MODULE_NAMESPACE = '@module';
+
 /** Where a limit is declared: all in which limits with equal settings differ. */
 export interface LimitPlace {
   /** Where the user wrote it, for messages. */

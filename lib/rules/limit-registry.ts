@@ -14,6 +14,7 @@ import type { Policy, PolicyLimit } from '../config/policy.js';
 import { RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
 import { type RateLimitSettings } from '../config/settings.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
+import { MODULE_NAMESPACE } from '../limits/limit-settings.js';
 import { type ByRequest, isFixed } from './by-request/is-fixed.js';
 import { ancestorsOf, refusePlanOfParent } from './ancestors.js';
 import type { Declaration } from './declaration.js';
@@ -23,9 +24,6 @@ import type { Rule } from './rule.js';
 import { RuleCompiler } from './rule-compiler.js';
 import { withPolicy } from './with-policy.js';
 import { ValueCache } from '../util/value-cache.js';
-
-/** The namespace of the limits that apply to every route. No class has such a name. */
-const MODULE_NAMESPACE = '@module';
 
 /** Where the module's `limits` are declared. */
 export function placeInModule(index: number): Pick<Declaration, 'location' | 'namespace'> {

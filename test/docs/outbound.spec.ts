@@ -122,5 +122,5 @@ describe('the guide of calls to others', () => {
     }
   });
 
-  it('has no other code', () => expect(untriedCode(GUIDE, 'test/docs/outbound.spec.ts')).toEqual([]));
+  it('has no other code', () => expect(untriedCode(GUIDE, 'test/docs/outbound.spec.ts', 'started')).toEqual([]));
 });

@@ -7,21 +7,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ownEnvironment, PACKAGE_FOLDER } from '../support/npm.js';
 import { startRedis } from '../support/redis-servers.js';
 
-/** Guides whose first code is not whole yet. New guides are whole. */
-const PARTS: readonly string[] = [
-  'budgets',
-  'bullmq',
-  'changing-rates',
-  'fair-shares',
-  'hierarchies',
-  'outbound',
-  'own-stores',
-  'plans',
-  'policy-files',
-  'protecting-a-login',
-  'testing',
-];
-
 /** Guides of the program: they begin with its commands, which specs of the program run. */
 const COMMANDS: readonly string[] = ['simulate', 'terminal'];
 
@@ -30,6 +15,7 @@ const pages = [
   ...readdirSync(join(PACKAGE_FOLDER, 'docs/guides')).map((name) => `docs/guides/${name}`),
 ].map((file) => ({ name: basename(file, '.md'), text: readFileSync(join(PACKAGE_FOLDER, file), 'utf8') }));
 
+const textOf = (page: string): string => pages.find(({ name }) => name === page)!.text;
 const firstOf = (text: string): string => /^```ts\n([^]*?)^```/m.exec(text)?.[1] ?? '';
 const isWhole = (code: string): boolean => /^import /m.test(code) && code.includes('@Module(');
 
@@ -37,8 +23,21 @@ const examples = new Map(
   pages.map(({ name, text }) => [name, firstOf(text)] as const).filter(([, code]) => isWhole(code)),
 );
 // The same guide has one of prom-client.
-const [, promClient] = pages.find(({ name }) => name === 'prometheus')!.text.split('## With prom-client');
+const [, promClient] = textOf('prometheus').split('## With prom-client');
 examples.set('prom-client', firstOf(promClient!));
+
+/** Only compiled: it needs a server of PostgreSQL. */
+const [, ofPostgres] = textOf('own-stores').split('## PostgreSQL');
+const POSTGRES = firstOf(ofPostgres!);
+/** What it uses of `pg`. */
+const PG = `declare module 'pg' {
+  type Query = <R>(text: string, values?: readonly unknown[]) => Promise<{ rows: R[] }>;
+  export class Pool {
+    query: Query;
+    connect(): Promise<{ query: Query; release(): void }>;
+  }
+}
+`;
 
 // The same app, before and after it moved.
 const [, move] = /^```diff\n([^]*?)^```/m.exec(
@@ -57,7 +56,7 @@ globalThis.urls = {};
 const settings = { logger: false, abortOnError: false };
 const create = NestFactory.create.bind(NestFactory);
 NestFactory.create = (module, ...rest) => create(module, ...rest.map((one) => ({ ...one, ...settings })), ...(rest.length === 0 ? [settings] : []));
-for (const file of readdirSync(import.meta.dirname).filter((name) => name.endsWith('.js') && name !== 'runner.js')) {
+for (const file of readdirSync(import.meta.dirname).filter((name) => name.endsWith('.js') && name !== 'runner.js' && name !== 'postgres.js')) {
   const name = file.slice(0, -3);
   try {
     globalThis.running = name;
@@ -112,6 +111,8 @@ beforeAll(async () => {
     declarationMap: false,
     sourceMap: false,
   };
+  writeFileSync(join(folder, 'pg.d.ts'), PG);
+  writeFileSync(join(folder, 'postgres.ts'), POSTGRES);
   writeFileSync(
     join(folder, 'tsconfig.json'),
     JSON.stringify({
@@ -122,6 +123,8 @@ beforeAll(async () => {
   );
   complaints = await compile();
   writeFileSync(join(folder, 'out/runner.js'), RUNNER);
+  // What stands beside the example of policies.
+  writeFileSync(join(folder, 'limits.yaml'), /^```yaml\n([^]*?)^```/m.exec(textOf('policy-files'))![1]!);
   await start();
 }, 300_000);
 
@@ -162,6 +165,13 @@ const statuses = async (name: string, path: string, count: number, headers: Reco
   return all;
 };
 
+const post = async (name: string, path: string, body: object, headers: Record<string, string> = {}) =>
+  fetch(urlOf(name) + path, {
+    method: 'POST',
+    body: JSON.stringify(body),
+    headers: { ...headers, 'content-type': 'application/json' },
+  });
+
 const from = (address: string) => ({ 'x-forwarded-for': address });
 
 const urlOf = (name: string) => started.get(name)!.url!;
@@ -173,9 +183,21 @@ const quotaOf = async (organization: string) => {
   return /"plan";q=(\d+)/.exec(answer.headers.get('ratelimit-policy')!)![1];
 };
 
+const quotaOfPolicy = async (tenant: string) => {
+  const { headers } = await fetch(`${urlOf('policy-files')}/reports`, { headers: { 'x-tenant': tenant } });
+  return /"api";q=(\d+)/.exec(headers.get('ratelimit-policy')!)![1];
+};
+
+const changeRate = async (headers: Record<string, string>) => {
+  const body = JSON.stringify({ rate: 1 });
+  const type = { 'content-type': 'application/json' };
+  const url = `${urlOf('changing-rates')}/admin/rates/api`;
+  return (await fetch(url, { method: 'PUT', body, headers: { ...type, ...headers } })).status;
+};
+
 describe('a guide begins with an example', () => {
   it.each(pages.filter(({ name }) => !COMMANDS.includes(name)))('that is whole: $name', ({ name, text }) => {
-    expect([name, isWhole(firstOf(text))]).toEqual([name, !PARTS.includes(name)]);
+    expect([name, isWhole(firstOf(text))]).toEqual([name, true]);
   });
 
   it.each([...examples.keys()])('that compiles as it stands, and starts: %s', (name) => {
@@ -251,6 +273,51 @@ describe('a guide begins with an example', () => {
     expect(await text(`${urlOf('usage')}/orgs/acme/calls`, 'POST')).toBe('{"allowed":true}');
     expect(JSON.parse(await text(`${urlOf('usage')}/orgs/acme/usage`))).toMatchObject({ total: 640 });
     expect(await statuses('candidates', '/search', 4)).toEqual([200, 200, 200, 429]);
+  });
+
+  it('tests an app without waiting', async () => {
+    const run = promisify(execFile)(process.execPath, ['--test', join(folder, 'out/testing.js')], {
+      env: ownEnvironment(),
+    });
+    expect((await run).stdout).toMatch(/^[#ℹ] pass 1$/m);
+  });
+
+  it('counts in a store of its own', async () => {
+    expect(await statuses('own-stores', '/reports', 3)).toEqual([200, 200, 429]);
+  });
+
+  it('blocks an address after five wrong passwords', async () => {
+    const guess = { email: 'ann@example.com', password: '12345' };
+    const all: number[] = [];
+    for (let tries = 0; tries < 6; tries++) all.push((await post('protecting-a-login', '/login', guess)).status);
+    expect(all).toEqual([401, 401, 401, 401, 401, 429]);
+  });
+
+  it('takes rates from a policy, by tenant', async () => {
+    expect([await quotaOfPolicy('acme'), await quotaOfPolicy('umbrella'), await quotaOfPolicy('trial')]).toEqual([
+      '5000',
+      '500',
+      '500',
+    ]);
+  });
+
+  it('changes a rate, for admins alone', async () => {
+    expect(await changeRate({})).toBe(403);
+    expect(await changeRate({ authorization: 'Bearer admin' })).toBe(200);
+    expect(await statuses('changing-rates', '/reports', 2)).toEqual([200, 429]);
+  });
+
+  it('counts plans, tenants, teams and the tokens of calls', async () => {
+    const policyOf = async (name: string, path: string, method = 'GET') =>
+      (await fetch(urlOf(name) + path, { method, headers: { 'x-user': 'ada', 'x-tenant': 'acme' } })).headers.get(
+        'ratelimit-policy',
+      );
+    expect(await policyOf('plans', '/reports')).toContain('"plan";q=1000');
+    expect(await policyOf('fair-shares', '/renders', 'POST')).toContain('"gpu";q=');
+    expect(await policyOf('hierarchies', '/reports')).toMatch(/"user";q=20.*"team";q=100.*"org";q=1000/);
+    const answer = await post('budgets', '/answers', { org: 'org:1', prompt: 'why' });
+    expect([answer.status, await answer.text()]).toEqual([201, 'WHY']);
+    expect(await text(`${urlOf('bullmq')}/shops/acme/sync`, 'POST')).toMatch(/^\{"id":"\d+"\}$/);
   });
 
   it('limits by the rate that the database has', async () => {

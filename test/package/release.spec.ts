@@ -212,7 +212,9 @@ describe('the workflows', () => {
     expect(order.map((line) => lines.indexOf(line)).toSorted((a, b) => a - b)).toEqual(
       order.map((line) => lines.indexOf(line)),
     );
-    expect(lines).toMatch(/npm publish --provenance --access public --tag \$\{\{ .*'next' \|\| 'latest' \}\}/);
+    // What the release carries is what npm gets: publishing the folder would build it once more.
+    expect(lines).toMatch(/npm publish \.\/\*\.tgz --provenance --access public --tag \$\{\{ .*'next' \|\| 'latest' \}\}/);
+    expect(lines).toContain('gh release create "$GITHUB_REF_NAME" ./*.tgz ');
   });
 
   it.each(['ci', 'release'])('of %s use actions at commits, and name only scripts that are there', (name) => {

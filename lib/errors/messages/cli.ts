@@ -90,6 +90,8 @@ export const cliMessages = {
     `--limit ${show(spec)}: option '${option}' is given twice, wants it once`,
   notSimulated: (spec: string, algo: string) =>
     `--limit ${show(spec)}: '${algo}' cannot be simulated, since no log shows when its units are released; wants another algorithm`,
+  notCalled: (spec: string, algo: string) =>
+    `--limit ${show(spec)}: '${algo}' cannot be decided by one line, since each call needs a number of its own; wants another algorithm`,
   sameLimitTwice: (name: string) =>
     `option '--limit' has the name ${show(name)} twice, wants a name for each: algo:rate/interval@name`,
   unknownFormat: (line: string, formats: readonly string[]) =>

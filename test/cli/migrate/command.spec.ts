@@ -117,6 +117,37 @@ export class AppModule {}
     );
   });
 
+  it.each([
+    [
+      "throwThrottlingException(): Promise<void> {\n    throw new ThrottlerException('Of the guard');",
+      "'Of the guard'",
+    ],
+    [
+      'throwThrottlingException(): Promise<void> {\n    throw new ThrottlerException();',
+      "'ThrottlerException: Too Many Requests'",
+    ],
+    ["getErrorMessage(): Promise<string> {\n    return 'Of the guard';", "'Of the guard'"],
+  ])('prefers what a guard says to the message of the module: %s', async (method, message) => {
+    const guard = `import { Injectable } from '@nestjs/common';
+import { ThrottlerException, ThrottlerGuard } from '@nestjs/throttler';
+
+@Injectable()
+export class OwnGuard extends ThrottlerGuard {
+  protected async ${method}
+  }
+}
+`;
+    const module = MODULE.replace(
+      '[{ ttl: 60_000, limit: 100 }]',
+      "{ throttlers: [{ ttl: 60_000, limit: 100 }], errorMessage: 'Of the module' }",
+    )
+      .replace('import { ThrottlerGuard,', "import { OwnGuard } from './own.guard';\nimport {")
+      .replace('useClass: ThrottlerGuard', 'useClass: OwnGuard');
+    const app = start({ ...APP, 'src/app.module.ts': module, 'src/own.guard.ts': guard });
+    await app.migrate();
+    expect(app.files()['src/app.module.ts']).toContain(`defaults: { message: ${message} }`);
+  });
+
   it('keeps the line ends of a file', async () => {
     const app = start({ ...APP, 'src/app.module.ts': MODULE.replaceAll('\n', '\r\n') });
     await app.migrate();

@@ -14,6 +14,8 @@ export interface Guard {
   readonly reason: string;
   /** The text of the message of its refusals, where it is a literal. */
   readonly message: string | undefined;
+  /** Whether it throws or returns its message by itself, whatever the module's `errorMessage` is. */
+  readonly overridesMessage: boolean;
   /** The text of the body of its refusals, where it is a literal. */
   readonly body: string | undefined;
   readonly exempts: boolean;
@@ -91,7 +93,7 @@ export function baseOf(source: Source, node: TS.ClassDeclaration): string | unde
 }
 
 function left(source: Source, node: TS.ClassDeclaration, reason: string): Guard {
-  const nothing = { message: undefined, body: undefined, exempts: false, isShared: false };
+  const nothing = { message: undefined, overridesMessage: false, body: undefined, exempts: false, isShared: false };
   return { name: node.name!.text, source, node, outcome: 'left', reason, ...nothing };
 }
 
@@ -121,7 +123,8 @@ function analysed(source: Source, node: TS.ClassDeclaration): Guard {
       `it overrides ${overrides.join(', ')}: use the option 'headers' of RateLimitModule.forRoot`,
     );
   }
-  const refusal = refusalOf(source, member('throwThrottlingException') ?? member('getErrorMessage'));
+  const refusing = member('throwThrottlingException') ?? member('getErrorMessage');
+  const refusal = refusalOf(source, refusing);
   if (refusal === undefined) {
     return left(
       source,
@@ -171,6 +174,7 @@ function analysed(source: Source, node: TS.ClassDeclaration): Guard {
     outcome,
     reason: '',
     message,
+    overridesMessage: refusing !== undefined && refusal.body === undefined,
     body: refusal.body,
     exempts,
     isShared: shared,

@@ -173,10 +173,8 @@ export class ModuleOptions {
     const isPlain = throttlers !== undefined && [...throttlers.keys()].every((name) => name === 'default');
     const headers = given.headers ?? (isPlain ? "'legacy'" : headersByName(source));
     const guard = this.use.applied;
-    const defaults = [
-      `message: ${given.message ?? guard?.message ?? defaultMessage(source)}`,
-      ...(given.defaults ?? []),
-    ];
+    const ofModule = guard?.overridesMessage === true ? undefined : given.message;
+    const defaults = [`message: ${ofModule ?? guard?.message ?? defaultMessage(source)}`, ...(given.defaults ?? [])];
     if (guard?.outcome === 'key' && !defaults.some((entry) => entry.startsWith('key:'))) {
       importOf(source, guard.source, guard.name);
       defaults.push(`key: ${guard.name}`);
@@ -236,7 +234,7 @@ export class ModuleOptions {
     if (errorMessage !== undefined) {
       message = messageOf(source, errorMessage);
       removed.add(errorMessage);
-      if (message === undefined) {
+      if (message === undefined && this.use.applied?.overridesMessage !== true) {
         report.leave(
           source,
           errorMessage,
