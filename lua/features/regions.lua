@@ -11,6 +11,7 @@
 --   as the home says  15 units a microsecond that were used lately  16 used since  17 this time, by the region  18 units to hold
 --   19 charged beyond the grants  20 the largest cost that waits  21 what that lacks  22 the least cost that has to wait
 --   23 units granted last  24 when they came, by the region  25 1 if it had no units then
+--   26 when the window had begun, by the home, and 27 by the region; 0 for both where units do not end with a window
 -- A server that was restarted or took over may lack what was used last: its history is another one, and what was granted counts as used.
 --
 -- At home the counter is one of the limit's algorithm. Beside it each region has a record: a MessagePack array of its last exchange,
@@ -33,8 +34,8 @@
 --   'holdings' at home: the numbers of the hash, and of each region's record with its name. Replies for each the units that it held when it
 --              called last for this counter, or -1, those granted to it in the window, the milliseconds since that, and those since it called
 --              for any, or -1
---   'deposit'  in the region: the number of the exchange, what 'grant' replied from now on, and when the grant expires. Replies 1, or 0 if
---              that exchange is not open
+--   'deposit'  in the region: the number of the exchange, what 'grant' replied from now on, when the grant expires, and 1 if units end with
+--              their window. Replies 1, or 0 if that exchange is not open
 --
 -- Uses: time_to_live
 
@@ -97,14 +98,14 @@ function feature.variant()
     state.window, state.granted = v[13] or 0, v[14] or 0
     state.rate, state.used, state.since, state.hold, state.owed = v[15] or 0, v[16] or 0, v[17] or now, v[18] or 0, v[19] or 0
     state.largest, state.need, state.wait_cost, state.size = v[20] or 0, v[21] or 0, v[22] or 1, v[23] or 0
-    state.came_at, state.was_dry = v[24] or 0, v[25] == 1
+    state.came_at, state.was_dry, state.begun, state.begun_here = v[24] or 0, v[25] == 1, v[26] or 0, v[27] or 0
   end
 
   function pool.encode(_, s)
     return cmsgpack.pack({
       history(), s.id, s.is_open and 1 or 0, s.sent_at, s.want, s.least, s.charge, s.back, compact(s.grants), s.left, s.wait_until,
       s.fresh_at, s.window, s.granted, s.rate, s.used, s.since, s.hold, s.owed, s.largest, s.need, s.wait_cost,
-      s.size, s.came_at, s.was_dry and 1 or 0,
+      s.size, s.came_at, s.was_dry and 1 or 0, s.begun, s.begun_here,
     })
   end
 
@@ -134,7 +135,12 @@ function feature.variant()
     if units == 0 then return end
     local grants = state.grants
     local at = limit.home_now - (charged_at >= 0 and max(0, state.now - charged_at) or 0) - limit.lifetime
+    -- What was charged since the window began is of it: older grants had expired. So is what nobody knows the time of, as in one region.
+    local is_of_window = charged_at < 0 or charged_at >= state.begun_here and charged_at <= state.now
+    if state.begun > 0 and is_of_window then at = max(at, state.begun) end
     at = max(1, at)
+    -- The home may have them for others, once they are back.
+    state.wait_until = 0
     for i = 1, #grants, 3 do
       if grants[i + 2] == 0 then
         grants[i], grants[i + 1] = grants[i] + units, min(at, grants[i + 1])
@@ -222,7 +228,9 @@ function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_an
   return true
 end
 
-function steps.deposit(limit, state, tools, id, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at)
+function steps.deposit(
+  limit, state, tools, id, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at, of_window
+)
   if not state.is_open or state.id ~= id then return tools.add(0) end
   local grants = state.grants
   state.was_dry = usable(limit, state) <= 0
@@ -230,6 +238,11 @@ function steps.deposit(limit, state, tools, id, outcome, home_now, units, charge
   state.wait_cost = units < state.need and left > 0 and state.largest or 1
   state.is_open, state.back, state.want, state.least, state.need, state.charge = false, {}, 0, 0, 0, 0
   state.id = max(state.id, last)
+  if of_window == 0 or window <= home_now then
+    state.begun, state.begun_here = 0, 0
+  elseif window ~= state.window or state.begun == 0 then
+    state.begun, state.begun_here = home_now, state.now
+  end
   state.left, state.fresh_at, state.window, state.granted = left, home_now + reset_after, window, granted
   state.wait_until = wait == -1 and 2 ^ 52 or wait > 0 and home_now + wait or 0
   -- Nobody may use what is held while the counter is blocked.

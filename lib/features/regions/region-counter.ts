@@ -93,11 +93,11 @@ export class RegionCounter {
     this.start(0).catch(() => undefined);
   }
 
-  /** Makes an exchange for units that a check waits for. One that runs is waited for first. */
-  async exchangeFor(units: number): Promise<ExchangeOutcome> {
+  /** Makes an exchange for units that a check waits for, or for some of them at least. One that runs is waited for first. */
+  async exchangeFor(units: number, largest = units): Promise<ExchangeOutcome> {
     if (this.running !== undefined) return this.running;
     this.waiting += units;
-    this.largest = Math.max(this.largest, units);
+    this.largest = Math.max(this.largest, largest);
     // All that wait in this turn are asked for together.
     await Promise.resolve();
     return this.running ?? this.start(this.waiting);
@@ -166,7 +166,7 @@ export class RegionCounter {
     const { outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last } = grant;
     const lapses = chargedAt + this.regions.lifetime;
     const expiresAt = this.fromWindow ? Math.min(lapses, window) : lapses;
-    const numbers = [id, outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last, expiresAt];
+    const numbers = [id, outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last, expiresAt, this.fromWindow ? 1 : 0];
     const call = { name: FRAGMENT, keys: [], values: () => ['deposit', ...numbers] };
     return this.region.ofFeature(this.counter, call, (reply) => reply.operation());
   }

@@ -151,7 +151,7 @@ export class RegionStore extends StoreLayer implements Listener {
       await this.inTime(this.exchanges.ready(), since);
       if (peek) await this.inTime(Promise.all(ofWorld.map(({ counter }) => counter.learn())), since);
       else if (upTo) {
-        await this.inTime(Promise.all(ofWorld.map(({ entry, counter }) => counter.exchangeFor(entry.cost))), since);
+        await this.inTime(Promise.all(ofWorld.map(({ entry, counter }) => counter.exchangeFor(entry.cost, 1))), since);
       }
     } catch (error) {
       return this.decideWithout({ ...check, since }, ofWorld, error);
@@ -213,7 +213,7 @@ export class RegionStore extends StoreLayer implements Listener {
     for (let exchanges = 0; exchanges < MOST_EXCHANGES; ) {
       try {
         if (this.exchanges.home.isCut) throw cutOff();
-        const asked = missing.map(({ entry, counter }) => counter.exchangeFor(entry.cost));
+        const asked = missing.map(({ entry: { cost }, counter }) => counter.exchangeFor(cost, check.upTo === true ? 1 : cost));
         const outcomes = await this.inTime(Promise.all(asked), since);
         if (outcomes.includes('waiting')) await this.inTime(pause(LOOK_AGAIN_MS), since);
         else exchanges++;
