@@ -31,8 +31,8 @@
 --              granted (-1 for ever), those until it is fresh, the window, the units granted in it, and the last exchange
 --   'hello'    at home: the number of the hash, the region, the history and epoch that it knows, or 0, its number of calls. Replies the
 --              history, its epoch, the number of calls, now, and 1 if all regions were heard
---   'holdings' at home: the numbers of the hash, and of each region's record with its name. Replies for each the units that it held when it
---              called last for this counter, or -1, those granted to it in the window, the milliseconds since that, and those since it called
+--   'holdings' at home: the numbers of the hash, and of each region's record with its name. Replies for each the units granted to it in the
+--              window, those that it held when it called last for this counter, or -1, the milliseconds since that, and those since it called
 --              for any, or -1
 --   'deposit'  in the region: the number of the exchange, what 'grant' replied from now on, when the grant expires, and 1 if units end with
 --              their window. Replies 1, or 0 if that exchange is not open
@@ -375,7 +375,7 @@ function steps.holdings(_, state, tools, hash, ...)
     local readable, record = pcall(cmsgpack.unpack, stored or '')
     if not stored or not readable or type(record) ~= 'table' then record = {} end
     local total, held, at = record[5] or 0, record[6] or -1, record[7] or state.now
-    for _, value in ipairs({ held, total, floor(max(0, state.now - at) / 1000), seen and floor(max(0, state.now - seen) / 1000) or -1 }) do
+    for _, value in ipairs({ total, held, floor(max(0, state.now - at) / 1000), seen and floor(max(0, state.now - seen) / 1000) or -1 }) do
       tools.add(value)
     end
   end

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, HttpException, Param, Query } from '@nestjs/common';
-import { type LimitDefinition, RateLimit } from '../../lib/index.js';
+import { type LimitDefinition, RateLimit, type WindowCount } from '../../lib/index.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
 import { type AppInRegion, World } from './world.js';
@@ -32,7 +32,6 @@ const define: Record<string, LimitDefinition> = {
   budget: { algo: 'budget', limit: 100, period: 'year', scope: 'world' },
   sliding: { algo: 'sliding-window', rate: 10, interval: '1h', scope: 'world' },
   bucket: { algo: 'token-bucket', rate: 3600, interval: '1h', burst: 30, scope: 'world' },
-  quick: { ...window, algo: 'sliding-window', interval: '2s' },
   log: { algo: 'sliding-log', rate: 10, interval: '1h', scope: 'world' },
   gcra: { algo: 'gcra', rate: 3600, interval: '1h', burst: 30, scope: 'world' },
 } as never;
@@ -109,19 +108,19 @@ describe('two apps in two regions', () => {
   });
 
   it('wait for units', async () => {
-    const limiter = us.limiters.for('quick');
-    expect(await limiter.consume('a', 10)).toMatchObject({ allowed: true });
-    expect(await limiter.acquire('a', { cost: 2, timeout: '1m' })).toMatchObject({ allowed: true });
+    const limiter = us.limiters.for('gcra');
+    expect(await limiter.consume('a', 20)).toMatchObject({ allowed: true });
+    expect(await limiter.acquire('a', { timeout: '1m' })).toMatchObject({ allowed: true });
   });
 
   it('give back what did not count', async () => {
-    for (const { statuses } of [eu, us].map((app) => ({ statuses: app.statuses.bind(app) }))) {
-      expect(await statuses(6, '/logins/200')).toEqual([200, 200, 200, 200, 200, 200]);
+    for (const app of [eu, us]) {
+      for (let i = 0; i < 6; i++) await until(async () => (await app.get('/logins/200')).status === 200);
     }
-    expect(await us.statuses(3, '/logins/401')).toEqual([401, 401, 401]);
-    // The other region may have said that nothing is left, a moment ago.
-    await until(async () => (await eu.get('/logins/401')).status === 401);
+    // What was given back last may still be on its way, and each region may have said a moment ago that nothing is left.
+    for (const app of [us, us, us, eu]) await until(async () => (await app.get('/logins/401')).status === 401);
     expect(await eu.statuses(2, '/logins/401')).toEqual([429, 429]);
+    expect(await us.statuses(2, '/logins/401')).toEqual([429, 429]);
   });
 
   it('refund units, which the other region then takes', async () => {
@@ -159,7 +158,9 @@ describe('two apps in two regions', () => {
     await reserved.settle(10);
     await until(async () => (await there.consume('org', 80)).allowed);
     expect(await here.reserve('org', { cost: 11 })).toMatchObject({ allowed: false });
-    expect(await here.history('org', 1)).toMatchObject([{ count: expect.any(Number) as number }]);
+    // The home counts what a region holds in advance, too.
+    const [{ count }] = (await here.history('org', 1)) as [WindowCount];
+    expect(count).toBeGreaterThanOrEqual(90);
   });
 
   it('block, unblock and reset in both', async () => {
@@ -176,6 +177,15 @@ describe('two apps in two regions', () => {
     // The other region may have used a unit that it held, before it heard of the reset.
     const taken = await takeAll('shared', 'e');
     expect([10, 11, 12]).toContain(taken);
+  });
+
+  it('keep nothing of what was asked for in advance before a reset', async () => {
+    const limiter = us.limiters.for('budget');
+    for (let round = 0; round < 10; round++) {
+      await limiter.consume('g', 20);
+      await limiter.reset('g');
+      expect(await limiter.peek('g')).toMatchObject({ remaining: 100 });
+    }
   });
 
   it('change a rate, a mode and a list in both', async () => {

@@ -86,14 +86,17 @@ describe('a region without its home', () => {
     // Others count as before, together with those that lack their home.
     expect(await us.statuses(3, '/both')).toEqual([200, 200, 429]);
     expect(await us.statuses(1, '/here')).toEqual([429]);
-    expect(ofHome()).toEqual([
-      `The home of the regions, 127.0.0.1:${world.home.port}, fails: connect ECONNREFUSED 127.0.0.1:${world.home.port}. Limits of scope ` +
-        "'world' spend the units that this region holds, and then their 'onStoreError' decides, by default 'deny'",
-    ]);
+    const address = `127.0.0.1:${world.home.port}`;
+    expect(ofHome()).toHaveLength(1);
+    const [line] = ofHome();
+    expect(line).toMatch(new RegExp(`^The home of the regions, ${address}, fails: .*connect ECONNREFUSED ${address}\\. Limits `));
+    expect(line).toMatch(
+      /Limits of scope 'world' spend the units that this region holds, and then their 'onStoreError' decides, by default 'deny'$/,
+    );
     await world.home.start();
     await until(async () => (await us.get('/denied')).status === 200);
     expect(ofHome()).toHaveLength(2);
-    expect(ofHome()[1]).toBe(`The home of the regions, 127.0.0.1:${world.home.port}, answers again`);
+    expect(ofHome()[1]).toBe(`The home of the regions, ${address}, answers again`);
   });
 
   it('decides by the option of the module', async () => {

@@ -58,7 +58,7 @@ describe('beside limits over several regions', () => {
     expect(limits).toMatchObject([{ name: 'shared', decision: { allowed: true } }]);
     expect(limits[0]!.state!.remaining).toBeLessThanOrEqual(97);
     expect(await us.limiters.explain({ limit: 'budget', key: 'org' })).toMatchObject({
-      limits: [{ name: 'budget', decision: { allowed: true }, state: { remaining: 50 } }],
+      limits: [{ name: 'budget', decision: { allowed: true }, state: { remaining: 50, regions: [{ region: 'eu', held: 0 }, { region: 'us' }] } }],
     });
     // Nothing was charged.
     expect(await eu.limiters.for('budget').peek('org')).toMatchObject({ remaining: 50 });
@@ -84,7 +84,7 @@ describe('beside limits over several regions', () => {
     const blocked = await post('keys/block', { limit: 'shared', identity: 'global', duration: '10m', reason: 'a test' });
     expect(blocked.status).toBe(200);
     await until(async () => (await eu.get('/reports')).status === 429);
-    expect(await lookUp()).toMatchObject({ remaining: 0, blockedUntil: expect.any(Number) as number });
+    expect(await lookUp()).toMatchObject({ remaining: 0, blockedUntil: expect.any(Number) });
   });
 
   it('health tells whether the store answers', async () => {
@@ -140,7 +140,7 @@ describe('beside limits over several regions', () => {
     const redis = await userAt(world.serverOf('us'), [...RULES, ...IN_REGION.split(' ')]);
     const home = await userAt(world.home, [...RULES, ...AT_HOME.split(' ')]);
     const us = await world.app('us', {
-      limits: { define, redis, regions: { name: 'us', home }, onStoreError: 'deny' } as never,
+      limits: { define, redis, regions: { name: 'us', home }, onStoreError: 'deny' },
       controllers: [ReportsController],
     });
     expect(await us.statuses(3, '/reports')).toEqual([200, 200, 200]);
@@ -160,7 +160,7 @@ describe('beside limits over several regions', () => {
   it('a region may have a Cluster', async () => {
     cluster = await startCluster();
     const redis = { nodes: cluster.nodes };
-    const us = await world.app('us', { limits: { prefix, define, redis } as never, controllers: [ReportsController] });
+    const us = await world.app('us', { limits: { prefix, define, redis }, controllers: [ReportsController] });
     const eu = await world.app('eu', { limits: { prefix, define }, controllers: [ReportsController] });
     for (const key of ['a', 'b', 'c']) {
       let taken = 0;

@@ -1,14 +1,21 @@
 import type { Server } from 'node:http';
+import { jest } from '@jest/globals';
 import type { DynamicModule, INestApplication, LoggerService, Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
+import { readSettings } from '../../lib/config/settings.js';
+import { RATE_LIMIT_SETTINGS } from '../../lib/config/tokens.js';
 import { LimiterService, RateLimitModule, type RateLimitModuleOptions } from '../../lib/index.js';
+import { Waits } from '../../lib/features/regions/waits.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
+
+/** How long servers may take, in milliseconds: more than the module allows, so that a busy machine is taken for no outage. */
+const TIMEOUT_MS = 3000;
 
 export type RegionName = 'eu' | 'us';
 
-/** What an app in a region is made of, besides its region. */
+/** What an app in a region is made of, besides its servers. */
 export interface RegionApp {
-  readonly limits: Omit<RateLimitModuleOptions, 'redis' | 'regions'>;
+  readonly limits: RateLimitModuleOptions;
   readonly controllers?: Type[];
   readonly imports?: (Type | DynamicModule)[];
   readonly logger?: LoggerService;
@@ -57,14 +64,16 @@ export class World {
 
   /** Starts an app, which listens. */
   async app(region: RegionName, { limits, controllers = [], imports = [], logger }: RegionApp): Promise<AppInRegion> {
-    const redis = this.servers[region].url;
+    const regions = { name: region, home: this.home.url };
+    const options: RateLimitModuleOptions = { redis: this.servers[region].url, regions, ...limits };
+    jest.spyOn(Waits.prototype, 'areSuspicious', 'get').mockReturnValue(false);
     const testing = await Test.createTestingModule({
-      imports: [
-        RateLimitModule.forRoot({ redis, regions: { name: region, home: this.home.url }, timeout: 250, ...limits }),
-        ...imports,
-      ],
+      imports: [RateLimitModule.forRoot(options), ...imports],
       controllers,
-    }).compile();
+    })
+      .overrideProvider(RATE_LIMIT_SETTINGS)
+      .useFactory({ factory: () => ({ ...readSettings(options), timeoutMs: TIMEOUT_MS }) })
+      .compile();
     testing.useLogger(logger ?? false);
     const nest = testing.createNestApplication();
     await nest.listen(0, '127.0.0.1');

@@ -103,6 +103,15 @@ export class RegionCounter {
     return this.running ?? this.start(this.waiting);
   }
 
+  /** Does something while no exchange is on its way: what the home grants after a reset must not be forgotten with what it forgot. */
+  async whileAtRest(action: () => Promise<void>): Promise<void> {
+    while (this.running !== undefined) await this.running.catch(() => undefined);
+    const done = action();
+    this.running = done.then(() => 'nothing' as const).finally(() => (this.running = undefined));
+    this.running.catch(() => undefined);
+    await done;
+  }
+
   /** Learns now what became of the counter at home: a block, or its end. */
   learn(): Promise<void> {
     this.learning ??= this.learnNext();

@@ -116,17 +116,25 @@ export class RegionStore extends StoreLayer implements Listener {
     const atHome = counters.map((counter) => this.exchanges.atHome(counter));
     const answer = (
       ahead === 'reset'
-        ? await Promise.all(atHome.map((counter) => home.reset(counter)))
+        ? await Promise.all(counters.map((counter, index) => this.resetBoth(counter, atHome[index]!)))
         : await operate<N>(home.store, { ...operation, counters: atHome } as Operation<N>)
     ) as OperationAnswer<N>;
     if (ahead === undefined) return answer;
     await Promise.all(
       counters.map(async (counter, index) => {
-        await (ahead === 'reset' ? this.forget(counter) : this.exchanges.of(counter).learn());
+        if (ahead === 'learn') await this.exchanges.of(counter).learn();
         await this.channel.publish(`${ahead} ${keyOf('', atHome[index]!)}`, since);
       }),
     );
     return answer;
+  }
+
+  private resetBoth(counter: Counter, atHome: Counter): Promise<void> {
+    const { home } = this.exchanges;
+    return this.exchanges.of(counter).whileAtRest(async () => {
+      await home.reset(atHome);
+      await this.forget(counter);
+    });
   }
 
   /** The region's units are void: the home has forgotten that it granted them. */
