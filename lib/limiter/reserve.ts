@@ -53,6 +53,7 @@ export async function settleHeld(
 async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, maxWaitMs: number): Promise<Reservation> {
   const { limit } = entry;
   const { algorithm } = limit;
+  if (limit.features?.some(({ withoutEstimates }) => withoutEstimates === true)) return reserveNow(store, entry);
   if (algorithm.holds !== undefined) throw new RateLimitArgumentError(holdMessages.noHold(name, algorithm.name));
   for (const versions of versionsOf(limit)) {
     if (versions.notReservable !== undefined) throw new RateLimitArgumentError(versions.notReservable());
@@ -66,6 +67,15 @@ async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, max
   const answer = await store.reserve({ ...entry, maxWaitMs });
   const taken = answer.allowed ? chargeOf(entry, answer) : undefined;
   return new Reservation(toCallerDecision(answer, limit), taken, store);
+}
+
+/** Charges the units that fit now, which cannot be held: whoever settles them gives back or charges the difference. */
+async function reserveNow(store: CalledLimit['store'], entry: CheckEntry): Promise<Reservation> {
+  const { limit } = entry;
+  if (limit.off) return new Reservation(openDecision(limit), undefined, store);
+  const [answer] = await decided(store, { entries: [entry], refundable: true });
+  const taken = answer!.allowed ? chargeOf(entry, answer!) : undefined;
+  return new Reservation(toCallerDecision(answer!, limit), taken, store);
 }
 
 /** Reserves units that count at once, and are held until they are settled. */

@@ -11,6 +11,7 @@
 --   as the home says  15 units a microsecond that were used lately  16 used since  17 this time, by the region  18 units to hold
 --   19 charged beyond the grants  20 the largest cost that waits  21 what that lacks  22 the least cost that has to wait
 --   23 units granted last  24 when they came, by the region  25 1 if it had no units then
+--   26 when the window had begun, by the home, and 27 by the region; 0 for both where units do not end with a window
 -- A server that was restarted or took over may lack what was used last: its history is another one, and what was granted counts as used.
 -- It may also lack the last exchanges, and number others like them: an exchange is known by its number and the history that it began in.
 --
@@ -34,12 +35,11 @@
 --              and the last exchange
 --   'hello'    at home: the number of the hash, the caller. Replies the history, its epoch, the number of calls, now, and 1 if all regions
 --              were heard
---   'holdings' at home: the numbers of the hash, and of each region's record with its name. Replies for each the units that it held when it
---              called last for this counter, or -1, those granted to it in the window, the milliseconds since that, and those since it called
+--   'holdings' at home: the numbers of the hash, and of each region's record with its name. Replies for each the units granted to it in the
+--              window, those that it held when it called last for this counter, or -1, the milliseconds since that, and those since it called
 --              for any, or -1
---   'deposit'  in the region: the number of the exchange, the history in which it began, what 'grant' replied from now on, and when the grant
---              expires. Replies 1, or 0 if
---              that exchange is not open
+--   'deposit'  in the region: the number of the exchange, the history in which it began, what 'grant' replied from now on, when the grant
+--              expires, and 1 if units end with their window. Replies 1, or 0 if that exchange is not open
 -- The caller is the region, the history of its server, the history and epoch of the home that it knows, or 0, and its number of calls.
 --
 -- Uses: time_to_live
@@ -112,14 +112,14 @@ function feature.variant()
     state.window, state.granted = v[13] or 0, v[14] or 0
     state.rate, state.used, state.since, state.hold, state.owed = v[15] or 0, v[16] or 0, v[17] or now, v[18] or 0, v[19] or 0
     state.largest, state.need, state.wait_cost, state.size = v[20] or 0, v[21] or 0, v[22] or 1, v[23] or 0
-    state.came_at, state.was_dry = v[24] or 0, v[25] == 1
+    state.came_at, state.was_dry, state.begun, state.begun_here = v[24] or 0, v[25] == 1, v[26] or 0, v[27] or 0
   end
 
   function pool.encode(_, s)
     return cmsgpack.pack({
       history(), s.id, s.is_open and 1 or 0, s.sent_at, s.want, s.least, s.charge, s.back, compact(s.grants), s.left, s.wait_until,
       s.fresh_at, s.window, s.granted, s.rate, s.used, s.since, s.hold, s.owed, s.largest, s.need, s.wait_cost,
-      s.size, s.came_at, s.was_dry and 1 or 0,
+      s.size, s.came_at, s.was_dry and 1 or 0, s.begun, s.begun_here,
     })
   end
 
@@ -149,7 +149,12 @@ function feature.variant()
     if units == 0 then return end
     local grants = state.grants
     local at = limit.home_now - (charged_at >= 0 and max(0, state.now - charged_at) or 0) - limit.lifetime
+    -- What was charged since the window began is of it: older grants had expired. So is what nobody knows the time of, as in one region.
+    local is_of_window = charged_at < 0 or charged_at >= state.begun_here and charged_at <= state.now
+    if state.begun > 0 and is_of_window then at = max(at, state.begun) end
     at = max(1, at)
+    -- The home may have them for others, once they are back.
+    state.wait_until = 0
     for i = 1, #grants, 3 do
       if grants[i + 2] == 0 then
         grants[i], grants[i + 1] = grants[i] + units, min(at, grants[i + 1])
@@ -242,7 +247,7 @@ function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_an
 end
 
 function steps.deposit(
-  limit, state, tools, id, origin, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at
+  limit, state, tools, id, origin, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at, of_window
 )
   if not state.is_open or state.id ~= id or origin ~= history() then return tools.add(0) end
   local grants = state.grants
@@ -251,6 +256,11 @@ function steps.deposit(
   state.wait_cost = units < state.need and left > 0 and state.largest or 1
   state.is_open, state.back, state.want, state.least, state.need, state.charge = false, {}, 0, 0, 0, 0
   state.id = max(state.id, last)
+  if of_window == 0 or window <= home_now then
+    state.begun, state.begun_here = 0, 0
+  elseif window ~= state.window or state.begun == 0 then
+    state.begun, state.begun_here = home_now, state.now
+  end
   state.left, state.fresh_at, state.window, state.granted = left, home_now + reset_after, window, granted
   state.wait_until = wait == -1 and 2 ^ 52 or wait > 0 and home_now + wait or 0
   -- Nobody may use what is held while the counter is blocked.
@@ -400,7 +410,7 @@ function steps.holdings(_, state, tools, hash, ...)
     local readable, record = pcall(cmsgpack.unpack, stored or '')
     if not stored or not readable or type(record) ~= 'table' then record = {} end
     local total, held, at = record[5] or 0, record[7] or -1, record[8] or state.now
-    for _, value in ipairs({ held, total, floor(max(0, state.now - at) / 1000), seen and floor(max(0, state.now - seen) / 1000) or -1 }) do
+    for _, value in ipairs({ total, held, floor(max(0, state.now - at) / 1000), seen and floor(max(0, state.now - seen) / 1000) or -1 }) do
       tools.add(value)
     end
   end

@@ -51,7 +51,7 @@ export interface Grant {
 
 const GRANT = [0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0];
 const HELLO = [0, 0, 0, 0, 0];
-const HOLDING = [-1, 0, 0, -1];
+const HOLDING = [0, -1, 0, -1];
 
 /** What is reported of the home, once for each change. */
 export type HomeNews = { readonly state: 'failing'; readonly error: Error } | { readonly state: 'recovered' };
@@ -154,7 +154,7 @@ export class Home {
       names.flatMap(() => HOLDING),
     );
     return names.map((region, index) => {
-      const [held, granted, ageMs, seenMs] = numbers.slice(index * HOLDING.length) as [number, number, number, number];
+      const [granted, held, ageMs, seenMs] = numbers.slice(index * HOLDING.length) as [number, number, number, number];
       return { region, held: held < 0 ? 0 : held, granted, ...(held < 0 ? {} : { ageMs }), ...(seenMs < 0 ? {} : { seenMs }) };
     });
   }

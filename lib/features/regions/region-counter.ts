@@ -93,14 +93,23 @@ export class RegionCounter {
     this.start(0).catch(() => undefined);
   }
 
-  /** Makes an exchange for units that a check waits for. One that runs is waited for first. */
-  async exchangeFor(units: number): Promise<ExchangeOutcome> {
+  /** Makes an exchange for units that a check waits for, or for some of them at least. One that runs is waited for first. */
+  async exchangeFor(units: number, largest = units): Promise<ExchangeOutcome> {
     if (this.running !== undefined) return this.running;
     this.waiting += units;
-    this.largest = Math.max(this.largest, units);
+    this.largest = Math.max(this.largest, largest);
     // All that wait in this turn are asked for together.
     await Promise.resolve();
     return this.running ?? this.start(this.waiting);
+  }
+
+  /** Does something while no exchange is on its way: what the home grants after a reset must not be forgotten with what it forgot. */
+  async whileAtRest(action: () => Promise<void>): Promise<void> {
+    while (this.running !== undefined) await this.running.catch(() => undefined);
+    const done = action();
+    this.running = done.then(() => 'nothing' as const).finally(() => (this.running = undefined));
+    this.running.catch(() => undefined);
+    await done;
   }
 
   /** Learns now what became of the counter at home: a block, or its end. */
@@ -166,7 +175,8 @@ export class RegionCounter {
     const { outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last } = grant;
     const lapses = chargedAt + this.regions.lifetime;
     const expiresAt = this.fromWindow ? Math.min(lapses, window) : lapses;
-    const numbers = [id, origin, outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last, expiresAt];
+    const ends = [expiresAt, this.fromWindow ? 1 : 0];
+    const numbers = [id, origin, outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last, ...ends];
     const call = { name: FRAGMENT, keys: [], values: () => ['deposit', ...numbers] };
     return this.region.ofFeature(this.counter, call, (reply) => reply.operation());
   }

@@ -116,17 +116,25 @@ export class RegionStore extends StoreLayer implements Listener {
     const atHome = counters.map((counter) => this.exchanges.atHome(counter));
     const answer = (
       ahead === 'reset'
-        ? await Promise.all(atHome.map((counter) => home.reset(counter)))
+        ? await Promise.all(counters.map((counter, index) => this.resetBoth(counter, atHome[index]!)))
         : await operate<N>(home.store, { ...operation, counters: atHome } as Operation<N>)
     ) as OperationAnswer<N>;
     if (ahead === undefined) return answer;
     await Promise.all(
       counters.map(async (counter, index) => {
-        await (ahead === 'reset' ? this.forget(counter) : this.exchanges.of(counter).learn());
+        if (ahead === 'learn') await this.exchanges.of(counter).learn();
         await this.channel.publish(`${ahead} ${keyOf('', atHome[index]!)}`, since);
       }),
     );
     return answer;
+  }
+
+  private resetBoth(counter: Counter, atHome: Counter): Promise<void> {
+    const { home } = this.exchanges;
+    return this.exchanges.of(counter).whileAtRest(async () => {
+      await home.reset(atHome);
+      await this.forget(counter);
+    });
   }
 
   /** The region's units are void: the home has forgotten that it granted them. */
@@ -151,7 +159,7 @@ export class RegionStore extends StoreLayer implements Listener {
       await this.inTime(this.exchanges.ready(), since);
       if (peek) await this.inTime(Promise.all(ofWorld.map(({ counter }) => counter.learn())), since);
       else if (upTo) {
-        await this.inTime(Promise.all(ofWorld.map(({ entry, counter }) => counter.exchangeFor(entry.cost))), since);
+        await this.inTime(Promise.all(ofWorld.map(({ entry, counter }) => counter.exchangeFor(entry.cost, 1))), since);
       }
     } catch (error) {
       return this.decideWithout({ ...check, since }, ofWorld, error);
@@ -213,7 +221,7 @@ export class RegionStore extends StoreLayer implements Listener {
     for (let exchanges = 0; exchanges < MOST_EXCHANGES; ) {
       try {
         if (this.exchanges.home.isCut) throw cutOff();
-        const asked = missing.map(({ entry, counter }) => counter.exchangeFor(entry.cost));
+        const asked = missing.map(({ entry: { cost }, counter }) => counter.exchangeFor(cost, check.upTo === true ? 1 : cost));
         const outcomes = await this.inTime(Promise.all(asked), since);
         if (outcomes.includes('waiting')) await this.inTime(pause(LOOK_AGAIN_MS), since);
         else exchanges++;
