@@ -44,6 +44,9 @@ describe('three regions', () => {
         const t0 = answers[0]!.at;
         const bins = [0,1,2].map((region) => Array.from({ length: 8 }, (_, s) => demands[index]!.allowed(t0 + s * 1000, t0 + s * 1000 + 1000, region)));
         console.log(name, uses.length, answers.length, answers.filter((a) => a.allowed === undefined).length, over(name, uses), JSON.stringify(bins));
+        const errs: Record<string, number> = {};
+        for (const a of answers) if (a.error) { const k = `${a.region} ${Math.floor((a.at-t0)/500)/2}s ${a.error}`; errs[k]=(errs[k]??0)+1; }
+        console.log(JSON.stringify(errs, null, 1));
         expect([name, over(name, uses)]).toEqual([name, Math.min(0, over(name, uses))]);
         expect(uses.length).toBeGreaterThan(RATE);
       }

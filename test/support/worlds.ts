@@ -125,6 +125,8 @@ export interface Answer {
   readonly tookMs: number;
   /** `undefined` if the limit could not be asked. */
   readonly allowed: boolean | undefined;
+  /** Why it could not. */
+  readonly error: string | undefined;
 }
 
 /** Requests of all regions, each at its own rate, for one key. */
@@ -180,16 +182,16 @@ export class Demand {
         ({ allowed }: Pick<Decision, 'allowed'>) => this.answered(region, at, allowed),
         (error: unknown) => {
           if (!(error instanceof RateLimitStoreError)) this.failure ??= error;
-          this.answered(region, at, undefined);
+          this.answered(region, at, undefined, (error as Error).message);
         },
       )
       .finally(() => this.open.delete(answered));
     this.open.add(answered);
   }
 
-  private answered(region: number, at: number, allowed: boolean | undefined): void {
+  private answered(region: number, at: number, allowed: boolean | undefined, error?: string): void {
     const answeredAt = now();
-    this.answers.push({ region, at, tookMs: answeredAt - at, allowed });
+    this.answers.push({ region, at, tookMs: answeredAt - at, allowed, error });
     if (allowed === true) this.uses.push([at, answeredAt]);
   }
 }

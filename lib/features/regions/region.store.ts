@@ -19,6 +19,8 @@ import type { RegionCounter } from './region-counter.js';
 
 /** How long to wait for an exchange of another instance before looking again, in milliseconds. */
 const LOOK_AGAIN_MS = 10;
+/** How many exchanges a check waits for: one that runs, and one that is made for it. Then others have used what it lacks. */
+const MOST_EXCHANGES = 2;
 
 /** A counter whose units are missing, and how many. */
 interface Missing {
@@ -139,7 +141,10 @@ export class RegionStore extends StoreLayer implements Listener {
     } catch (error) {
       return this.decideWithout(check, missing, error);
     }
-    return this.decideAgain({ ...check, since });
+    const decisions = await this.decideAgain(check, since);
+    if (decisions === undefined) return this.decideWithout(check, missing, this.tooLate());
+    const still = this.read(check, decisions);
+    return still === undefined ? decisions : this.waitFor({ ...check, since }, still);
   }
 
   private decideHere(check: Check, answer: CheckAnswer): void {
@@ -184,7 +189,7 @@ export class RegionStore extends StoreLayer implements Listener {
   private async waitFor(check: Check, first: readonly Missing[]): Promise<StoreDecision[]> {
     const { since = performance.now() } = check;
     let missing = first;
-    for (;;) {
+    for (let exchanges = 0; ;) {
       try {
         if (this.exchanges.home.isCut) throw cutOff();
         const outcomes = await this.inTime(
@@ -192,20 +197,29 @@ export class RegionStore extends StoreLayer implements Listener {
           since,
         );
         if (outcomes.includes('waiting')) await this.inTime(pause(LOOK_AGAIN_MS), since);
+        else exchanges++;
       } catch (error) {
-        return this.decideWithout({ ...check, since }, missing, error);
+        return this.decideWithout(check, missing, error);
       }
-      const decisions = await this.askBelow({ ...check, since });
+      const decisions = await this.decideAgain(check, since);
+      if (decisions === undefined) return this.decideWithout(check, missing, this.tooLate());
       const still = this.read(check, decisions);
-      if (still === undefined) return decisions;
+      if (still === undefined || exchanges >= MOST_EXCHANGES) return decisions;
       missing = still;
     }
   }
 
-  private async decideAgain(check: Check): Promise<StoreDecision[]> {
-    const decisions = await this.askBelow(check);
-    const missing = this.read(check, decisions);
-    return missing === undefined ? decisions : this.waitFor(check, missing);
+  /**
+   * What the region's server decides after a wait for the home; nothing if the time of the check is up before. The server has its own
+   * deadline: how long the home took says nothing of it. Units that are taken too late go back.
+   */
+  private async decideAgain({ since: _, ...check }: Check, since: number): Promise<StoreDecision[] | undefined> {
+    const asked = this.askBelow(check);
+    const decisions = await Promise.race([asked, endOf(since + this.timeoutMs)]);
+    if (decisions === undefined && check.peek !== true) {
+      asked.then((late) => this.refund(chargesOf(check.entries, late))).catch(() => undefined);
+    }
+    return decisions;
   }
 
   private askBelow(check: Check): Promise<StoreDecision[]> {
@@ -242,8 +256,12 @@ export class RegionStore extends StoreLayer implements Listener {
 
   private inTime<T>(promise: Promise<T>, since: number): Promise<T> {
     const left = since + this.timeoutMs - performance.now();
-    if (left <= 0) return Promise.reject(new RateLimitStoreError(worldMessages.tooLate(this.timeoutMs)));
+    if (left <= 0) return Promise.reject(this.tooLate());
     return withDeadline(promise, left, this.timeoutMs);
+  }
+
+  private tooLate(): RateLimitStoreError {
+    return new RateLimitStoreError(worldMessages.tooLate(this.timeoutMs));
   }
 }
 
@@ -262,6 +280,13 @@ function isOfWorld({ limit }: Counter): boolean {
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);
+  });
+}
+
+/** Resolves at a time of the process's clock, but not before what has arrived by then is read. */
+function endOf(time: number): Promise<undefined> {
+  return new Promise((resolve) => {
+    setTimeout(() => setImmediate(() => resolve(undefined)), time - performance.now());
   });
 }
 
