@@ -9,6 +9,7 @@ import {
   RateLimitModule,
   RateLimitStoreError,
 } from '../../lib/index.js';
+import { OwnTime } from './own-time.mjs';
 import { type RedisServer, startRedis } from './redis-servers.js';
 import { freshPrefix } from './stores.js';
 import { TcpProxy } from './tcp-proxy.js';
@@ -122,11 +123,12 @@ function now(): number {
 export interface Answer {
   readonly region: number;
   readonly at: number;
+  /** In the time that this process had. */
   readonly tookMs: number;
   /** `undefined` if the limit could not be asked. */
   readonly allowed: boolean | undefined;
   /** Why it could not. */
-  readonly error: string | undefined;
+  readonly error?: string;
 }
 
 /** Requests of all regions, each at its own rate, for one key. */
@@ -137,6 +139,7 @@ export class Demand {
   private readonly due: number[];
   private readonly open = new Set<Promise<void>>();
   private readonly timer: NodeJS.Timeout;
+  private readonly time = new OwnTime();
   private last = now();
   private failure: unknown;
 
@@ -151,10 +154,12 @@ export class Demand {
   }
 
   /** Ends it. All of its requests have been answered then. */
-  async end(): Promise<void> {
+  async end(): Promise<this> {
     clearInterval(this.timer);
     await Promise.all(this.open);
+    this.time.stop();
     if (this.failure !== undefined) throw this.failure;
+    return this;
   }
 
   /** Allowed units in a stretch of time, of one region or of all. */
@@ -176,22 +181,23 @@ export class Demand {
 
   private request(region: number, limiter: Pick<Limiter, 'consume'>): void {
     const at = now();
+    const start = this.time.now();
+    const took = () => this.time.now() - start;
     const answered = limiter
       .consume(this.key)
       .then(
-        ({ allowed }: Pick<Decision, 'allowed'>) => this.answered(region, at, allowed),
+        ({ allowed }: Pick<Decision, 'allowed'>) => this.answered({ region, at, allowed, tookMs: took() }),
         (error: unknown) => {
           if (!(error instanceof RateLimitStoreError)) this.failure ??= error;
-          this.answered(region, at, undefined, (error as Error).message);
+          this.answered({ region, at, allowed: undefined, tookMs: took(), error: (error as Error).message });
         },
       )
       .finally(() => this.open.delete(answered));
     this.open.add(answered);
   }
 
-  private answered(region: number, at: number, allowed: boolean | undefined, error?: string): void {
-    const answeredAt = now();
-    this.answers.push({ region, at, tookMs: answeredAt - at, allowed, error });
-    if (allowed === true) this.uses.push([at, answeredAt]);
+  private answered(answer: Answer): void {
+    this.answers.push(answer);
+    if (answer.allowed === true) this.uses.push([answer.at, now()]);
   }
 }

@@ -254,10 +254,8 @@ export class RegionStore extends StoreLayer implements Listener {
     return allOrNothing(entries, parts, peek, undefined, upTo);
   }
 
-  private inTime<T>(promise: Promise<T>, since: number): Promise<T> {
-    const left = since + this.timeoutMs - performance.now();
-    if (left <= 0) return Promise.reject(this.tooLate());
-    return withDeadline(promise, left, this.timeoutMs);
+  private async inTime<T>(promise: Promise<T>, since: number): Promise<T> {
+    return Promise.race([promise, endOf(since + this.timeoutMs).then(() => Promise.reject(this.tooLate()))]);
   }
 
   private tooLate(): RateLimitStoreError {
