@@ -1,23 +1,23 @@
--- What a region knows of its home: which history of that server it has heard of last, and since when, how many of its calls that answered,
--- and when the last answer came.
+-- What a region knows of its home: which history of that server it has heard of last, the number of that epoch, how many of its calls were
+-- answered, and when the last answer came.
 --
 -- KEYS[1]  the hash
--- ARGV     the history, since when, and the number of calls that an answer says; none only reads; then the milliseconds to keep the hash
--- Reply    1, or 0 if the answer is of a server whose place another one has taken; the history, since when, the number of calls, as texts;
+-- ARGV     the history, the epoch and the number of calls that an answer says; none only reads; then the milliseconds to keep the hash
+-- Reply    1, or 0 if the answer is of a server whose place another one has taken; the history, the epoch, the number of calls, as texts;
 --          milliseconds since the last answer, or -1
-local stored = redis.call('HMGET', KEYS[1], 'history', 'since', 'calls', 'at')
-local history, since, calls, at = stored[1] or '0', stored[2] or '0', stored[3] or '0', tonumber(stored[4] or nil)
+local stored = redis.call('HMGET', KEYS[1], 'history', 'epoch', 'calls', 'at')
+local history, epoch, calls, at = stored[1] or '0', stored[2] or '0', stored[3] or '0', tonumber(stored[4] or nil)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local is_current = 1
 if ARGV[1] then
-  if tonumber(ARGV[2]) < tonumber(since) then
+  if tonumber(ARGV[2]) < tonumber(epoch) then
     is_current = 0
   else
-    history, since, at = ARGV[1], ARGV[2], now
+    history, epoch, at = ARGV[1], ARGV[2], now
     if tonumber(ARGV[3]) > tonumber(calls) then calls = ARGV[3] end
-    redis.call('HSET', KEYS[1], 'history', history, 'since', since, 'calls', calls, 'at', string.format('%.0f', now))
+    redis.call('HSET', KEYS[1], 'history', history, 'epoch', epoch, 'calls', calls, 'at', string.format('%.0f', now))
     redis.call('PEXPIRE', KEYS[1], ARGV[4])
   end
 end
-return { is_current, history, since, calls, at and math.max(0, now - at) or -1 }
+return { is_current, history, epoch, calls, at and math.max(0, now - at) or -1 }

@@ -11,6 +11,7 @@ export const WORDS: Readonly<Record<string, readonly string[]>> = {
   'docs/guides/blocking.md': ['ban', 'lockout'],
   'docs/guides/protecting-a-login.md': ['brute force', 'credential stuffing'],
   'docs/guides/instances-and-proxies.md': ['trust proxy', 'X-Forwarded-For', 'load balancer'],
+  'docs/guides/regions.md': ['multi-region', 'geo', 'active-active', 'cross-region'],
   'docs/guides/plans-by-tier.md': ['tiers', 'per-customer limits'],
   'docs/guides/rates-from-a-database.md': ['dynamic limits'],
   'docs/guides/policy-files.md': ['YAML', 'config file'],

@@ -249,10 +249,11 @@ function refuseForeign(definition: object, algorithm: Algorithm, location: strin
   for (const [option, value] of Object.entries(definition)) {
     if (option === 'algo' || Object.hasOwn(known, option)) continue;
     if (!isCommon(option) && algorithms.withOption(option).length === 0) {
+      const names = Object.keys(known);
       throw new RateLimitConfigError(
         isModuleOption(option)
-          ? messages.misplacedOption(location, option, 'RateLimitModule')
-          : messages.unknownOption(location, option, Object.keys(known)),
+          ? messages.misplacedOption(location, option, 'RateLimitModule', names)
+          : messages.unknownOption(location, option, names),
       );
     }
     if (value !== undefined) throw new RateLimitConfigError(optionMessages.at(location, refusalOf(option, algorithm)));

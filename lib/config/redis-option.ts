@@ -7,9 +7,11 @@ import { isRecord } from './option-checks.js';
 /** The options of ioredis of which one at least says where Redis is. */
 const CONNECTION_OPTIONS = ['host', 'port', 'path', 'sentinels', 'Connector', 'db', 'username', 'password', 'tls'];
 
-const REDIS_CONNECTION =
-  "a URL such as 'redis://localhost:6379', ioredis options such as { host, port }, a connection of ioredis or node-redis, or " +
-  '{ nodes } for a Cluster';
+const CONNECTION_OF_ONE =
+  "a URL such as 'redis://localhost:6379', ioredis options such as { host, port }, a connection of ioredis or node-redis";
+const REDIS_CONNECTION = `${CONNECTION_OF_ONE}, or { nodes } for a Cluster`;
+/** What the option wants; the home of regions is no Cluster. */
+const WANTS = { redis: REDIS_CONNECTION, home: CONNECTION_OF_ONE } as const;
 
 export function isRedisConnection(redis: unknown): boolean {
   if (typeof redis === 'string') return /^rediss?:$/.test(URL.canParse(redis) ? new URL(redis).protocol : '');
@@ -20,13 +22,14 @@ export function isRedisConnection(redis: unknown): boolean {
 }
 
 /** The message for something that is not a connection: what it is, if that can be told. */
-export function wrongRedis(location: string, redis: unknown, option = 'redis'): string {
+export function wrongRedis(location: string, redis: unknown, option: keyof typeof WANTS = 'redis'): string {
   const refusal = refusalOf(redis);
+  const wanted = WANTS[option];
   // Most likely an environment variable that is set to nothing.
-  const wants = redis === '' && option === 'redis' ? `${REDIS_CONNECTION}; leave it out to count in the process` : REDIS_CONNECTION;
+  const wants = redis === '' && option === 'redis' ? `${wanted}; leave it out to count in the process` : wanted;
   return refusal === undefined
     ? messages.wrongOption(location, option, withoutSecrets(redis), wants)
-    : redisMessages.unusable(location, refusal, REDIS_CONNECTION);
+    : redisMessages.unusable(location, refusal, wanted);
 }
 
 /** Hides possible passwords of a wrong connection: shows a URL without them, and of an object only the names of its options. */

@@ -1,5 +1,6 @@
 import { issuesTickets } from '../algorithms/algorithm.js';
 import { withDeadline } from '../redis/deadline.js';
+import { explainedByFeatures } from '../features/index.js';
 import { withExpectedWait } from '../limiter/hold-times.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { type CheckEntry, togetherOf } from '../limits/counter.js';
@@ -44,7 +45,7 @@ export class CounterReader {
       // Where a feature decides, what one may take depends on the limits beside it, and what it has left on those, too.
       const together = togetherOf([entry, ...others]);
       const entries = together === undefined ? [entry] : [entry, ...others];
-      const [looked, blockedForMs] = await withDeadline(this.look(entries), timeoutMs - spentMs, timeoutMs);
+      const [looked, blockedForMs, more] = await withDeadline(this.look(entries), timeoutMs - spentMs, timeoutMs);
       const { quota, remaining, resetAfterMs, offences, inFlight, source } = looked;
       const state = {
         remaining,
@@ -53,6 +54,7 @@ export class CounterReader {
         ...(offences === undefined ? {} : { offences }),
         ...(inFlight === undefined ? {} : { quota, inFlight }),
         source,
+        ...more,
       };
       return cost === undefined ? { state } : { state, decision: this.decision(looked, entry, blockedForMs) };
     } catch (error) {
@@ -67,11 +69,11 @@ export class CounterReader {
   }
 
   /** Reads both in one turn, so that they take the time of one. */
-  private look(entries: readonly CheckEntry[]): Promise<[StoreDecision, number | undefined]> {
+  private look(entries: readonly CheckEntry[]): Promise<[StoreDecision, number | undefined, object]> {
     const { store, spentMs } = this;
     const since = performance.now() - spentMs;
     const looking = decided(store, { entries, peek: true, strict: true, since }).then(([decision]) => decision!);
-    return Promise.all([looking, store.blockedFor?.(entries[0]!)]);
+    return Promise.all([looking, store.blockedFor?.(entries[0]!), explainedByFeatures(store, entries[0]!)]);
   }
 
   private decision(looked: StoreDecision, entry: CheckEntry, blockedForMs: number | undefined): ExplainedDecision {

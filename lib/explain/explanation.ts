@@ -1,5 +1,6 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Phase } from '../config/common-limit-options.js';
+import type { RegionHolding } from '../features/regions/holdings.js';
 import type { Decision } from '../limits/decision.js';
 import type { ListedEntry } from '../overrides/lists/list.js';
 import type { LimitMode } from '../limits/limit-mode.js';
@@ -99,6 +100,8 @@ export interface CounterState {
   quota?: number;
   /** For an `adaptive` limit: the units in flight. */
   inFlight?: number;
+  /** For a limit of scope `'world'`: what each region holds of it, as its home knows. */
+  regions?: readonly RegionHolding[];
   /** Where it was read. */
   source: Decision['source'];
 }

@@ -4,6 +4,7 @@ import type { ListedEntry } from '../overrides/lists/list.js';
 import type { Override } from '../overrides/override.js';
 import { columns, printable, showMs } from '../util/printable.js';
 import type {
+  CounterState,
   ExplainedCandidate,
   ExplainedDecision,
   ExplainedFunction,
@@ -86,6 +87,7 @@ function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
   if (list !== undefined) lines.push(listText(list));
   if (key.note !== undefined) lines.push(key.note);
   if (share !== undefined) lines.push(shareText(share));
+  if (limit.state?.regions !== undefined) lines.push(regionsText(limit.state.regions));
   lines.push(...blockTexts(limit));
   if (candidate !== undefined) lines.push(candidateText(candidate));
   if (reason !== undefined && reason !== unread) lines.push(reason);
@@ -97,6 +99,14 @@ function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
 function shareText({ by, tenant, weight }: ExplainedShare): string {
   const whose = tenant === undefined ? 'all tenants together' : `tenant '${cell(tenant)}', weight ${weight}`;
   return `shared among tenants by ${by}; what is left is that of ${whose}`;
+}
+
+/** What each region holds, and how old that is. */
+function regionsText(regions: NonNullable<CounterState['regions']>): string {
+  const texts = regions.map(({ region, held, ageMs }) =>
+    ageMs === undefined ? `${cell(region)} none` : `${cell(region)} ${held}, ${showMs(ageMs)} ago`,
+  );
+  return `held by regions: ${texts.join('; ')}`;
 }
 
 function blockTexts({ blockForMs, strike, state }: ExplainedLimit): string[] {

@@ -5,7 +5,9 @@ import type { LocalDecisions } from '../stores/layers/local-decisions.js';
 import type { OuterLayer } from '../stores/layers/outer-layer.js';
 import type { StoreLayer } from '../stores/layers/store-layer.js';
 import type { RedisStore } from '../stores/redis/redis.store.js';
+import type { ReadableStore } from '../stores/feature-reading.js';
 import type { Store } from '../stores/store.js';
+import type { Counter } from '../limits/counter.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
 
 /** The Redis that counts for several regions. */
@@ -49,6 +51,8 @@ export interface Feature<Terms extends object = never> {
   trait?(options: object, location: string, bind: BindKey): RequestTrait | undefined;
   /** Its layer of the store stack, where counters live on Redis: the layer hands on all checks until a limit has the feature. */
   readonly layer?: (surroundings: LayerSurroundings) => ((inner: Store) => StoreLayer) | undefined;
+  /** Reads what explanations show of a counter besides its state; nothing of a limit that does not have the feature. */
+  readonly explained?: (store: ReadableStore, counter: Counter) => Promise<object> | undefined;
   /** Its layer above all others: to these, what it adds to a check is the caller's. */
   readonly outerLayer?: (inner: Store) => OuterLayer;
   /** The option because of which no limit can be within one that has the feature. */

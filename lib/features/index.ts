@@ -1,4 +1,6 @@
+import type { Counter } from '../limits/counter.js';
 import type { FeatureOfOptions, FeatureTerms } from '../limits/limit-feature.js';
+import type { ReadableStore } from '../stores/feature-reading.js';
 import type { OuterLayer } from '../stores/layers/outer-layer.js';
 import type { StoreLayer } from '../stores/layers/store-layer.js';
 import type { Store } from '../stores/store.js';
@@ -83,6 +85,12 @@ export function layersOfFeatures(surroundings: LayerSurroundings): ((inner: Stor
     const layer = feature.layer?.(surroundings);
     return layer === undefined ? [] : [layer];
   });
+}
+
+/** What features show of a counter in explanations. */
+export async function explainedByFeatures(store: ReadableStore, counter: Counter): Promise<object> {
+  const parts = await Promise.all(features.flatMap(({ explained }) => explained?.(store, counter) ?? []));
+  return Object.assign({}, ...parts) as object;
 }
 
 /** The layers that features have above all others, from top to bottom. */

@@ -9,12 +9,16 @@ const answered = new WeakSet<object>();
 const givenMessages = new WeakMap<object, string>();
 const givenStatuses = new WeakSet<object>();
 const withoutWait = new WeakSet<object>();
+const foundLimits = new WeakSet<object>();
 
 /**
  * A request was refused: 429 Too Many Requests, 503 by an `adaptive` limit, or the `status` of the limit. Its body names the limits
  * that refused, except those that are hidden.
  */
 export class RateLimitExceededException extends HttpException {
+  /** The names of the limits that refused, as clients get them. */
+  readonly limits: readonly string[];
+
   /**
    * Thrown by the guard; code that refuses by itself may throw one, too, and its response gets the same headers and body.
    *
@@ -27,14 +31,15 @@ export class RateLimitExceededException extends HttpException {
   constructor(
     readonly result: CheckResult,
     message: string = messages.exceeded(),
-    readonly limits: readonly string[] = result.decisions
-      .filter((decision) => !decision.allowed && !isHidden(decision))
-      .map(({ limit }) => limit),
+    limits?: readonly string[],
     body?: object,
     status?: number,
   ) {
-    super(body ?? exceededBody(message, limits, status), status ?? HttpStatus.TOO_MANY_REQUESTS);
+    const names = limits ?? shownRefusals(result);
+    super(body ?? exceededBody(message, names, status), status ?? HttpStatus.TOO_MANY_REQUESTS);
+    this.limits = names;
     this.message = message;
+    if (limits === undefined) foundLimits.add(this);
     if (body === undefined) givenMessages.set(this, message);
     if (status !== undefined) givenStatuses.add(this);
   }
@@ -60,6 +65,12 @@ export class RateLimitExceededException extends HttpException {
     Object.assign(this, { response: body, status });
   }
 
+  /** @internal Leaves out limits that were not named on purpose: copies of decisions do not show that theirs is hidden. */
+  leaveOut(names: readonly string[]): void {
+    if (!foundLimits.has(this)) return;
+    Object.assign(this, { limits: this.limits.filter((name) => !names.includes(name)) });
+  }
+
   /** @internal Whether it was made with a status. */
   get hasOwnStatus(): boolean {
     return givenStatuses.has(this);
@@ -79,6 +90,10 @@ export class RateLimitExceededException extends HttpException {
   get retryAfterMs(): number {
     return this.result.tightest.retryAfterMs;
   }
+}
+
+function shownRefusals({ decisions }: CheckResult): string[] {
+  return decisions.filter((decision) => !decision.allowed && !isHidden(decision)).map(({ limit }) => limit);
 }
 
 /** The default body of a refusal. */

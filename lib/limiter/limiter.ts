@@ -14,6 +14,7 @@ import {
   usageOf,
   type UsageRange,
 } from '../features/usage/reading.js';
+import { holdingsOf, type RegionHolding } from '../features/regions/holdings.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { type Counter, withStarts } from '../limits/counter.js';
 import type { Decision } from '../limits/decision.js';
@@ -252,6 +253,17 @@ export class Limiter {
   exportUsage(options?: UsageExportOptions): AsyncIterableIterator<KeyUsage> {
     const { rule } = this;
     return exportOf(this.store, rule.limit, (identity) => rule.limitFor(identity), options);
+  }
+
+  /**
+   * What each region holds of a key, for a limit with `scope: 'world'`, as its home knows it: units that were granted to the region, and
+   * may have been used since. Rejects with `RateLimitArgumentError` for a limit of one region, with `RateLimitStoreError` if the home does
+   * not answer.
+   *
+   * @param key the key of the counter
+   */
+  async regions(key: string): Promise<RegionHolding[]> {
+    return holdingsOf(this.store, namedCounter(this, key));
   }
 
   private refuseHeld({ limit: { algorithm } }: Counter, what: string): void {

@@ -26,7 +26,7 @@ export function refuseUnknown(
   for (const option of Object.keys(given)) {
     if (known.includes(option)) continue;
     const owner = ownerOf?.(option);
-    if (owner !== undefined) throw new RateLimitConfigError(messages.misplacedOption(location, option, owner));
+    if (owner !== undefined) throw new RateLimitConfigError(messages.misplacedOption(location, option, owner, known));
     throw new RateLimitConfigError(messages.unknownOption(location, option, known));
   }
 }

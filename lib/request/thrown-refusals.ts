@@ -46,6 +46,7 @@ export class ThrownRefusals {
     const parts = partsOf(reader, host as ExecutionContext);
     const { result } = exception;
     const { shown, checked } = this.described(request, result);
+    exception.leaveOut(checked.filter(({ limit }) => limit.hidden).map(({ limit }) => limit.name));
     if (checked.length > 0) this.headers.describe(parts, shown, checked, context);
     this.answers.complete(exception, this.ruleOf(request, result.tightest), { context, parts });
     const seconds = exception.hidesWait ? undefined : retryAfter(result, []);

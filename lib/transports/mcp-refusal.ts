@@ -1,5 +1,6 @@
 import type { HttpException } from '@nestjs/common';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
+import type { Decision } from '../limits/decision.js';
 import { asObject } from '../util/as-object.js';
 import { refusalData } from './refusal.js';
 
@@ -37,10 +38,20 @@ export function asMcpContext(value: unknown): McpMessageContext | undefined {
 /** The error that a client of MCP gets instead of an exception. Its `data` says how long to wait. */
 export async function mcpRefusal(exception: HttpException): Promise<Error> {
   const isLimited = exception instanceof RateLimitExceededException;
-  const limit = isLimited ? { limit: exception.result.tightest.limit } : {};
-  const data = { ...refusalData(exception), ...limit };
+  const limit = isLimited ? longestOf(exception) : undefined;
+  const data = { ...refusalData(exception), ...(limit !== undefined && { limit }) };
   const code = isLimited ? LIMITED : REFUSED;
   return Object.assign(await protocolError(code, exception.message, data), { cause: exception });
+}
+
+/** The limit with the longest wait of those that the client may know. */
+function longestOf({ result, limits }: RateLimitExceededException): string | undefined {
+  let longest: Decision | undefined;
+  for (const decision of result.decisions) {
+    if (decision.allowed || !limits.includes(decision.limit)) continue;
+    if (longest === undefined || decision.retryAfterMs > longest.retryAfterMs) longest = decision;
+  }
+  return longest?.limit;
 }
 
 /** The SDK sends other errors of tools as their results, which clients cannot tell from the results of calls that ran. */

@@ -10,25 +10,29 @@
 --   10 left at home  11 until then the home grants nothing to costs of 22 and more  12 its counter is fresh then  13 window  14 granted in it,
 --   as the home says  15 units a microsecond that were used lately  16 used since  17 this time, by the region  18 units to hold
 --   19 charged beyond the grants  20 the largest cost that waits  21 what that lacks  22 the least cost that has to wait
+--   23 units granted last  24 when they came, by the region  25 1 if it had no units then
 -- A server that was restarted or took over may lack what was used last: its history is another one, and what was granted counts as used.
 --
 -- At home the counter is one of the limit's algorithm. Beside it each region has a record: a MessagePack array of its last exchange,
--- the units granted by it, when, the window, and the units granted in that. One hash is for all counters: the history of the server (`history`),
--- since when (`since`), when it was found to have lost charges (`lost`), and for each region the number of its calls (`calls:`), when it
--- called last (`seen:`), and since which history it has been heard (`heard:`).
+-- the units granted by it, when, the window, the units granted in that, those that the region holds with these, and when it called. One hash is for all counters: the history of the server (`history`),
+-- its number (`epoch`), since when it holds (`since`), when it was found to have lost charges (`lost`), and for each region the number of its
+-- calls (`calls:`), when it called last (`seen:`), and the epoch in which it said how many these are (`heard:`).
 --
 -- operate(limit, state, tools, what, …) does the steps of an exchange:
 --   'ask'      in the region: the units that checks wait for, and the largest cost among them; microseconds that a grant has to last; those
 --              after which an open exchange is sent again; 1 to ask in any case. Replies 0 if nothing is to be done, 2 while another call is
 --              on its way; else 3, the number of the exchange, units wanted, those that checks wait for, what the largest cost lacks, units
---              to charge, the window, units granted in it, the number of returns, and each one's units and when they were charged
---   'grant'    at home: the number of the region's record and of the hash, the region, the history that it knows, or 0, its number of calls,
+--              to charge, the window, units granted in it, those that it has, the number of returns, and each one's units and when they were charged
+--   'grant'    at home: the number of the region's record and of the hash, the region, the history and epoch that it knows, or 0, its number of calls,
 --              microseconds in which a full counter is fresh; then what 'ask' replied from the number
 --              of the exchange on. Replies 0; 1 if the exchange is older than the last one, or 2 if the counter is blocked; then the history,
---              since when, the number of calls, now, the units granted, when they were charged, units left, microseconds for which nothing is
+--              its epoch, the number of calls, now, the units granted, when they were charged, units left, microseconds for which nothing is
 --              granted (-1 for ever), those until it is fresh, the window, the units granted in it, and the last exchange
---   'hello'    at home: the number of the hash, the region, the history that it knows, or 0, its number of calls. Replies the history, since
---              when, the number of calls, now, and 1 if all regions were heard
+--   'hello'    at home: the number of the hash, the region, the history and epoch that it knows, or 0, its number of calls. Replies the
+--              history, its epoch, the number of calls, now, and 1 if all regions were heard
+--   'holdings' at home: the numbers of the hash, and of each region's record with its name. Replies for each the units that it held when it
+--              called last for this counter, or -1, those granted to it in the window, the milliseconds since that, and those since it called
+--              for any, or -1
 --   'deposit'  in the region: the number of the exchange, what 'grant' replied from now on, and when the grant expires. Replies 1, or 0 if
 --              that exchange is not open
 --
@@ -36,7 +40,7 @@
 
 local feature = { parameters = { 'home_now', 'home_time' } }
 
-local MOST_GRANTS, KEPT_FOR, SMOOTHING = 6, 120000000, 300000
+local MOST_GRANTS, KEPT_FOR, SMOOTHING, GROWTH = 6, 120000000, 300000, 4
 -- A region that was silent for this long before the home was replaced has lost nothing by that.
 local SILENT, CALLS_KEPT_FOR = 600000000, 35 * 86400000000
 -- What is granted least often: the home asks again so late, in microseconds, whether all regions were heard.
@@ -48,7 +52,8 @@ local known_history
 local function history()
   if not known_history then
     local id = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)')
-    known_history = id and tonumber(string.sub(id, 1, 12), 16) or 0
+    if not id then error('ERR INFO replication has no master_replid, so that limits of scope world cannot notice restarts', 0) end
+    known_history = tonumber(string.sub(id, 1, 12), 16)
   end
   return known_history
 end
@@ -91,13 +96,15 @@ function feature.variant()
     state.left, state.wait_until, state.fresh_at = v[10] or 0, v[11] or 0, v[12] or 0
     state.window, state.granted = v[13] or 0, v[14] or 0
     state.rate, state.used, state.since, state.hold, state.owed = v[15] or 0, v[16] or 0, v[17] or now, v[18] or 0, v[19] or 0
-    state.largest, state.need, state.wait_cost = v[20] or 0, v[21] or 0, v[22] or 1
+    state.largest, state.need, state.wait_cost, state.size = v[20] or 0, v[21] or 0, v[22] or 1, v[23] or 0
+    state.came_at, state.was_dry = v[24] or 0, v[25] == 1
   end
 
   function pool.encode(_, s)
     return cmsgpack.pack({
       history(), s.id, s.is_open and 1 or 0, s.sent_at, s.want, s.least, s.charge, s.back, compact(s.grants), s.left, s.wait_until,
       s.fresh_at, s.window, s.granted, s.rate, s.used, s.since, s.hold, s.owed, s.largest, s.need, s.wait_cost,
+      s.size, s.came_at, s.was_dry and 1 or 0,
     })
   end
 
@@ -192,10 +199,13 @@ function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_an
     if now >= state.sent_at and now - state.sent_at < patience then return add(2) end
   else
     measure(state, now)
-    local wanted = state.rate * lasts
+    local here, wanted = usable(limit, state), state.rate * lasts
+    -- Whoever had nothing left when units came, and soon needs more again, wants more than was used.
+    if state.was_dry and now >= state.came_at and now - state.came_at < lasts then
+      wanted = max(wanted, GROWTH * max(state.size, state.hold, waiting))
+    end
     wanted = wanted >= 0.05 and ceil(wanted) or 0
     state.hold = wanted
-    local here = usable(limit, state)
     local back = send_back(limit, state, max(2 * wanted, waiting))
     local want = 0
     if waiting > here or here < wanted * 0.8 then want = waiting + wanted - here end
@@ -206,14 +216,16 @@ function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_an
   end
   state.sent_at = now
   for _, value in ipairs({ 3, state.id, state.want, state.least, state.need, state.charge, state.window, state.granted }) do add(value) end
+  add(max(0, usable(limit, state)))
   add(#state.back / 2)
   for _, value in ipairs(state.back) do add(value) end
   return true
 end
 
-function steps.deposit(_, state, tools, id, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at)
+function steps.deposit(limit, state, tools, id, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at)
   if not state.is_open or state.id ~= id then return tools.add(0) end
   local grants = state.grants
+  state.was_dry = usable(limit, state) <= 0
   -- What the home has left does for smaller costs.
   state.wait_cost = units < state.need and left > 0 and state.largest or 1
   state.is_open, state.back, state.want, state.least, state.need, state.charge = false, {}, 0, 0, 0, 0
@@ -227,37 +239,40 @@ function steps.deposit(_, state, tools, id, outcome, home_now, units, charged_at
   end
   if units > 0 then
     for _, value in ipairs({ units, charged_at, expires_at }) do grants[#grants + 1] = value end
+    state.size, state.came_at = units, state.now
   end
   tools.add(1)
   return true
 end
 
 -- What the home knows of its regions, with the call that has come. A server with another history may lack charges: it grants nothing to
--- anybody until all regions have said how many calls it answered them. One that answered fewer than that has lost some.
-local function hear(number, region, known, calls, now)
+-- anybody until all regions have said how many calls were answered. One that got more answers than the server knows has lost some.
+local function hear(number, region, known, known_epoch, calls, now)
   local key, fields = KEYS[number], {}
   local stored = redis.call('HGETALL', key)
-  for i = 1, #stored, 2 do fields[stored[i]] = stored[i + 1] end
-  local function of(name) return tonumber(fields[name] or '0') end
-  local home = { history = history(), since = of('since'), lost = of('lost'), is_heard = true }
+  for i = 1, #stored, 2 do fields[stored[i]] = tonumber(stored[i + 1]) end
+  local function of(name) return fields[name] or 0 end
+  local home = { history = history(), epoch = of('epoch'), since = of('since'), lost = of('lost'), is_heard = true }
   if of('history') ~= home.history then
     -- Without any charge that it could have lost it is a new home, unless this region knows one.
     if #stored == 0 and known ~= 0 then home.lost = now end
-    home.since = now
+    home.epoch, home.since = home.epoch + 1, now
   end
+  -- Regions follow the newest epoch, whatever the clocks of servers say.
+  if known ~= home.history and known_epoch >= home.epoch then home.epoch, home.since = known_epoch + 1, now end
   if calls > of('calls:' .. region) then home.lost = now end
   -- It may know of calls to the server before: only what it counted since it knows this one says all.
-  if known == home.history or known == 0 then fields['heard:' .. region] = home.since end
+  if known == home.history and known_epoch == home.epoch or known == 0 then fields['heard:' .. region] = home.epoch end
   home.calls = max(calls, of('calls:' .. region)) + 1
   fields['seen:' .. region] = now
-  for name in pairs(fields) do
+  for name, seen in pairs(fields) do
     local other = string.match(name, '^seen:(.*)$')
-    if other and of('heard:' .. other) ~= home.since and (of(name) > home.since - SILENT or other == region) then home.is_heard = false end
+    if other and of('heard:' .. other) ~= home.epoch and (seen > home.since - SILENT or other == region) then home.is_heard = false end
   end
   local function text(value) return string.format('%.0f', value) end
   redis.call(
-    'HSET', key, 'history', text(home.history), 'since', text(home.since), 'lost', text(home.lost), 'calls:' .. region, text(home.calls),
-    'seen:' .. region, text(now), 'heard:' .. region, text(of('heard:' .. region))
+    'HSET', key, 'history', text(home.history), 'epoch', text(home.epoch), 'since', text(home.since), 'lost', text(home.lost),
+    'calls:' .. region, text(home.calls), 'seen:' .. region, text(now), 'heard:' .. region, text(of('heard:' .. region))
   )
   redis.call('PEXPIRE', key, time_to_live(CALLS_KEPT_FOR))
   return home
@@ -266,9 +281,9 @@ end
 local heard
 
 -- Nothing is exchanged: the region only says that it is there.
-function steps.hello(_, state, tools, hash, region, known, calls)
-  heard = heard or hear(hash, region, known, calls, state.now)
-  for _, value in ipairs({ heard.history, heard.since, heard.calls, state.now, heard.is_heard and 1 or 0 }) do tools.add(value) end
+function steps.hello(_, state, tools, hash, region, known, known_epoch, calls)
+  heard = heard or hear(hash, region, known, known_epoch, calls, state.now)
+  for _, value in ipairs({ heard.history, heard.epoch, heard.calls, state.now, heard.is_heard and 1 or 0 }) do tools.add(value) end
 end
 
 -- Until when the home grants nothing, since it may not know what it granted.
@@ -279,12 +294,12 @@ local function uncertain_until(home, horizon, window_start)
   return ends
 end
 
-function steps.grant(limit, state, tools, number, hash, region, known, calls, horizon, id, want, least, need, charge, window, granted, _, ...)
+function steps.grant(limit, state, tools, number, hash, region, known, known_epoch, calls, horizon, id, want, least, need, charge, window, granted, held, _, ...)
   local algorithm, now, add = limit.algorithm, state.now, tools.add
   -- The window of a calendar may have begun since.
   local window_start = limit.start or 0
   -- All exchanges of a call are of one region.
-  heard = heard or hear(hash, region, known, calls, now)
+  heard = heard or hear(hash, region, known, known_epoch, calls, now)
   local stored = tools.values[number]
   local readable, record = pcall(cmsgpack.unpack, stored or '')
   if not stored or not readable or type(record) ~= 'table' then record = nil end
@@ -322,7 +337,7 @@ function steps.grant(limit, state, tools, number, hash, region, known, calls, ho
       total, changed = total + units, true
     end
     last, in_window = id, window_end()
-    local value = cmsgpack.pack({ last, units, charged_at, in_window, total })
+    local value = cmsgpack.pack({ last, units, charged_at, in_window, total, held + units, now })
     tools.values[number] = value
     redis.call('SET', KEYS[number], value, 'PX', time_to_live(max(algorithm.reset_after(limit, state), KEPT_FOR)))
   end
@@ -335,9 +350,22 @@ function steps.grant(limit, state, tools, number, hash, region, known, calls, ho
     wait = tools.wait_for(limit, state, max(1, need - units))
     if wait == math.huge then wait = -1 end
   end
-  local replied = { outcome, heard.history, heard.since, heard.calls, now, units, charged_at, left(), wait, reset_after, in_window, total, last }
+  local replied = { outcome, heard.history, heard.epoch, heard.calls, now, units, charged_at, left(), wait, reset_after, in_window, total, last }
   for _, value in ipairs(replied) do add(value) end
   return changed or state.migrated
+end
+
+function steps.holdings(_, state, tools, hash, ...)
+  local regions = { ... }
+  for i = 1, #regions, 2 do
+    local stored, seen = tools.values[regions[i]], tonumber(redis.call('HGET', KEYS[hash], 'seen:' .. regions[i + 1]) or nil)
+    local readable, record = pcall(cmsgpack.unpack, stored or '')
+    if not stored or not readable or type(record) ~= 'table' then record = {} end
+    local total, held, at = record[5] or 0, record[6] or -1, record[7] or state.now
+    for _, value in ipairs({ held, total, floor(max(0, state.now - at) / 1000), seen and floor(max(0, state.now - seen) / 1000) or -1 }) do
+      tools.add(value)
+    end
+  end
 end
 
 function feature.operate(limit, state, tools, step, ...) return steps[step](limit, state, tools, ...) end

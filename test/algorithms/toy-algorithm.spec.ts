@@ -181,8 +181,8 @@ describe('the options of an algorithm that a test adds', () => {
       "option 'burst' is not one of 'cool-down' (it belongs to token-bucket, gcra), wants only limit, rest",
     ],
     [
-      { limit: 2, rest: '1s', limits: 3 },
-      "limits[0]: option 'limits' is unknown (did you mean 'limit'?), wants only limit, rest, name",
+      { limit: 2, rest: '1s', rests: 3 },
+      "limits[0]: option 'rests' is unknown (did you mean 'rest'?), wants only limit, rest, name",
     ],
     [{ limit: 2, rest: '1s', prefetch: { units: 2, ttl: '1s' } }, "not for 'cool-down'"],
   ])('are checked: %j', async (options, message) => {

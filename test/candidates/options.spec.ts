@@ -90,7 +90,9 @@ describe('a candidate', () => {
 
   it('is no default of all limits', async () => {
     const starting = startUp({ defaults: { candidate: { rate: 1 } } as object });
-    await expect(starting).rejects.toThrow("defaults: option 'candidate' is unknown, wants only ");
+    await expect(starting).rejects.toThrow(
+      "defaults: option 'candidate' is unknown here, since it is an option of a limit",
+    );
   });
 
   it('is refused by the place of its limit', async () => {

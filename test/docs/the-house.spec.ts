@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { algorithms } from '../../lib/algorithms/index.js';
 import { features } from '../../lib/features/index.js';
 import { prefetch } from '../../lib/features/prefetch/prefetch.js';
+import { regions } from '../../lib/features/regions/regions.js';
 
 const read = (file: string): string => readFileSync(file, 'utf8');
 const PAGES = ['CONTRIBUTING.md', 'docs/architecture.md'];
@@ -196,19 +197,20 @@ describe('what docs/architecture.md says', () => {
 
   it('of the stack is its order', () => {
     const stack = read('lib/nest/store-stack.ts');
+    const ofFeatures = 'layersOfFeatures({';
     const below = {
       'instance scope': 'new InstanceScopeStore(',
-      // The layers of features, of which this is the only one.
-      prefetch: 'layersOfFeatures(channel)',
+      prefetch: ofFeatures,
+      regions: ofFeatures,
       'refusal cache': 'new RefusalCacheStore(',
       fallback: 'new FallbackStore(',
     };
     const listed = table(architecture, 'layer', 'decides itself').map(([name]) => name!);
     expect(listed.slice(0, 3)).toEqual(['candidates', 'observed', 'lists']);
-    expect(listed.slice(3, 7)).toEqual(Object.keys(below));
+    expect(listed.slice(3, 8)).toEqual(Object.keys(below));
     const places = Object.values(below).map((text) => stack.indexOf(text));
     expect(places).not.toContain(-1);
-    expect(features.filter(({ layer }) => layer !== undefined)).toEqual([prefetch]);
+    expect(features.filter(({ layer }) => layer !== undefined)).toEqual([prefetch, regions]);
     expect(places).toEqual(places.toSorted((one, other) => one - other));
   });
 });

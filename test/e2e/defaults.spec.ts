@@ -209,7 +209,8 @@ describe('wrong defaults', () => {
       "defaults: option 'count' is 'some', wants one of all, failed, succeeded, or a function of the outcome",
     ],
     [{ cost: -1 }, "defaults: option 'cost' is -1, wants a whole number >= 0"],
-    [{ name: 'x' }, "defaults: option 'name' is unknown, wants only key, cost, priority, skip, count"],
+    [{ name: 'x' }, "defaults: option 'name' is unknown here, since it is an option of a limit; wants it there"],
+    [{ naem: 'x' }, "defaults: option 'naem' is unknown, wants only key, cost, priority, skip, count"],
     [{ phase: 'guard' }, "defaults: option 'phase' is unknown"],
     [{ rate: 5 }, "defaults: option 'rate' is unknown"],
   ])('are told of at start-up: %p', async (defaults, message) => {

@@ -1,9 +1,12 @@
+import type { AddressInfo, Server } from 'node:net';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
 import { Controller, type ExecutionContext, Get, Injectable, Logger, Module, UseGuards } from '@nestjs/common';
 import { GraphQLModule, Int, Query, Resolver } from '@nestjs/graphql';
+import { ClientProxyFactory, MessagePattern, type MicroserviceOptions, Transport } from '@nestjs/microservices';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { lastValueFrom } from 'rxjs';
 import {
   type CheckResult,
   type HeaderFormatter,
@@ -66,6 +69,20 @@ class Routes {
   @Get('thrown/hidden')
   async thrownOfHidden() {
     throw new RateLimitExceededException(await this.limiters.check([{ limit: 'guesses', key: 'code', cost: 2 }]));
+  }
+
+  /** Decisions that another part of the app has copied. */
+  @Get('thrown/copies')
+  async thrownOfCopies() {
+    const result = await this.limiters.check(['guesses', 'shown'].map((limit) => ({ limit, key: 'code', cost: 9 })));
+    const decisions = result.decisions.map((decision) => ({ ...decision }));
+    throw new RateLimitExceededException({ ...result, decisions, tightest: decisions[0]! });
+  }
+
+  @Get('thrown/names')
+  async thrownWithNames() {
+    const result = await this.limiters.check([{ limit: 'guesses', key: 'code', cost: 2 }]);
+    throw new RateLimitExceededException(result, 'No more guesses', ['guesses']);
   }
 
   @Get('thrown/reservation')
@@ -191,6 +208,13 @@ describe.each(adapters)('refusals over %s', (framework) => {
     await start();
     const answer = await told(await app!.get('/thrown/reservation'));
     expect(answer).toMatchObject({ status: 429, limits: null, body: { limits: [] } });
+  });
+
+  it('that code throws with copies of decisions name no hidden limit, unless code names it', async () => {
+    await start();
+    expect(await told(await app!.get('/thrown/copies'))).toMatchObject({ status: 429, body: { limits: ['shown'] } });
+    const named = await told(await app!.get('/thrown/names'));
+    expect(named).toMatchObject({ body: { message: 'No more guesses', limits: ['guesses'] } });
   });
 
   it('give header functions the rate and the request', async () => {
@@ -337,6 +361,56 @@ describe('refusals of other transports', () => {
     expect(errors![0]!.extensions).toMatchObject({ code: 'RATE_LIMITED', limits: [] });
     expect(errors![0]!.extensions).not.toHaveProperty('retryAfterMs');
     expect([...response.headers.keys()].filter((name) => /limit|retry/.test(name))).toEqual([]);
+  });
+
+  it('between services have it, too, also of code', async () => {
+    @Controller()
+    class Handlers {
+      constructor(private readonly limiters: LimiterService) {}
+
+      @MessagePattern('paid')
+      @RateLimit('budget')
+      paid() {
+        return 1;
+      }
+
+      @MessagePattern('guess')
+      @RateLimit('guesses')
+      guess() {
+        return 1;
+      }
+
+      @MessagePattern('thrown')
+      async thrown() {
+        const decision = { ...(await this.limiters.for('guesses').consume('rpc', 2)) };
+        throw new RateLimitExceededException({
+          allowed: false,
+          decisions: [decision],
+          tightest: decision,
+          delayMs: 0,
+        });
+      }
+    }
+    app = await HttpApp.start('express', { controllers: [Handlers], limits: { define } });
+    const server = app.nest.connectMicroservice<MicroserviceOptions>(
+      { transport: Transport.TCP, options: { port: 0, host: '127.0.0.1' } },
+      { inheritAppConfig: true },
+    );
+    await app.nest.startAllMicroservices();
+    const { port } = server.unwrap<Server>().address() as AddressInfo;
+    const client = ClientProxyFactory.create({ transport: Transport.TCP, options: { port, host: '127.0.0.1' } });
+    const ask = (name: string) => lastValueFrom(client.send<unknown>(name, {})).catch((error: unknown) => error);
+    try {
+      const hidden = { status: 'error', statusCode: 429, message: 'Too many requests', error: 'Too Many Requests' };
+      expect([await ask('paid'), await ask('paid')]).toMatchObject([
+        1,
+        { statusCode: 402, message: 'Out of budget', limits: ['budget'] },
+      ]);
+      expect([await ask('guess'), await ask('guess')]).toEqual([1, { ...hidden, limits: [] }]);
+      expect(await ask('thrown')).toEqual({ ...hidden, limits: [] });
+    } finally {
+      client.close();
+    }
   });
 
   it('over a gateway have it, too, also of code', async () => {

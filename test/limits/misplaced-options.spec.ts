@@ -57,6 +57,21 @@ describe('an option that stands in a wrong place', () => {
       "limits[0]: option 'guard' is unknown here, since it is an option of",
     ],
     [
+      'timezone, which is far from timeout',
+      { timezone: 'UTC' },
+      `RateLimitModule: option 'timezone' is unknown here, since ${ofLimit}; wants it there`,
+    ],
+    [
+      'limit, almost limits',
+      { limit: [gcra] },
+      "RateLimitModule: option 'limit' is unknown here (did you mean 'limits'?), since it is an option of a limit; wants it",
+    ],
+    [
+      'limits, almost limit',
+      { limits: [{ algo: 'concurrency', limits: 3, ttl: '1m' }] },
+      "limits[0]: option 'limits' is unknown here (did you mean 'limit'?), since it is an option of RateLimitModule; wants it",
+    ],
+    [
       'a limit as define',
       { define: gcra },
       `define: option 'algo' is unknown here, since ${ofLimit}; wants limits by their names`,

@@ -38,6 +38,8 @@ const define = {
   user: { ...minute, key: 'user' },
   budget: { ...minute, rate: 1, status: 402, message: 'Out of budget' },
   slots: { algo: 'concurrency', limit: 1, ttl: '30s' },
+  secret: { ...minute, rate: 1, interval: '1h', hidden: true },
+  shown: { ...minute, rate: 1 },
 } satisfies Record<string, LimitDefinition>;
 
 /** How often each handler ran, and what slow ones wait for. */
@@ -79,6 +81,18 @@ class Capabilities {
   async slow() {
     run('slow');
     await work.gate;
+    return { content: [{ type: 'text', text: 'done' }] };
+  }
+
+  @Tool({ name: 'secret', description: 'By a limit that clients learn nothing of' })
+  @RateLimit('secret')
+  secret() {
+    return { content: [{ type: 'text', text: 'done' }] };
+  }
+
+  @Tool({ name: 'half', description: 'By a hidden limit and another one' })
+  @RateLimit('secret', 'shown')
+  half() {
     return { content: [{ type: 'text', text: 'done' }] };
   }
 
@@ -266,6 +280,18 @@ describe('a server of @rekog/mcp-nest', () => {
         retryAfterMs: null,
       }),
     );
+  });
+
+  it('names no hidden limit', async () => {
+    const connected = await start();
+    const client = await connected();
+    const { limit: _, ...data } = limited('secret').data;
+    expect(await errorOf(client.callTool({ name: 'half' }))).toBeUndefined();
+    expect(await errorOf(client.callTool({ name: 'secret' }))).toEqual({
+      code: -32_029,
+      data: { ...data, limits: [] },
+    });
+    expect(await errorOf(client.callTool({ name: 'half' }))).toEqual(limited('shown'));
   });
 
   it('is limited on Fastify', async () => {

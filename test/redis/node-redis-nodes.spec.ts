@@ -152,6 +152,43 @@ describe('a Cluster of node-redis', () => {
   });
 });
 
+describe('a Cluster of node-redis whose master freezes', () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  });
+  afterAll(() => cluster?.stop());
+
+  const cases = Object.entries(nodeRedis).flatMap(([version, { createCluster }]) =>
+    [false, true].map((minimizeConnections) => [version, minimizeConnections, createCluster] as const),
+  );
+  it.each(cases)('is asked again, by %s (minimizeConnections: %s)', async (_, minimizeConnections, createCluster) => {
+    const rootNodes = cluster.nodes.map(({ host, port }) => ({ url: `redis://${host}:${port}` }));
+    const client = createCluster({ rootNodes, minimizeConnections }).on('error', () => undefined);
+    await client.connect();
+    cleanups.push(() => client.destroy());
+    const { service } = await startApp(client, { prefix: freshPrefix(), timeout: '250ms' });
+    // The first one that the client knows: others fail, too, while the Cluster is down, and are not to be followed there.
+    const first = client.slots[0]!.master;
+    const keys = ofEachMaster(3);
+    const frozenKey = keys.find((key) => client.slots[calculateSlot(`{${key}}`)]!.master === first)!;
+    const consume = async (key: string) => (await service.for('plain').consume(key, 0)).source;
+    if (!minimizeConnections) expect(await Promise.all(keys.map(consume))).toEqual(['redis', 'redis', 'redis']);
+    expect(await consume(frozenKey)).toBe('redis');
+    const frozen = cluster.servers.find(({ port }) => port === first.port)!;
+    await frozen.pause();
+    try {
+      const asked = minimizeConnections ? [frozenKey] : keys;
+      const sources = async () => [...new Set(await Promise.all(asked.map(consume)))].join(' and ');
+      await until(sources, 'fallback');
+      await until(sources, 'redis', 20_000);
+    } finally {
+      await frozen.resume();
+    }
+    await until(async () => (await cluster.masters()).length, 3);
+  });
+});
+
 describe('Sentinels of node-redis', () => {
   let sentinel: RedisSentinel;
   beforeEach(async () => {

@@ -1,5 +1,5 @@
 import { listOf, show } from '../wording.js';
-import { meant, optionMessages } from './options.js';
+import { almost, meant, optionMessages } from './options.js';
 
 const quoted = (word: string) => `'${word}'`;
 
@@ -91,8 +91,8 @@ export const messages = {
     `define: the limit '${name}' is defined twice with different options, wants one definition a name`,
   unknownOption: (location: string, option: string, known: readonly string[]) =>
     `${location}: option '${option}' ${optionMessages.unknown(option, known)}`,
-  misplacedOption: (location: string, option: string, owner: string) =>
-    `${location}: option '${option}' is unknown here, since it is an option of ${owner}; wants it there`,
+  misplacedOption: (location: string, option: string, owner: string, known: readonly string[]) =>
+    `${location}: option '${option}' is unknown here${almost(option, known)}, since it is an option of ${owner}; wants it there`,
   optionAsName: (location: string, name: string, owner: string) =>
     `${location}: option '${name}' is unknown here, since it is an option of ${owner}; wants limits by their names, such as ` +
     "{ api: { algo: 'gcra', rate: 10, interval: '1s' } }",

@@ -1,9 +1,15 @@
-import { nearest } from '../../util/nearest.js';
+import { editsBetween, nearest } from '../../util/nearest.js';
 import { listOf, show } from '../wording.js';
 
 /** Behind a name that is unknown: the one that was meant, if one is near. */
 export function meant(got: unknown, known: readonly string[]): string {
   const near = typeof got === 'string' ? nearest(got, known) : undefined;
+  return near === undefined ? '' : ` (did you mean '${near}'?)`;
+}
+
+/** Behind a name that is right in another place: one that differs by a letter, such as `limit` and `limits`. */
+export function almost(name: string, known: readonly string[]): string {
+  const near = known.find((each) => editsBetween(name, each) === 1);
   return near === undefined ? '' : ` (did you mean '${near}'?)`;
 }
 

@@ -5,10 +5,10 @@ import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
 import { HOME_SCRIPT } from './home-script.generated.js';
 
-/** What a region knows of its home: which history of its server, since when, and how many of the region's calls that answered. */
+/** What a region knows of its home: which history of its server, its number, and how many of the region's calls were answered. */
 export interface KnownHome {
   readonly history: number;
-  readonly since: number;
+  readonly epoch: number;
   readonly calls: number;
 }
 
@@ -28,13 +28,13 @@ export class HomeRecord {
   }
 
   async read(): Promise<KnownHome & { readonly ageMs: number }> {
-    const [, history, since, calls, ageMs] = await this.run();
-    return { history: history!, since: since!, calls: calls!, ageMs: ageMs! < 0 ? Infinity : ageMs! };
+    const [, history, epoch, calls, ageMs] = await this.run();
+    return { history: history!, epoch: epoch!, calls: calls!, ageMs: ageMs! < 0 ? Infinity : ageMs! };
   }
 
   /** Notes what an answer says. Returns whether it is of the newest server. */
-  async note({ history, since, calls }: KnownHome): Promise<boolean> {
-    const [isCurrent] = await this.run(history, since, calls, KEPT_FOR_MS);
+  async note({ history, epoch, calls }: KnownHome): Promise<boolean> {
+    const [isCurrent] = await this.run(history, epoch, calls, KEPT_FOR_MS);
     return isCurrent === 1;
   }
 

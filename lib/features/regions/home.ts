@@ -5,6 +5,7 @@ import type { Reply } from '../../stores/redis/reply.js';
 import { worldMessages } from './messages.js';
 import { HomeClock } from './home-clock.js';
 import type { HomeRecord, KnownHome } from './home-record.js';
+import type { RegionHolding } from './holdings.js';
 import { horizonOf } from './terms.js';
 import { Waits } from './waits.js';
 
@@ -23,6 +24,8 @@ export interface Wish {
   readonly charge: number;
   readonly window: number;
   readonly granted: number;
+  /** Units that the region has. */
+  readonly held: number;
   /** Units that go back, each followed by when they were charged. */
   readonly returns: readonly number[];
 }
@@ -46,6 +49,7 @@ export interface Grant {
 
 const GRANT = [0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0];
 const HELLO = [0, 0, 0, 0, 0];
+const HOLDING = [-1, 0, 0, -1];
 
 /** What is reported of the home, once for each change. */
 export type HomeNews = { readonly state: 'failing'; readonly error: Error } | { readonly state: 'recovered' };
@@ -86,9 +90,11 @@ export class Home {
   /** Says that the region is there, and learns the time. `counter` is one at home. */
   async hello(counter: Counter): Promise<void> {
     const known = await this.record.read();
+    const askedAt = performance.now();
     const said = await this.call(counter, [this.hash], ([hash]) => ['hello', hash!, ...this.caller(known)], HELLO);
-    const [history, since, calls] = said.numbers as [number, number, number];
-    const isCurrent = await this.record.note({ history, since, calls });
+    const [history, epoch, calls, now] = said as [number, number, number, number];
+    this.clock.set(now, askedAt);
+    const isCurrent = await this.record.note({ history, epoch, calls });
     // Another server has taken its place: it grants nothing until it knows that the region knows.
     if (isCurrent && known.history !== 0 && history !== known.history) await this.hello(counter);
   }
@@ -97,21 +103,23 @@ export class Home {
   async grant(counter: Counter, wish: Wish): Promise<Grant | undefined> {
     const known = await this.record.read();
     const { algorithm, parameters } = counter.limit;
-    const { id, want, least, need, charge, window, granted, returns } = wish;
+    const { id, want, least, need, charge, window, granted, held, returns } = wish;
     const key = recordKey(this.store.keyOf(counter), this.region);
     const horizon = horizonOf(algorithm, parameters, this.clock.now());
-    const { numbers } = await this.call(
+    const askedAt = performance.now();
+    const numbers = await this.call(
       counter,
       [key, this.hash],
       ([record, hash]) => [
         ...['grant', record!, hash!, ...this.caller(known), horizon],
-        ...[id, want, least, need, charge, window, granted, returns.length / 2, ...returns],
+        ...[id, want, least, need, charge, window, granted, held, returns.length / 2, ...returns],
       ],
       GRANT,
     );
-    const [outcome, history, since, calls, now, units, chargedAt, left, wait, resetAfter, ends, inWindow, last] =
+    const [outcome, history, epoch, calls, now, units, chargedAt, left, wait, resetAfter, ends, inWindow, last] =
       numbers as [number, number, number, number, number, number, number, number, number, number, number, number, number];
-    const home = { history, since, calls };
+    this.clock.set(now, askedAt);
+    const home = { history, epoch, calls };
     if (!(await this.record.note(home))) return undefined;
     if (known.history !== 0 && history !== known.history) void this.hello(counter).catch(() => undefined);
     return { outcome, home, now, units, chargedAt, left, wait, resetAfter, window: ends, granted: inWindow, last };
@@ -119,15 +127,37 @@ export class Home {
 
   /** Forgets a counter, and what its regions exchanged: what they give back of it from now on is void. */
   async reset(counter: Counter): Promise<void> {
-    const regions = await this.store.membersOf(this.hash);
     const key = this.store.keyOf(counter);
-    const names = regions.flatMap((field) => (field.startsWith(SEEN) ? [field.slice(SEEN.length)] : []));
+    const names = await this.regions();
     await this.store.forgetKeys(names.map((name) => recordKey(key, name)));
     await this.store.reset([counter]);
   }
 
-  private caller({ history, calls }: KnownHome): (number | string)[] {
-    return [this.region, history, calls];
+  /** What each region holds of a counter, as far as the home knows. */
+  async holdings(counter: Counter): Promise<RegionHolding[]> {
+    const key = this.store.keyOf(counter);
+    const names = await this.regions();
+    const records = names.map((name) => recordKey(key, name));
+    const numbers = await this.call(
+      counter,
+      [this.hash, ...records],
+      ([hash, ...each]) => ['holdings', hash!, ...each.flatMap((number, index) => [number, names[index]!])],
+      names.flatMap(() => HOLDING),
+    );
+    return names.map((region, index) => {
+      const [held, granted, ageMs, seenMs] = numbers.slice(index * HOLDING.length) as [number, number, number, number];
+      return { region, held: held < 0 ? 0 : held, granted, ...(held < 0 ? {} : { ageMs }), ...(seenMs < 0 ? {} : { seenMs }) };
+    });
+  }
+
+  /** The names of all regions that have called. */
+  private async regions(): Promise<string[]> {
+    const fields = await this.store.membersOf(this.hash);
+    return fields.flatMap((field) => (field.startsWith(SEEN) ? [field.slice(SEEN.length)] : [])).toSorted();
+  }
+
+  private caller({ history, epoch, calls }: KnownHome): (number | string)[] {
+    return [this.region, history, epoch, calls];
   }
 
   private async call(
@@ -135,22 +165,19 @@ export class Home {
     keys: readonly string[],
     values: (keys: readonly number[]) => (number | string)[],
     least: readonly number[],
-  ): Promise<{ readonly numbers: number[] }> {
-    const askedAt = performance.now();
-    const wait = this.waits.begin(askedAt);
+  ): Promise<number[]> {
+    const wait = this.waits.begin(performance.now());
     try {
       const read = (reply: Reply) => reply.numbers(least);
       const numbers = await this.store.ofFeature(counter, { name: FRAGMENT, keys, values }, read);
-      // 'hello' replies the time in fourth place, 'grant' in fifth.
-      this.clock.set(numbers[least === HELLO ? 3 : 4]!, askedAt);
       this.waits.end(wait, true);
       if (this.failing) this.report({ state: 'recovered' });
       this.failing = false;
-      return { numbers };
+      return numbers;
     } catch (error) {
       this.waits.end(wait, false);
       this.failed(error);
-      throw error;
+      throw error instanceof RateLimitStoreError ? cutOff(error) : error;
     }
   }
 
@@ -170,6 +197,6 @@ function recordKey(key: string, region: string): string {
 }
 
 /** The error of a check for which the home grants nothing. */
-export function cutOff(): RateLimitStoreError {
-  return new RateLimitStoreError(worldMessages.cut());
+export function cutOff(cause?: Error): RateLimitStoreError {
+  return new RateLimitStoreError(worldMessages.cut(), cause && { cause });
 }

@@ -15,6 +15,7 @@ export const worldMessages = {
   tooShort: (location: string, lifetimeMs: number) =>
     `${location}: option 'scope' is 'world', but all of the quota flows back within the ${lifetimeMs} ms for which a region may hold units, ` +
     "wants a longer 'interval', a larger 'burst', or no refill 'intervally'",
+  oneRegion: (limit: string) => `limit '${limit}' counts in one region, wants a limit with scope: 'world' on Redis`,
   cut: () => 'The home of the regions does not answer, and this region has no units left',
   tooLate: (timeoutMs: number) => `The home of the regions granted nothing within ${timeoutMs} ms`,
 } as const;

@@ -46,6 +46,7 @@ export class RegionCounter {
   private waiting = 0;
   private largest = 0;
   private isTouched = false;
+  private learning: Promise<void> | undefined;
 
   constructor(
     readonly counter: Counter,
@@ -103,10 +104,17 @@ export class RegionCounter {
   }
 
   /** Learns now what became of the counter at home: a block, or its end. */
-  async learn(): Promise<void> {
-    await this.running?.catch(() => undefined);
-    this.startInAnyCase();
-    await this.running;
+  learn(): Promise<void> {
+    this.learning ??= this.learnNext();
+    return this.learning;
+  }
+
+  /** All that ask before it begins share one exchange, which begins after they asked. */
+  private async learnNext(): Promise<void> {
+    do await this.running?.catch(() => undefined);
+    while (this.running !== undefined);
+    this.learning = undefined;
+    await this.start(0, true);
   }
 
   /** Whether a message names it. */
@@ -168,7 +176,8 @@ function readWish(reply: Reply): Wish | 'waiting' | typeof NOTHING | undefined {
   const asked = reply.wait();
   if (asked === undefined || asked === NOTHING) return asked;
   if (asked !== ASKED) return 'waiting';
-  const [id, want, least, need, charge, window, granted] = reply.numbers([0, 0, 0, 0, 0, 0, 0])! as [
+  const [id, want, least, need, charge, window, granted, held] = reply.numbers([0, 0, 0, 0, 0, 0, 0, 0])! as [
+    number,
     number,
     number,
     number,
@@ -177,5 +186,5 @@ function readWish(reply: Reply): Wish | 'waiting' | typeof NOTHING | undefined {
     number,
     number,
   ];
-  return { id, want, least, need, charge, window, granted, returns: reply.pairs() };
+  return { id, want, least, need, charge, window, granted, held, returns: reply.pairs() };
 }

@@ -7,20 +7,21 @@ import { allOrNothing, takeOf } from '../../stores/all-or-nothing.js';
 import { answerWith, decided, operate, report } from '../../stores/decide.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
 import type { LocalDecisions } from '../../stores/layers/local-decisions.js';
-import { type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
+import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
 import { keyOf } from '../../stores/redis/keys.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
 import { chargesOf } from '../../stores/store-decision.js';
 import type { Exchanges } from './exchanges.js';
 import { cutOff } from './home.js';
+import { HOLDINGS } from './holdings.js';
 import { limitRegionsOf } from './limit-regions.js';
 import { worldMessages } from './messages.js';
 import type { RegionCounter } from './region-counter.js';
 
+/** How many exchanges a check waits for at most. */
+const MOST_EXCHANGES = 8;
 /** How long to wait for an exchange of another instance before looking again, in milliseconds. */
 const LOOK_AGAIN_MS = 10;
-/** How many exchanges a check waits for: one that runs, and one that is made for it. Then others have used what it lacks. */
-const MOST_EXCHANGES = 2;
 
 /** A counter whose units are missing, and how many. */
 interface Missing {
@@ -64,14 +65,21 @@ export class RegionStore extends StoreLayer implements Listener {
 
   override decide(check: Check, answer: CheckAnswer): void {
     if (!check.entries.some(isOfWorld)) this.below.decide(check, answer);
-    else if (this.exchanges.home.clock.latest() === 0) answerWith(this.start(check), answer);
-    else this.decideHere(check, answer);
+    else if (this.exchanges.home.clock.latest() === 0 || check.peek === true || check.upTo === true) {
+      answerWith(this.decideWithHome(check), answer);
+    } else {
+      this.bindTime(check.entries);
+      this.below.decide(check, new RegionAnswer(this, check, answer));
+    }
   }
 
   override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
     const { counters: all } = operation;
     const ofWorld = (all as readonly Counter[]).filter(isOfWorld);
     if (ofWorld.length === 0) return super.operate(operation);
+    if (measuredName(operation as Operation) === HOLDINGS) {
+      return this.exchanges.home.holdings(this.exchanges.atHome(ofWorld[0]!)) as Promise<OperationAnswer<N>>;
+    }
     const { ahead, atHome } = AT_HOME[operation.name] ?? {};
     if (atHome !== true) {
       this.bindTime(ofWorld);
@@ -87,10 +95,12 @@ export class RegionStore extends StoreLayer implements Listener {
 
   /** Another region, or instance, ended a counter. */
   onMessage(message?: string): void {
-    const what = message?.slice(0, message.indexOf(' '));
-    const key = message?.slice(what!.length + 1);
+    // What was missed is learnt when the units lapse that are held.
+    if (message === undefined) return;
+    const what = message.slice(0, message.indexOf(' '));
+    const key = message.slice(what.length + 1);
     for (const counter of this.exchanges.all()) {
-      if (message !== undefined && !counter.isNamed(key!)) continue;
+      if (!counter.isNamed(key)) continue;
       const done = what === 'reset' ? this.forget(counter.counter) : counter.learn();
       done.catch(() => undefined);
     }
@@ -131,32 +141,36 @@ export class RegionStore extends StoreLayer implements Listener {
     }
   }
 
-  /** The first checks need to know the time of the home. */
-  private async start(check: Check): Promise<StoreDecision[]> {
-    const { since = performance.now() } = check;
-    const missing = this.missing(check.entries.filter(isOfWorld));
+  /** What has to ask the home first: the first check, which does not know its time, looks, and checks that take as much as there is. */
+  private async decideWithHome(check: Check, again = true): Promise<StoreDecision[]> {
+    const { since = performance.now(), peek = false, upTo = false } = check;
+    this.bindTime(check.entries);
+    const ofWorld = check.entries.filter(isOfWorld).map((entry) => ({ entry, counter: this.exchanges.of(entry) }));
     try {
       if (this.exchanges.home.isCut) throw cutOff();
       await this.inTime(this.exchanges.ready(), since);
+      if (peek) await this.inTime(Promise.all(ofWorld.map(({ counter }) => counter.learn())), since);
+      else if (upTo) {
+        await this.inTime(Promise.all(ofWorld.map(({ entry, counter }) => counter.exchangeFor(entry.cost))), since);
+      }
     } catch (error) {
-      return this.decideWithout(check, missing, error);
+      return this.decideWithout({ ...check, since }, ofWorld, error);
     }
     const decisions = await this.decideAgain(check, since);
-    if (decisions === undefined) return this.decideWithout(check, missing, this.tooLate());
-    const still = this.read(check, decisions);
-    return still === undefined ? decisions : this.waitFor({ ...check, since }, still);
-  }
-
-  private decideHere(check: Check, answer: CheckAnswer): void {
-    this.bindTime(check.entries);
-    this.below.decide(check, new RegionAnswer(this, check, answer));
+    if (decisions === undefined) return this.decideWithout({ ...check, since }, ofWorld, this.tooLate());
+    // What was learnt may have been forgotten meanwhile, by a reset.
+    if (peek && again && ofWorld.some(({ entry }) => isUnknown(decisions[check.entries.indexOf(entry)]!))) {
+      return this.decideWithHome({ ...check, since }, false);
+    }
+    const missing = this.read(check, decisions);
+    return missing === undefined ? decisions : this.waitFor({ ...check, since }, missing, decisions);
   }
 
   /** Takes in what the region's server decided; a check that lacks units waits for them. */
   received(check: Check, decisions: StoreDecision[], answer: CheckAnswer): void {
     const missing = this.read(check, decisions);
     if (missing === undefined) report(answer, decisions);
-    else answerWith(this.waitFor(check, missing), answer);
+    else answerWith(this.waitFor(check, missing, decisions), answer);
   }
 
   /** Reads what was noted with decisions. Returns the counters that may get the units which the check lacks, if that is all it lacks. */
@@ -179,34 +193,45 @@ export class RegionStore extends StoreLayer implements Listener {
       }
       if (!decision.allowed && !entry.limit.shadow) isFinal = true;
     }
-    return isFinal || missing.length === 0 ? undefined : missing;
+    if (!isFinal && missing.length > 0) return missing;
+    // What the home has left could be had: these limits do not refuse.
+    for (const { entry } of missing) {
+      const decision = decisions[entries.indexOf(entry)]!;
+      if (decision.remaining >= entry.cost) Object.assign(decision, { allowed: true, retryAfterMs: 0 });
+    }
+    return undefined;
   }
 
-  private missing(entries: readonly CheckEntry[]): Missing[] {
-    return entries.map((entry) => ({ entry, counter: this.exchanges.of(entry) }));
-  }
-
-  private async waitFor(check: Check, first: readonly Missing[]): Promise<StoreDecision[]> {
+  /** Has the home grant what is missing, and asks again; at last, what the region has says. */
+  private async waitFor(
+    check: Check,
+    first: readonly Missing[],
+    refusal: StoreDecision[],
+  ): Promise<StoreDecision[]> {
     const { since = performance.now() } = check;
     let missing = first;
-    for (let exchanges = 0; ;) {
+    let decisions = refusal;
+    for (let exchanges = 0; exchanges < MOST_EXCHANGES; ) {
       try {
         if (this.exchanges.home.isCut) throw cutOff();
-        const outcomes = await this.inTime(
-          Promise.all(missing.map(({ entry, counter }) => counter.exchangeFor(entry.cost))),
-          since,
-        );
+        const asked = missing.map(({ entry, counter }) => counter.exchangeFor(entry.cost));
+        const outcomes = await this.inTime(Promise.all(asked), since);
         if (outcomes.includes('waiting')) await this.inTime(pause(LOOK_AGAIN_MS), since);
         else exchanges++;
       } catch (error) {
-        return this.decideWithout(check, missing, error);
+        // A home that answers has less than is asked for.
+        if (exchanges > 0 && !this.exchanges.home.isCut) return decisions;
+        return this.decideWithout({ ...check, since }, missing, error);
       }
-      const decisions = await this.decideAgain(check, since);
-      if (decisions === undefined) return this.decideWithout(check, missing, this.tooLate());
+      const again = await this.decideAgain(check, since);
+      // A home that answers has less than is asked for.
+      if (again === undefined) return decisions;
+      decisions = again;
       const still = this.read(check, decisions);
-      if (still === undefined || exchanges >= MOST_EXCHANGES) return decisions;
+      if (still === undefined) return decisions;
       missing = still;
     }
+    return decisions;
   }
 
   /**
@@ -217,7 +242,9 @@ export class RegionStore extends StoreLayer implements Listener {
     const asked = this.askBelow(check);
     const decisions = await Promise.race([asked, endOf(since + this.timeoutMs)]);
     if (decisions === undefined && check.peek !== true) {
-      asked.then((late) => this.refund(chargesOf(check.entries, late))).catch(() => undefined);
+      const { entries } = check;
+      const isCharged = (late: StoreDecision[]) => entries.every(({ limit }, index) => limit.shadow || late[index]!.allowed);
+      asked.then((late) => isCharged(late) && this.refund(chargesOf(entries, late))).catch(() => undefined);
     }
     return decisions;
   }
@@ -273,6 +300,11 @@ const AT_HOME: { readonly [N in OperationName]?: { readonly atHome: true; readon
 
 function isOfWorld({ limit }: Counter): boolean {
   return limitRegionsOf(limit) !== undefined;
+}
+
+/** Whether a region says nothing of a counter: it neither has units nor knows what the home has. */
+function isUnknown({ remaining, resetAfterMs, retryAfterMs }: StoreDecision): boolean {
+  return remaining === 0 && resetAfterMs === 0 && retryAfterMs <= 1;
 }
 
 function pause(ms: number): Promise<void> {

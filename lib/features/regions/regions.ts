@@ -6,7 +6,8 @@ import type { Feature, HomePlace, LayerSurroundings } from '../feature.js';
 import { Exchanges } from './exchanges.js';
 import { Home } from './home.js';
 import { HomeRecord } from './home-record.js';
-import { LimitRegions } from './limit-regions.js';
+import { holdingsOf } from './holdings.js';
+import { LimitRegions, limitRegionsOf } from './limit-regions.js';
 import { RegionStore } from './region.store.js';
 import { type WorldTerms, worldTerms } from './terms.js';
 
@@ -17,6 +18,10 @@ const HOME_TIMEOUT_MS = 1000;
 export const regions: Feature<WorldTerms> = {
   terms: worldTerms,
   of: (limit, _terms, location) => new LimitRegions(limit, location),
+  explained(store, counter) {
+    if (limitRegionsOf(counter.limit) === undefined) return undefined;
+    return holdingsOf(store, counter).then((regions) => ({ regions }));
+  },
   layer(surroundings) {
     const { home } = surroundings;
     return home && ((inner) => regionStore(inner, surroundings, home));

@@ -6,7 +6,7 @@ import { worldMessages } from './messages.js';
 /** The scope of a limit that counts over several regions. */
 export const WORLD = 'world';
 
-/** How long a region may hold units, in microseconds: a fortieth of the interval, within these bounds. */
+/** How long a region may hold units, in microseconds: a fortieth of the interval, or a whole window with which they end, within these bounds. */
 const SHORTEST = 500_000;
 const LONGEST = 10_000_000;
 const PART = 40;
@@ -58,7 +58,8 @@ export function endsWithWindow(algorithm: Algorithm): boolean {
 
 /** For how long a region may hold units, in microseconds. */
 export function lifetimeOf(algorithm: Algorithm, declared: Parameters): number {
-  const lifetime = Math.floor(algorithm.window(declared, 0) / PART);
+  const window = algorithm.window(declared, 0);
+  const lifetime = endsWithWindow(algorithm) ? window : Math.floor(window / PART);
   return Math.min(LONGEST, Math.max(SHORTEST, lifetime));
 }
 

@@ -85,6 +85,8 @@ export class NodeRedisNodes extends NodeRedisAdapter implements ServerCluster {
   private knownShards: readonly Shard[] | undefined;
   private addresses: (readonly string[])[] = [];
   private rediscoverAt = 0;
+  /** Clients of nodes that have not answered whether they are there. */
+  private readonly silent = new WeakSet<FullClient>();
 
   constructor(
     private readonly cluster: FullCluster,
@@ -125,15 +127,18 @@ export class NodeRedisNodes extends NodeRedisAdapter implements ServerCluster {
     return nodes.map((node) => this.serverOf(node));
   }
 
-  /** Discovers the nodes anew through another one than that which failed. */
+  /**
+   * Discovers the nodes anew, through the first one that answers. A frozen one seems to be connected, and node-redis would wait for
+   * it without end, also when another node reports later that a slot has moved.
+   */
   rediscover(failed: string): void {
     const now = performance.now();
     if (now < this.rediscoverAt) return;
-    const other = this.cluster.masters.find(({ address, client }) => address !== failed && client?.isReady);
-    if (other === undefined) return;
     this.rediscoverAt = now + REDISCOVER_AFTER_MS;
     const { _slots: internals } = this.cluster;
-    internals?.rediscover?.(other.client!)?.catch(() => undefined);
+    Promise.any(this.candidates(failed).map((node) => this.answering(node)))
+      .then((client) => internals?.rediscover?.(client))
+      .catch(() => undefined);
   }
 
   async connect(): Promise<void> {
@@ -193,8 +198,29 @@ export class NodeRedisNodes extends NodeRedisAdapter implements ServerCluster {
     ];
   }
 
+  /** The connected masters; all if no other one than that which failed is connected, as with `minimizeConnections`. */
+  private candidates(failed: string): readonly Node[] {
+    const { masters } = this.cluster;
+    const connected = masters.filter(({ client }) => client?.isReady);
+    return connected.some(({ address }) => address !== failed) ? connected : masters.filter(isUsable);
+  }
+
+  /** The client of a node that answers. Rejects for one that still owes an answer. */
+  private async answering(node: Node): Promise<FullClient> {
+    const client = node.client ?? (await this.cluster.nodeClient(node));
+    if (this.silent.has(client)) return this.notReady();
+    this.silent.add(client);
+    try {
+      await client.sendCommand(['PING'], this.commandOptions);
+      return client;
+    } finally {
+      this.silent.delete(client);
+    }
+  }
+
   private sendToAny(args: string[]): Promise<unknown> {
-    const client = this.cluster.masters.find((node) => node.client?.isReady)?.client;
+    const ready = this.cluster.masters.flatMap(({ client }) => (client?.isReady ? [client] : []));
+    const client = ready.find((each) => !this.silent.has(each)) ?? ready[0];
     return client === undefined ? this.notReady() : client.sendCommand(args, this.commandOptions);
   }
 

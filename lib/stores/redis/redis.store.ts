@@ -297,7 +297,7 @@ export class RedisStore extends DirectStore implements Store {
 
   /** @internal The fields of a hash that a feature keeps. */
   async membersOf(key: string): Promise<string[]> {
-    const replies = await this.calls.guarded(() => this.client.pipeline([['HKEYS', key]]).exec());
+    const replies = await this.calls.guarded(() => this.client.pipeline([['hkeys', key]]).exec());
     const [error, fields] = replies![0]!;
     if (error !== null) throw this.calls.failure(error);
     return (fields as unknown[]).map(String);
