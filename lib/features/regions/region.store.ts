@@ -244,7 +244,9 @@ export class RegionStore extends StoreLayer implements Listener {
     if (decisions === undefined && check.peek !== true) {
       const { entries } = check;
       const isCharged = (late: StoreDecision[]) => entries.every(({ limit }, index) => limit.shadow || late[index]!.allowed);
-      asked.then((late) => isCharged(late) && this.refund(chargesOf(entries, late))).catch(() => undefined);
+      asked
+        .then((late) => (isCharged(late) ? this.refund(chargesOf(entries, late)) : undefined))
+        .catch(() => undefined);
     }
     return decisions;
   }
