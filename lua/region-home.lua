@@ -4,7 +4,7 @@
 -- KEYS[1]  the hash
 -- ARGV     the history, the epoch and the number of calls that an answer says; none only reads; then the milliseconds to keep the hash
 -- Reply    1, or 0 if the answer is of a server whose place another one has taken; the history, the epoch, the number of calls, as texts;
---          milliseconds since the last answer, or -1
+--          milliseconds since the last answer, or -1; the history of the region's own server, as lua/features/regions.lua has it
 local stored = redis.call('HMGET', KEYS[1], 'history', 'epoch', 'calls', 'at')
 local history, epoch, calls, at = stored[1] or '0', stored[2] or '0', stored[3] or '0', tonumber(stored[4] or nil)
 local time = redis.call('TIME')
@@ -20,4 +20,5 @@ if ARGV[1] then
     redis.call('PEXPIRE', KEYS[1], ARGV[4])
   end
 end
-return { is_current, history, epoch, calls, at and math.max(0, now - at) or -1 }
+local id = string.match(redis.call('INFO', 'replication'), 'master_replid:(%x+)') or '1'
+return { is_current, history, epoch, calls, at and math.max(0, now - at) or -1, tonumber(string.sub(id, 1, 12), 16) }

@@ -1,5 +1,5 @@
 -- Limits that count over several regions. Two servers take part: in each region one that keeps the units granted to that region, and
--- the home, whose counter grants them. docs/regions.md has the protocol.
+-- the home, whose counter grants them. docs/regions-protocol.md has the protocol.
 --
 -- In a region the variant counts. A check takes granted units; none is there that the home has not charged. Parameters: `lifetime`, the
 -- microseconds for which a grant may be used; `home_now`, the latest that the time of the home can be, in microseconds, or 0 while nobody
@@ -12,35 +12,43 @@
 --   19 charged beyond the grants  20 the largest cost that waits  21 what that lacks  22 the least cost that has to wait
 --   23 units granted last  24 when they came, by the region  25 1 if it had no units then
 -- A server that was restarted or took over may lack what was used last: its history is another one, and what was granted counts as used.
+-- It may also lack the last exchanges, and number others like them: an exchange is known by its number and the history that it began in.
 --
 -- At home the counter is one of the limit's algorithm. Beside it each region has a record: a MessagePack array of its last exchange,
--- the units granted by it, when, the window, the units granted in that, those that the region holds with these, and when it called. One hash is for all counters: the history of the server (`history`),
--- its number (`epoch`), since when it holds (`since`), when it was found to have lost charges (`lost`), and for each region the number of its
--- calls (`calls:`), when it called last (`seen:`), and the epoch in which it said how many these are (`heard:`).
+-- the units granted by it, when, the window, the units granted in that, the history in which the exchange began, the units that the region
+-- holds with these, and when it called. One hash is for all counters: the history of the server (`history`), its number (`epoch`), since when it
+-- holds (`since`), when any region had called last before (`survived`), when it was found to have lost charges (`lost`), and for each region the
+-- number of its calls (`calls:`), when it called last (`seen:`), the history of its server (`server:`), and the epoch in which it said how many
+-- these are (`heard:`).
 --
 -- operate(limit, state, tools, what, …) does the steps of an exchange:
 --   'ask'      in the region: the units that checks wait for, and the largest cost among them; microseconds that a grant has to last; those
 --              after which an open exchange is sent again; 1 to ask in any case. Replies 0 if nothing is to be done, 2 while another call is
---              on its way; else 3, the number of the exchange, units wanted, those that checks wait for, what the largest cost lacks, units
---              to charge, the window, units granted in it, those that it has, the number of returns, and each one's units and when they were charged
---   'grant'    at home: the number of the region's record and of the hash, the region, the history and epoch that it knows, or 0, its number of calls,
---              microseconds in which a full counter is fresh; then what 'ask' replied from the number
---              of the exchange on. Replies 0; 1 if the exchange is older than the last one, or 2 if the counter is blocked; then the history,
---              its epoch, the number of calls, now, the units granted, when they were charged, units left, microseconds for which nothing is
---              granted (-1 for ever), those until it is fresh, the window, the units granted in it, and the last exchange
---   'hello'    at home: the number of the hash, the region, the history and epoch that it knows, or 0, its number of calls. Replies the
---              history, its epoch, the number of calls, now, and 1 if all regions were heard
+--              on its way; else 3, the number of the exchange, the history in which it began, units wanted, those that checks wait for,
+--              what the largest cost lacks, units to charge, the window, units granted in it, those that it has, the number of returns, and
+--              each one's units and when they were charged
+--   'grant'    at home: the number of the region's record and of the hash, the caller, microseconds in which a full counter is fresh; then
+--              what 'ask' replied from the number of the exchange on. Replies 0; 1 if the exchange is older than the last one, or 2 if the
+--              counter is blocked; then the history, its epoch, the number of calls, now, the units granted, when they were charged, units
+--              left, microseconds for which nothing is granted (-1 for ever), those until it is fresh, the window, the units granted in it,
+--              and the last exchange
+--   'hello'    at home: the number of the hash, the caller. Replies the history, its epoch, the number of calls, now, and 1 if all regions
+--              were heard
 --   'holdings' at home: the numbers of the hash, and of each region's record with its name. Replies for each the units that it held when it
 --              called last for this counter, or -1, those granted to it in the window, the milliseconds since that, and those since it called
 --              for any, or -1
---   'deposit'  in the region: the number of the exchange, what 'grant' replied from now on, and when the grant expires. Replies 1, or 0 if
+--   'deposit'  in the region: the number of the exchange, the history in which it began, what 'grant' replied from now on, and when the grant
+--              expires. Replies 1, or 0 if
 --              that exchange is not open
+-- The caller is the region, the history of its server, the history and epoch of the home that it knows, or 0, and its number of calls.
 --
 -- Uses: time_to_live
 
 local feature = { parameters = { 'home_now', 'home_time' } }
 
-local MOST_GRANTS, KEPT_FOR, SMOOTHING, GROWTH = 6, 120000000, 300000, 4
+local MOST_GRANTS, KEPT_FOR, SMOOTHING = 6, 120000000, 300000
+-- By which factor a region asks for more that has run dry, and the largest part of the quota that it may hold for that.
+local GROWTH, GROWN = 4, 20
 -- A region that was silent for this long before the home was replaced has lost nothing by that.
 local SILENT, CALLS_KEPT_FOR = 600000000, 35 * 86400000000
 -- What is granted least often: the home asks again so late, in microseconds, whether all regions were heard.
@@ -58,12 +66,19 @@ local function history()
   return known_history
 end
 
+-- Whether units of a grant may be used now. One of the future was made before the clock of the home was set back, and the counter may have
+-- forgotten it. That time comes again: so by the region's clock, too, no grant outlives the last call.
+local function is_usable(limit, state, i)
+  local grants, home_now = state.grants, limit.home_now
+  return grants[i + 1] <= home_now and home_now < grants[i + 2] and state.now - state.sent_at <= limit.lifetime
+end
+
 -- Units that may be used now, less what is owed.
 local function usable(limit, state)
   local grants, units = state.grants, -state.owed
   if limit.home_now == 0 then return units end
   for i = 1, #grants, 3 do
-    if grants[i + 2] > limit.home_now then units = units + grants[i] end
+    if is_usable(limit, state, i) then units = units + grants[i] end
   end
   return units
 end
@@ -117,7 +132,7 @@ function feature.variant()
     while cost > 0 do
       local first
       for i = 1, #grants, 3 do
-        if grants[i] > 0 and grants[i + 2] > limit.home_now and (not first or grants[i + 2] < grants[first + 2]) then first = i end
+        if grants[i] > 0 and is_usable(limit, state, i) and (not first or grants[i + 2] < grants[first + 2]) then first = i end
       end
       if not first then break end
       local units = min(cost, grants[first])
@@ -182,8 +197,11 @@ end
 local function send_back(limit, state, keep)
   local grants, back, excess = state.grants, {}, usable(limit, state) - keep
   for i = #grants - 2, 1, -3 do
-    local units = grants[i + 2] <= limit.home_now and grants[i] or max(0, min(grants[i], excess))
-    if grants[i + 2] > limit.home_now then excess = excess - units end
+    local units = grants[i]
+    if is_usable(limit, state, i) then
+      units = max(0, min(units, excess))
+      excess = excess - units
+    end
     if units > 0 then
       back[#back + 1], back[#back + 2] = units, grants[i + 1]
       grants[i] = grants[i] - units
@@ -200,9 +218,9 @@ function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_an
   else
     measure(state, now)
     local here, wanted = usable(limit, state), state.rate * lasts
-    -- Whoever had nothing left when units came, and soon needs more again, wants more than was used.
+    -- Whoever had nothing left when units came, and soon needs more again, wants more than was used: but not so much that others lack it.
     if state.was_dry and now >= state.came_at and now - state.came_at < lasts then
-      wanted = max(wanted, GROWTH * max(state.size, state.hold, waiting))
+      wanted = max(wanted, min(GROWTH * max(state.size, state.hold, waiting), limit.quota / GROWN))
     end
     wanted = wanted >= 0.05 and ceil(wanted) or 0
     local before = state.hold
@@ -220,15 +238,18 @@ function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_an
     state.largest, state.need = max(1, largest), max(0, min(state.least, largest - here))
   end
   state.sent_at = now
-  for _, value in ipairs({ 3, state.id, state.want, state.least, state.need, state.charge, state.window, state.granted }) do add(value) end
+  local asked = { 3, state.id, history(), state.want, state.least, state.need, state.charge, state.window, state.granted }
+  for _, value in ipairs(asked) do add(value) end
   add(max(0, usable(limit, state)))
   add(#state.back / 2)
   for _, value in ipairs(state.back) do add(value) end
   return true
 end
 
-function steps.deposit(limit, state, tools, id, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at)
-  if not state.is_open or state.id ~= id then return tools.add(0) end
+function steps.deposit(
+  limit, state, tools, id, origin, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at
+)
+  if not state.is_open or state.id ~= id or origin ~= history() then return tools.add(0) end
   local grants = state.grants
   state.was_dry = usable(limit, state) <= 0
   -- What the home has left does for smaller costs.
@@ -252,32 +273,43 @@ end
 
 -- What the home knows of its regions, with the call that has come. A server with another history may lack charges: it grants nothing to
 -- anybody until all regions have said how many calls were answered. One that got more answers than the server knows has lost some.
-local function hear(number, region, known, known_epoch, calls, now)
+local function hear(number, region, server, known, known_epoch, calls, now)
   local key, fields = KEYS[number], {}
   local stored = redis.call('HGETALL', key)
   for i = 1, #stored, 2 do fields[stored[i]] = tonumber(stored[i + 1]) end
   local function of(name) return fields[name] or 0 end
-  local home = { history = history(), epoch = of('epoch'), since = of('since'), lost = of('lost'), is_heard = true }
+  local home = { history = history(), epoch = of('epoch'), since = of('since'), lost = min(of('lost'), now), is_heard = true }
+  local survived, was_seen = of('survived'), of('seen:' .. region)
   if of('history') ~= home.history then
     -- Without any charge that it could have lost it is a new home, unless this region knows one.
     if #stored == 0 and known ~= 0 then home.lost = now end
     home.epoch, home.since = home.epoch + 1, now
+    for name, seen in pairs(fields) do
+      if string.find(name, '^seen:') then survived = max(survived, seen) end
+    end
   end
   -- Regions follow the newest epoch, whatever the clocks of servers say.
   if known ~= home.history and known_epoch >= home.epoch then home.epoch, home.since = known_epoch + 1, now end
   if calls > of('calls:' .. region) then home.lost = now end
-  -- It may know of calls to the server before: only what it counted since it knows this one says all.
-  if known == home.history and known_epoch == home.epoch or known == 0 then fields['heard:' .. region] = home.epoch end
-  home.calls = max(calls, of('calls:' .. region)) + 1
+  -- A region whose server lost what it knew proves nothing by the number of its calls.
+  local forgot = known == 0 or of('server:' .. region) ~= server
+  if forgot and of('heard:' .. region) ~= home.epoch and was_seen > 0 and was_seen > survived - SILENT then home.lost = now end
+  -- It may know of calls to the server before: only what it counted since it knows this one says all. Calls before that are not counted,
+  -- or they would be taken for those that were lost.
+  local is_heard = known == home.history and known_epoch == home.epoch or known == 0
+  if is_heard then fields['heard:' .. region] = home.epoch end
+  home.calls = max(calls, of('calls:' .. region)) + (is_heard and 1 or 0)
+  home.is_known = known ~= 0
   fields['seen:' .. region] = now
   for name, seen in pairs(fields) do
     local other = string.match(name, '^seen:(.*)$')
-    if other and of('heard:' .. other) ~= home.epoch and (seen > home.since - SILENT or other == region) then home.is_heard = false end
+    if other and of('heard:' .. other) ~= home.epoch and (seen > survived - SILENT or other == region) then home.is_heard = false end
   end
   local function text(value) return string.format('%.0f', value) end
   redis.call(
-    'HSET', key, 'history', text(home.history), 'epoch', text(home.epoch), 'since', text(home.since), 'lost', text(home.lost),
-    'calls:' .. region, text(home.calls), 'seen:' .. region, text(now), 'heard:' .. region, text(of('heard:' .. region))
+    'HSET', key, 'history', text(home.history), 'epoch', text(home.epoch), 'since', text(home.since), 'survived', text(survived),
+    'lost', text(home.lost), 'calls:' .. region, text(home.calls), 'seen:' .. region, text(now), 'server:' .. region, text(server),
+    'heard:' .. region, text(of('heard:' .. region))
   )
   redis.call('PEXPIRE', key, time_to_live(CALLS_KEPT_FOR))
   return home
@@ -286,8 +318,8 @@ end
 local heard
 
 -- Nothing is exchanged: the region only says that it is there.
-function steps.hello(_, state, tools, hash, region, known, known_epoch, calls)
-  heard = heard or hear(hash, region, known, known_epoch, calls, state.now)
+function steps.hello(_, state, tools, hash, region, server, known, known_epoch, calls)
+  heard = heard or hear(hash, region, server, known, known_epoch, calls, state.now)
   for _, value in ipairs({ heard.history, heard.epoch, heard.calls, state.now, heard.is_heard and 1 or 0 }) do tools.add(value) end
 end
 
@@ -299,20 +331,25 @@ local function uncertain_until(home, horizon, window_start)
   return ends
 end
 
-function steps.grant(limit, state, tools, number, hash, region, known, known_epoch, calls, horizon, id, want, least, need, charge, window, granted, held, _, ...)
+function steps.grant(
+  limit, state, tools, number, hash, region, server, known, known_epoch, calls, horizon, id, origin, want, least, need, charge, window, granted,
+  held, _, ...
+)
   local algorithm, now, add = limit.algorithm, state.now, tools.add
   -- The window of a calendar may have begun since.
   local window_start = limit.start or 0
   -- All exchanges of a call are of one region.
-  heard = heard or hear(hash, region, known, known_epoch, calls, now)
+  heard = heard or hear(hash, region, server, known, known_epoch, calls, now)
   local stored = tools.values[number]
   local readable, record = pcall(cmsgpack.unpack, stored or '')
   if not stored or not readable or type(record) ~= 'table' then record = nil end
-  local last, units, charged_at, in_window, total = unpack(record or { 0, 0, 0, 0, 0 })
+  local last, units, charged_at, in_window, total, began_in = unpack(record or { 0, 0, 0, 0, 0, 0 })
   local changed, outcome, ends = false, 0, uncertain_until(heard, horizon, window_start)
+  -- Who knows no home cannot tell which answers on their way are of an older one.
+  local may_grant = now >= ends and heard.is_known
   local function left() return state.blocked_until and 0 or max(0, algorithm.remaining(limit, state)) end
   local function window_end() return now + algorithm.reset_after(limit, state) end
-  if id < last then
+  if id < last or id == last and origin ~= began_in then
     outcome, units, charged_at = 1, 0, 0
   elseif id > last then
     if in_window ~= window_end() then total = 0 end
@@ -322,7 +359,8 @@ function steps.grant(limit, state, tools, number, hash, region, known, known_epo
     local returned = record and { ... } or {}
     for i = 1, #returned, 2 do
       local before = algorithm.remaining(limit, state)
-      algorithm.give(limit, state, returned[i], -1, returned[i + 1])
+      -- What was charged in the future was charged before the clock was set back: how much of it counts is not known.
+      if returned[i + 1] <= now then algorithm.give(limit, state, returned[i], -1, returned[i + 1]) end
       total, changed = max(0, total - (algorithm.remaining(limit, state) - before)), true
     end
     local owed = max(0, min(charge + missing, limit.quota + algorithm.remaining(limit, state)))
@@ -332,9 +370,9 @@ function steps.grant(limit, state, tools, number, hash, region, known, known_epo
     end
     units, charged_at = 0, now
     -- As many as are waited for, if the largest cost has enough then; and in advance at most half of what is left.
-    if now >= ends and left() >= need then
+    if may_grant and left() >= need then
       units = min(want, left(), max(least, floor(left() / 2)))
-    elseif now >= ends then
+    elseif may_grant then
       units = min(max(0, least - need), left())
     end
     if units > 0 then
@@ -342,15 +380,15 @@ function steps.grant(limit, state, tools, number, hash, region, known, known_epo
       total, changed = total + units, true
     end
     last, in_window = id, window_end()
-    local value = cmsgpack.pack({ last, units, charged_at, in_window, total, held + units, now })
+    local value = cmsgpack.pack({ last, units, charged_at, in_window, total, origin, held + units, now })
     tools.values[number] = value
     redis.call('SET', KEYS[number], value, 'PX', time_to_live(max(algorithm.reset_after(limit, state), KEPT_FOR)))
   end
   if state.blocked_until then outcome = max(outcome, 2) end
   local reset_after = algorithm.reset_after(limit, state)
   local wait = 0
-  if now < ends then
-    wait = heard.is_heard and ends - now or ASK_AGAIN
+  if not may_grant then
+    wait = heard.is_heard and heard.is_known and ends - now or ASK_AGAIN
   elseif units < need or left() == 0 then
     wait = tools.wait_for(limit, state, max(1, need - units))
     if wait == math.huge then wait = -1 end
@@ -366,7 +404,7 @@ function steps.holdings(_, state, tools, hash, ...)
     local stored, seen = tools.values[regions[i]], tonumber(redis.call('HGET', KEYS[hash], 'seen:' .. regions[i + 1]) or nil)
     local readable, record = pcall(cmsgpack.unpack, stored or '')
     if not stored or not readable or type(record) ~= 'table' then record = {} end
-    local total, held, at = record[5] or 0, record[6] or -1, record[7] or state.now
+    local total, held, at = record[5] or 0, record[7] or -1, record[8] or state.now
     for _, value in ipairs({ held, total, floor(max(0, state.now - at) / 1000), seen and floor(max(0, state.now - seen) / 1000) or -1 }) do
       tools.add(value)
     end

@@ -12,6 +12,11 @@ export interface KnownHome {
   readonly calls: number;
 }
 
+/** What a call says of the region that makes it: which history its own server has, and what is known there of the home. */
+export interface Caller extends KnownHome {
+  readonly server: number;
+}
+
 /** How long a region remembers its home: as long as the home remembers its regions. */
 const KEPT_FOR_MS = 35 * 86_400_000;
 
@@ -27,9 +32,9 @@ export class HomeRecord {
     this.script = new Script(client, HOME_SCRIPT);
   }
 
-  async read(): Promise<KnownHome & { readonly ageMs: number }> {
-    const [, history, epoch, calls, ageMs] = await this.run();
-    return { history: history!, epoch: epoch!, calls: calls!, ageMs: ageMs! < 0 ? Infinity : ageMs! };
+  async read(): Promise<Caller & { readonly ageMs: number }> {
+    const [, history, epoch, calls, ageMs, server] = await this.run();
+    return { history: history!, epoch: epoch!, calls: calls!, ageMs: ageMs! < 0 ? Infinity : ageMs!, server: server! };
   }
 
   /** Notes what an answer says. Returns whether it is of the newest server. */

@@ -4,7 +4,7 @@ import type { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Reply } from '../../stores/redis/reply.js';
 import { worldMessages } from './messages.js';
 import { HomeClock } from './home-clock.js';
-import type { HomeRecord, KnownHome } from './home-record.js';
+import type { Caller, HomeRecord, KnownHome } from './home-record.js';
 import type { RegionHolding } from './holdings.js';
 import { horizonOf } from './terms.js';
 import { Waits } from './waits.js';
@@ -16,6 +16,8 @@ export const FRAGMENT = 'regions';
 export interface Wish {
   /** The number of the exchange. */
   readonly id: number;
+  /** The history of the region's server in which it began. */
+  readonly origin: number;
   readonly want: number;
   /** Those that checks wait for, and what the largest of them lacks. */
   readonly least: number;
@@ -59,6 +61,8 @@ export class Home {
   readonly clock: HomeClock;
   private readonly waits = new Waits();
   private failing = false;
+  /** What answers said to this instance: a region whose server lost its data knows it no more. */
+  private known: KnownHome = { history: 0, epoch: 0, calls: 0 };
 
   constructor(
     readonly store: RedisStore,
@@ -89,21 +93,26 @@ export class Home {
 
   /** Says that the region is there, and learns the time. `counter` is one at home. */
   async hello(counter: Counter): Promise<void> {
-    const known = await this.record.read();
+    const known = await this.caller();
     const askedAt = performance.now();
-    const said = await this.call(counter, [this.hash], ([hash]) => ['hello', hash!, ...this.caller(known)], HELLO);
+    const said = await this.call(counter, [this.hash], ([hash]) => ['hello', hash!, ...this.naming(known)], HELLO);
     const [history, epoch, calls, now] = said as [number, number, number, number];
     this.clock.set(now, askedAt);
-    const isCurrent = await this.record.note({ history, epoch, calls });
+    const isCurrent = await this.note({ history, epoch, calls });
     // Another server has taken its place: it grants nothing until it knows that the region knows.
     if (isCurrent && known.history !== 0 && history !== known.history) await this.hello(counter);
   }
 
   /** Asks for units of a counter, and gives some back. `undefined` if another server has taken its place meanwhile. */
   async grant(counter: Counter, wish: Wish): Promise<Grant | undefined> {
-    const known = await this.record.read();
+    let known = await this.caller();
+    // Units are granted only to regions that know their home.
+    if (known.history === 0) {
+      await this.hello(counter);
+      known = await this.caller();
+    }
     const { algorithm, parameters } = counter.limit;
-    const { id, want, least, need, charge, window, granted, held, returns } = wish;
+    const { id, origin, want, least, need, charge, window, granted, held, returns } = wish;
     const key = recordKey(this.store.keyOf(counter), this.region);
     const horizon = horizonOf(algorithm, parameters, this.clock.now());
     const askedAt = performance.now();
@@ -111,8 +120,8 @@ export class Home {
       counter,
       [key, this.hash],
       ([record, hash]) => [
-        ...['grant', record!, hash!, ...this.caller(known), horizon],
-        ...[id, want, least, need, charge, window, granted, held, returns.length / 2, ...returns],
+        ...['grant', record!, hash!, ...this.naming(known), horizon],
+        ...[id, origin, want, least, need, charge, window, granted, held, returns.length / 2, ...returns],
       ],
       GRANT,
     );
@@ -120,7 +129,7 @@ export class Home {
       numbers as [number, number, number, number, number, number, number, number, number, number, number, number, number];
     this.clock.set(now, askedAt);
     const home = { history, epoch, calls };
-    if (!(await this.record.note(home))) return undefined;
+    if (!(await this.note(home))) return undefined;
     if (known.history !== 0 && history !== known.history) void this.hello(counter).catch(() => undefined);
     return { outcome, home, now, units, chargedAt, left, wait, resetAfter, window: ends, granted: inWindow, last };
   }
@@ -156,8 +165,24 @@ export class Home {
     return fields.flatMap((field) => (field.startsWith(SEEN) ? [field.slice(SEEN.length)] : [])).toSorted();
   }
 
-  private caller({ history, epoch, calls }: KnownHome): (number | string)[] {
-    return [this.region, history, epoch, calls];
+  /** What the region knows, or this instance, whichever is newer. */
+  private async caller(): Promise<Caller> {
+    const read = await this.record.read();
+    const { history, epoch } = read.epoch < this.known.epoch ? this.known : read;
+    return { server: read.server, history, epoch, calls: Math.max(read.calls, this.known.calls) };
+  }
+
+  private naming({ server, history, epoch, calls }: Caller): (number | string)[] {
+    return [this.region, server, history, epoch, calls];
+  }
+
+  /** Notes what an answer says. Returns whether it is of the newest server. */
+  private async note(home: KnownHome): Promise<boolean> {
+    if (home.epoch < this.known.epoch || !(await this.record.note(home))) return false;
+    // Answers that came together are noted in any order.
+    const { history, epoch } = home.epoch < this.known.epoch ? this.known : home;
+    this.known = { history, epoch, calls: Math.max(home.calls, this.known.calls) };
+    return true;
   }
 
   private async call(

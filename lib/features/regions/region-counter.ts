@@ -164,11 +164,11 @@ export class RegionCounter {
       .then((wish) => (wish === NOTHING ? undefined : wish));
   }
 
-  private deposit({ id }: Wish, grant: Grant): Promise<number> {
+  private deposit({ id, origin }: Wish, grant: Grant): Promise<number> {
     const { outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last } = grant;
     const lapses = chargedAt + this.regions.lifetime;
     const expiresAt = this.fromWindow ? Math.min(lapses, window) : lapses;
-    const numbers = [id, outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last, expiresAt];
+    const numbers = [id, origin, outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last, expiresAt];
     const call = { name: FRAGMENT, keys: [], values: () => ['deposit', ...numbers] };
     return this.region.ofFeature(this.counter, call, (reply) => reply.operation());
   }
@@ -178,15 +178,10 @@ function readWish(reply: Reply): Wish | 'waiting' | typeof NOTHING | undefined {
   const asked = reply.wait();
   if (asked === undefined || asked === NOTHING) return asked;
   if (asked !== ASKED) return 'waiting';
-  const [id, want, least, need, charge, window, granted, held] = reply.numbers([0, 0, 0, 0, 0, 0, 0, 0])! as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
+  const numbers = reply.numbers([0, 0, 0, 0, 0, 0, 0, 0, 0])!;
+  const [id, origin, want, least, need, charge, window, granted, held] = numbers as [
+    ...[number, number, number, number, number, number],
+    ...[number, number, number],
   ];
-  return { id, want, least, need, charge, window, granted, held, returns: reply.pairs() };
+  return { id, origin, want, least, need, charge, window, granted, held, returns: reply.pairs() };
 }
