@@ -41,6 +41,7 @@ export class RegionCounter {
   private readonly lookMs: number;
   private running: Promise<ExchangeOutcome> | undefined;
   private askedAt = -Infinity;
+  private exchangedAt = -Infinity;
   private usedAt = performance.now();
   private idle = 0;
   private waiting = 0;
@@ -71,7 +72,7 @@ export class RegionCounter {
   /** It refuses until a time that the home has said: others may give units back before, so the home is asked now and then. */
   refused(): void {
     const now = performance.now();
-    if (this.running === undefined && now - this.askedAt > ASK_AGAIN_MS && !this.home.isCut) this.startInAnyCase();
+    if (this.running === undefined && now - this.exchangedAt > ASK_AGAIN_MS && !this.home.isCut) this.startInAnyCase();
   }
 
   /** Whether nothing is left to look after. */
@@ -155,6 +156,7 @@ export class RegionCounter {
       return wish ?? 'nothing';
     }
     this.idle = 0;
+    this.exchangedAt = performance.now();
     const grant = await this.home.grant(this.atHome, wish);
     if (grant === undefined) return 'waiting';
     await this.deposit(wish, grant);

@@ -164,7 +164,8 @@ export class RegionStore extends StoreLayer implements Listener {
     } catch (error) {
       return this.decideWithout({ ...check, since }, ofWorld, error);
     }
-    const decisions = await this.askBelow({ ...check, since });
+    const decisions = await this.decideAgain(check, since);
+    if (decisions === undefined) return this.decideWithout({ ...check, since }, ofWorld, this.tooLate());
     // What was learnt may have been forgotten meanwhile, by a reset.
     if (peek && again && ofWorld.some(({ entry }) => isUnknown(decisions[check.entries.indexOf(entry)]!))) {
       return this.decideWithHome({ ...check, since }, false);
@@ -230,10 +231,30 @@ export class RegionStore extends StoreLayer implements Listener {
         if (exchanges > 0 && !this.exchanges.home.isCut) return decisions;
         return this.decideWithout({ ...check, since }, missing, error);
       }
-      decisions = await this.askBelow({ ...check, since });
+      const again = await this.decideAgain(check, since);
+      // A home that answers has less than is asked for.
+      if (again === undefined) return decisions;
+      decisions = again;
       const still = this.read(check, decisions);
       if (still === undefined) return decisions;
       missing = still;
+    }
+    return decisions;
+  }
+
+  /**
+   * What the region's server decides after a wait for the home; nothing if the time of the check is up before. The server has its own
+   * deadline: how long the home took says nothing of it. Units that are taken too late go back.
+   */
+  private async decideAgain({ since: _, ...check }: Check, since: number): Promise<StoreDecision[] | undefined> {
+    const asked = this.askBelow(check);
+    const decisions = await Promise.race([asked, endOf(since + this.timeoutMs)]);
+    if (decisions === undefined && check.peek !== true) {
+      const { entries } = check;
+      const isCharged = (late: StoreDecision[]) => entries.every(({ limit }, index) => limit.shadow || late[index]!.allowed);
+      asked
+        .then((late) => (isCharged(late) ? this.refund(chargesOf(entries, late)) : undefined))
+        .catch(() => undefined);
     }
     return decisions;
   }
@@ -270,10 +291,12 @@ export class RegionStore extends StoreLayer implements Listener {
     return allOrNothing(entries, parts, peek, undefined, upTo);
   }
 
-  private inTime<T>(promise: Promise<T>, since: number): Promise<T> {
-    const left = since + this.timeoutMs - performance.now();
-    if (left <= 0) return Promise.reject(new RateLimitStoreError(worldMessages.tooLate(this.timeoutMs)));
-    return withDeadline(promise, left, this.timeoutMs);
+  private async inTime<T>(promise: Promise<T>, since: number): Promise<T> {
+    return Promise.race([promise, endOf(since + this.timeoutMs).then(() => Promise.reject(this.tooLate()))]);
+  }
+
+  private tooLate(): RateLimitStoreError {
+    return new RateLimitStoreError(worldMessages.tooLate(this.timeoutMs));
   }
 }
 
@@ -297,6 +320,13 @@ function isUnknown({ remaining, resetAfterMs, retryAfterMs }: StoreDecision): bo
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);
+  });
+}
+
+/** Resolves at a time of the process's clock, but not before what has arrived by then is read. */
+function endOf(time: number): Promise<undefined> {
+  return new Promise((resolve) => {
+    setTimeout(() => setImmediate(() => resolve(undefined)), time - performance.now());
   });
 }
 
