@@ -178,7 +178,21 @@ export class RegionCounter {
     const lapses = chargedAt + this.regions.lifetime;
     const expiresAt = this.fromWindow ? Math.min(lapses, window) : lapses;
     const ends = [expiresAt, this.fromWindow ? 1 : 0];
-    const numbers = [id, origin, outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last, ...ends];
+    const numbers = [
+      id,
+      origin,
+      outcome,
+      now,
+      units,
+      chargedAt,
+      left,
+      wait,
+      resetAfter,
+      window,
+      granted,
+      last,
+      ...ends,
+    ];
     const call = { name: FRAGMENT, keys: [], values: () => ['deposit', ...numbers] };
     return this.region.ofFeature(this.counter, call, (reply) => reply.operation());
   }

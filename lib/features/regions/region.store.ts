@@ -211,18 +211,16 @@ export class RegionStore extends StoreLayer implements Listener {
   }
 
   /** Has the home grant what is missing, and asks again; at last, what the region has says. */
-  private async waitFor(
-    check: Check,
-    first: readonly Missing[],
-    refusal: StoreDecision[],
-  ): Promise<StoreDecision[]> {
+  private async waitFor(check: Check, first: readonly Missing[], refusal: StoreDecision[]): Promise<StoreDecision[]> {
     const { since = performance.now() } = check;
     let missing = first;
     let decisions = refusal;
-    for (let exchanges = 0; exchanges < MOST_EXCHANGES; ) {
+    for (let exchanges = 0; exchanges < MOST_EXCHANGES;) {
       try {
         if (this.exchanges.home.isCut) throw cutOff();
-        const asked = missing.map(({ entry: { cost }, counter }) => counter.exchangeFor(cost, check.upTo === true ? 1 : cost));
+        const asked = missing.map(({ entry: { cost }, counter }) =>
+          counter.exchangeFor(cost, check.upTo === true ? 1 : cost),
+        );
         const outcomes = await this.inTime(Promise.all(asked), since);
         if (outcomes.includes('waiting')) await this.inTime(pause(LOOK_AGAIN_MS), since);
         else exchanges++;
@@ -251,7 +249,8 @@ export class RegionStore extends StoreLayer implements Listener {
     const decisions = await Promise.race([asked, endOf(since + this.timeoutMs)]);
     if (decisions === undefined && check.peek !== true) {
       const { entries } = check;
-      const isCharged = (late: StoreDecision[]) => entries.every(({ limit }, index) => limit.shadow || late[index]!.allowed);
+      const isCharged = (late: StoreDecision[]) =>
+        entries.every(({ limit }, index) => limit.shadow || late[index]!.allowed);
       asked
         .then((late) => (isCharged(late) ? this.refund(chargesOf(entries, late)) : undefined))
         .catch(() => undefined);
@@ -275,13 +274,19 @@ export class RegionStore extends StoreLayer implements Listener {
     const parts = [
       {
         entries: alone,
-        ask: (peeks: boolean, most?: number) => this.alone.decide({ ...takeOf(alone, most), ...ways, peek: peeks }, error),
+        ask: (peeks: boolean, most?: number) =>
+          this.alone.decide({ ...takeOf(alone, most), ...ways, peek: peeks }, error),
         giveBack: (charged: readonly StoreDecision[]) => this.inner.refund(chargesOf(alone, charged)),
       },
       {
         entries: others,
         ask: async (peeks: boolean, most?: number) => {
-          const asked: Check = { ...takeOf(others, most), refundable: refundable ?? false, hold: hold ?? false, peek: peeks };
+          const asked: Check = {
+            ...takeOf(others, most),
+            refundable: refundable ?? false,
+            hold: hold ?? false,
+            peek: peeks,
+          };
           const decisions = await this.askBelow({ ...asked, since: performance.now() });
           this.read(asked, decisions);
           return decisions;
