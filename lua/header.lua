@@ -39,8 +39,9 @@
 --                       operation, number of entries, entries; an entry is
 --                       the number of its limit, the number of its key, and what the operation needs
 --          operations: 0 consume, 1 peek and 8 consume what may be given back (cost), 4 reserve (cost, the longest wait in
---            microseconds), 16 consume and reserve at an estimate (cost), each of any number of entries; and of one entry with three numbers, 2 refund (units, ticket or
---            -1, when they were charged or -1), 3 history (unused), 5 penalize (units), 6 block (microseconds, 0 to unblock),
+--            microseconds), 16 consume and reserve at an estimate (cost), 20 consume what may be given back for a call that waits, whose
+--            refusal is no try (cost), each of any number of entries; and of one entry with three numbers, 2 refund (units, ticket or -1,
+--            when they were charged or -1), 3 history (unused), 5 penalize (units), 6 block (microseconds, 0 to unblock),
 --            7 renew (units, ticket), 10 how long it is blocked (unused). 11 learn has nine: the number of the key of its note,
 --            units that are left, microseconds until the reset, microseconds since the call was sent, tag of the window, units
 --            in flight, number of the instance, microseconds to block, units that it asks for next; -1 for what is
@@ -58,12 +59,12 @@
 --            cost, the same number from each entry; it replies how many, and then as to that cost, or, if none fits, to a cost of 1
 -- ARGV[2]  of checks of the first two sorts, unless all is as usual, a flat JSON array: now, slack, as above; then how many checks each
 --          row has, if not one each
--- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4, 8, 9 and 16 replies
+-- Reply    a flat array of whole numbers; times are milliseconds, rounded up. An entry of 0, 1, 4, 8, 9, 16 and 20 replies
 --            reset_after * 4 + 1, remaining                  allowed
 --            reset_after * 4 + 2, remaining, delay, ticket   allowed, to be held
 --            reset_after * 4,     remaining, retry_after     refused; a wait of -1 never ends
 --          and, of a limit with steps, the number of offences; of one that counts what it refuses, the units that were asked for; of a plan, its quota in the window that runs, and, with credits, those left
---          4, 8, 13 and 16 reply the time at last
+--          4, 8, 13, 16 and 20 reply the time at last
 --          an operation whose calendar window is not the one of the server's clock replies
 --            -1, now                                  not decided, to be asked again
 --          13 replies as 4, or, to look, as 1; and, of what has been claimed,
@@ -75,8 +76,8 @@
 --
 -- A refused check writes nothing, unless a state was made under other parameters or the clock was set back by an
 -- interval or more: then the translated state is kept, so that its waits do not start anew. A limit that blocks whom it
--- refuses writes down until when and forgets what was used, except of a reservation, which can be tried again. If its blocks have
--- steps, each block that a refusal begins is an offence, and the number of offences says which step it lasts. Where other
+-- refuses writes down until when and forgets what was used, except of a reservation and of a call that waits, which can be tried
+-- again. If its blocks have steps, each block that a refusal begins is an offence, and the number of offences says which step it lasts. Where other
 -- parameters may have given a counter of a refused check less time to live than it takes until it is fresh, it is given more, and keeps
 -- its value.
 --

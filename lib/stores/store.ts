@@ -46,6 +46,8 @@ export interface Check {
   readonly refundable?: boolean;
   /** Holds units of limits with a `hold` until they are settled; decisions have a ticket. Refusals begin no block. */
   readonly hold?: boolean;
+  /** `refundable`, for a call that waits for its units: a refusal is no try, so it begins and prolongs no block, and is not counted. */
+  readonly waits?: boolean;
   /**
    * Takes as many units as fit, the same number from each entry, and at most the cost, which is the same for all. Decisions then have
    * `taken`. If not one fits, it is refused like a check of one unit. A store that ignores it takes all or none.

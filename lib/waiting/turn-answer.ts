@@ -39,7 +39,7 @@ export class TurnAnswer implements Turn, CheckAnswer {
   check(store: Store, entries: () => readonly CheckEntry[]): this {
     try {
       this.entries = entries();
-      decideEnforced(store, { entries: this.entries, refundable: true }, this);
+      decideEnforced(store, { entries: this.entries, refundable: true, waits: true }, this);
     } catch (error) {
       this.failed(error);
     }

@@ -1,13 +1,13 @@
 -- Reads the program up to its checks: the time and the limits; and the values of all keys.
 --
 -- Uses: make_algorithm, make_feature, now, program, time_to_live_slack, values
--- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, CREDIT, HISTORY, HOLD, LEARN, LEARN_RATE,
---   NO_CARRY, PEEK, PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, TOGETHER, UP_TO, counter_features, feature_of,
---   has_features, has_operations, is_varied, learns_or_claims, limits, position, states
+-- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, CONSUME_WAITING, CREDIT, HISTORY, HOLD, LEARN,
+--   LEARN_RATE, NO_CARRY, PEEK, PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, TOGETHER, UP_TO, counter_features,
+--   feature_of, has_features, has_operations, is_varied, learns_or_claims, limits, position, states
 
 local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
 local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE, SETTLE, HOLD = 8, 9, 10, 11, 12, 13, 14, 15, 16
-local TOGETHER, CREDIT, UP_TO = 17, 18, 19
+local TOGETHER, CREDIT, UP_TO, CONSUME_WAITING = 17, 18, 19, 20
 local NO_CARRY, PROPORTIONAL = 0, 1
 
 -- Whether any limit of the call is met by requests from which a part of its quota is kept.

@@ -1,7 +1,7 @@
 -- Runs the program from its first check to its end, and closes all counters.
 --
--- Uses: CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, HOLD, LEARN, LEARN_RATE, PEEK, RESERVE, SETTLE, TOGETHER, UP_TO, claim_keeps,
---   claim_keys, claims, close, decide, entry_costs, entry_keys, entry_limits, entry_waits, feature_of, filled, fit_most, fit_together,
+-- Uses: CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, CONSUME_WAITING, HOLD, LEARN, LEARN_RATE, PEEK, RESERVE, SETTLE, TOGETHER,
+--   UP_TO, claim_keeps, claim_keys, claims, close, decide, entry_costs, entry_keys, entry_limits, entry_waits, feature_of, filled, fit_most, fit_together,
 --   gap_ends, gaps, limits, make_fit_most, mode_of, operate, position, program, reply, size, states, together_numbers
 
 while program[position] do
@@ -21,7 +21,8 @@ while program[position] do
     position = position + 1 + count
   elseif operation == UP_TO then
     fit_most = make_fit_most()
-  elseif operation <= PEEK or operation == RESERVE or operation == CONSUME_REFUNDABLE or operation == CLAIM or operation == HOLD then
+  elseif operation <= PEEK or operation == RESERVE or operation == CONSUME_REFUNDABLE or operation == CLAIM or operation == HOLD
+    or operation == CONSUME_WAITING then
     for i = 1, count do
       entry_limits[i], entry_keys[i], entry_costs[i] = limits[program[position]], program[position + 1], program[position + 2]
       position = position + 3

@@ -43,9 +43,12 @@ export class InstanceScopeStore extends StoreLayer {
 
   /** Decides a check with both kinds of limits. The instance's own are charged first, since that takes no time. */
   private decideInParts(check: Check): Promise<StoreDecision[]> {
-    const { entries, peek = false, refundable = false, hold = false, upTo } = check;
+    const { entries, peek = false, upTo } = check;
     const shared = entries.filter((entry) => !isOwn(entry));
-    const parts = [partOf(this.own, entries.filter(isOwn), true, hold), partOf(this.inner, shared, refundable, hold)];
+    const parts = [
+      partOf(this.own, entries.filter(isOwn), { ...check, refundable: true }),
+      partOf(this.inner, shared, check),
+    ];
     return allOrNothing(entries, parts, peek, undefined, upTo);
   }
 
@@ -58,10 +61,14 @@ function isOwn({ limit }: Counter): boolean {
   return limit.instance;
 }
 
-function partOf(store: Store, entries: readonly CheckEntry[], refundable: boolean, hold: boolean): Part {
+function partOf(
+  store: Store,
+  entries: readonly CheckEntry[],
+  { refundable = false, hold = false, waits = false }: Check,
+): Part {
   return {
     entries,
-    ask: (peek, most) => decided(store, { ...takeOf(entries, most), peek, refundable, hold }),
+    ask: (peek, most) => decided(store, { ...takeOf(entries, most), peek, refundable, hold, waits }),
     giveBack: (charged) => store.refund(chargesOf(entries, charged)),
   };
 }

@@ -96,9 +96,11 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     const refused = decisions.filter(({ allowed }) => !allowed);
     const enforced = check.entries.some(({ limit }, index) => isRefusal(limit, decisions[index]!));
     if (!enforced || decisions.some(({ source }) => source !== 'redis')) return;
-    // A request that never fits begins a new block whenever none is in force.
-    if (check.entries.some(({ limit }, index) => limit.blockFor > 0 && decisions[index]!.retryAfterMs === Infinity))
-      return;
+    // A request that never fits begins a new block whenever none is in force, and one that begins none must not stand for one that does.
+    const beginsNone = check.hold === true || check.waits === true;
+    const mayBlock = (limit: CompiledLimit, index: number) =>
+      limit.blockFor > 0 && (beginsNone || decisions[index]!.retryAfterMs === Infinity);
+    if (check.entries.some(({ limit }, index) => mayBlock(limit, index))) return;
     // From when it was asked: the server decided later, so the refusal holds at least this long.
     const until = askedAt + Math.min(...refused.map(({ retryAfterMs }) => retryAfterMs));
     const receivedAt = performance.now();

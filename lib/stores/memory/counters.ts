@@ -61,14 +61,15 @@ export class Counters {
 
   /** Evaluates all limits first, then charges all or none. */
   check(
-    { entries, peek = false, refundable = false, hold = false, upTo = false }: Check,
+    { entries, peek = false, refundable = false, hold = false, waits = false, upTo = false }: Check,
     now: number,
   ): StoreDecision[] {
     if (!peek && !hold && !upTo) {
       const decisions = this.simple.check(entries, refundable, now);
       if (decisions !== undefined) return decisions;
     }
-    const mode = peek ? MODES.peek : hold ? MODES.hold : refundable ? MODES.consumeRefundable : MODES.consume;
+    const charging = waits ? MODES.reserve : refundable ? MODES.consumeRefundable : MODES.consume;
+    const mode = peek ? MODES.peek : hold ? MODES.hold : charging;
     const views = entries.length <= REUSED_VIEWS ? this.views : newViews(entries.length);
     let charges = true;
     let together: DecidesTogether | undefined;

@@ -19,6 +19,7 @@ import {
   CONSUME,
   CONSUME_EACH,
   CONSUME_REFUNDABLE,
+  CONSUME_WAITING,
   CREDIT,
   HISTORY,
   HOLD,
@@ -81,12 +82,12 @@ export class GeneralProgram {
     return this.keys.all;
   }
 
-  check({ entries, peek = false, refundable = false, hold = false, upTo = false }: Check): void {
+  check({ entries, peek = false, refundable = false, hold = false, waits = false, upTo = false }: Check): void {
     const limits: number[] = [];
     const keys: number[] = [];
     let limitsAndCosts = '';
     const together = togetherOf(entries);
-    let isRun = !peek && !refundable && !hold && !upTo && together === undefined;
+    let isRun = !peek && !refundable && !hold && !waits && !upTo && together === undefined;
     for (const entry of entries) {
       const limit = this.limits.of(entry.limit);
       const key = this.keys.ofCounter(entry);
@@ -107,7 +108,8 @@ export class GeneralProgram {
       this.body += `,${[TOGETHER, numbers.length, `"${together.name}"`, ...numbers].join(',')}`;
     }
     if (upTo) this.body += `,${UP_TO},0`;
-    this.body += `,${peek ? PEEK : hold ? HOLD : refundable ? CONSUME_REFUNDABLE : CONSUME},${entries.length}`;
+    const charging = waits ? CONSUME_WAITING : refundable ? CONSUME_REFUNDABLE : CONSUME;
+    this.body += `,${peek ? PEEK : hold ? HOLD : charging},${entries.length}`;
     for (const [index, { cost }] of entries.entries()) this.body += `,${limits[index]},${keys[index]},${cost}`;
   }
 

@@ -22,3 +22,5 @@ export const TOGETHER = 17;
 export const CREDIT = 18;
 /** In front of a check, and followed by a 0: it takes as many units as fit. */
 export const UP_TO = 19;
+/** A check of a call that waits: a refusal begins and prolongs no block, and is not counted. */
+export const CONSUME_WAITING = 20;

@@ -29,7 +29,16 @@ export class TimedChecks {
     const parts = slots.map((entries) => ({
       entries,
       ask: (peek: boolean, most?: number) =>
-        this.decideUntil({ ...takeOf(entries, most), peek, refundable: true, hold: check.hold === true }, deadline.at),
+        this.decideUntil(
+          {
+            ...takeOf(entries, most),
+            peek,
+            refundable: true,
+            hold: check.hold === true,
+            waits: check.waits === true,
+          },
+          deadline.at,
+        ),
       giveBack: (charged: readonly StoreDecision[]) => this.refund(chargesOf(entries, charged)),
     }));
     const decisions = await allOrNothing(check.entries, parts, check.peek ?? false, deadline, check.upTo);
