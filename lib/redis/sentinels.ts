@@ -30,9 +30,14 @@ const SENTINEL_PORT = 26379;
 
 /**
  * Options of a connection through Sentinels, unless the app sets them: they make it notice a failover at once. Without them, a
- * master that froze gets its connections back when it recovers, and accepts writes that are lost as soon as it is demoted.
+ * master that froze gets its connections back when it recovers, and accepts writes that are lost as soon as it is demoted. A Sentinel
+ * that froze, too, as one on the same host does, would be asked for the next master without end.
  */
-export const HEARS_OF_FAILOVERS = { failoverDetector: true, sentinelReconnectStrategy: () => 1000 } as const;
+export const HEARS_OF_FAILOVERS = {
+  failoverDetector: true,
+  sentinelReconnectStrategy: () => 1000,
+  sentinelCommandTimeout: 1000,
+} as const;
 
 function optionsOf(client: { readonly options: object }): SentinelOptions {
   return client.options;

@@ -9,6 +9,7 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
+import { nodeRedis } from '../support/node-redis.js';
 import { type RedisSentinel, type RedisServer, startSentinel } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
@@ -104,6 +105,46 @@ describe.each([
     await until(async () => (await limiter.consume('user:1')).source === 'redis');
     // It listens to failovers again.
     expect(listening()).not.toBe(before);
+  });
+});
+
+/** Options of node-redis that its Sentinels need to be left when they freeze. */
+const GIVES_UP = { sentinelClientOptions: { socket: { socketTimeout: 1000 } } };
+
+describe('a master that freezes with the first of its Sentinels, as on one host', () => {
+  const connections: Record<string, (options: Pick<RedisSentinel, 'sentinels' | 'name'>) => Promise<object>> = {
+    'a connection of its own': (options) => Promise.resolve(options),
+    ...Object.fromEntries(
+      Object.entries(nodeRedis).map(([version, { createSentinel }]) => [
+        version,
+        async ({ sentinels: sentinelRootNodes, name }: Pick<RedisSentinel, 'sentinels' | 'name'>) => {
+          const client = createSentinel({ name, sentinelRootNodes, ...GIVES_UP }).on('error', () => undefined);
+          cleanups.push(() => client.destroy());
+          return client.connect();
+        },
+      ]),
+    ),
+  };
+
+  beforeEach(async () => {
+    // Version 5 of node-redis writes what its Sentinels answered.
+    jest.spyOn(console, 'log').mockImplementation(() => undefined);
+    sentinel = await startSentinel();
+    cleanups.push(() => sentinel.stop());
+  });
+
+  it.each(Object.entries(connections))('is replaced, for %s', async (_, redisOf) => {
+    const { sentinels, name, master } = sentinel;
+    const app = await start(await redisOf({ sentinels, name }));
+    cleanups.push(() => app.close());
+    const limiter = app.get(LimiterService).for(limit);
+    const source = async () => (await limiter.consume('user:1')).source;
+    await until(async () => (await source()) === 'redis');
+    const frozen = [master, own()[0]!];
+    for (const server of frozen) server.pause();
+    cleanups.push(() => frozen.forEach((server) => server.resume()));
+    await until(async () => (await source()) === 'fallback');
+    await until(async () => (await source()) === 'redis', 20_000);
   });
 });
 
