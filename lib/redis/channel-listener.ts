@@ -21,6 +21,8 @@ const SINGLE_USE = {
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
+/** How often it is looked whether the node that it listens to still is a master: nothing reports a frozen one. */
+const LOOK_EVERY_MS = 1000;
 /** The pause after an error reply, such as for a user without access to the channel. */
 const REFUSED_PAUSE_MS = 30_000;
 
@@ -72,7 +74,10 @@ export class ChannelListener {
     const connection = node.duplicate(socketTimeout === undefined ? SINGLE_USE : { ...SINGLE_USE, socketTimeout });
     this.connection = connection;
     ignoreConnectionErrors(connection);
+    const leave = () => void (this.isReplaced(node) && connection.disconnect());
+    const watch = isCluster(this.client) ? setInterval(leave, LOOK_EVERY_MS).unref() : undefined;
     connection.once('end', () => {
+      clearInterval(watch);
       endSentinels(connection);
       this.onDisconnect();
       this.connectLater();
@@ -109,8 +114,17 @@ export class ChannelListener {
   }
 
   private node(): Server | undefined {
-    if (!isCluster(this.client)) return this.client;
-    const nodes = this.client.nodes('master');
+    const nodes = this.masters();
     return nodes[Math.floor(Math.random() * nodes.length)];
+  }
+
+  private masters(): readonly Server[] {
+    return isCluster(this.client) ? this.client.nodes('master') : [this.client];
+  }
+
+  /** Whether a node of a Cluster is a master no more, and there are others. */
+  private isReplaced({ options: { host, port } }: Server): boolean {
+    const masters = this.masters();
+    return masters.length > 0 && !masters.some(({ options }) => options.host === host && options.port === port);
   }
 }

@@ -7,7 +7,13 @@ import type { RateLimitModuleOptions } from '../../lib/index.js';
 import { ConsoleApp } from '../console/console-app.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
 import { nodeRedis } from '../support/node-redis.js';
-import { type RedisCluster, type RedisSentinel, startCluster, startSentinel } from '../support/redis-servers.js';
+import {
+  type RedisCluster,
+  type RedisSentinel,
+  type RedisServer,
+  startCluster,
+  startSentinel,
+} from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 
 const define = {
@@ -46,6 +52,14 @@ function ofEachMaster(count: number): string[] {
 
 const listeners = (client: EventEmitter) =>
   Object.fromEntries(client.eventNames().map((name) => [String(name), client.listenerCount(name)]));
+
+/** How many connections are subscribed to channels on a node. */
+async function subscribed({ url }: RedisServer): Promise<number> {
+  const client = new Redis(url);
+  const list = String(await client.client('LIST'));
+  client.disconnect();
+  return list.split('\n').filter((line) => / sub=1 /.test(line)).length;
+}
 
 describe('a Cluster of node-redis', () => {
   let cluster: RedisCluster;
@@ -182,6 +196,50 @@ describe('a Cluster of node-redis whose master freezes', () => {
       const sources = async () => [...new Set(await Promise.all(asked.map(consume)))].join(' and ');
       await until(sources, 'fallback');
       await until(sources, 'redis', 20_000);
+    } finally {
+      frozen.resume();
+    }
+    await until(async () => (await cluster.masters()).length, 3);
+  });
+});
+
+describe('a node that freezes with subscriptions of an app', () => {
+  let cluster: RedisCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  });
+  afterAll(() => cluster?.stop());
+
+  const connections: Record<string, () => Promise<RateLimitModuleOptions['redis']>> = {
+    'a connection of its own': () => Promise.resolve({ nodes: cluster.nodes }),
+    ...Object.fromEntries(
+      Object.entries(nodeRedis).map(([version, { createCluster }]) => [
+        version,
+        async () => {
+          const rootNodes = cluster.nodes.map(({ host, port }) => ({ url: `redis://${host}:${port}` }));
+          const client = createCluster({ rootNodes }).on('error', () => undefined);
+          await client.connect();
+          cleanups.push(() => client.destroy());
+          return client;
+        },
+      ]),
+    ),
+  };
+
+  it.each(Object.entries(connections))('is left for another one, by %s', async (_, redisOf) => {
+    const { service } = await startApp(await redisOf(), { prefix: freshPrefix(), timeout: '250ms' });
+    const keys = ofEachMaster(3);
+    const consume = () => Promise.all(keys.map((key) => service.for('plain').consume(key, 0)));
+    await consume();
+    const countAll = async (servers: readonly RedisServer[]) =>
+      (await Promise.all(servers.map(subscribed))).reduce((sum, count) => sum + count, 0);
+    await until(() => countAll(cluster.servers), 1, 20_000);
+    const counts = await Promise.all(cluster.servers.map(subscribed));
+    const frozen = cluster.servers[counts.indexOf(Math.max(...counts))]!;
+    const others = cluster.servers.filter((server) => server !== frozen);
+    frozen.pause();
+    try {
+      await until(async () => (await consume()) && countAll(others), 1, 20_000);
     } finally {
       frozen.resume();
     }
