@@ -25,6 +25,8 @@ import type { StoreLayer } from '../stores/layers/store-layer.js';
 import type { StoreDecision } from '../stores/store.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 import { VERSION } from '../telemetry/version.js';
+import { AlertWatch } from './alerts/alert-watch.js';
+import { deliver } from './alerts/webhook.js';
 import type { InstanceInfo, Session } from './api.js';
 import { ChangeLog } from './changes/change-log.js';
 import { ConsoleLog } from './changes/console-log.js';
@@ -82,6 +84,7 @@ export class RateLimitConsole
   private readonly limits: WatchedLimits;
   private readonly stream: DecisionStream;
   private readonly prefix: string;
+  readonly alerts: AlertWatch | undefined;
 
   constructor(
     @Inject(CONSOLE_SETTINGS) readonly settings: ReadSettings,
@@ -128,6 +131,9 @@ export class RateLimitConsole
     this.top = new TopLists(this.limits, this.overviews.instances, clock, redis, isPlain);
     this.demands = new Demands(this.limits.demand, this.overviews.instances, clock);
     this.incidents = new IncidentViews(this.overviews, this.top, clock);
+    const { alerts } = settings;
+    this.alerts =
+      alerts && new AlertWatch(alerts, () => this.incidents.now(), redis, this.recorder.self.id, prefix, deliver);
     this.live = new LiveFeed(
       () => this.incidents.tick(),
       (label) => this.top.of(label),
@@ -183,6 +189,7 @@ export class RateLimitConsole
     if (this.routes.isOpen) consoleLogger.warn(consoleMessages.unguarded(this.routes.path));
     this.stream.tap = this.limits.tally;
     this.recorder.start();
+    this.alerts?.start();
   }
 
   /** Called by Nest: responses that never end would keep the server open. */
@@ -192,6 +199,7 @@ export class RateLimitConsole
 
   /** Called by Nest while the connection is still open. */
   async beforeApplicationShutdown(): Promise<void> {
+    await this.alerts?.close();
     await this.recorder.leave();
   }
 

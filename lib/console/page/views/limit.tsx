@@ -14,6 +14,7 @@ import { Icon } from '../parts/icons.js';
 import { LiveSwitch } from '../parts/live-switch.js';
 import { Badge, Choice, Empty, ModeBadge, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
 import { DemandPanel } from './demand.js';
+import { Incidents } from './incidents.js';
 import { RateCard } from './rate-card.js';
 import { RANGES, useOverview, useRange } from './overview.js';
 import { Tile } from './tiles.js';
@@ -77,6 +78,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
       </ViewHead>
       {data ? (
         <>
+          <Incidents limits={[limit]} only={limit.name} />
           <dl class="tiles">
             <Tile name="Allowed" colour="allowed" value={whole(allowed)} note="decisions" />
             <Tile
