@@ -8,6 +8,7 @@ import type {
 } from '@nestjs/common';
 import { oneOf, refuseUnknown } from '../options/check-options.js';
 import { givenOptions, orElse } from '../options/values.js';
+import type { ReadApp } from './telemetry/published-limits.js';
 import { consoleMessages } from '../errors/messages/console.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { type ConsoleAlerts, readAlerts, type ReadAlerts } from './alerts/alert-options.js';
@@ -107,6 +108,8 @@ export interface ReadSettings {
   readonly isPlain: boolean;
   readonly topKeys: 'watched' | 'always';
   readonly alerts: ReadAlerts | undefined;
+  /** The app's limits, as its instances have published them, for a console that runs beside the app. */
+  readonly observed?: ReadApp;
 }
 
 const ROUTES = ['guards', 'act', 'write', 'path', 'imports'] as const satisfies (keyof RateLimitConsoleRoutes)[];

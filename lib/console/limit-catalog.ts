@@ -39,6 +39,8 @@ export class LimitCatalog {
     private readonly plans: RouteRulesRegistry,
     private readonly classes: HandlerClasses,
     private readonly overrides: Overrides,
+    /** For a console that runs beside the app: the limits of its instances. */
+    private readonly published: readonly LimitInfo[] = [],
   ) {}
 
   /** The label of a limit that decides; `undefined` for the console's own. */
@@ -80,6 +82,28 @@ export class LimitCatalog {
 
   find(label: string): CatalogEntry | undefined {
     return this.entries().find((entry) => entry.label === label);
+  }
+
+  /** Whether a limit is shown. */
+  has(label: string): boolean {
+    return this.find(label) !== undefined || this.published.some(({ name }) => name === label);
+  }
+
+  /** All limits as the page lists them. Beside the app, those that are known only by name can neither be looked up nor changed. */
+  infos(): LimitInfo[] {
+    const own = new Map(this.entries().map((entry) => [entry.label, this.info(entry)]));
+    if (this.published.length === 0) return [...own.values()];
+    return this.published.map((info) => {
+      const here = own.get(info.name);
+      if (here === undefined) return { ...info, addressable: false, changeable: false };
+      const { key, addressable, changeable } = info;
+      return {
+        ...here,
+        key,
+        addressable: addressable && here.addressable,
+        changeable: changeable && here.changeable,
+      };
+    });
   }
 
   /** Whether the rate and the mode of a limit can be changed by name. */

@@ -42,6 +42,7 @@ import { LimitCatalog, OWN_LIMIT } from './limit-catalog.js';
 import { ShownNames } from './shown-names.js';
 import { ConsoleClock } from './telemetry/console-clock.js';
 import { ConsoleRedis } from './telemetry/console-redis.js';
+import { publishedText } from './telemetry/published-limits.js';
 import { Recorder } from './telemetry/recorder.js';
 import { WatchedLimits } from './telemetry/watched-limits.js';
 import { DEVIATIONS_PAGE, DeviationLists } from './views/deviations.js';
@@ -104,7 +105,7 @@ export class RateLimitConsole
       throw new RateLimitConfigError(consoleMessages.noModule(LOCATION));
     }
     const { prefix, timeoutMs, ipv6Prefix } = limiting;
-    const { isPlain, topKeys } = settings;
+    const { isPlain, topKeys, observed } = settings;
     const { clock } = this;
     const now = () => clock.now();
     const names = new ShownNames(isPlain);
@@ -115,7 +116,13 @@ export class RateLimitConsole
     this.stream = stream;
     this.prefix = prefix;
     this.redis = redis;
-    this.catalog = new LimitCatalog(registry!, plans!, classes!, overrides!);
+    this.catalog = new LimitCatalog(
+      registry!,
+      plans!,
+      classes!,
+      overrides!,
+      observed?.limits.map(({ info }) => info),
+    );
     this.limits = new WatchedLimits(this.catalog.labelOf, topKeys === 'always', now, this.catalog.isDeclared);
     this.recorder = new Recorder(
       this.limits,
@@ -124,11 +131,14 @@ export class RateLimitConsole
       () => circuitOf(store!),
       (entry) => lookAt(store!, entry),
       timeoutMs,
+      observed === undefined
+        ? () => publishedText(this.catalog, registry!, limiting, VERSION, isPlain ? 'plain' : 'hashed')
+        : undefined,
     );
     const health = redis && new RedisHealth(redis, this.recorder, prefix, timeoutMs);
-    const labels = () => this.catalog.entries().map(({ label }) => label);
+    const labels = () => this.catalog.infos().map(({ name }) => name);
     this.overviews = new Overviews(this.recorder, clock, redis, health, labels);
-    this.top = new TopLists(this.limits, this.overviews.instances, clock, redis, isPlain);
+    this.top = new TopLists(this.limits, this.overviews.instances, clock, redis, isPlain, observed !== undefined);
     this.demands = new Demands(this.limits.demand, this.overviews.instances, clock);
     this.incidents = new IncidentViews(this.overviews, this.top, clock);
     const { alerts } = settings;
@@ -174,7 +184,8 @@ export class RateLimitConsole
       actable: (routes.act ?? routes.write) !== undefined,
       writable: routes.write !== undefined,
       instance: this.recorder.self.id,
-      limits: catalog.entries().map((entry) => catalog.info(entry)),
+      limits: catalog.infos(),
+      ...(settings.observed && { observedSince: settings.observed.at }),
     };
   }
 
@@ -187,7 +198,7 @@ export class RateLimitConsole
       throw new RateLimitConfigError(consoleMessages.reservedName(LOCATION, OWN_LIMIT));
     }
     if (this.routes.isOpen) consoleLogger.warn(consoleMessages.unguarded(this.routes.path));
-    this.stream.tap = this.limits.tally;
+    if (this.settings.observed === undefined) this.stream.tap = this.limits.tally;
     this.recorder.start();
     this.alerts?.start();
   }

@@ -11,7 +11,7 @@ const manifest = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), '
   bin: Record<string, string>;
 };
 
-const COMMANDS = 'init, check, simulate, explain, migrate, block, unblock, reset, deny, allow, unlist, rates';
+const COMMANDS = 'init, check, simulate, explain, console, migrate, block, unblock, reset, deny, allow, unlist, rates';
 
 beforeAll(() => ensureBuilt(), 120_000);
 
@@ -66,9 +66,13 @@ describe('the compiled files', () => {
       'cli/migrate/migrate.command.js',
       'cli/init/init.command.js',
     ];
-    const asks = ['explain/explain.command', 'keys/key.commands', 'lists/list.commands', 'rates/rates.command'].map(
-      (file) => normalize(`cli/${file}.js`),
-    );
+    const asks = [
+      'console/console.command',
+      'explain/explain.command',
+      'keys/key.commands',
+      'lists/list.commands',
+      'rates/rates.command',
+    ].map((file) => normalize(`cli/${file}.js`));
     expect([...filesOf('cli/main.js')]).toEqual(expect.arrayContaining(asks));
     expect([...new Set(entries.flatMap((entry) => packagesOf(entry, new Set(asks))))].toSorted()).toEqual([
       'ipaddr.js',

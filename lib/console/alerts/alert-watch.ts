@@ -92,7 +92,7 @@ export class AlertWatch {
         if (await this.send(alert)) await this.remember({ alert, lastAt: at }, isShared);
       }
     }
-    for (const { alert, lastAt } of [...this.reported.values()]) {
+    for (const { alert, lastAt } of this.reported.values()) {
       if (at - lastAt < OVER_MS || !(await this.send(ended(alert, at)))) continue;
       this.reported.delete(alert.id);
       if (isShared) await this.write([['hdel', this.redis!.keys.alerts, alert.id]]);

@@ -49,6 +49,8 @@ export interface Session {
   writable: boolean;
   /** The instance that responds. */
   instance: string;
+  /** For a console that runs beside the app: when the app's limits were published, in milliseconds since the epoch. */
+  observedSince?: number;
   limits: LimitInfo[];
 }
 

@@ -31,6 +31,7 @@ export class TopLists {
     private readonly clock: ConsoleClock,
     private readonly redis: ConsoleRedis | undefined,
     private readonly isPlain: boolean,
+    private readonly observes: boolean,
   ) {}
 
   /** Makes all instances count the units of a limit's keys for a while, and returns the counts. Never rejects because of Redis. */
@@ -38,7 +39,7 @@ export class TopLists {
     const now = this.clock.now();
     this.limits.watch(label, now + WATCH_MS);
     const { published: others, coverage, problem } = await this.read(this.watching(label, now));
-    const merged = mergePublished([[this.limits.of(label)], ...others], label);
+    const merged = mergePublished([...this.own(label), ...others], label);
     return {
       limit: label,
       refused: this.listed(merged.refused, SHOWN, merged.identities),
@@ -64,10 +65,15 @@ export class TopLists {
 
   /** The identity of a key that was counted lately, by its hash; `undefined` if no instance knows it. Rejects with `RateLimitStoreError`. */
   async identityOf(label: string, id: string): Promise<string | undefined> {
-    const own = mergePublished([[this.limits.of(label)]], label).identities.get(id);
+    const own = mergePublished(this.own(label), label).identities.get(id);
     if (own !== undefined) return own;
     const { published } = await this.readOthers();
     return mergePublished(published, label).identities.get(id);
+  }
+
+  /** What this instance knows; an observer counts nothing. */
+  private own(label: string): PublishedLimits[] {
+    return this.observes ? [] : [[this.limits.of(label)]];
   }
 
   private async readOthers(first: readonly Command[] = []): Promise<PublishedByAll> {
@@ -84,7 +90,7 @@ export class TopLists {
 
   /** The keys of a limit that were refused most, by what the other instances have published. */
   refusedOf(label: string, others: readonly PublishedLimits[], most: number): { keys: TopKey[]; since: number | null } {
-    const { refused, since, identities } = mergePublished([[this.limits.of(label)], ...others], label);
+    const { refused, since, identities } = mergePublished([...this.own(label), ...others], label);
     const keys = this.listed(refused, most, identities);
     return { keys, since: keys.length === 0 ? null : since };
   }

@@ -1,5 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { connection } from '../data/connection.js';
+import { moment } from '../data/format.js';
 import { hrefOf, type Route, type View } from '../data/route.js';
 import { session } from '../data/session.js';
 import { useStore } from '../data/store.js';
@@ -64,6 +65,12 @@ export function Frame({ route, children }: { route: Route; children: ComponentCh
                 : canAct
                   ? 'You may act on keys, for a while.'
                   : 'You may look, not change.'}
+              {about.observedSince !== undefined && (
+                <>
+                  <br />
+                  Beside the app, whose limits are those of {moment(about.observedSince)}.
+                </>
+              )}
               <br />
               nestjs-sluice {about.version}
             </p>

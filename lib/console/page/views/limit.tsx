@@ -122,7 +122,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
         <Waiting error={error} what="numbers" onRetry={reload} />
       )}
       {limit.changeable && <OwnRate key={changes} limit={limit.name} />}
-      <DemandPanel limit={limit} onChanged={() => setChanges(changes + 1)} />
+      {limit.addressable && <DemandPanel limit={limit} onChanged={() => setChanges(changes + 1)} />}
       <TopKeysPanel info={limit} always={always} />
       <Panel id="abilities" title="What it can do">
         <div class="buttons">
