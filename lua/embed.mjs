@@ -8,6 +8,10 @@ const modules = [
   { target: 'lib/stores/redis/script.generated.ts', constants: { PLAIN_ALGORITHMS: PLAIN }, script: composeScript() },
   { target: 'lib/overrides/overrides-script.generated.ts', constants: { OVERRIDES_SCRIPT: read('overrides.lua') } },
   { target: 'lib/console/telemetry/fold-script.generated.ts', constants: { FOLD_SCRIPT: read('console-fold.lua') } },
+  {
+    target: 'lib/features/shares/tenants-script.generated.ts',
+    constants: { TENANTS_SCRIPT: read('console-tenants.lua') },
+  },
 ];
 
 for (const { target, constants, script } of modules) {

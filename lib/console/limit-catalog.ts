@@ -10,6 +10,7 @@ import type { RouteRulesRegistry } from '../rules/route-rules-registry.js';
 import { ROUTE_OF_CLASS } from '../rules/route-rule.js';
 import type { Rule } from '../rules/rule.js';
 import type { LimitInfo } from './api.js';
+import { structureOf } from './limit-structure.js';
 
 /** The name of the limit of the console's own routes, which is not shown. */
 export const OWN_LIMIT = 'rate-limit-console';
@@ -129,6 +130,7 @@ export class LimitCatalog {
       reservations: algorithm.reservation !== undefined || algorithm.queue !== undefined,
       leases: algorithm.leases !== undefined,
       candidate: candidate === undefined ? null : rateText(candidate.options),
+      ...structureOf(rule),
     };
   }
 

@@ -48,6 +48,7 @@ import { WatchedLimits } from './telemetry/watched-limits.js';
 import { DEVIATIONS_PAGE, DeviationLists } from './views/deviations.js';
 import { IncidentViews } from './views/incidents.js';
 import { Demands } from './views/demands.js';
+import { LimitParts } from './views/limit-parts.js';
 import { Lookups } from './views/lookups.js';
 import { Overviews } from './views/overviews.js';
 import { RedisHealth } from './views/redis-health.js';
@@ -67,6 +68,7 @@ export class RateLimitConsole
   readonly top: TopLists;
   readonly demands: Demands;
   readonly lookups: Lookups;
+  readonly parts: LimitParts;
   readonly deviations: DeviationLists;
   /** Charges pages of deviations for the keys that they look at. */
   readonly deviationBudget: LookupBudget;
@@ -151,6 +153,7 @@ export class RateLimitConsole
     );
     const log = new ConsoleLog(redis, names);
     this.lookups = new Lookups(this.catalog, explainer!, service, names, ipv6Prefix, now);
+    this.parts = new LimitParts(this.catalog, this.top, store!, names, now);
     this.changes = new ChangeLog(service, log, names);
     this.undoing = new Undoing(service, this.changes, now);
     const { noted } = this.limits;

@@ -9,6 +9,24 @@ export function whole(value: number): string {
   return WHOLE.format(value);
 }
 
+/** Units of a limit: `1,200 tokens`; millionths of a currency as money, `$0.50`. */
+export function amount(units: number, unit?: string): string {
+  if (unit === undefined) return whole(units);
+  return CURRENCY.test(unit) ? money(units / MICROS, unit) : `${whole(units)}${SPACE}${unit}`;
+}
+
+const CURRENCY = /^[A-Z]{3}$/;
+const MICROS = 1_000_000;
+
+/** Cents where there are whole ones, else all that is there. */
+function money(value: number, currency: string): string {
+  const form = new Intl.NumberFormat('en', { style: 'currency', currency });
+  const digits = form.resolvedOptions().maximumFractionDigits ?? 2;
+  const isFine = Math.abs(value * 10 ** digits - Math.round(value * 10 ** digits)) > 1e-9;
+  if (!isFine) return form.format(value);
+  return new Intl.NumberFormat('en', { style: 'currency', currency, maximumFractionDigits: 6 }).format(value);
+}
+
 /** A rate per second, with one decimal while it is small. */
 export function perSecond(value: number): string {
   if (value === 0) return '0';

@@ -132,6 +132,25 @@ export abstract class ReadController {
     exchange.json(await this.console.demands.of(this.console.catalog.find(limit)!));
   }
 
+  @Get('api/tree')
+  async tree(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const exchange = this.exchange(request, response);
+    const fields = Fields.ofQuery(exchange.request.query, 'limit');
+    const limit = this.limit(fields);
+    fields.check();
+    await this.console.deviationBudget.take(clientOf(request, this.console.ipv6Prefix));
+    exchange.json(await this.console.parts.tree(this.console.catalog.find(limit)!));
+  }
+
+  @Get('api/tenants')
+  async tenants(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const exchange = this.exchange(request, response);
+    const fields = Fields.ofQuery(exchange.request.query, 'limit');
+    const limit = this.limit(fields);
+    fields.check();
+    exchange.json(await this.console.parts.tenants(this.console.catalog.find(limit)!));
+  }
+
   @Get('api/changes')
   async changes(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
     const exchange = this.exchange(request, response);

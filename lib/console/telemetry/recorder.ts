@@ -1,6 +1,7 @@
 import type { LookAtAdaptive } from '../../telemetry/adaptive-metrics.js';
 import { reasonOf } from '../../util/reason-of.js';
-import type { InstanceInfo } from '../api.js';
+import type { AdaptiveNow, InstanceInfo } from '../api.js';
+import { type Bucket, noLimitCounts } from './bucket.js';
 import type { ConsoleClock } from './console-clock.js';
 import { type Command, type ConsoleRedis, timeOf } from './console-redis.js';
 import { Folder } from './folder.js';
@@ -34,6 +35,15 @@ const HOURS_EVERY = 15;
 const MOST_DEMANDS = 50;
 /** The most calls without an answer to remember. */
 const MOST_UNSURE = 20;
+
+/** Notes what adaptive limits admit and have in flight, if they are in use. */
+function noteAdaptive({ limits }: Bucket, adaptive: Readonly<Record<string, AdaptiveNow>> = {}): void {
+  for (const [label, { limit, inFlight }] of Object.entries(adaptive)) {
+    const counts = limits.get(label) ?? noLimitCounts();
+    if (inFlight === 0 && !limits.has(label)) continue;
+    limits.set(label, { ...counts, looks: 1, admits: limit, inFlight });
+  }
+}
 
 /** Collects the decisions of this instance in steps, once a second, and stores them. */
 export class Recorder {
@@ -138,6 +148,7 @@ export class Recorder {
   fold(): void {
     this.limits.turn();
     const bucket = this.limits.tally.take();
+    noteAdaptive(bucket, this.limits.tally.adaptiveNow(this.look));
     if (bucket.checks.checks === 0 && bucket.limits.size === 0) return;
     const now = this.clock.now();
     // What is counted while a timer is late belongs to the second before.

@@ -23,6 +23,17 @@ export interface PublishedByAll {
   readonly problem?: string;
 }
 
+/** Keys that are known in plain text. */
+export interface KnownKeys {
+  readonly keys: readonly (readonly [label: string, identity: string])[];
+  readonly since: number | null;
+  readonly coverage: Coverage;
+  readonly problem?: string;
+}
+
+/** The most limits whose keys are looked at together. */
+const MOST_WATCHED = 20;
+
 /** The most active keys of all instances together. */
 export class TopLists {
   constructor(
@@ -69,6 +80,34 @@ export class TopLists {
     if (own !== undefined) return own;
     const { published } = await this.readOthers();
     return mergePublished(published, label).identities.get(id);
+  }
+
+  /**
+   * The keys of limits that were used or refused most, as pairs of a label and an identity; those whose identities are not kept are
+   * left out. Their units are counted for a while from now on. Never rejects because of Redis.
+   */
+  async keysOf(labels: readonly string[]): Promise<KnownKeys> {
+    const now = this.clock.now();
+    for (const label of labels) this.limits.watch(label, now + WATCH_MS);
+    const watching = labels.slice(0, MOST_WATCHED).flatMap((label) => this.watching(label, now));
+    const { published, coverage, problem } = await this.read(watching);
+    const found: { label: string; identity: string; count: number }[] = [];
+    let since: number | null = null;
+    for (const label of labels) {
+      const merged = mergePublished([...this.own(label), ...published], label);
+      since = merged.since === null ? since : Math.min(since ?? merged.since, merged.since);
+      for (const { key: id, count } of [
+        ...mergeFrequent(merged.used, SHOWN),
+        ...mergeFrequent(merged.refused, SHOWN),
+      ]) {
+        const identity = merged.identities.get(id);
+        if (identity !== undefined) found.push({ label, identity, count });
+      }
+    }
+    const keys = found
+      .toSorted((one, other) => other.count - one.count)
+      .map(({ label, identity }) => [label, identity] as const);
+    return { keys, since, coverage, ...(problem !== undefined && { problem }) };
   }
 
   /** What this instance knows; an observer counts nothing. */
