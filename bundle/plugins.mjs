@@ -30,6 +30,10 @@ export const coreInOneFile = {
     }));
     // The program loads it to run an app.
     onResolve({ filter: /\/rate-limit\.module\.js$/ }, ({ kind }) => (kind === 'dynamic-import' ? core : undefined));
+    // So it does to serve a console, which it shares with that entry point.
+    onResolve({ filter: /\/observer-app\.js$/ }, ({ kind }) =>
+      kind === 'dynamic-import' ? { path: 'cli/console/observer-app', namespace: 'entry' } : undefined,
+    );
   },
 };
 

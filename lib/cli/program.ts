@@ -41,6 +41,13 @@ const COMMANDS = new Map<string, Listed>([
     },
   ],
   [
+    'console',
+    {
+      summary: 'serves the console of an app without the app',
+      load: async () => (await import('./app/app.commands.js')).consoleCommand,
+    },
+  ],
+  [
     'migrate',
     {
       summary: 'converts an app from @nestjs/throttler or rate-limiter-flexible',

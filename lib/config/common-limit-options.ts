@@ -147,6 +147,12 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
    */
   nearLimit?: number;
   /**
+   * What the units are, where the console shows them: a word such as `'tokens'`; or the ISO 4217 code of a currency such as `'USD'`,
+   * of which a unit is a millionth, as `usd` counts: 500,000 are shown as $0.50. It changes no decision.
+   * @default units without a name
+   */
+  unit?: string;
+  /**
    * `'guard'` checks before the route's own guards, `'authenticated'` after all guards and before pipes and handler.
    * `'middleware'`, only for limits of the module, checks in a `RateLimitMiddleware`, before the route is known, or in the guard
    * if no middleware runs. The key cannot be `'user'` there. Functions such as `key`, `skip` and `cost` get the request before its

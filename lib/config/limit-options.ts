@@ -30,6 +30,7 @@ import { isModuleOption } from './module-option-names.js';
 import { featureOptions } from './feature-options.js';
 import { isCallable } from '../util/is-class.js';
 import { limitName } from '../limits/limit-name.js';
+import { unitName } from '../limits/unit-name.js';
 
 /** What a limit of any algorithm may say. */
 export type AllCommonOptions = CommonLimitOptions & FeatureOptions;
@@ -109,6 +110,12 @@ const coreOptions = {
     text: 'The share of the quota from which on the limit is near.',
     default: NEAR_LIMIT,
     inDefaults: true,
+    live: 'policy',
+  },
+  unit: {
+    kind: unitName,
+    text: "What the units are, where they are shown: 'tokens', or a currency of which they are millionths, such as 'USD'.",
+    usual: 'none',
     live: 'policy',
   },
   phase: {

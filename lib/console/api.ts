@@ -7,6 +7,7 @@ export type * from './api/top-keys.js';
 export type * from './api/demand.js';
 export type * from './api/lookup.js';
 export type * from './api/deviations.js';
+export type * from './api/parts.js';
 export type * from './api/changes.js';
 export type * from './api/bodies.js';
 

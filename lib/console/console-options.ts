@@ -8,8 +8,10 @@ import type {
 } from '@nestjs/common';
 import { oneOf, refuseUnknown } from '../options/check-options.js';
 import { givenOptions, orElse } from '../options/values.js';
+import type { ReadApp } from './telemetry/published-limits.js';
 import { consoleMessages } from '../errors/messages/console.js';
 import { RateLimitConfigError } from '../errors/errors.js';
+import { type ConsoleAlerts, readAlerts, type ReadAlerts } from './alerts/alert-options.js';
 import { messages } from '../errors/messages/general.js';
 
 /** A guard as `@UseGuards` takes it: a class, or an object. */
@@ -37,6 +39,12 @@ export interface RateLimitConsoleSettings {
    * @default 'always'
    */
   topKeys?: 'watched' | 'always';
+  /**
+   * Where incidents are reported while nobody looks: limits that refuse a large share, a store that does not answer, and adaptive
+   * limits that are full.
+   * @default nowhere
+   */
+  alerts?: ConsoleAlerts;
 }
 
 /** What Nest must know about the console before the app is built. */
@@ -99,10 +107,13 @@ export interface ReadSettings {
   readonly actor: RateLimitConsoleSettings['actor'];
   readonly isPlain: boolean;
   readonly topKeys: 'watched' | 'always';
+  readonly alerts: ReadAlerts | undefined;
+  /** The app's limits, as its instances have published them, for a console that runs beside the app. */
+  readonly observed?: ReadApp;
 }
 
 const ROUTES = ['guards', 'act', 'write', 'path', 'imports'] as const satisfies (keyof RateLimitConsoleRoutes)[];
-const SETTINGS = ['actor', 'identities', 'topKeys'] as const satisfies (keyof RateLimitConsoleSettings)[];
+const SETTINGS = ['actor', 'identities', 'topKeys', 'alerts'] as const satisfies (keyof RateLimitConsoleSettings)[];
 const ASYNC = ['inject', 'useFactory'] as const;
 
 /** Segments of letters and digits only: anything else may mean something to a router or a browser. */
@@ -166,7 +177,7 @@ function readRoutes({ guards, act, write, path: written, imports }: Given, locat
   return { path: trimmed, guards: isOpen ? [] : guards, act, write, imports: imports ?? [], isOpen };
 }
 
-function readSettings({ actor, identities, topKeys }: Given, location: string): ReadSettings {
+function readSettings({ actor, identities, topKeys, alerts }: Given, location: string): ReadSettings {
   if (actor !== undefined && typeof actor !== 'function') {
     throw wrong(location, 'actor', actor, 'a function of the context that gives a text');
   }
@@ -174,6 +185,7 @@ function readSettings({ actor, identities, topKeys }: Given, location: string): 
     actor: actor as RateLimitConsoleSettings['actor'],
     isPlain: oneOf(location, 'identities', orElse(identities, 'hashed'), ['hashed', 'plain']) === 'plain',
     topKeys: oneOf(location, 'topKeys', orElse(topKeys, 'always') as string, ['watched', 'always']),
+    alerts: readAlerts(alerts, location),
   };
 }
 

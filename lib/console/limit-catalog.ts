@@ -10,6 +10,7 @@ import type { RouteRulesRegistry } from '../rules/route-rules-registry.js';
 import { ROUTE_OF_CLASS } from '../rules/route-rule.js';
 import type { Rule } from '../rules/rule.js';
 import type { LimitInfo } from './api.js';
+import { structureOf } from './limit-structure.js';
 
 /** The name of the limit of the console's own routes, which is not shown. */
 export const OWN_LIMIT = 'rate-limit-console';
@@ -39,6 +40,8 @@ export class LimitCatalog {
     private readonly plans: RouteRulesRegistry,
     private readonly classes: HandlerClasses,
     private readonly overrides: Overrides,
+    /** For a console that runs beside the app: the limits of its instances. */
+    private readonly published: readonly LimitInfo[] = [],
   ) {}
 
   /** The label of a limit that decides; `undefined` for the console's own. */
@@ -82,6 +85,28 @@ export class LimitCatalog {
     return this.entries().find((entry) => entry.label === label);
   }
 
+  /** Whether a limit is shown. */
+  has(label: string): boolean {
+    return this.find(label) !== undefined || this.published.some(({ name }) => name === label);
+  }
+
+  /** All limits as the page lists them. Beside the app, those that are known only by name can neither be looked up nor changed. */
+  infos(): LimitInfo[] {
+    const own = new Map(this.entries().map((entry) => [entry.label, this.info(entry)]));
+    if (this.published.length === 0) return [...own.values()];
+    return this.published.map((info) => {
+      const here = own.get(info.name);
+      if (here === undefined) return { ...info, addressable: false, changeable: false };
+      const { key, addressable, changeable } = info;
+      return {
+        ...here,
+        key,
+        addressable: addressable && here.addressable,
+        changeable: changeable && here.changeable,
+      };
+    });
+  }
+
   /** Whether the rate and the mode of a limit can be changed by name. */
   isChangeable({ rule }: CatalogEntry): boolean {
     return this.overrides.known(rule) !== undefined;
@@ -105,6 +130,7 @@ export class LimitCatalog {
       reservations: algorithm.reservation !== undefined || algorithm.queue !== undefined,
       leases: algorithm.leases !== undefined,
       candidate: candidate === undefined ? null : rateText(candidate.options),
+      ...structureOf(rule),
     };
   }
 

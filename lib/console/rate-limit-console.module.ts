@@ -45,7 +45,8 @@ export class RateLimitConsoleModule {
   }
 }
 
-function moduleOf(routes: ReadRoutes, settings: Provider): DynamicModule {
+/** @internal The module of a console whose options are read. */
+export function moduleOf(routes: ReadRoutes, settings: Provider): DynamicModule {
   return {
     module: RateLimitConsoleModule,
     imports: routes.imports,

@@ -25,6 +25,8 @@ import type { StoreLayer } from '../stores/layers/store-layer.js';
 import type { StoreDecision } from '../stores/store.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
 import { VERSION } from '../telemetry/version.js';
+import { AlertWatch } from './alerts/alert-watch.js';
+import { deliver } from './alerts/webhook.js';
 import type { InstanceInfo, Session } from './api.js';
 import { ChangeLog } from './changes/change-log.js';
 import { ConsoleLog } from './changes/console-log.js';
@@ -40,11 +42,13 @@ import { LimitCatalog, OWN_LIMIT } from './limit-catalog.js';
 import { ShownNames } from './shown-names.js';
 import { ConsoleClock } from './telemetry/console-clock.js';
 import { ConsoleRedis } from './telemetry/console-redis.js';
+import { publishedText } from './telemetry/published-limits.js';
 import { Recorder } from './telemetry/recorder.js';
 import { WatchedLimits } from './telemetry/watched-limits.js';
 import { DEVIATIONS_PAGE, DeviationLists } from './views/deviations.js';
 import { IncidentViews } from './views/incidents.js';
 import { Demands } from './views/demands.js';
+import { LimitParts } from './views/limit-parts.js';
 import { Lookups } from './views/lookups.js';
 import { Overviews } from './views/overviews.js';
 import { RedisHealth } from './views/redis-health.js';
@@ -64,6 +68,7 @@ export class RateLimitConsole
   readonly top: TopLists;
   readonly demands: Demands;
   readonly lookups: Lookups;
+  readonly parts: LimitParts;
   readonly deviations: DeviationLists;
   /** Charges pages of deviations for the keys that they look at. */
   readonly deviationBudget: LookupBudget;
@@ -82,6 +87,7 @@ export class RateLimitConsole
   private readonly limits: WatchedLimits;
   private readonly stream: DecisionStream;
   private readonly prefix: string;
+  readonly alerts: AlertWatch | undefined;
 
   constructor(
     @Inject(CONSOLE_SETTINGS) readonly settings: ReadSettings,
@@ -101,7 +107,7 @@ export class RateLimitConsole
       throw new RateLimitConfigError(consoleMessages.noModule(LOCATION));
     }
     const { prefix, timeoutMs, ipv6Prefix } = limiting;
-    const { isPlain, topKeys } = settings;
+    const { isPlain, topKeys, observed } = settings;
     const { clock } = this;
     const now = () => clock.now();
     const names = new ShownNames(isPlain);
@@ -112,7 +118,13 @@ export class RateLimitConsole
     this.stream = stream;
     this.prefix = prefix;
     this.redis = redis;
-    this.catalog = new LimitCatalog(registry!, plans!, classes!, overrides!);
+    this.catalog = new LimitCatalog(
+      registry!,
+      plans!,
+      classes!,
+      overrides!,
+      observed?.limits.map(({ info }) => info),
+    );
     this.limits = new WatchedLimits(this.catalog.labelOf, topKeys === 'always', now, this.catalog.isDeclared);
     this.recorder = new Recorder(
       this.limits,
@@ -121,13 +133,19 @@ export class RateLimitConsole
       () => circuitOf(store!),
       (entry) => lookAt(store!, entry),
       timeoutMs,
+      observed === undefined
+        ? () => publishedText(this.catalog, registry!, limiting, VERSION, isPlain ? 'plain' : 'hashed')
+        : undefined,
     );
     const health = redis && new RedisHealth(redis, this.recorder, prefix, timeoutMs);
-    const labels = () => this.catalog.entries().map(({ label }) => label);
+    const labels = () => this.catalog.infos().map(({ name }) => name);
     this.overviews = new Overviews(this.recorder, clock, redis, health, labels);
-    this.top = new TopLists(this.limits, this.overviews.instances, clock, redis, isPlain);
+    this.top = new TopLists(this.limits, this.overviews.instances, clock, redis, isPlain, observed !== undefined);
     this.demands = new Demands(this.limits.demand, this.overviews.instances, clock);
     this.incidents = new IncidentViews(this.overviews, this.top, clock);
+    const { alerts } = settings;
+    this.alerts =
+      alerts && new AlertWatch(alerts, () => this.incidents.now(), redis, this.recorder.self.id, prefix, deliver);
     this.live = new LiveFeed(
       () => this.incidents.tick(),
       (label) => this.top.of(label),
@@ -135,6 +153,7 @@ export class RateLimitConsole
     );
     const log = new ConsoleLog(redis, names);
     this.lookups = new Lookups(this.catalog, explainer!, service, names, ipv6Prefix, now);
+    this.parts = new LimitParts(this.catalog, this.top, store!, names, now);
     this.changes = new ChangeLog(service, log, names);
     this.undoing = new Undoing(service, this.changes, now);
     const { noted } = this.limits;
@@ -168,7 +187,8 @@ export class RateLimitConsole
       actable: (routes.act ?? routes.write) !== undefined,
       writable: routes.write !== undefined,
       instance: this.recorder.self.id,
-      limits: catalog.entries().map((entry) => catalog.info(entry)),
+      limits: catalog.infos(),
+      ...(settings.observed && { observedSince: settings.observed.at }),
     };
   }
 
@@ -181,8 +201,9 @@ export class RateLimitConsole
       throw new RateLimitConfigError(consoleMessages.reservedName(LOCATION, OWN_LIMIT));
     }
     if (this.routes.isOpen) consoleLogger.warn(consoleMessages.unguarded(this.routes.path));
-    this.stream.tap = this.limits.tally;
+    if (this.settings.observed === undefined) this.stream.tap = this.limits.tally;
     this.recorder.start();
+    this.alerts?.start();
   }
 
   /** Called by Nest: responses that never end would keep the server open. */
@@ -192,6 +213,7 @@ export class RateLimitConsole
 
   /** Called by Nest while the connection is still open. */
   async beforeApplicationShutdown(): Promise<void> {
+    await this.alerts?.close();
     await this.recorder.leave();
   }
 

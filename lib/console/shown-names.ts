@@ -7,6 +7,8 @@ import { hashOf } from '../telemetry/decision-event.js';
 import type { ListItem, OverrideInfo } from './api.js';
 
 const ADDRESS = 'ip:';
+/** Stands for all clients. */
+const GLOBAL = 'global';
 
 /** How identities are shown: in plain text, or as hashes. Names that stand for many are always shown. */
 export class ShownNames {
@@ -14,7 +16,7 @@ export class ShownNames {
 
   /** The key of an override, or of a change to a counter. */
   key(key: string): string {
-    return this.isPlain || key.endsWith('*') ? key : hashOf(key);
+    return this.isPlain || key.endsWith('*') || key === GLOBAL ? key : hashOf(key);
   }
 
   /** Who a list entry names. */

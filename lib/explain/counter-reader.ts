@@ -46,13 +46,15 @@ export class CounterReader {
       const together = togetherOf([entry, ...others]);
       const entries = together === undefined ? [entry] : [entry, ...others];
       const [looked, blockedForMs, more] = await withDeadline(this.look(entries), timeoutMs - spentMs, timeoutMs);
-      const { quota, remaining, resetAfterMs, offences, inFlight, source } = looked;
+      const { quota, remaining, resetAfterMs, offences, inFlight, credits, source } = looked;
       const state = {
         remaining,
         resetAfterMs,
         ...(blockedForMs === undefined ? {} : { blockedForMs }),
         ...(offences === undefined ? {} : { offences }),
         ...(inFlight === undefined ? {} : { quota, inFlight }),
+        ...(limit.varies && inFlight === undefined ? { quota } : {}),
+        ...(credits === undefined ? {} : { credits }),
         source,
         ...more,
       };

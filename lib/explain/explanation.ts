@@ -96,8 +96,13 @@ export interface CounterState {
   blockedForMs?: number;
   /** For a limit whose `blockFor` is a list: the number of blocks that the key has earned and that are not forgotten. */
   offences?: number;
-  /** For an `adaptive` limit: the units that it allows now. */
+  /**
+   * For an `adaptive` limit: the units that it allows now. For one with `rollover` or `credits`: those of the current window, with
+   * what moved into it and the credits.
+   */
   quota?: number;
+  /** For a limit with `credits`: the credits left. */
+  credits?: number;
   /** For an `adaptive` limit: the units in flight. */
   inFlight?: number;
   /** For a limit of scope `'world'`: what each region holds of it, as its home knows. */

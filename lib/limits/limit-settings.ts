@@ -62,6 +62,8 @@ export interface LimitSettings extends LimitPlace {
   readonly off?: boolean;
   /** The share of the quota at which it is near. */
   readonly nearLimit?: number | undefined;
+  /** What its units are called. */
+  readonly unit?: string | undefined;
   /** What happens while its store fails; by default `'local'`. */
   readonly onStoreError?: OnStoreError;
   /** What happens to units left under another quota; by default the algorithm decides. */

@@ -207,6 +207,11 @@ export abstract class LimitTerms {
     return this.parameters.quota;
   }
 
+  /** What its units are called, if they have a name. */
+  get unit(): string | undefined {
+    return this.settings.unit;
+  }
+
   /** From how many used units of a quota it is near. */
   protected nearFromOf(quota: number): number {
     return unitsOf(this.settings.nearLimit ?? NEAR_LIMIT, quota);

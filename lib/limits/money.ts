@@ -27,6 +27,11 @@ export function money(amount: number | string, currency: string): number {
   return micros;
 }
 
+/** Whether a text is the code of a currency. */
+export function isCurrency(code: string): boolean {
+  return currencies.has(code);
+}
+
 /** Dollars in micro-units: `usd(0.12)` is 120,000. Throws as `money` does. */
 export function usd(amount: number | string): number {
   return money(amount, 'USD');

@@ -156,6 +156,7 @@ export class RuleCompiler {
       instance: common.scope === 'instance',
       shadow: mode === 'shadow' || this.settings.shadow,
       nearLimit: common.nearLimit,
+      unit: common.unit,
       onStoreError: common.onStoreError ?? this.storeErrorPolicy(common.scope, location),
       generation,
       carry,

@@ -11,7 +11,7 @@ const manifest = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), '
   bin: Record<string, string>;
 };
 
-const COMMANDS = 'init, check, simulate, explain, migrate, block, unblock, reset, deny, allow, unlist, rates, call';
+const COMMANDS = 'init, check, simulate, explain, console, migrate, block, unblock, reset, deny, allow, unlist, rates, call';
 
 beforeAll(() => ensureBuilt(), 120_000);
 
@@ -68,6 +68,7 @@ describe('the compiled files', () => {
     ];
     const asks = [
       'call/call.command',
+      'console/console.command',
       'explain/explain.command',
       'keys/key.commands',
       'lists/list.commands',

@@ -72,6 +72,7 @@ describe('the counts of ended instances', () => {
       () => 'closed',
       () => undefined,
       TIMEOUT_MS,
+      () => '{}',
     );
     const overviews = new Overviews(recorder, clock, redis, undefined, () => ['api']);
     return { recorder, overviews, folder: new Folder(redis, clock, TIMEOUT_MS) };

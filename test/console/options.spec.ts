@@ -59,6 +59,21 @@ describe('the options of the console', () => {
     [{ guards: [OpsGuard], topKeys: true }, "option 'topKeys' is true, wants one of watched, always"],
     [{ guards: [OpsGuard], actor: 'me' }, "option 'actor' is 'me', wants a function of the context"],
     [{ guards: [OpsGuard], imports: OpsGuard }, "option 'imports' is [class OpsGuard], wants a list of modules"],
+    [{ guards: [OpsGuard], alerts: 'slack' }, "option 'alerts' is 'slack', wants an object such as { to: url }"],
+    [{ guards: [OpsGuard], alerts: {} }, "alerts: option 'to' is missing, wants the http: or https: URL of a webhook"],
+    [{ guards: [OpsGuard], alerts: { to: 'ftp://x/secret' } }, "alerts: option 'to' is '…', wants"],
+    [
+      { guards: [OpsGuard], alerts: { to: 'https://events.pagerduty.com/v2/enqueue' } },
+      "alerts: option 'routingKey' is missing, wants the integration key of PagerDuty",
+    ],
+    [
+      { guards: [OpsGuard], alerts: { to: String, routingKey: 'secret' } },
+      "alerts: option 'routingKey' is '…', wants the integration key of PagerDuty, with its format alone",
+    ],
+    [{ guards: [OpsGuard], alerts: { to: String, format: 'xml' } }, "alerts: option 'format' is 'xml', wants one of"],
+    [{ guards: [OpsGuard], alerts: { to: String, kinds: ['slow'] } }, "alerts: option 'kinds' is [ 'slow' ], wants"],
+    [{ guards: [OpsGuard], alerts: { to: String, refusedShare: 5 } }, "alerts: option 'refusedShare' is 5, wants"],
+    [{ guards: [OpsGuard], alerts: { to: String, link: '/ops' } }, "alerts: option 'link' is '/ops', wants the http"],
     [
       { guards: [OpsGuard], writes: [AdminGuard] },
       "option 'writes' is unknown (did you mean 'write'?), wants only guards, act, write, path",

@@ -6,9 +6,9 @@ import { PAGE_SCRIPT, PAGE_STYLE } from '../../lib/console/page.generated.js';
 const files = { script: PAGE_SCRIPT, style: PAGE_STYLE };
 
 describe('the files of the console', () => {
-  it('take less than 150 kB compressed', () => {
+  it('take less than 80 kB compressed', () => {
     const sizes = Object.values(files).map(({ brotli }) => Buffer.from(brotli, 'base64').length);
-    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(150_000);
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThan(80_000);
   });
 
   it.each(Object.entries(files))('the %s has the hash of its contents', (_name, { brotli, hash }) => {

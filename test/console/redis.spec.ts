@@ -126,6 +126,7 @@ describe('several instances of a console on one Redis', () => {
     await app.console.recorder.flush();
     const keys = (await redis.keys(`${prefix}:{console}:*`)).toSorted();
     const { id } = app.console.recorder.self;
+    const limits = String((await redis.zrange(`${prefix}:{console}:limit-sets`, '0', '-1'))[0]);
     const expiring = [
       `about-${id}`,
       'blocks',
@@ -135,6 +136,8 @@ describe('several instances of a console on one Redis', () => {
       `counts-3600-${id}`,
       `counts-10800-${id}`,
       `instance-${id}`,
+      'limit-sets',
+      `limits-${limits}`,
       'noted',
       'reports',
       'seen',

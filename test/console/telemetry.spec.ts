@@ -52,7 +52,7 @@ describe('the tally', () => {
     tally.failed();
     const { limits, checks } = tally.take();
     expect(Object.fromEntries(limits)).toEqual({
-      api: { allowed: 5, refused: 1, shadowRefused: 0, near: 1, candidateRefused: 1, candidateAsked: 2 },
+      api: { ...noLimitCounts(), allowed: 5, refused: 1, near: 1, candidateRefused: 1, candidateAsked: 2 },
       shadow: { ...noLimitCounts(), shadowRefused: 1 },
     });
     expect(checks).toEqual({ checks: 7, fallback: 2, cache: 1, prefetch: 1 });

@@ -19,7 +19,7 @@ const NEST = ['@nestjs/common', '@nestjs/core', 'reflect-metadata', 'rxjs'];
 const ENTRIES = [
   ['index.js', 12, []],
   ['testing/index.js', 13, []],
-  ['console/index.js', 17, []],
+  ['console/index.js', 18, []],
   ['outbound/index.js', 13, []],
   ['bullmq/index.js', 13, []],
   ['graphql/index.js', 13, ['graphql']],
@@ -76,7 +76,7 @@ describe('the program', () => {
   it.each(COMMANDS)('loads nothing of Nest with %s', (command) => {
     const { packages, filesLater } = loadedWith(command);
     expect(packages).toEqual([]);
-    expect(filesLater).toEqual(command === OF_APPS ? ['index.js'] : []);
+    expect(filesLater).toEqual(command === OF_APPS ? ['index.js', 'shared/observer-app.js'] : []);
   });
 });
 

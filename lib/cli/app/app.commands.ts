@@ -1,5 +1,6 @@
 /** The commands about the counters of an app: they look at them, change them, or say how to. What they have in common is loaded as one file. */
 export { callCommand } from '../call/call.command.js';
+export { consoleCommand } from '../console/console.command.js';
 export { explainCommand } from '../explain/explain.command.js';
 export { blockCommand, resetCommand, unblockCommand } from '../keys/key.commands.js';
 export { allowCommand, denyCommand, unlistCommand } from '../lists/list.commands.js';

@@ -41,6 +41,8 @@ export interface LimitState {
   blockedUntil: number | null;
   /** What identifies the tenants that share its units, if any: all figures are those of all tenants together. */
   sharedBy?: string;
+  /** Prepaid units that are left, of a limit that has them. */
+  credits?: number;
   /** For a limit whose `blockFor` is a list: the number of blocks that the identity has earned. */
   offences?: number;
   mode: LimitMode;

@@ -32,6 +32,30 @@ export interface LimitInfo {
   leases: boolean;
   /** The rate of its candidate as text; `null` if it has none. */
   candidate: string | null;
+  /** What its units are called; a currency means millionths of it. */
+  unit?: string;
+  /** The name of the limit that it is within. */
+  within?: string;
+  /** Its own units, without those that it may borrow; absent if it borrows nothing. */
+  own?: number;
+  /** The units that limits within it may not borrow. */
+  kept?: number;
+  /** What identifies the tenants that share its units, and the units that each may always use. */
+  share?: { by: string; floor: number };
+  /** The period of a plan or budget. */
+  plan?: PlanInfo;
+}
+
+/** A limit of calendar windows. */
+export interface PlanInfo {
+  period: string;
+  timezone: string;
+  /** Where windows begin, in milliseconds since the epoch; `'each'` if it depends on the customer, absent for those of the calendar. */
+  anchor?: number | 'each';
+  /** The share of what is left that moves into the next window. */
+  rollover?: number;
+  /** Whether customers have prepaid units. */
+  credits?: true;
 }
 
 /** Response of `GET api/session`. */
@@ -49,6 +73,8 @@ export interface Session {
   writable: boolean;
   /** The instance that responds. */
   instance: string;
+  /** For a console that runs beside the app: when the app's limits were published, in milliseconds since the epoch. */
+  observedSince?: number;
   limits: LimitInfo[];
 }
 
@@ -63,6 +89,13 @@ export interface LimitSeries {
   candidateRefused: number[];
   /** How often the candidate was asked: not before it existed, and not when a remembered refusal answered. */
   candidateAsked: number[];
+  /**
+   * Of an adaptive limit: how often an instance looked at it, once a second while it is used; and the sums of what it admitted then,
+   * and had in flight.
+   */
+  looks?: number[];
+  admits?: number[];
+  inFlight?: number[];
 }
 
 /** What the store did at the times of a series. */

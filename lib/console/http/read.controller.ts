@@ -76,7 +76,7 @@ export abstract class ReadController {
     const exchange = this.exchange(request, response);
     const fields = Fields.ofQuery(exchange.request.query, 'limit', 'top');
     const isTop = fields.optional('top', (field) => fields.oneOf(field, ['0', '1'])) === '1';
-    const limit = isTop || fields.has('limit') ? this.limit(fields) : undefined;
+    const limit = isTop || fields.has('limit') ? this.shown(fields) : undefined;
     fields.check();
     const from = clientOf(request, this.console.ipv6Prefix);
     this.console.live.makeRoom(from);
@@ -87,7 +87,7 @@ export abstract class ReadController {
   async top(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
     const exchange = this.exchange(request, response);
     const fields = Fields.ofQuery(exchange.request.query, 'limit');
-    const limit = this.limit(fields);
+    const limit = this.shown(fields);
     fields.check();
     exchange.json(await this.console.top.of(limit));
   }
@@ -132,11 +132,30 @@ export abstract class ReadController {
     exchange.json(await this.console.demands.of(this.console.catalog.find(limit)!));
   }
 
+  @Get('api/tree')
+  async tree(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const exchange = this.exchange(request, response);
+    const fields = Fields.ofQuery(exchange.request.query, 'limit');
+    const limit = this.limit(fields);
+    fields.check();
+    await this.console.deviationBudget.take(clientOf(request, this.console.ipv6Prefix));
+    exchange.json(await this.console.parts.tree(this.console.catalog.find(limit)!));
+  }
+
+  @Get('api/tenants')
+  async tenants(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
+    const exchange = this.exchange(request, response);
+    const fields = Fields.ofQuery(exchange.request.query, 'limit');
+    const limit = this.limit(fields);
+    fields.check();
+    exchange.json(await this.console.parts.tenants(this.console.catalog.find(limit)!));
+  }
+
   @Get('api/changes')
   async changes(@Req() request: ConsoleRequest, @Res() response: object): Promise<void> {
     const exchange = this.exchange(request, response);
     const fields = Fields.ofQuery(exchange.request.query, 'limit');
-    const limit = fields.has('limit') ? this.limit(fields) : undefined;
+    const limit = fields.has('limit') ? this.shown(fields) : undefined;
     fields.check();
     exchange.json(await this.console.changes.read(limit));
   }
@@ -154,7 +173,14 @@ export abstract class ReadController {
     return new Exchange(this.host.httpAdapter, request, response);
   }
 
-  /** The label of a limit that is declared in the app. */
+  /** The label of a limit that is shown: beside the app, more are shown than can be asked. */
+  private shown(fields: Fields): string {
+    const label = fields.text('limit', 'the name of a limit');
+    if (label !== '' && !this.console.catalog.has(label)) fields.refuse('limit', consoleMessages.unknownLimit());
+    return label;
+  }
+
+  /** The label of a limit that is declared in this process. */
   private limit(fields: Fields): string {
     const label = fields.text('limit', 'the name of a limit');
     if (label !== '' && this.console.catalog.find(label) === undefined) {

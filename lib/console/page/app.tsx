@@ -5,6 +5,7 @@ import { listen } from './data/live.js';
 import { route } from './data/route.js';
 import { loadSession, session } from './data/session.js';
 import { useStore } from './data/store.js';
+import { zone } from './data/zone.js';
 import { Frame } from './parts/frame.js';
 import { ViewHead, Waiting } from './parts/small.js';
 import { ChangesView } from './views/changes.js';
@@ -39,6 +40,7 @@ export function App(): JSX.Element {
   const now = useStore(route);
   const { session: about, error } = useStore(session);
   const { epoch, state } = useStore(connection);
+  const zoned = useStore(zone);
   const first = useRef(true);
   const watched = now.view === 'limit' && about?.limits.some(({ name }) => name === now.limit) ? now.limit : undefined;
 
@@ -62,7 +64,7 @@ export function App(): JSX.Element {
   return (
     <Frame route={now}>
       {about ? (
-        <View key={`${now.view} ${now.limit ?? ''}`} session={about} limit={now.limit} />
+        <View key={`${now.view} ${now.limit ?? ''} ${zoned}`} session={about} limit={now.limit} />
       ) : (
         <>
           <ViewHead title={TITLES[now.view]} />

@@ -68,8 +68,11 @@ function hashOfSources() {
   const manifests = [...LIBRARIES, 'esbuild'].map((name) =>
     fileURLToPath(new URL(`../../../node_modules/${name}/package.json`, import.meta.url)),
   );
+  const shared = ['../../util/figures.ts', '../incident-text.ts'].map((file) =>
+    fileURLToPath(new URL(file, import.meta.url)),
+  );
   const sum = createHash('sha256');
-  for (const file of [...sources, ...manifests])
+  for (const file of [...sources, ...shared, ...manifests])
     sum.update(file.slice(file.lastIndexOf('/'))).update(readFileSync(file));
   return sum.digest('hex').slice(0, 16);
 }

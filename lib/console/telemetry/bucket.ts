@@ -6,6 +6,10 @@ export const LIMIT_COUNTS = [
   'near',
   'candidateRefused',
   'candidateAsked',
+  // Of adaptive limits: how often they were looked at, and the sums of what they admitted then and had in flight.
+  'looks',
+  'admits',
+  'inFlight',
 ] as const;
 /** What is counted for checks, in the order in which it is stored. */
 export const CHECK_COUNTS = ['checks', 'fallback', 'cache', 'prefetch'] as const;
@@ -19,7 +23,17 @@ export type LimitCounts = Record<(typeof LIMIT_COUNTS)[number], number>;
 export type CheckCounts = Record<(typeof CHECK_COUNTS)[number], number>;
 
 export function noLimitCounts(): LimitCounts {
-  return { allowed: 0, refused: 0, shadowRefused: 0, near: 0, candidateRefused: 0, candidateAsked: 0 };
+  return {
+    allowed: 0,
+    refused: 0,
+    shadowRefused: 0,
+    near: 0,
+    candidateRefused: 0,
+    candidateAsked: 0,
+    looks: 0,
+    admits: 0,
+    inFlight: 0,
+  };
 }
 
 export function noCheckCounts(): CheckCounts {

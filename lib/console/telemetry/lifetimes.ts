@@ -19,5 +19,7 @@ export const ENDED = 'ended';
 /** How often what the instance is is stored for when it is lost, and how long, in seconds. */
 export const ABOUT_EVERY = 60;
 export const ABOUT_SECONDS = LOST_SHOWN_MS / 1000 + 2 * ABOUT_EVERY;
+/** How often instances say that their limits still hold, in seconds. */
+export const LIMITS_EVERY = 300;
 /** How often ended instances are added to their sum, in seconds. */
 export const FOLD_EVERY = 10;

@@ -1,6 +1,7 @@
 import type { LookAtAdaptive } from '../../telemetry/adaptive-metrics.js';
 import { reasonOf } from '../../util/reason-of.js';
-import type { InstanceInfo } from '../api.js';
+import type { AdaptiveNow, InstanceInfo } from '../api.js';
+import { type Bucket, noLimitCounts } from './bucket.js';
 import type { ConsoleClock } from './console-clock.js';
 import { type Command, type ConsoleRedis, timeOf } from './console-redis.js';
 import { Folder } from './folder.js';
@@ -14,8 +15,10 @@ import {
   DAY_MS,
   FOLD_AFTER_MS,
   FOLD_EVERY,
+  LIMITS_EVERY,
   LOST_AFTER_MS,
 } from './lifetimes.js';
+import { publishing } from './published-limits.js';
 import { reportOf, type Sent, storingDemand, storingOf } from './report.js';
 import { Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
@@ -32,6 +35,15 @@ const HOURS_EVERY = 15;
 const MOST_DEMANDS = 50;
 /** The most calls without an answer to remember. */
 const MOST_UNSURE = 20;
+
+/** Notes what adaptive limits admit and have in flight, if they are in use. */
+function noteAdaptive({ limits }: Bucket, adaptive: Readonly<Record<string, AdaptiveNow>> = {}): void {
+  for (const [label, { limit, inFlight }] of Object.entries(adaptive)) {
+    const counts = limits.get(label) ?? noLimitCounts();
+    if (inFlight === 0 && !limits.has(label)) continue;
+    limits.set(label, { ...counts, looks: 1, admits: limit, inFlight });
+  }
+}
 
 /** Collects the decisions of this instance in steps, once a second, and stores them. */
 export class Recorder {
@@ -60,6 +72,8 @@ export class Recorder {
   private readonly folder: Folder | undefined;
   private readonly full = new FullSince();
   private circuitOpenSince: number | undefined;
+  /** The app's limits, as they are published. */
+  private shown: string | undefined;
 
   constructor(
     private readonly limits: WatchedLimits,
@@ -68,12 +82,19 @@ export class Recorder {
     private readonly circuit: () => InstanceInfo['circuit'],
     private readonly look: LookAtAdaptive,
     timeoutMs: number,
+    /** What is published of the app's limits; `undefined` for an observer beside the app, which is no instance of it. */
+    private readonly limitsText: (() => string) | undefined,
   ) {
     this.folder = redis && new Folder(redis, clock, timeoutMs);
   }
 
   start(): void {
     this.arm();
+  }
+
+  /** Whether this process only looks: it counts nothing, and reports nothing of itself. */
+  get observes(): boolean {
+    return this.limitsText === undefined;
   }
 
   /** Says that this instance ends, and stores what it counted. It goes on to count. Never rejects. */
@@ -127,6 +148,7 @@ export class Recorder {
   fold(): void {
     this.limits.turn();
     const bucket = this.limits.tally.take();
+    noteAdaptive(bucket, this.limits.tally.adaptiveNow(this.look));
     if (bucket.checks.checks === 0 && bucket.limits.size === 0) return;
     const now = this.clock.now();
     // What is counted while a timer is late belongs to the second before.
@@ -157,7 +179,8 @@ export class Recorder {
   /** Adds ended instances to their sum, unless those whose Redis just comes back may be only absent. */
   private foldEnded(): void {
     const { folder, healthySince, lastStep } = this;
-    if (folder === undefined || this.folding !== undefined || lastStep % FOLD_EVERY !== this.foldAt) return;
+    if (folder === undefined || this.observes || this.folding !== undefined || lastStep % FOLD_EVERY !== this.foldAt)
+      return;
     if (healthySince === undefined || performance.now() - healthySince < FOLD_AFTER_MS) return;
     this.folding = folder.turn(this.self.id).then(
       () => (this.folding = undefined),
@@ -167,6 +190,7 @@ export class Recorder {
 
   private async store(isBrief: boolean): Promise<void> {
     const redis = this.redis!;
+    if (this.observes) return this.observe(redis);
     const notes = this.limits.noted.take();
     try {
       const isAbsent = performance.now() - this.storedAt > ABSENT_MS;
@@ -199,6 +223,16 @@ export class Recorder {
       this.limits.noted.putBack(notes);
       this.problem = reasonOf(error);
       this.healthySince = undefined;
+    }
+  }
+
+  /** Keeps the time of Redis, and whether it answers. */
+  private async observe(redis: ConsoleRedis): Promise<void> {
+    try {
+      await this.learnTime(redis);
+      this.problem = undefined;
+    } catch (error) {
+      this.problem = reasonOf(error);
     }
   }
 
@@ -238,6 +272,10 @@ export class Recorder {
       if (this.calls % ABOUT_EVERY === 1 || this.problem !== undefined) {
         commands.push(['set', keys.about(id), text, 'EX', ABOUT_SECONDS]);
       }
+    }
+    if (!this.isLeaving && (this.calls % LIMITS_EVERY === 1 || this.problem !== undefined)) {
+      this.shown ??= this.limitsText!();
+      commands.push(...publishing(redis, this.shown, lastSeenAt, this.calls > 1 && this.problem === undefined));
     }
     commands.push(['zremrangebyscore', keys.seen, '-inf', lastSeenAt - DAY_MS]);
     commands.push(...storingOf(redis, id, sent), ...storingDemand(redis, id, this.limits.demand.take(MOST_DEMANDS)));

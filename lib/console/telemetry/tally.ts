@@ -132,7 +132,15 @@ export class Tally implements DecisionTap {
     for (const counted of this.byLabel.values()) {
       const { allowed, refused, shadowRefused, near, candidateRefused, candidateAsked } = counted;
       if (allowed + refused + shadowRefused + candidateAsked === 0) continue;
-      limits.set(counted.label, { allowed, refused, shadowRefused, near, candidateRefused, candidateAsked });
+      limits.set(counted.label, {
+        ...noLimitCounts(),
+        allowed,
+        refused,
+        shadowRefused,
+        near,
+        candidateRefused,
+        candidateAsked,
+      });
       Object.assign(counted, noLimitCounts());
     }
     const { checks } = this;

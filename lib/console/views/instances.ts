@@ -53,6 +53,8 @@ export class Instances {
   /** This instance alone: the others, if there are any, could not be read. */
   alone(): FoundInstances {
     const { self } = this;
+    if (this.recorder.observes)
+      return { running: [], lost: [], coverage: { instances: [], ended: 0, unread: [...this.known] } };
     return { running: [self], lost: [], coverage: { instances: [self.id], ended: 0, unread: [...this.known] } };
   }
 
@@ -82,9 +84,9 @@ export class Instances {
     add: (one: ReadInstance) => boolean | Promise<boolean>,
   ): Promise<{ found: FoundInstances; isWhole: boolean }> {
     const { redis, self } = this;
-    const running = [self];
+    const running = this.recorder.observes ? [] : [self];
     const lost: InstanceInfo[] = [];
-    const coverage: Coverage = { instances: [self.id], ended: 0, unread: [] };
+    const coverage: Coverage = { instances: running.map(({ id }) => id), ended: 0, unread: [] };
     if (redis === undefined) return { found: { running, lost, coverage }, isWhole: true };
     const { keys } = redis;
     const { indexed, folds } = await this.indexed(redis, withinMs);

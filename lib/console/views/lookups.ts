@@ -89,6 +89,7 @@ export class Lookups {
       resetAfterMs: state?.resetAfterMs ?? null,
       blockedUntil: blockedForMs > 0 ? Math.round(this.now() + blockedForMs) : null,
       ...(share && { sharedBy: share.by }),
+      ...(state?.credits !== undefined && { credits: state.credits }),
       ...(state?.offences !== undefined && { offences: state.offences }),
       mode: mode.mode,
       modeSource: mode.source,

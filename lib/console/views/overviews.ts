@@ -10,6 +10,7 @@ import { RESOLUTIONS, stepOf } from '../telemetry/timeline.js';
 import { type FoundInstances, Instances } from './instances.js';
 import type { RedisHealth } from './redis-health.js';
 import { Steps } from './series.js';
+import { ConsoleProblem } from '../problem.js';
 import { Turns } from './turns.js';
 
 export const RANGES = {
@@ -136,6 +137,8 @@ export class Overviews {
     } catch (error) {
       // Part of the instances would look like all of them.
       begin();
+      // Nothing at all would look like no requests.
+      if (this.recorder.observes) throw new ConsoleProblem(503, consoleMessages.unobservable(reasonOf(error)));
       found = this.instances.alone();
       problem = consoleMessages.unreachable(reasonOf(error));
     }

@@ -57,12 +57,19 @@ export class Steps {
   totals(from: number): Record<string, LimitTotals> {
     const all = emptyBucket();
     for (const [step, bucket] of this.buckets) if (step >= from) addBucket(all, bucket);
-    return Object.fromEntries(all.limits);
+    return Object.fromEntries(
+      [...all.limits].map(([label, { looks: _, admits: _admits, inFlight: _inFlight, ...counts }]) => [label, counts]),
+    );
   }
 }
+
+const OF_ADAPTIVE: readonly (keyof LimitCounts)[] = ['looks', 'admits', 'inFlight'];
 
 function seriesOf(label: string, buckets: readonly (Bucket | undefined)[]): LimitSeries {
   const rows = buckets.map((bucket) => bucket?.limits.get(label));
   const of = (name: keyof LimitCounts) => rows.map((counts) => counts?.[name] ?? 0);
-  return Object.fromEntries(LIMIT_COUNTS.map((name) => [name, of(name)])) as unknown as LimitSeries;
+  // Only adaptive limits are looked at.
+  const isAdaptive = rows.some((counts) => (counts?.looks ?? 0) > 0);
+  const names = LIMIT_COUNTS.filter((name) => isAdaptive || !OF_ADAPTIVE.includes(name));
+  return Object.fromEntries(names.map((name) => [name, of(name)])) as unknown as LimitSeries;
 }

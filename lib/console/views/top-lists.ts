@@ -23,6 +23,17 @@ export interface PublishedByAll {
   readonly problem?: string;
 }
 
+/** Keys that are known in plain text. */
+export interface KnownKeys {
+  readonly keys: readonly (readonly [label: string, identity: string])[];
+  readonly since: number | null;
+  readonly coverage: Coverage;
+  readonly problem?: string;
+}
+
+/** The most limits whose keys are looked at together. */
+const MOST_WATCHED = 20;
+
 /** The most active keys of all instances together. */
 export class TopLists {
   constructor(
@@ -31,6 +42,7 @@ export class TopLists {
     private readonly clock: ConsoleClock,
     private readonly redis: ConsoleRedis | undefined,
     private readonly isPlain: boolean,
+    private readonly observes: boolean,
   ) {}
 
   /** Makes all instances count the units of a limit's keys for a while, and returns the counts. Never rejects because of Redis. */
@@ -38,7 +50,7 @@ export class TopLists {
     const now = this.clock.now();
     this.limits.watch(label, now + WATCH_MS);
     const { published: others, coverage, problem } = await this.read(this.watching(label, now));
-    const merged = mergePublished([[this.limits.of(label)], ...others], label);
+    const merged = mergePublished([...this.own(label), ...others], label);
     return {
       limit: label,
       refused: this.listed(merged.refused, SHOWN, merged.identities),
@@ -64,10 +76,43 @@ export class TopLists {
 
   /** The identity of a key that was counted lately, by its hash; `undefined` if no instance knows it. Rejects with `RateLimitStoreError`. */
   async identityOf(label: string, id: string): Promise<string | undefined> {
-    const own = mergePublished([[this.limits.of(label)]], label).identities.get(id);
+    const own = mergePublished(this.own(label), label).identities.get(id);
     if (own !== undefined) return own;
     const { published } = await this.readOthers();
     return mergePublished(published, label).identities.get(id);
+  }
+
+  /**
+   * The keys of limits that were used or refused most, as pairs of a label and an identity; those whose identities are not kept are
+   * left out. Their units are counted for a while from now on. Never rejects because of Redis.
+   */
+  async keysOf(labels: readonly string[]): Promise<KnownKeys> {
+    const now = this.clock.now();
+    for (const label of labels) this.limits.watch(label, now + WATCH_MS);
+    const watching = labels.slice(0, MOST_WATCHED).flatMap((label) => this.watching(label, now));
+    const { published, coverage, problem } = await this.read(watching);
+    const found: { label: string; identity: string; count: number }[] = [];
+    let since: number | null = null;
+    for (const label of labels) {
+      const merged = mergePublished([...this.own(label), ...published], label);
+      since = merged.since === null ? since : Math.min(since ?? merged.since, merged.since);
+      for (const { key: id, count } of [
+        ...mergeFrequent(merged.used, SHOWN),
+        ...mergeFrequent(merged.refused, SHOWN),
+      ]) {
+        const identity = merged.identities.get(id);
+        if (identity !== undefined) found.push({ label, identity, count });
+      }
+    }
+    const keys = found
+      .toSorted((one, other) => other.count - one.count)
+      .map(({ label, identity }) => [label, identity] as const);
+    return { keys, since, coverage, ...(problem !== undefined && { problem }) };
+  }
+
+  /** What this instance knows; an observer counts nothing. */
+  private own(label: string): PublishedLimits[] {
+    return this.observes ? [] : [[this.limits.of(label)]];
   }
 
   private async readOthers(first: readonly Command[] = []): Promise<PublishedByAll> {
@@ -84,7 +129,7 @@ export class TopLists {
 
   /** The keys of a limit that were refused most, by what the other instances have published. */
   refusedOf(label: string, others: readonly PublishedLimits[], most: number): { keys: TopKey[]; since: number | null } {
-    const { refused, since, identities } = mergePublished([[this.limits.of(label)], ...others], label);
+    const { refused, since, identities } = mergePublished([...this.own(label), ...others], label);
     const keys = this.listed(refused, most, identities);
     return { keys, since: keys.length === 0 ? null : since };
   }

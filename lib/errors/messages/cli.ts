@@ -57,6 +57,10 @@ export const cliMessages = {
     `no change of ${show(name)}${key === undefined ? '' : ` for ${show(key)}`} is in force, so there is nothing to clear`,
   notListed: (entry: string, limit: string | undefined) =>
     `${show(entry)} is on no list${limit === undefined ? ' for all limits' : ` of ${show(limit)}`} by a change, so there is nothing to remove`,
+  noPublishedLimits: (prefix: string) =>
+    `Redis has no limits of an app with the prefix ${show(prefix)}, wants one whose instances had a console in the last week`,
+  noPlatform: () => 'no HTTP platform of Nest is installed, wants @nestjs/platform-express or @nestjs/platform-fastify',
+  unservable: (reason: string) => `the console cannot be served: ${reason}`,
   notOnRedis: () =>
     "the app has no 'redis', so a change would end with this command; wants an app that counts on Redis",
   wrongPatch: (got: string) => `got ${show(got)}, wants an option and its value, such as rate=50`,

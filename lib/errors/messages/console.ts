@@ -56,5 +56,8 @@ export const consoleMessages = {
   unreachable: (reason: string) => `Redis does not answer, so only this instance is shown: ${reason}`,
   unread: (reason: string) =>
     `Redis does not answer, so this is what the instance that answers you knew last: ${reason}`,
+  unreadTenants: (reason: string) => `tenants could not be read: ${reason}`,
+  unobservable: (reason: string) => `Redis does not answer, so nothing is known of the app: ${reason}`,
+  unreported: (reason: string) => `an alert could not be reported, and is tried again while it lasts: ${reason}`,
   unstored: (reason: string) => `this instance cannot store what it counts, so the others do not show it: ${reason}`,
 } as const;

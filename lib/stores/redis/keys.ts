@@ -96,6 +96,12 @@ export function consoleKeys(prefix: string) {
     about: (id: string) => key(`about-${id}`),
     /** Until when a page shows the keys of a limit. */
     watched: key('watched'),
+    /** The instance that looks for incidents to report, and those that were reported. */
+    alerting: key('alerting'),
+    alerts: key('alerts'),
+    /** The limits of the app, and when each set of them was published last. */
+    limits: (id: string) => key(`limits-${id}`),
+    limitSets: key('limit-sets'),
     /** The log of what was done to keys. */
     log: key('log'),
     instance: (id: string) => key(`instance-${id}`),

@@ -8,11 +8,24 @@ import { startRedis } from '../../support/redis-servers.js';
 import { ADMIN, ConsolePage, Instances } from './console-page.js';
 import { letClientsAsk, SHOP } from './demo-shop.js';
 
-const FOLDER = join(PACKAGE_FOLDER, 'docs/console');
-const PICTURES = ['overview', 'limit', 'lookup', 'rates'] as const;
+const FOLDER = process.env['SCREENSHOT_FOLDER'] ?? join(PACKAGE_FOLDER, 'docs/console');
+/** The views, and how tall their pictures are. */
+const PICTURES = {
+  overview: { view: 'overview', height: 1020 },
+  limit: { view: 'limit/search', height: 860 },
+  levels: { view: 'limit/team', height: 860 },
+  tenants: { view: 'limit/renders', height: 760 },
+  lookup: { view: 'lookup', height: 800 },
+  deviations: { view: 'deviations', height: 620 },
+  rates: { view: 'rates', height: 760 },
+  lists: { view: 'lists', height: 560 },
+  changes: { view: 'changes', height: 620 },
+} as const;
+const NAMES = Object.keys(PICTURES) as (keyof typeof PICTURES)[];
 const THEMES = ['light', 'dark'] as const;
-const HEIGHTS = { overview: 1020, limit: 860, lookup: 800, rates: 760 } as const;
-const MINUTES_5 = 310_000;
+/** What is to be at the top of some pictures. */
+const AT_TOP: Partial<Record<keyof typeof PICTURES, string>> = { levels: 'levels', tenants: 'tenants' };
+const MINUTES_5 = Number(process.env['SCREENSHOT_SECONDS'] ?? 310) * 1_000;
 
 const isAsked = process.env['UPDATE_SCREENSHOTS'] === '1';
 
@@ -20,13 +33,16 @@ async function take(browser: SpecBrowser, url: string): Promise<void> {
   for (const colorScheme of THEMES) {
     const opened = await ConsolePage.open(browser, url, { ...ADMIN, colorScheme });
     const { page } = opened;
-    for (const picture of PICTURES) {
-      await page.setViewportSize({ width: 1280, height: HEIGHTS[picture] });
-      await opened.show(picture === 'limit' ? 'limit/search' : picture);
+    for (const picture of NAMES) {
+      const { view, height } = PICTURES[picture];
+      await page.setViewportSize({ width: 1280, height });
+      await opened.show(view);
       if (picture === 'lookup') await opened.lookUp('user:40');
       // Numbers of the first seconds, and what moves in, settle.
       await page.waitForTimeout(2_500);
       await page.mouse.move(0, 0);
+      const top = AT_TOP[picture];
+      if (top !== undefined) await page.evaluate(`document.getElementById('${top}').scrollIntoView()`);
       writeFileSync(join(FOLDER, `${picture}-${colorScheme}.png`), await pictureOf(page));
     }
   }
@@ -77,7 +93,7 @@ describe('the pictures of the console', () => {
     });
   }
 
-  it.each(PICTURES.flatMap((picture) => THEMES.map((theme) => [`${picture}-${theme}`])))(
+  it.each(NAMES.flatMap((picture) => THEMES.map((theme) => [`${picture}-${theme}`])))(
     '%s is there, and small',
     (name) => {
       const png = readFileSync(join(FOLDER, `${name}.png`));

@@ -8,7 +8,7 @@ import {
   plural,
   relative,
   signedMilliseconds,
-} from '../../../lib/console/page/data/format.js';
+} from '../../../lib/util/figures.js';
 
 /** What is written, with ordinary spaces. */
 const plain = (text: string): string => text.replaceAll(/[\u00a0\u202f]/g, ' ');

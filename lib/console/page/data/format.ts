@@ -1,91 +1,48 @@
-const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
-const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
-const CLOCK = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' });
-const MOMENT = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium', hourCycle: 'h23' });
+// How figures and times are written on the page.
+import { nameOfZone } from './zone.js';
 
-const MINUS = '\u2212';
-const SPACE = '\u00a0';
+export * from '../../../util/figures.js';
 
-export function whole(value: number): string {
-  return WHOLE.format(value);
-}
+const HOURS = { hourCycle: 'h23' } as const;
+const FORMS = {
+  clock: { ...HOURS, timeStyle: 'medium' },
+  moment: { ...HOURS, dateStyle: 'medium', timeStyle: 'medium' },
+  date: { dateStyle: 'medium' },
+  minutes: { ...HOURS, hour: '2-digit', minute: '2-digit' },
+  day: { day: 'numeric', month: 'short' },
+} as const satisfies Record<string, Intl.DateTimeFormatOptions>;
+const DAY_MS = 86_400_000;
 
-/** A rate per second, with one decimal while it is small. */
-export function perSecond(value: number): string {
-  if (value === 0) return '0';
-  if (value < 0.1) return '<\u202f0.1';
-  if (value < 100) return value.toFixed(1).replace(/\.0$/, '');
-  return value < 10_000 ? WHOLE.format(value) : SHORT.format(value);
-}
+/** The forms in each time zone, made when they are needed. */
+const made = new Map<string, Intl.DateTimeFormat>();
 
-export function percent(part: number, all: number): string {
-  if (all === 0 || part === 0) return '0%';
-  const share = (100 * part) / all;
-  if (share < 0.1) return '<\u202f0.1%';
-  // Anything less than all is never shown as 100 %.
-  return `${(share < 99.95 || part >= all ? share : 99.9).toFixed(share < 10 || share > 99 ? 1 : 0).replace(/\.0$/, '')}%`;
-}
-
-export function milliseconds(value: number | null): string {
-  if (value === null) return '–';
-  if (value >= 1_000) return duration(value);
-  return `${value < 10 ? value.toFixed(2) : value < 100 ? value.toFixed(1) : value.toFixed(0)}${SPACE}ms`;
-}
-
-export function signedMilliseconds(value: number): string {
-  const size = Math.abs(value);
-  const sign = Math.round(size) === 0 ? '' : value < 0 ? MINUS : '+';
-  return sign + (size >= 1_000 ? duration(size) : `${size.toFixed(0)}${SPACE}ms`);
-}
-
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1_000],
-] as const;
-
-/** The two largest units of a duration: `1 h 4 min`. */
-export function duration(ms: number): string {
-  if (ms < 1_000) return `${Math.ceil(ms)}${SPACE}ms`;
-  if (ms < 10_000) return `${(ms / 1_000).toFixed(1).replace(/\.0$/, '')}${SPACE}s`;
-  let rest = Math.round(ms / 1_000) * 1_000;
-  const parts: string[] = [];
-  for (const [unit, size] of UNITS) {
-    const count = Math.floor(rest / size);
-    rest -= count * size;
-    if (count > 0) parts.push(`${count}${SPACE}${unit}`);
-    else if (parts.length > 0) break;
-    if (parts.length === 2) break;
-  }
-  return parts.join(' ');
-}
-
-export function bytes(value: number | null): string {
-  if (value === null) return 'unknown';
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  let size = value;
-  let unit = 0;
-  for (; size >= 1_000 && unit < units.length - 1; unit++) size /= 1_000;
-  return `${unit === 0 || size >= 100 ? size.toFixed(0) : size.toFixed(1)}${SPACE}${units[unit]}`;
+/** A time in the chosen time zone. */
+export function timeAs(form: keyof typeof FORMS, at: number): string {
+  const timeZone = nameOfZone();
+  const name = `${form} ${timeZone}`;
+  let format = made.get(name);
+  if (format === undefined) made.set(name, (format = new Intl.DateTimeFormat('en', { ...FORMS[form], timeZone })));
+  return format.format(at);
 }
 
 export function clock(at: number): string {
-  return CLOCK.format(at);
+  return timeAs('clock', at);
 }
 
-/** Date and time in this browser's time zone. */
+/** Date and time. */
 export function moment(at: number): string {
-  return MOMENT.format(at);
+  return timeAs('moment', at);
 }
 
-/** `in 4 min 3 s`, or `4 min 3 s ago`. */
-export function relative(at: number, now: number): string {
-  const distance = at - now;
-  if (Math.abs(distance) < 1_000) return 'now';
-  return distance > 0 ? `in ${duration(distance)}` : `${duration(-distance)} ago`;
+/** A stretch of time: days as dates, shorter ones by their times. */
+export function stretch(from: number, to: number): string {
+  if (to - from < DAY_MS - 3_600_000) return `${moment(from)} to ${clock(to)}`;
+  // Its end belongs to the next day.
+  const [first, last] = [timeAs('date', from), timeAs('date', to - 1)];
+  return first === last ? first : `${first} to ${last}`;
 }
 
-export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${whole(count)} ${count === 1 ? one : many}`;
+/** A text whose times are written in the chosen time zone. */
+export function withMoments(text: string): string {
+  return text.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => moment(Date.parse(time)));
 }

@@ -1,6 +1,6 @@
 import type { ChangeInfo, InstanceInfo } from '../../api.js';
 import type { ChartMark } from '../parts/chart-marks.js';
-import { plural } from './format.js';
+import { plural, withMoments } from './format.js';
 
 /** Instances that start within this time are one deployment. */
 const DEPLOYMENT_MS = 300_000;
@@ -17,7 +17,7 @@ export function changeMarks(changes: readonly ChangeInfo[]): ChartMark[] {
   return changes
     .filter(({ action, key }) => ACTIONS[action] !== undefined && (key === null || action === 'rollback'))
     .map(({ at, action, limit, after, by, reason }) => {
-      const what = `${limit ?? 'all limits'}: ${ACTIONS[action]!}${after === undefined ? '' : `, to ${after}`}`;
+      const what = `${limit ?? 'all limits'}: ${ACTIONS[action]!}${after === undefined ? '' : `, to ${withMoments(after)}`}`;
       return {
         at,
         kind: 'change',

@@ -6,6 +6,7 @@ export function ofLimit<T>(byLimit: Readonly<Record<string, T>>, name: string): 
 }
 
 const LIMIT_FIELDS = ['allowed', 'refused', 'shadowRefused', 'near', 'candidateRefused', 'candidateAsked'] as const;
+const ADAPTIVE_FIELDS = ['looks', 'admits', 'inFlight'] as const;
 const STORE_COUNTS = ['checks', 'fallback', 'cache', 'prefetch'] as const;
 const STORE_TIMES = ['p50', 'p99'] as const;
 
@@ -31,7 +32,12 @@ export function merged(series: Series, newer: Series, stepMs: number, length: nu
           field,
           put(ofLimit(series.limits, name)?.[field], ofLimit(newer.limits, name)?.[field], 0),
         ]);
-        return [name, Object.fromEntries(fields) as LimitSeries];
+        const [old, fresh] = [ofLimit(series.limits, name), ofLimit(newer.limits, name)];
+        const more = ADAPTIVE_FIELDS.filter((field) => (old?.[field] ?? fresh?.[field]) !== undefined).map((field) => [
+          field,
+          put(old?.[field], fresh?.[field], 0),
+        ]);
+        return [name, Object.fromEntries([...fields, ...more]) as LimitSeries];
       }),
     ),
     store: Object.fromEntries([

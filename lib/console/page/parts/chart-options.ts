@@ -1,20 +1,17 @@
 import type uPlot from 'uplot';
+import { clock, timeAs } from '../data/format.js';
 import { colour } from '../data/theme.js';
 import type { ChartLine } from './chart-line.js';
 
-const MINUTES = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const SECONDS = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' });
-
-const DAYS = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' });
 const DAY_SECONDS = 86_400;
 
 /** Times of the day; dates where a day begins, if there are several. */
 function times(_plot: uPlot, splits: number[], _axis: number, _space: number, step: number): string[] {
-  if (step < 60) return splits.map((second) => SECONDS.format(second * 1_000));
-  const days = splits.map((second) => DAYS.format(second * 1_000));
+  if (step < 60) return splits.map((second) => clock(second * 1_000));
+  const days = splits.map((second) => timeAs('day', second * 1_000));
   const isLong = splits.at(-1)! - splits[0]! >= DAY_SECONDS;
   return splits.map((second, at) =>
-    isLong && (step >= DAY_SECONDS || days[at] !== days[at - 1]) ? days[at]! : MINUTES.format(second * 1_000),
+    isLong && (step >= DAY_SECONDS || days[at] !== days[at - 1]) ? days[at]! : timeAs('minutes', second * 1_000),
   );
 }
 

@@ -4,6 +4,7 @@ import uPlot from 'uplot';
 import { clock, moment } from '../data/format.js';
 import { useStore } from '../data/store.js';
 import { colours } from '../data/theme.js';
+import { nameOfZone } from '../data/zone.js';
 import type { ChartLine } from './chart-line.js';
 import { type ChartMark, drawMarks } from './chart-marks.js';
 import { axesOf, drawnSeries } from './chart-options.js';
@@ -48,6 +49,8 @@ export function Chart({ label, times, lines, format, height, marks = NO_MARKS, o
       {
         width: Math.max(element.clientWidth, 100),
         height,
+        // Days begin where they do in the chosen time zone.
+        tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1_000), nameOfZone()),
         padding: [8, 30, 0, 0],
         legend: { show: false },
         cursor: { y: false, drag: { x: onZoom !== undefined, y: false, setScale: false }, points: { size: 7 } },

@@ -1,12 +1,14 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { connection } from '../data/connection.js';
+import { moment } from '../data/format.js';
 import { hrefOf, type Route, type View } from '../data/route.js';
 import { session } from '../data/session.js';
 import { useStore } from '../data/store.js';
+import { chooseZone, nameOfZone, OFFERED, zone } from '../data/zone.js';
 import { choose, theme, THEMES, type Theme } from '../data/theme.js';
 import { dismiss, toasts, undo } from '../data/toasts.js';
 import { Icon, type IconName, Logo } from './icons.js';
-import { Choice } from './small.js';
+import { Choice, Select } from './small.js';
 
 const LINKS: readonly { view: View; label: string; icon: IconName }[] = [
   { view: 'overview', label: 'Overview', icon: 'overview' },
@@ -57,6 +59,7 @@ export function Frame({ route, children }: { route: Route; children: ComponentCh
         </nav>
         <div class="side-foot">
           <ThemeChoice />
+          <ZoneChoice />
           {about && (
             <p class="about">
               {canWrite
@@ -64,6 +67,12 @@ export function Frame({ route, children }: { route: Route; children: ComponentCh
                 : canAct
                   ? 'You may act on keys, for a while.'
                   : 'You may look, not change.'}
+              {about.observedSince !== undefined && (
+                <>
+                  <br />
+                  Beside the app, whose limits are those of {moment(about.observedSince)}.
+                </>
+              )}
               <br />
               nestjs-sluice {about.version}
             </p>
@@ -84,6 +93,12 @@ export function Frame({ route, children }: { route: Route; children: ComponentCh
 function ThemeChoice(): JSX.Element {
   const options = THEMES.map((value) => ({ value, label: THEME_LABELS[value], icon: THEME_ICONS[value] }));
   return <Choice name="theme" legend="Theme" value={useStore(theme)} options={options} onChoose={choose} />;
+}
+
+/** In which time zone times are, and the choice of it. */
+function ZoneChoice(): JSX.Element {
+  const options = OFFERED.map((each) => [each, nameOfZone(each)] as const);
+  return <Select label="Times in" value={useStore(zone)} options={options} onChoose={chooseZone} />;
 }
 
 /** Reports that the app or its Redis does not answer, as long as it lasts. */

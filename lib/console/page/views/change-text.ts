@@ -1,5 +1,5 @@
 import type { ChangeInfo, Difference } from '../../api.js';
-import { moment } from '../data/format.js';
+import { duration, withMoments } from '../data/format.js';
 
 /** The kinds of changes by which the log is filtered. */
 export const KINDS = {
@@ -42,7 +42,7 @@ function whatOf(change: ChangeInfo, key: string | null): string {
     case 'rollback':
       return `rolled back to version ${rollbackTo}, which changed ${differenceText(change, key)}`;
     case 'block':
-      return `blocked ${key} in ${limited} for ${after}`;
+      return `blocked ${key} in ${limited} for ${durationText(after)}`;
     case 'unblock':
       return `unblocked ${key} in ${limited}`;
     case 'reset':
@@ -54,11 +54,14 @@ function whatOf(change: ChangeInfo, key: string | null): string {
   }
 }
 
-function textOf(value: string | undefined, none: string): string {
-  return value === undefined ? none : withMoments(value);
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A duration as somebody has written it, in the form of the page. */
+function durationText(written = ''): string {
+  const [, number, unit = 'ms'] = /^(\d+(?:\.\d+)?)\s?(ms|s|m|h|d)?$/.exec(written) ?? [];
+  return number === undefined ? written : duration(Number(number) * UNIT_MS[unit]!);
 }
 
-/** Formats times in this browser's time zone. */
-function withMoments(text: string): string {
-  return text.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (time) => moment(Date.parse(time)));
+function textOf(value: string | undefined, none: string): string {
+  return value === undefined ? none : withMoments(value);
 }

@@ -1,9 +1,17 @@
 import type { JSX } from 'preact';
 import type { HistoryWindow } from '../../api.js';
-import { clock, moment, whole } from '../data/format.js';
+import { amount, stretch } from '../data/format.js';
 
 /** The use of past windows, the oldest first. */
-export function HistoryBars({ windows, quota }: { windows: readonly HistoryWindow[]; quota: number }): JSX.Element {
+export function HistoryBars({
+  windows,
+  quota,
+  unit,
+}: {
+  windows: readonly HistoryWindow[];
+  quota: number;
+  unit: string | undefined;
+}): JSX.Element {
   const ordered = windows.toSorted((one, other) => one.startsAt - other.startsAt);
   const top = Math.max(1, ...ordered.map(({ used }) => used));
   return (
@@ -14,10 +22,10 @@ export function HistoryBars({ windows, quota }: { windows: readonly HistoryWindo
             key={startsAt}
             class={used >= quota ? 'full' : undefined}
             style={{ height: `${Math.max(4, (100 * used) / top)}%` }}
-            title={`${moment(startsAt)} to ${clock(endsAt)}: ${whole(used)}`}
+            title={`${stretch(startsAt, endsAt)}: ${amount(used, unit)}`}
           >
             <span class="hidden-text">
-              {clock(startsAt)}: {whole(used)}
+              {stretch(startsAt, endsAt)}: {amount(used, unit)}
             </span>
           </li>
         ))}

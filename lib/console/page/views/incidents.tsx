@@ -1,7 +1,8 @@
-import type { ComponentChildren, JSX } from 'preact';
+import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Incident, LimitInfo } from '../../api.js';
-import { clock, milliseconds, percent, plural, relative, whole } from '../data/format.js';
+import { incidentText } from '../../incident-text.js';
+import { clock, plural, relative, whole } from '../data/format.js';
 import { live } from '../data/live.js';
 import { useNow } from '../data/now.js';
 import { hrefOf } from '../data/route.js';
@@ -18,12 +19,20 @@ const SHOWN = 4;
 const KEYS = window.matchMedia('(max-width: 56rem)').matches ? 1 : 3;
 
 /** What hurts now, the worst first, who is behind it, and what can be done at once. */
-export function Incidents({ limits }: { limits: readonly LimitInfo[] }): JSX.Element | null {
-  const incidents = useStore(live)?.incidents;
+export function Incidents({
+  limits,
+  only,
+}: {
+  limits: readonly LimitInfo[];
+  /** The name of a limit: then only its incidents are shown, and nothing if it has none. */
+  only?: string;
+}): JSX.Element | null {
+  const all = useStore(live)?.incidents;
+  const incidents = only === undefined ? all : all?.filter((each) => 'limit' in each && each.limit === only);
   const { canAct, canWrite } = useStore(session);
   const [isOpen, setOpen] = useState(false);
   const [action, setAction] = useState<Action>();
-  if (incidents === undefined) return null;
+  if (incidents === undefined || (only !== undefined && incidents.length === 0)) return null;
   const shown = isOpen ? incidents : incidents.slice(0, SHOWN);
   return (
     <Panel id="incidents" title="What hurts now" bare>
@@ -80,7 +89,9 @@ function IncidentRow({
     <li class={incident.severity}>
       <div class="what">
         <Badge tone={incident.severity === 'critical' ? 'danger' : 'warning'}>{LABELS[incident.kind]}</Badge>{' '}
-        <span>{sentenceOf(incident)}</span>{' '}
+        <span>
+          {'limit' in incident && <Limit name={incident.limit} />} {incidentText(incident)}
+        </span>{' '}
         <span class="soft numbers" title={clock(incident.since)}>
           {incident.sinceEarlier ? 'longer than' : 'since'} {relative(incident.since, now).replace(/ ago$/, '')}
         </span>
@@ -116,41 +127,6 @@ const LABELS: Readonly<Record<Incident['kind'], string>> = {
   adaptive: 'full',
   lost: 'instance',
 };
-
-function sentenceOf(incident: Incident): ComponentChildren {
-  switch (incident.kind) {
-    case 'refused': {
-      const { limit, allowed, refused } = incident;
-      return (
-        <>
-          <Limit name={limit} /> refused {percent(refused, allowed + refused)} in the last minute: {whole(refused)} of{' '}
-          {plural(allowed + refused, 'decision')}
-        </>
-      );
-    }
-    case 'near':
-      return (
-        <>
-          <Limit name={incident.limit} /> came near its quota {plural(incident.near, 'time')} in the last minute
-        </>
-      );
-    case 'adaptive':
-      return (
-        <>
-          <Limit name={incident.limit} /> is full: {whole(incident.inFlight)} in flight of the {whole(incident.admits)}{' '}
-          that it admits, in {plural(incident.instances.length, 'instance')}
-        </>
-      );
-    case 'fallback':
-      return `${whole(incident.failed)} of ${plural(incident.checks, 'check')} in the last minute were decided without the store`;
-    case 'latency':
-      return `One check in a hundred takes ${milliseconds(incident.p99)} or longer; in the hour before it was ${milliseconds(incident.p99Before)}`;
-    case 'circuit':
-      return `${plural(incident.instances.length, 'instance')} stopped asking the store, which failed again and again`;
-    default:
-      return `${incident.instance.host}, process ${incident.instance.pid}, does not report any more`;
-  }
-}
 
 /** What the log is to say of a change that is made because of an incident. */
 function reasonFor(incident: Incident): string {

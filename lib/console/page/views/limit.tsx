@@ -2,7 +2,7 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Changes, LimitInfo, LimitTotals, Overview, Rates } from '../../api.js';
 import { isAlone } from '../data/alone.js';
-import { percent, plural, whole } from '../data/format.js';
+import { amount, percent, plural, whole } from '../data/format.js';
 import { changeMarks, startMarks } from '../data/marks.js';
 import { useResource } from '../data/resource.js';
 import { hrefOf } from '../data/route.js';
@@ -13,7 +13,10 @@ import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
 import { LiveSwitch } from '../parts/live-switch.js';
 import { Badge, Choice, Empty, ModeBadge, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
+import { AdaptivePanel } from './adaptive-panel.js';
 import { DemandPanel } from './demand.js';
+import { Incidents } from './incidents.js';
+import { Parts, partsText } from './parts.js';
 import { RateCard } from './rate-card.js';
 import { RANGES, useOverview, useRange } from './overview.js';
 import { Tile } from './tiles.js';
@@ -73,10 +76,12 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
           </>
         }
       >
-        <a href={hrefOf('overview')}>All limits</a>. {limit.rate}, counted by {limit.key}.
+        <a href={hrefOf('overview')}>All limits</a>. {limit.rate}, counted by {limit.key}
+        {partsText(limit)}.
       </ViewHead>
       {data ? (
         <>
+          <Incidents limits={[limit]} only={limit.name} />
           <dl class="tiles">
             <Tile name="Allowed" colour="allowed" value={whole(allowed)} note="decisions" />
             <Tile
@@ -109,18 +114,24 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
             {limit.algo === 'adaptive' ? (
               <AdaptiveTile limit={limit} overview={data} />
             ) : (
-              <Tile name="Quota" value={whole(limit.quota)} note="units at once, at most" />
+              <Tile
+                name="Quota"
+                value={amount(limit.quota, limit.unit)}
+                note={limit.unit === undefined ? 'units at once, at most' : 'at once, at most'}
+              />
             )}
           </dl>
           <Panel id="traffic" title="Decisions a second">
             <Traffic overview={data} limit={limit.name} quotaPerSecond={limit.perSecond ?? undefined} marks={marks} />
           </Panel>
+          {limit.algo === 'adaptive' && <AdaptivePanel limit={limit.name} overview={data} />}
         </>
       ) : (
         <Waiting error={error} what="numbers" onRetry={reload} />
       )}
+      <Parts limit={limit} />
       {limit.changeable && <OwnRate key={changes} limit={limit.name} />}
-      <DemandPanel limit={limit} onChanged={() => setChanges(changes + 1)} />
+      {limit.addressable && <DemandPanel limit={limit} onChanged={() => setChanges(changes + 1)} />}
       <TopKeysPanel info={limit} always={always} />
       <Panel id="abilities" title="What it can do">
         <div class="buttons">

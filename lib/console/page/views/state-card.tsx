@@ -1,6 +1,6 @@
 import type { JSX } from 'preact';
 import type { LimitInfo, LimitState, RateInfo } from '../../api.js';
-import { duration, moment, relative, whole } from '../data/format.js';
+import { amount, duration, moment, relative, whole } from '../data/format.js';
 import { useNow } from '../data/now.js';
 import { hrefOf } from '../data/route.js';
 import { ActionButtons } from '../parts/action-buttons.js';
@@ -35,6 +35,7 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
   const { limit, quota, used, remaining, blockedUntil, override } = state;
   const blocked = blockedUntil !== null && blockedUntil > now;
   const share = used === null || quota === 0 ? 0 : used / quota;
+  const unit = info?.unit;
   const id = `state-${encodeURIComponent(limit)}`;
   return (
     <section class="panel state" aria-labelledby={id}>
@@ -61,7 +62,7 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
           ) : (
             <>
               <p class="figure">
-                {whole(used)} <small>of {whole(quota)} used</small>
+                {amount(used, unit)} <small>of {amount(quota, unit)} used</small>
               </p>
               <Bar
                 share={share}
@@ -69,13 +70,16 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
                 label={`Used of ${limit}`}
               />
               <p class="soft numbers">
-                {remaining === null ? '' : `${whole(remaining)} left`}
+                {remaining === null ? '' : `${amount(remaining, unit)} left`}
+                {state.credits !== undefined && `, ${amount(state.credits, unit)} of it credits`}
                 {state.algo === 'adaptive' && ', in the instance that answers you'}
               </p>
               {state.sharedBy !== undefined && <Note>Of all tenants together, by {state.sharedBy}.</Note>}
             </>
           )}
-          {state.history && state.history.length > 0 && <HistoryBars windows={state.history} quota={quota} />}
+          {state.history && state.history.length > 0 && (
+            <HistoryBars windows={state.history} quota={quota} unit={unit} />
+          )}
         </div>
         <dl class="facts">
           {blockedUntil !== null && (

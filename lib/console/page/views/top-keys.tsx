@@ -1,7 +1,7 @@
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { LimitInfo, TopKey, TopKeys } from '../../api.js';
-import { clock, whole } from '../data/format.js';
+import { amount, clock, whole } from '../data/format.js';
 import { live } from '../data/live.js';
 import { useResource } from '../data/resource.js';
 import { hrefOf } from '../data/route.js';
@@ -75,6 +75,7 @@ function Ranked({
   isRead: boolean;
 }): JSX.Element {
   const most = keys[0]?.count ?? 0;
+  const shown = (count: number): string => (kind === 'used' ? amount(count, info.unit) : whole(count));
   if (most === 0 && !isRead) {
     return (
       <Empty icon="alert" title="Not known">
@@ -99,8 +100,8 @@ function Ranked({
           <span class="fill" style={{ width: `${(100 * key.count) / most}%` }} />
           <Who of={key} />
           <span class="numbers">
-            {key.error > 0 && `${whole(key.count - key.error)} to `}
-            {whole(key.count)}
+            {key.error > 0 && `${shown(key.count - key.error)} to `}
+            {shown(key.count)}
           </span>
           {onAct && <KeyButtons limit={info} who={key} reason="" onAct={onAct} />}
         </li>

@@ -1,0 +1,176 @@
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import {
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  Get,
+  type INestApplication,
+  Inject,
+  Module,
+  Req,
+  Res,
+  type Type,
+} from '@nestjs/common';
+import { HttpAdapterHost, NestFactory } from '@nestjs/core';
+import type { ReadSettings } from '../../console/console-options.js';
+import { CONSOLE_SETTINGS } from '../../console/console-tokens.js';
+import { moduleOf } from '../../console/rate-limit-console.module.js';
+import type { PublishedLimitInfo, ReadApp } from '../../console/telemetry/published-limits.js';
+import type { LimitDefinition } from '../../config/limit-definition.js';
+import { cliMessages } from '../../errors/messages/cli.js';
+import { SkipRateLimit } from '../../nest/decorators/skip-rate-limit.decorator.js';
+import { RateLimitModule } from '../../nest/rate-limit.module.js';
+import type { RedisPlace } from '../app/place.js';
+import { InputError } from '../command.js';
+
+export { readPublished } from '../../console/telemetry/published-limits.js';
+
+/** What a console beside an app needs to know. */
+export interface ObserverOptions {
+  readonly place: RedisPlace;
+  readonly published: ReadApp;
+  /** Who makes changes; `undefined` if nobody may. */
+  readonly by: string | undefined;
+  readonly isPlain: boolean;
+}
+
+const PATH = 'console';
+const TOKEN = Symbol('TOKEN');
+
+/** The part of a request that is used, in any framework. */
+interface ObserverRequest {
+  readonly headers: IncomingHttpHeaders;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly socket?: { readonly localPort?: number };
+}
+
+/** Signs a browser in by the link that the program prints. */
+@Controller()
+@SkipRateLimit()
+class SignInController {
+  constructor(
+    @Inject(TOKEN) private readonly token: string,
+    private readonly host: HttpAdapterHost,
+  ) {}
+
+  @Get()
+  signIn(@Req() request: ObserverRequest, @Res() response: object): void {
+    const { httpAdapter } = this.host;
+    const given = request.query?.['token'];
+    if (typeof given === 'string' && isEqual(given, this.token)) {
+      const cookie = `${cookieName(request)}=${this.token}; Path=/; HttpOnly; SameSite=Strict`;
+      httpAdapter.setHeader(response, 'set-cookie', cookie);
+    }
+    httpAdapter.setHeader(response, 'referrer-policy', 'no-referrer');
+    httpAdapter.redirect(response, 302, `/${PATH}`);
+  }
+}
+
+/** Lets browsers in that have signed in. */
+class TokenGuard implements CanActivate {
+  constructor(private readonly token: string) {}
+
+  canActivate(context: ExecutionContext): boolean {
+    const request = context.switchToHttp().getRequest<ObserverRequest>();
+    const name = `${cookieName(request)}=`;
+    const cookies = request.headers.cookie?.split(';').map((each) => each.trim()) ?? [];
+    return cookies.some((each) => each.startsWith(name) && isEqual(each.slice(name.length), this.token));
+  }
+}
+
+/** Browsers send cookies to all ports of a machine. */
+function cookieName({ socket }: ObserverRequest): string {
+  return `sluice-console-${socket?.localPort ?? 0}`;
+}
+
+function isEqual(one: string, other: string): boolean {
+  const [left, right] = [Buffer.from(one), Buffer.from(other)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+/** An app that has nothing but the console of another one. */
+export async function createObserver(options: ObserverOptions): Promise<{ app: INestApplication; token: string }> {
+  const { place, published, by, isPlain } = options;
+  const token = randomBytes(24).toString('base64url');
+  const guard = new TokenGuard(token);
+  const settings: ReadSettings = {
+    actor: by === undefined ? undefined : () => by,
+    isPlain,
+    topKeys: 'always',
+    alerts: undefined,
+    observed: published,
+  };
+  const routes = {
+    path: PATH,
+    guards: [guard],
+    act: undefined,
+    write: by === undefined ? undefined : [guard],
+    imports: [],
+    isOpen: false,
+  };
+  const { redis, prefix, timeout } = place;
+  const { limits, define } = definitionsOf(published.limits);
+
+  @Module({
+    imports: [
+      RateLimitModule.forRoot({
+        redis,
+        timeout,
+        ...(prefix !== undefined && { prefix }),
+        telemetry: false,
+        ipv6Prefix: published.ipv6Prefix,
+        limits,
+        define,
+      }),
+      moduleOf(routes, { provide: CONSOLE_SETTINGS, useValue: settings }),
+    ],
+    controllers: [SignInController],
+    providers: [{ provide: TOKEN, useValue: token }],
+  })
+  class ObserverModule {}
+
+  return { app: await create(ObserverModule), token };
+}
+
+/** The limits whose counters can be found. What is within a limit that is not among them is left out. */
+function definitionsOf(published: readonly PublishedLimitInfo[]) {
+  const known = new Map(published.flatMap((each) => (each.definition ? [[each.info.name, each] as const] : [])));
+  const isOrphan = ({ definition }: PublishedLimitInfo) => {
+    const within = definition?.['within'];
+    return typeof within === 'string' && !known.has(within);
+  };
+  for (let orphans = [...known].filter(([, each]) => isOrphan(each)); orphans.length > 0;) {
+    for (const [name] of orphans) known.delete(name);
+    orphans = [...known].filter(([, each]) => isOrphan(each));
+  }
+  const limits: LimitDefinition[] = [];
+  const define: Record<string, LimitDefinition> = {};
+  for (const [name, { definition, place }] of known) {
+    if (place === 'limits') limits.push({ ...definition, name } as unknown as LimitDefinition);
+    else define[name] = definition as unknown as LimitDefinition;
+  }
+  return { limits, define };
+}
+
+/** The HTTP platforms of Nest, by names that no bundler follows: an app has one of them. */
+const EXPRESS: string = '@nestjs/platform-express';
+const FASTIFY: string = '@nestjs/platform-fastify';
+
+/** On the HTTP platform that is installed. */
+async function create(module: Type): Promise<INestApplication> {
+  const options = { logger: ['warn', 'error'] as ('warn' | 'error')[], abortOnError: false };
+  if ((await loaded(EXPRESS)) !== undefined) return NestFactory.create(module, options);
+  const fastify = (await loaded(FASTIFY)) as { FastifyAdapter: new () => never } | undefined;
+  if (fastify === undefined) throw new InputError(cliMessages.noPlatform());
+  return NestFactory.create(module, new fastify.FastifyAdapter(), options);
+}
+
+async function loaded(name: string): Promise<unknown> {
+  try {
+    return await import(name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined;
+    throw error;
+  }
+}

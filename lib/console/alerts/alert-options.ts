@@ -1,0 +1,124 @@
+import { refuseUnknown } from '../../options/check-options.js';
+import { givenOptions, orElse } from '../../options/values.js';
+import { RateLimitConfigError } from '../../errors/errors.js';
+import { messages } from '../../errors/messages/general.js';
+import type { IncidentKind } from '../api.js';
+import type { ConsoleAlert } from './alert.js';
+
+/** The body that a webhook gets. */
+export type AlertFormat = 'json' | 'slack' | 'pagerduty';
+
+/** Reports incidents while nobody looks at the console. */
+export interface ConsoleAlerts {
+  /**
+   * Where alerts go: the `http:` or `https:` URL of a webhook, or a function. Each alert is reported by one of the instances. One that
+   * is not taken within 5 seconds is reported again while its incident lasts.
+   */
+  to: string | ((alert: ConsoleAlert) => unknown);
+  /**
+   * The body that the webhook gets: the `ConsoleAlert` itself (`'json'`), a message of Slack, which Mattermost and others read, too
+   * (`'slack'`), or an event of PagerDuty's Events API v2 (`'pagerduty'`), which ends the alert by itself.
+   * @default by the host of the URL: `'slack'` for `hooks.slack.com`, `'pagerduty'` for `events.pagerduty.com`, else `'json'`
+   */
+  format?: AlertFormat;
+  /** The integration key of PagerDuty, which needs one. */
+  routingKey?: string;
+  /**
+   * The kinds of incidents that are reported.
+   * @default ['refused', 'fallback', 'adaptive']
+   */
+  kinds?: readonly IncidentKind[];
+  /**
+   * The share of its decisions that a limit refuses before it is reported, from 0.05 to 1.
+   * @default 0.25
+   */
+  refusedShare?: number;
+  /** The address of the console as users open it, such as `'https://api.example.com/ops/limits'`: alerts link to what they report. */
+  link?: string;
+}
+
+/** The alerts, read and validated. */
+export interface ReadAlerts {
+  readonly to: string | ((alert: ConsoleAlert) => unknown);
+  readonly format: AlertFormat;
+  readonly routingKey: string | undefined;
+  readonly kinds: readonly IncidentKind[];
+  readonly refusedShare: number;
+  readonly link: string | undefined;
+}
+
+const OPTIONS = [
+  'to',
+  'format',
+  'routingKey',
+  'kinds',
+  'refusedShare',
+  'link',
+] as const satisfies (keyof ConsoleAlerts)[];
+const KINDS: readonly IncidentKind[] = ['refused', 'near', 'fallback', 'latency', 'circuit', 'adaptive', 'lost'];
+const FORMATS: readonly AlertFormat[] = ['json', 'slack', 'pagerduty'];
+const USUAL: readonly IncidentKind[] = ['refused', 'fallback', 'adaptive'];
+const BY_HOST: Readonly<Record<string, AlertFormat>> = {
+  'hooks.slack.com': 'slack',
+  'events.pagerduty.com': 'pagerduty',
+  'events.eu.pagerduty.com': 'pagerduty',
+};
+
+/** Reads the option `alerts`. Throws `RateLimitConfigError`. */
+export function readAlerts(written: unknown, at: string): ReadAlerts | undefined {
+  if (written === undefined) return undefined;
+  const location = `${at}: alerts`;
+  if (typeof written !== 'object' || written === null || Array.isArray(written)) {
+    throw new RateLimitConfigError(messages.wrongOption(at, 'alerts', written, 'an object such as { to: url }'));
+  }
+  refuseUnknown(location, written, OPTIONS);
+  const { to, format, routingKey, kinds, refusedShare, link } = givenOptions(
+    written as Readonly<Record<string, unknown>>,
+    OPTIONS,
+  );
+  const wrong = (option: string, got: unknown, wants: string) =>
+    new RateLimitConfigError(
+      got === undefined
+        ? messages.missingOption(location, option, wants)
+        : messages.wrongOption(location, option, got, wants),
+    );
+  const url = typeof to === 'string' ? webUrl(to) : undefined;
+  // It may hold a secret, which no message should repeat.
+  const shown = typeof to === 'string' ? '…' : to;
+  if (url === undefined && typeof to !== 'function') {
+    throw wrong('to', shown, 'the http: or https: URL of a webhook, or a function of the alert');
+  }
+  const read = orElse(format, (url && BY_HOST[url.hostname]) ?? 'json') as AlertFormat;
+  if (!FORMATS.includes(read)) throw wrong('format', format, `one of ${FORMATS.join(', ')}`);
+  const needsKey = read === 'pagerduty' && url !== undefined;
+  if (needsKey ? typeof routingKey !== 'string' || routingKey === '' : routingKey !== undefined) {
+    const got = routingKey === undefined ? undefined : '…';
+    throw wrong('routingKey', got, 'the integration key of PagerDuty, with its format alone');
+  }
+  if (
+    kinds !== undefined &&
+    !(Array.isArray(kinds) && kinds.length > 0 && kinds.every((kind) => KINDS.includes(kind)))
+  ) {
+    throw wrong('kinds', kinds, `a list of some of ${KINDS.join(', ')}`);
+  }
+  const share = orElse(refusedShare, 0.25);
+  if (typeof share !== 'number' || !(share >= 0.05 && share <= 1)) {
+    throw wrong('refusedShare', refusedShare, 'a number from 0.05 to 1');
+  }
+  if (link !== undefined && (typeof link !== 'string' || webUrl(link) === undefined)) {
+    throw wrong('link', link, 'the http: or https: URL of the console');
+  }
+  return {
+    to: to as ReadAlerts['to'],
+    format: read,
+    routingKey: routingKey as string | undefined,
+    kinds: (kinds as readonly IncidentKind[] | undefined) ?? USUAL,
+    refusedShare: share,
+    link: link?.replace(/#.*$/, ''),
+  };
+}
+
+function webUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url : undefined;
+}

@@ -1,0 +1,61 @@
+import type { ConsoleAlert } from './alert.js';
+import type { ReadAlerts } from './alert-options.js';
+
+/** How long a webhook or a function may take. */
+const TIMEOUT_MS = 5000;
+
+/** Hands an alert on. Rejects if it is not taken in time. */
+export async function deliver(alert: ConsoleAlert, { to, format, routingKey }: ReadAlerts): Promise<void> {
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  if (typeof to === 'function') {
+    const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    await Promise.race([to(alert), late]);
+    return;
+  }
+  const response = await fetch(to, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(bodyOf(alert, format, routingKey)),
+    signal,
+    // A webhook that has moved is not one that was configured.
+    redirect: 'error',
+  });
+  await response.body?.cancel();
+  if (!response.ok) throw new Error(`the webhook answered ${response.status}`);
+}
+
+function bodyOf(alert: ConsoleAlert, format: ReadAlerts['format'], routingKey: string | undefined): object {
+  if (format === 'json') return alert;
+  return format === 'slack' ? ofSlack(alert) : ofPagerDuty(alert, routingKey);
+}
+
+function ofSlack({ state, severity, text, link }: ConsoleAlert): object {
+  const mark = state === 'ended' ? ':white_check_mark:' : severity === 'critical' ? ':rotating_light:' : ':warning:';
+  return { text: `${mark} ${escaped(text)}${link === undefined ? '' : ` <${escaped(link)}|Open the console>`}` };
+}
+
+/** Names of limits must not become links or mentions. */
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+function ofPagerDuty(
+  { state, id, prefix, severity, text, since, kind, limit, link }: ConsoleAlert,
+  key?: string,
+): object {
+  const common = { routing_key: key, dedup_key: `nestjs-sluice ${prefix} ${id}` };
+  if (state === 'ended') return { ...common, event_action: 'resolve' };
+  return {
+    ...common,
+    event_action: 'trigger',
+    payload: {
+      summary: text.slice(0, 1024),
+      source: `nestjs-sluice, prefix ${prefix}`,
+      severity,
+      timestamp: new Date(since).toISOString(),
+      class: kind,
+      ...(limit !== undefined && { component: limit }),
+    },
+    ...(link !== undefined && { links: [{ href: link, text: 'The console' }] }),
+  };
+}

@@ -1,0 +1,43 @@
+import { asksForAnchor, readAnchor } from '../algorithms/anchor.js';
+import type { AlgorithmOptions } from '../algorithms/index.js';
+import { nameOfKey } from '../explain/described-limit.js';
+import { limitUnitsOf } from '../features/borrowing/limit-units.js';
+import type { ShareParameters } from '../features/shares/fair-share.js';
+import type { Rule } from '../rules/rule.js';
+import type { LimitInfo, PlanInfo } from './api.js';
+
+type Structure = Pick<LimitInfo, 'unit' | 'within' | 'own' | 'kept' | 'share' | 'plan'>;
+
+/** What a limit is part of, and who has parts of it. */
+export function structureOf({ configured, limit, settings: { trait } }: Rule): Structure {
+  const { above, kept } = limitUnitsOf(limit);
+  const { unit } = limit;
+  const { parent } = configured;
+  const plan = planOf(limit.options);
+  return {
+    ...(unit !== undefined && { unit }),
+    ...(parent !== undefined && { within: parent }),
+    ...(above > 0 && { own: limit.quota - above }),
+    ...(kept > 0 && { kept }),
+    ...(trait?.option === 'share' && { share: shareOf(trait.by, limit.parameters as ShareParameters) }),
+    ...(plan && { plan }),
+  };
+}
+
+function shareOf(by: unknown, { floor }: ShareParameters): NonNullable<LimitInfo['share']> {
+  return { by: nameOfKey(typeof by === 'function' ? by : (by as { given: unknown }).given), floor };
+}
+
+function planOf(options: AlgorithmOptions): PlanInfo | undefined {
+  if (options.algo !== 'calendar-window' && options.algo !== 'budget') return undefined;
+  const { period, timezone = 'UTC', rollover, credits } = options;
+  const { anchor } = options as { readonly anchor?: unknown };
+  const at = asksForAnchor(options) ? 'each' : anchor === undefined ? undefined : readAnchor(anchor, timezone);
+  return {
+    period,
+    timezone,
+    ...(at !== undefined && { anchor: at }),
+    ...(rollover !== undefined && { rollover }),
+    ...(credits === true && { credits }),
+  };
+}

@@ -1,0 +1,222 @@
+import type { ComponentChildren, JSX } from 'preact';
+import type { LimitInfo, Tenants, Tree, TreeNode } from '../../api.js';
+import { amount, clock, duration, moment, percent, plural } from '../data/format.js';
+import { useResource } from '../data/resource.js';
+import { hrefOf } from '../data/route.js';
+import { limitNamed, session } from '../data/session.js';
+import { useStore } from '../data/store.js';
+import { identityOf } from '../data/subject.js';
+import { Badge, Bar, Empty, Note, Panel, Waiting } from '../parts/small.js';
+
+const EVERY_MS = 5_000;
+/** From this share on a counter is near its quota. */
+const NEAR = 0.8;
+
+/** Who has which part of a limit: levels of a hierarchy, tenants, and what a plan says. */
+export function Parts({ limit }: { limit: LimitInfo }): JSX.Element | null {
+  const { session: about } = useStore(session);
+  const isLevel = limit.within !== undefined || about?.limits.some(({ within }) => within === limit.name);
+  if (!limit.addressable) return limit.plan ? <PlanPanel limit={limit} /> : null;
+  return (
+    <>
+      {isLevel && <TreePanel limit={limit} />}
+      {limit.share && <TenantsPanel limit={limit} share={limit.share} />}
+      {limit.plan && <PlanPanel limit={limit} />}
+    </>
+  );
+}
+
+function TreePanel({ limit }: { limit: LimitInfo }): JSX.Element {
+  const { data, error, reload } = useResource<Tree>(`api/tree?limit=${encodeURIComponent(limit.name)}`, EVERY_MS);
+  if (!data) return <Waiting error={error} what="levels" onRetry={reload} />;
+  const depths = new Map<string, number>();
+  for (const { id, parent } of data.nodes) depths.set(id, parent === undefined ? 0 : (depths.get(parent) ?? -1) + 1);
+  const note =
+    data.since === null
+      ? 'Keys are counted from now on, while somebody looks.'
+      : `Of clients that were counted since ${clock(data.since)}, as it was at ${clock(data.at)}${
+          data.more ? '; there are more' : ''
+        }.`;
+  return (
+    <Panel id="levels" title="Levels" note={note} bare>
+      {data.problem !== undefined && <Note danger>{data.problem}</Note>}
+      {data.nodes.length === 0 ? (
+        <Empty icon="limit" title="No client is known yet">
+          Levels show here as soon as a client was counted, within a few seconds.
+        </Empty>
+      ) : (
+        <table class="table" aria-labelledby="levels">
+          <thead>
+            <tr>
+              <th scope="col">Level</th>
+              <th scope="col">Used</th>
+              <th scope="col" class="number">
+                Left
+              </th>
+              <th scope="col" class="number">
+                Borrowed
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.nodes.map((node) => (
+              <TreeRow key={node.id} node={node} depth={depths.get(node.id) ?? 0} />
+            ))}
+          </tbody>
+        </table>
+      )}
+    </Panel>
+  );
+}
+
+function TreeRow({ node, depth }: { node: TreeNode; depth: number }): JSX.Element {
+  const { limit, key, used, quota, borrowed, unread } = node;
+  const unit = limitNamed(limit)?.unit;
+  const name = identityOf(key) ?? key;
+  return (
+    <tr>
+      <th scope="row" class={`level level-${Math.min(depth, 5)}`}>
+        <span class="breakable">{name}</span>
+        <span class="sub">
+          <a href={hrefOf('limit', limit)}>{limit}</a>
+          {depth > 0 && <span class="hidden-text">, level {depth + 1}</span>}
+        </span>
+      </th>
+      <td data-label="Used">
+        {used === null ? (
+          <span class="soft" title={unread}>
+            not known
+          </span>
+        ) : (
+          <Used used={used} quota={quota} unit={unit} label={`Used of ${name}`} />
+        )}
+      </td>
+      <td data-label="Left" class="number">
+        {used === null ? '–' : amount(quota - used, unit)}
+      </td>
+      <td data-label="Borrowed" class="number">
+        {borrowed > 0 ? <Badge tone="warning">{amount(borrowed, unit)}</Badge> : '–'}
+      </td>
+    </tr>
+  );
+}
+
+function Used({
+  used,
+  quota,
+  unit,
+  label,
+}: {
+  used: number;
+  quota: number;
+  unit: string | undefined;
+  label: string;
+}): JSX.Element {
+  const share = quota === 0 ? 0 : used / quota;
+  return (
+    <>
+      <span class="numbers">
+        {amount(used, unit)} <span class="soft">of {amount(quota, unit)}</span>
+      </span>
+      <Bar share={share} tone={share >= 1 ? 'full' : share >= NEAR ? 'near' : undefined} label={label} />
+    </>
+  );
+}
+
+function TenantsPanel({ limit, share }: { limit: LimitInfo; share: { by: string; floor: number } }): JSX.Element {
+  const { storage } = useStore(session).session ?? {};
+  const { data, error, reload } = useResource<Tenants>(`api/tenants?limit=${encodeURIComponent(limit.name)}`, EVERY_MS);
+  if (!data) return <Waiting error={error} what="tenants" onRetry={reload} />;
+  const { unit } = limit;
+  const floor = share.floor === 0 ? 'none has a floor' : `each may always use ${amount(share.floor, unit)}`;
+  return (
+    <Panel
+      id="tenants"
+      title="Tenants"
+      note={`Shared by ${share.by}; ${floor}. As it was at ${clock(data.at)}: the busiest for their weights, eight at most.`}
+      bare
+    >
+      {data.problem !== undefined && <Note danger>{data.problem}</Note>}
+      {data.counters.length === 0 ? (
+        <Empty icon="limit" title={storage === 'redis' ? 'No tenant is active' : 'Not known'}>
+          {storage === 'redis'
+            ? 'Tenants show here while they ask for units.'
+            : 'Tenants are known for limits that count on Redis.'}
+        </Empty>
+      ) : (
+        <table class="table" aria-labelledby="tenants">
+          <thead>
+            <tr>
+              <th scope="col">Tenant</th>
+              <th scope="col" class="number">
+                Weight
+              </th>
+              <th scope="col">Used of its part</th>
+            </tr>
+          </thead>
+          <tbody>
+            {data.counters.flatMap((counter) =>
+              counter.tenants.map(({ id, name = id, weight, part, used }) => (
+                <tr key={`${counter.id} ${id}`}>
+                  <th scope="row">
+                    <span class="breakable">{name === '*' ? 'all that are not listed' : name}</span>
+                    <span class="sub">
+                      of {identityOf(counter.key) ?? counter.key}, in {duration(counter.spanMs)}
+                    </span>
+                  </th>
+                  <td data-label="Weight" class="number">
+                    {weight} of {counter.weights}
+                  </td>
+                  <td data-label="Used of its part">
+                    <Used used={used} quota={part} unit={unit} label={`Used by ${name}`} />
+                    {used > part && <Badge tone="warning">{amount(used - part, unit)} of others</Badge>}
+                  </td>
+                </tr>
+              )),
+            )}
+          </tbody>
+        </table>
+      )}
+    </Panel>
+  );
+}
+
+function PlanPanel({ limit }: { limit: LimitInfo }): JSX.Element {
+  const { period, timezone, anchor, rollover, credits } = limit.plan!;
+  const facts: [string, ComponentChildren][] = [
+    ['Quota', `${amount(limit.quota, limit.unit)} a ${period}`],
+    ['Windows begin', beginsOf(anchor, period, timezone)],
+    ['Moves on', rollover === undefined ? 'nothing that is left' : `${percent(rollover, 1)} of what is left`],
+    ['Credits', credits ? 'customers may have prepaid units' : 'none'],
+  ];
+  return (
+    <Panel id="plan" title={limit.algo === 'budget' ? 'Budget' : 'Plan'}>
+      <dl class="facts">
+        {facts.map(([name, fact]) => (
+          <>
+            <dt key={name}>{name}</dt>
+            <dd>{fact}</dd>
+          </>
+        ))}
+      </dl>
+    </Panel>
+  );
+}
+
+function beginsOf(anchor: number | 'each' | undefined, period: string, timezone: string): string {
+  if (anchor === undefined) return `as the ${period} does in ${timezone}`;
+  return anchor === 'each'
+    ? `for each customer on a date of its own, in ${timezone}`
+    : `${moment(anchor)}, and each ${period} after it`;
+}
+
+/** What a limit is part of, as a line. */
+export function partsText(limit: LimitInfo): string {
+  const { within, own, kept, unit } = limit;
+  const texts = [
+    within !== undefined && `within ${within}`,
+    own !== undefined && `borrows beyond ${amount(own, unit)}`,
+    kept !== undefined && `keeps ${plural(kept, 'unit')} from borrowers`,
+  ].filter((text) => text !== false);
+  return texts.length === 0 ? '' : `, ${texts.join(', ')}`;
+}

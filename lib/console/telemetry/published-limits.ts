@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import type { RateLimitSettings } from '../../config/settings.js';
+import type { LimitRegistry, NamedLimit } from '../../rules/limit-registry.js';
+import type { LimitInfo } from '../api.js';
+import type { LimitCatalog } from '../limit-catalog.js';
+import type { Command, ConsoleRedis } from './console-redis.js';
+
+/** A limit as instances publish it, for a console that runs beside the app. */
+export interface PublishedLimitInfo {
+  readonly info: LimitInfo;
+  /** Its options, if its counters can be found by them. Functions are left out. */
+  readonly definition?: Readonly<Record<string, unknown>>;
+  /** Whether it is one of the module's `limits`, or of `define` and `forFeature`. */
+  readonly place?: 'limits' | 'define';
+}
+
+/** The limits of an app, as one of its instances has published them. */
+export interface PublishedApp {
+  /** The version of the package. */
+  readonly version: string;
+  readonly ipv6Prefix: number;
+  readonly identities: 'hashed' | 'plain';
+  readonly limits: readonly PublishedLimitInfo[];
+}
+
+/** What was read: the limits of all instances, and when the newest of them was published. */
+export interface ReadApp extends PublishedApp {
+  /** In milliseconds since the epoch, by the clock of Redis. */
+  readonly at: number;
+}
+
+/** For how long the limits of an app are known after its last instance ended. */
+const KEPT_SECONDS = 7 * 86_400;
+/** Limits that were published this much before the newest are those of instances that were replaced. */
+const REPLACED_MS = 3_600_000;
+/** The most different sets of limits: a deployment adds one. */
+const MOST_SETS = 20;
+/** The most characters of one: further limits are left out. */
+const MOST_PUBLISHED = 1_000_000;
+
+/** Functions that decide neither which counter is asked nor how it counts. */
+const BESIDE_COUNTING = ['key', 'cost', 'skip', 'count', 'message', 'body', 'priority', 'onMissingKey'];
+/** Options without a meaning for those who only look. */
+const OF_THE_APP = ['name', 'prefetch', 'hook'];
+
+/** The text that an instance publishes. */
+export function publishedText(
+  catalog: LimitCatalog,
+  registry: LimitRegistry,
+  { options, ipv6Prefix }: RateLimitSettings,
+  version: string,
+  identities: PublishedApp['identities'],
+): string {
+  const named = new Map(registry.named.map((limit) => [limit.rule, limit]));
+  const limits: PublishedLimitInfo[] = [];
+  let length = 0;
+  for (const entry of catalog.entries()) {
+    const limit = named.get(entry.rule);
+    const info = catalog.info(entry);
+    const definition = limit && definitionOf(limit, options.defaults);
+    const place = limit?.declaration.everywhere === true ? ('limits' as const) : ('define' as const);
+    const published = definition === undefined ? { info } : { info, definition, place };
+    length += JSON.stringify(published).length;
+    if (length > MOST_PUBLISHED) break;
+    limits.push(published);
+  }
+  return JSON.stringify({ version, ipv6Prefix, identities, limits } satisfies PublishedApp);
+}
+
+/** Commands that publish a text; or only say that it still holds, unless Redis may have lost it. */
+export function publishing({ keys }: ConsoleRedis, text: string, now: number, isKnown: boolean): Command[] {
+  const id = createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return [
+    isKnown ? ['expire', keys.limits(id), KEPT_SECONDS] : ['set', keys.limits(id), text, 'EX', KEPT_SECONDS],
+    ['zadd', keys.limitSets, now, id],
+    ['zremrangebyrank', keys.limitSets, 0, -1 - MOST_SETS],
+    ['expire', keys.limitSets, KEPT_SECONDS],
+  ];
+}
+
+/** Reads what instances have published; `undefined` if there is nothing. Rejects with `RateLimitStoreError`. */
+export async function readPublished(redis: ConsoleRedis): Promise<ReadApp | undefined> {
+  const { keys } = redis;
+  const [reply] = await redis.run([['zrange', keys.limitSets, 0, -1, 'WITHSCORES']]);
+  const flat = (reply as unknown[]).flat().map(String);
+  const sets = Array.from({ length: flat.length / 2 }, (_, index) => ({
+    id: flat[2 * index]!,
+    at: Number(flat[2 * index + 1]),
+  })).toReversed();
+  const newest = sets[0]?.at ?? 0;
+  const current = sets.filter(({ at }) => at >= newest - REPLACED_MS);
+  const texts = await redis.run(current.map(({ id }): Command => ['get', keys.limits(id)]));
+  const apps = texts.flatMap((text) => (typeof text === 'string' ? [JSON.parse(text) as PublishedApp] : []));
+  const [first] = apps;
+  if (first === undefined) return undefined;
+  const limits = new Map<string, PublishedLimitInfo>();
+  for (const app of apps)
+    for (const limit of app.limits) if (!limits.has(limit.info.name)) limits.set(limit.info.name, limit);
+  return { ...first, limits: [...limits.values()], at: newest };
+}
+
+/** The options by which others find the counters of a limit; `undefined` if these are not enough. */
+function definitionOf({ definition, limit }: NamedLimit, defaults: object = {}): PublishedLimitInfo['definition'] {
+  // It is counted in the processes of the app.
+  if (limit.instance) return undefined;
+  const written: [string, unknown][] = [];
+  for (const [option, value] of Object.entries({ ...defaults, ...definition } as Record<string, unknown>)) {
+    if (value === undefined || OF_THE_APP.includes(option)) continue;
+    if (isData(value)) written.push([option, value]);
+    else if (!BESIDE_COUNTING.includes(option)) return undefined;
+  }
+  return Object.fromEntries(written);
+}
+
+function isData(value: unknown): boolean {
+  if (value === null || ['string', 'number', 'boolean'].includes(typeof value) || value instanceof Date) return true;
+  if (Array.isArray(value)) return value.every(isData);
+  if (typeof value !== 'object' || Object.getPrototypeOf(value) !== Object.prototype) return false;
+  return Object.values(value).every((each) => each === undefined || isData(each));
+}

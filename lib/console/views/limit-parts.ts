@@ -1,0 +1,140 @@
+import { consoleMessages } from '../../errors/messages/console.js';
+import { limitUnitsOf } from '../../features/borrowing/limit-units.js';
+import { tenantsNow } from '../../features/shares/tenants-now.js';
+import { identityOfShown } from '../../limits/hierarchy.js';
+import { decided } from '../../stores/decide.js';
+import type { StoreLayer } from '../../stores/layers/store-layer.js';
+import { hashOf } from '../../telemetry/decision-event.js';
+import { reasonOf } from '../../util/reason-of.js';
+import type { Tenants, Tree, TreeNode } from '../api.js';
+import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
+import type { ShownNames } from '../shown-names.js';
+import type { TopLists } from './top-lists.js';
+
+/** The most counters of a tree, and the most of a limit whose tenants are listed. */
+const MOST_NODES = 40;
+const MOST_COUNTERS = 5;
+/** A counter of this identity needs no client to be known. */
+const GLOBAL = 'global';
+
+/** A counter of a hierarchy, before it is read. */
+interface Place {
+  readonly entry: CatalogEntry;
+  /** The identities that lead to it, as they are displayed. */
+  readonly path: readonly string[];
+}
+
+/** Finds who has which part of a limit's units: in hierarchies, and among tenants. Charges nothing. */
+export class LimitParts {
+  constructor(
+    private readonly catalog: LimitCatalog,
+    private readonly top: TopLists,
+    private readonly store: StoreLayer,
+    private readonly names: ShownNames,
+    private readonly now: () => number,
+  ) {}
+
+  /** The hierarchy that a limit is part of, with the counters that clients used lately. Never rejects because of Redis. */
+  async tree({ label, rule }: CatalogEntry): Promise<Tree> {
+    const root = rule.ancestors.at(-1) ?? rule;
+    const family = this.catalog.entries().filter((each) => each.rule === root || each.rule.ancestors.includes(root));
+    const { keys, since, coverage, problem } = await this.top.keysOf(family.map((each) => each.label));
+    const places = new Map<string, Place>();
+    let more = false;
+    for (const [of, identity] of keys) {
+      const entry = family.find((each) => each.label === of)!;
+      for (const place of this.pathTo(entry, identity, family)) {
+        const id = idOf(place);
+        if (!places.has(id) && places.size >= MOST_NODES) more = true;
+        else places.set(id, place);
+      }
+    }
+    const nodes = await Promise.all([...places.values()].map((place) => this.node(place)));
+    const found = problem === undefined ? {} : { problem };
+    return { at: Math.round(this.now()), limit: label, nodes: inOrder(nodes), more, since, coverage, ...found };
+  }
+
+  /** The tenants of a limit, for the counters that clients used lately. Never rejects because of Redis. */
+  async tenants({ label, rule }: CatalogEntry): Promise<Tenants> {
+    const identities =
+      rule.settings.key.given === GLOBAL
+        ? [GLOBAL]
+        : (await this.top.keysOf([label])).keys.slice(0, MOST_COUNTERS).map(([, identity]) => identity);
+    const counters: Tenants['counters'] = [];
+    let problem: string | undefined;
+    for (const identity of identities) {
+      const limit = rule.limitFor(identity);
+      try {
+        const found = await tenantsNow(this.store, { limit, identity });
+        if (found === undefined) continue;
+        const tenants = found.tenants.map(({ id, ...tenant }) => ({
+          id: hashOf(id),
+          ...(this.names.isPlain && { name: id }),
+          ...tenant,
+        }));
+        counters.push({ id: hashOf(identity), key: this.names.key(identity), ...found, tenants });
+      } catch (error) {
+        problem = consoleMessages.unreadTenants(reasonOf(error));
+      }
+    }
+    return { at: Math.round(this.now()), limit: label, counters, ...(problem !== undefined && { problem }) };
+  }
+
+  /** A counter and those that it is within, the root first; none if they are not known in plain text. */
+  private pathTo(entry: CatalogEntry, identity: string, family: readonly CatalogEntry[]): Place[] {
+    const above = entry.rule.ancestors.toReversed();
+    const steps = above.length === 0 ? [identity] : identity.split('/');
+    if (steps.length <= above.length || steps.some((step) => step === '' || step.startsWith('#'))) return [];
+    const places = above.flatMap((rule, at): Place[] => {
+      const of = family.find((each) => each.rule === rule);
+      return of === undefined ? [] : [{ entry: of, path: steps.slice(0, at + 1) }];
+    });
+    const own = steps.slice(above.length).join('/');
+    return [...places, { entry, path: [...steps.slice(0, above.length), own] }];
+  }
+
+  private async node(place: Place): Promise<TreeNode> {
+    const { entry, path } = place;
+    const { label, rule } = entry;
+    const shown = path.join('/');
+    const identity = path.length === 1 ? shown : identityOfShown(shown, path.length - 1)!;
+    const limit = rule.usualLimit(identity);
+    const parent = rule.ancestors[0] && { rule: rule.ancestors[0], path: path.slice(0, -1) };
+    const about = {
+      id: idOf(place),
+      ...(parent && { parent: hashOf(`${parent.rule.name}\n${parent.path.join('/')}`) }),
+      limit: label,
+      key: this.names.key(path.at(-1)!),
+    };
+    try {
+      // Alone: beside the limits that it is within, what is left of them would count, too.
+      const entries = [{ limit, identity, cost: 1 }];
+      const [decision] = await decided(this.store, { entries, peek: true, strict: true });
+      const { quota, remaining } = decision!;
+      const used = quota - remaining;
+      const { above } = limitUnitsOf(limit);
+      return { ...about, quota, used, borrowed: above === 0 ? 0 : Math.max(0, used - (quota - above)) };
+    } catch (error) {
+      return { ...about, quota: limit.quota, used: null, borrowed: 0, unread: reasonOf(error) };
+    }
+  }
+}
+
+function idOf({ entry, path }: Place): string {
+  return hashOf(`${entry.rule.name}\n${path.join('/')}`);
+}
+
+/** Parents before their children, the most used first. */
+function inOrder(nodes: readonly TreeNode[]): TreeNode[] {
+  const known = new Set(nodes.map(({ id }) => id));
+  const childrenOf = (id: string | undefined): TreeNode[] =>
+    nodes
+      .filter(({ parent }) => (parent !== undefined && known.has(parent) ? parent : undefined) === id)
+      .toSorted((one, other) => shareOf(other) - shareOf(one))
+      .flatMap((node) => [node, ...childrenOf(node.id)]);
+  return childrenOf(undefined);
+}
+
+function shareOf({ used, quota }: TreeNode): number {
+  return quota === 0 ? 0 : (used ?? 0) / quota;
+}

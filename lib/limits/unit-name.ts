@@ -1,0 +1,12 @@
+import type { OptionKind } from '../options/option-row.js';
+import { isCurrency } from './money.js';
+
+const WORD = /^[A-Za-z][A-Za-z -]{0,23}$/;
+const CODE = /^[A-Z]{3}$/;
+
+/** What the units of a limit are called. */
+export const unitName: OptionKind<string> = {
+  wants: "a word of at most 24 letters such as 'tokens', or the code of a currency such as 'USD'",
+  isRight: (value) => typeof value === 'string' && (CODE.test(value) ? isCurrency(value) : WORD.test(value)),
+  schema: { type: 'string', pattern: WORD.source },
+};

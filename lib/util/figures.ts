@@ -1,0 +1,99 @@
+// How figures are written: by the console, by the program, and by the playground.
+
+const WHOLE = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 });
+const MINUS = '\u2212';
+const SPACE = '\u00a0';
+
+export function whole(value: number): string {
+  return WHOLE.format(value);
+}
+
+/** Units of a limit: `1,200 tokens`; millionths of a currency as money, `$0.50`. */
+export function amount(units: number, unit?: string): string {
+  if (unit === undefined) return whole(units);
+  return CURRENCY.test(unit) ? money(units / MICROS, unit) : `${whole(units)}${SPACE}${unit}`;
+}
+
+const CURRENCY = /^[A-Z]{3}$/;
+const MICROS = 1_000_000;
+
+/** Cents where there are whole ones, else all that is there. */
+function money(value: number, currency: string): string {
+  const form = new Intl.NumberFormat('en', { style: 'currency', currency });
+  const digits = form.resolvedOptions().maximumFractionDigits ?? 2;
+  const isFine = Math.abs(value * 10 ** digits - Math.round(value * 10 ** digits)) > 1e-9;
+  if (!isFine) return form.format(value);
+  return new Intl.NumberFormat('en', { style: 'currency', currency, maximumFractionDigits: 6 }).format(value);
+}
+
+/** A rate per second, with one decimal while it is small. */
+export function perSecond(value: number): string {
+  if (value === 0) return '0';
+  if (value < 0.1) return '<\u202f0.1';
+  if (value < 100) return value.toFixed(1).replace(/\.0$/, '');
+  return value < 10_000 ? WHOLE.format(value) : SHORT.format(value);
+}
+
+export function percent(part: number, all: number): string {
+  if (all === 0 || part === 0) return '0%';
+  const share = (100 * part) / all;
+  if (share < 0.1) return '<\u202f0.1%';
+  // Anything less than all is never shown as 100 %.
+  return `${(share < 99.95 || part >= all ? share : 99.9).toFixed(share < 10 || share > 99 ? 1 : 0).replace(/\.0$/, '')}%`;
+}
+
+export function milliseconds(value: number | null): string {
+  if (value === null) return '–';
+  if (value >= 1_000) return duration(value);
+  return `${value < 10 ? value.toFixed(2) : value < 100 ? value.toFixed(1) : value.toFixed(0)}${SPACE}ms`;
+}
+
+export function signedMilliseconds(value: number): string {
+  const size = Math.abs(value);
+  const sign = Math.round(size) === 0 ? '' : value < 0 ? MINUS : '+';
+  return sign + (size >= 1_000 ? duration(size) : `${size.toFixed(0)}${SPACE}ms`);
+}
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+] as const;
+
+/** The two largest units of a duration: `1 h 4 min`. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.ceil(ms)}${SPACE}ms`;
+  if (ms < 10_000) return `${(ms / 1_000).toFixed(1).replace(/\.0$/, '')}${SPACE}s`;
+  let rest = Math.round(ms / 1_000) * 1_000;
+  const parts: string[] = [];
+  for (const [unit, size] of UNITS) {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    if (count > 0) parts.push(`${count}${SPACE}${unit}`);
+    else if (parts.length > 0) break;
+    if (parts.length === 2) break;
+  }
+  return parts.join(' ');
+}
+
+export function bytes(value: number | null): string {
+  if (value === null) return 'unknown';
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let size = value;
+  let unit = 0;
+  for (; size >= 1_000 && unit < units.length - 1; unit++) size /= 1_000;
+  return `${unit === 0 || size >= 100 ? size.toFixed(0) : size.toFixed(1)}${SPACE}${units[unit]}`;
+}
+
+/** `in 4 min 3 s`, or `4 min 3 s ago`. */
+export function relative(at: number, now: number): string {
+  const distance = at - now;
+  if (Math.abs(distance) < 1_000) return 'now';
+  return distance > 0 ? `in ${duration(distance)}` : `${duration(-distance)} ago`;
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${whole(count)} ${count === 1 ? one : many}`;
+}

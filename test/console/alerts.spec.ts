@@ -1,0 +1,236 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { AlertWatch } from '../../lib/console/alerts/alert-watch.js';
+import type { ConsoleAlert, ConsoleAlerts } from '../../lib/console/index.js';
+import { readAlerts } from '../../lib/console/alerts/alert-options.js';
+import { deliver } from '../../lib/console/alerts/webhook.js';
+import { freshPrefix } from '../support/stores.js';
+import { ConsoleApp, type Incident, type Incidents } from './console-app.js';
+
+const REDIS = process.env['TEST_REDIS_URL'] as string;
+
+const BASE = { severity: 'critical', since: 1_000, sinceEarlier: false } as const;
+const refusing = (share: number, limit = 'login'): Incident => ({
+  ...BASE,
+  id: `refused ${limit}`,
+  kind: 'refused',
+  limit,
+  allowed: 100 - 100 * share,
+  refused: 100 * share,
+  share,
+  perSecond: 2,
+  keys: [{ id: 'abc', identity: 'user:42', count: 40, error: 0 }],
+  keysSince: 1_000,
+});
+const failing: Incident = { ...BASE, id: 'fallback', kind: 'fallback', checks: 100, failed: 50, share: 0.5 };
+const near: Incident = {
+  ...BASE,
+  id: 'near login',
+  kind: 'near',
+  limit: 'login',
+  allowed: 100,
+  refused: 0,
+  near: 20,
+  keys: [],
+  keysSince: null,
+};
+
+/** A watch without Redis, whose incidents and time are set. */
+function watchOf(given: Partial<ConsoleAlerts> = {}) {
+  const sent: ConsoleAlert[] = [];
+  const now = { at: 2_000, incidents: [] as Incident[] };
+  const find = () => Promise.resolve({ ...now } as unknown as Incidents);
+  const options = readAlerts({ to: (alert: ConsoleAlert) => void sent.push(alert), ...given }, 'here')!;
+  return { sent, now, watch: new AlertWatch(options, find, undefined, 'self', 'shop', deliver) };
+}
+
+describe('alerts', () => {
+  it('report what begins and what is over, once each, and name no client', async () => {
+    const { sent, now, watch } = watchOf({ link: 'https://api.example.com/ops/limits#/lists' });
+    now.incidents = [refusing(0.4), failing, near];
+    await watch.look();
+    now.at += 5_000;
+    await watch.look();
+    expect(sent).toEqual([
+      {
+        state: 'began',
+        id: 'refused login',
+        kind: 'refused',
+        severity: 'critical',
+        limit: 'login',
+        text: 'login refused 40% in the last minute: 40 of 100 decisions.',
+        since: 1_000,
+        at: 2_000,
+        link: 'https://api.example.com/ops/limits#/limit/login',
+        prefix: 'shop',
+      },
+      expect.objectContaining({
+        kind: 'fallback',
+        text: '50 of 100 checks in the last minute were decided without the store.',
+        link: 'https://api.example.com/ops/limits',
+      }),
+    ]);
+    expect(JSON.stringify(sent)).not.toContain('user:42');
+    now.incidents = [failing];
+    now.at += 59_000;
+    await watch.look();
+    expect(sent).toHaveLength(2);
+    now.at += 1_000;
+    await watch.look();
+    expect(sent.slice(2)).toEqual([
+      expect.objectContaining({ state: 'ended', id: 'refused login', at: 67_000, limit: 'login' }),
+    ]);
+    expect(sent[2]!.text.replaceAll('\u00a0', ' ')).toBe('Over after 1 min 6 s: login.');
+  });
+
+  it('report refusals from the share on, until they end', async () => {
+    const { sent, now, watch } = watchOf({ refusedShare: 0.5 });
+    now.incidents = [refusing(0.4)];
+    await watch.look();
+    expect(sent).toEqual([]);
+    now.incidents = [refusing(0.5)];
+    await watch.look();
+    now.incidents = [refusing(0.3)];
+    now.at += 100_000;
+    await watch.look();
+    expect(sent.map(({ state }) => state)).toEqual(['began']);
+  });
+
+  it('report the kinds that are asked for', async () => {
+    const { sent, now, watch } = watchOf({ kinds: ['near'] });
+    now.incidents = [refusing(0.9), near];
+    await watch.look();
+    expect(sent.map(({ id }) => id)).toEqual(['near login']);
+  });
+
+  it('that are not taken are reported again, and a warning says so once', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    let isUp = false;
+    const sent: string[] = [];
+    const { now, watch } = watchOf({
+      to({ id }) {
+        if (!isUp) throw new Error('no route');
+        sent.push(id);
+      },
+    });
+    now.incidents = [failing];
+    await watch.look();
+    await watch.look();
+    isUp = true;
+    await watch.look();
+    await watch.look();
+    expect(sent).toEqual(['fallback']);
+    expect(warn.mock.calls.map(([text]) => text)).toEqual([
+      'an alert could not be reported, and is tried again while it lasts: no route',
+    ]);
+    warn.mockRestore();
+  });
+});
+
+describe('a webhook', () => {
+  let server: Server;
+  let url: string;
+  const bodies: unknown[] = [];
+  let status = 200;
+
+  beforeEach(async () => {
+    bodies.length = 0;
+    status = 200;
+    server = createServer((request, response) => {
+      let text = '';
+      request.on('data', (chunk) => (text += String(chunk)));
+      request.on('end', () => {
+        bodies.push(JSON.parse(text));
+        response.writeHead(status).end('ok');
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`;
+  });
+  afterEach(() => new Promise((resolve) => server.close(resolve)));
+
+  const alert: ConsoleAlert = {
+    state: 'began',
+    id: 'refused <a>',
+    kind: 'refused',
+    severity: 'warning',
+    limit: '<a>',
+    text: '<a> refused 40%.',
+    since: 0,
+    at: 5_000,
+    link: 'https://api.example.com/ops',
+    prefix: 'shop',
+  };
+
+  it.each([
+    ['json', {}, [alert]],
+    ['slack', {}, [{ text: ':warning: &lt;a&gt; refused 40%. <https://api.example.com/ops|Open the console>' }]],
+    [
+      'pagerduty',
+      { routingKey: 'key' },
+      [
+        {
+          routing_key: 'key',
+          dedup_key: 'nestjs-sluice shop refused <a>',
+          event_action: 'trigger',
+          payload: {
+            summary: '<a> refused 40%.',
+            source: 'nestjs-sluice, prefix shop',
+            severity: 'warning',
+            timestamp: '1970-01-01T00:00:00.000Z',
+            class: 'refused',
+            component: '<a>',
+          },
+          links: [{ href: 'https://api.example.com/ops', text: 'The console' }],
+        },
+      ],
+    ],
+  ] as const)('gets %s', async (format, more, wanted) => {
+    await deliver(alert, readAlerts({ to: url, format, ...more }, 'here')!);
+    expect(bodies).toEqual(wanted);
+  });
+
+  it('of PagerDuty ends what is over, and is known by its host', async () => {
+    const to = 'https://events.pagerduty.com/v2/enqueue';
+    expect(readAlerts({ to, routingKey: 'key' }, 'here')!.format).toBe('pagerduty');
+    expect(readAlerts({ to: 'https://hooks.slack.com/services/T/B/x' }, 'here')!.format).toBe('slack');
+    await deliver(
+      { ...alert, state: 'ended' },
+      readAlerts({ to: url, format: 'pagerduty', routingKey: 'key' }, 'here')!,
+    );
+    expect(bodies).toEqual([
+      { routing_key: 'key', dedup_key: 'nestjs-sluice shop refused <a>', event_action: 'resolve' },
+    ]);
+  });
+
+  it('that answers with an error has not taken it', async () => {
+    status = 500;
+    await expect(deliver(alert, readAlerts({ to: url }, 'here')!)).rejects.toThrow('the webhook answered 500');
+  });
+});
+
+describe('alerts of several instances', () => {
+  it('are reported by one of them, and by the next one when it ends', async () => {
+    const prefix = freshPrefix();
+    const sent: { by: number; alert: ConsoleAlert }[] = [];
+    const apps: ConsoleApp[] = [];
+    for (const by of [0, 1]) {
+      const to = (alert: ConsoleAlert) => void sent.push({ by, alert });
+      apps.push(
+        await ConsoleApp.start({ limits: { redis: REDIS, prefix, timeout: '5s' }, console: { alerts: { to } } }),
+      );
+    }
+    const watches = apps.map(({ console }) => console.alerts!);
+    for (let call = 0; call < 60; call++) await apps[1]!.service.for('things').consume('anna');
+    await apps[1]!.console.recorder.flush();
+    await watches[0]!.look();
+    await watches[1]!.look();
+    expect(sent).toMatchObject([{ by: 0, alert: { state: 'began', id: 'refused things', limit: 'things', prefix } }]);
+    await apps[0]!.close();
+    await watches[1]!.look();
+    expect(sent).toHaveLength(1);
+    await apps[1]!.close();
+  });
+});
