@@ -32,6 +32,8 @@ const define: Record<string, LimitDefinition> = {
   budget: { algo: 'budget', limit: 100, period: 'year', scope: 'world' },
   sliding: { algo: 'sliding-window', rate: 10, interval: '1h', scope: 'world' },
   bucket: { algo: 'token-bucket', rate: 3600, interval: '1h', burst: 30, scope: 'world' },
+  org: { ...window, rate: 6, key: 'header:x-org' },
+  user: { algo: 'fixed-window', rate: 2, interval: '1h', key: 'header:x-user', within: 'org' },
   log: { algo: 'sliding-log', rate: 10, interval: '1h', scope: 'world' },
   gcra: { algo: 'gcra', rate: 3600, interval: '1h', burst: 30, scope: 'world' },
 } as never;
@@ -186,6 +188,18 @@ describe('two apps in two regions', () => {
       await limiter.reset('g');
       expect(await limiter.peek('g')).toMatchObject({ remaining: 100 });
     }
+  });
+
+  it('have limits of their own within one of both', async () => {
+    const within = { org: 'acme' };
+    const user = (app: AppInRegion, key: string) => app.limiters.for('user').consume(key, { within });
+    for (const app of [us, eu]) {
+      expect((await user(app, 'a')).allowed).toBe(true);
+      expect((await user(app, 'a')).allowed).toBe(true);
+      expect((await user(app, 'a')).allowed).toBe(false);
+    }
+    expect(await takeAll('org', 'acme')).toBe(2);
+    expect(await user(us, 'b')).toMatchObject({ allowed: false, limit: 'org' });
   });
 
   it('change a rate, a mode and a list in both', async () => {

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, type LoggerService } from '@nestjs/common';
+import { Redis } from 'ioredis';
 import { type LimitDefinition, RateLimit, RateLimitStoreError } from '../../lib/index.js';
 import { freshPrefix } from '../support/stores.js';
-import { until } from '../support/until.js';
+import { polled, until } from '../support/until.js';
 import { World } from './world.js';
 
 const window = { algo: 'fixed-window', rate: 8, interval: '1h', scope: 'world', key: 'global' } as const;
@@ -127,6 +128,27 @@ describe('a region without its home', () => {
     })().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(RateLimitStoreError);
     expect(taken).toBeLessThanOrEqual(4);
+  });
+
+  it('gets nothing of a home that lost its counts, until operators accept that', async () => {
+    const us = await start();
+    const limiter = us.limiters.for('denied');
+    const isAllowed = async () => (await limiter.consume('a').catch(() => undefined))?.allowed;
+    expect(await isAllowed()).toBe(true);
+    await world.home.stop();
+    await world.home.start();
+    await until(async () => (await isAllowed()) === false);
+    const { retryAfterMs } = await limiter.consume('a');
+    expect(retryAfterMs).toBeGreaterThan(3_000_000);
+    const [region, home] = [new Redis(world.serverOf('us').url), new Redis(world.home.url)];
+    // A call that is on its way brings back what is deleted.
+    await until(async () => {
+      await region.del(`${prefix}:home`);
+      await home.del(`${prefix}:world:regions`);
+      return polled(async () => (await isAllowed()) === true, 2000, 100);
+    });
+    region.disconnect();
+    home.disconnect();
   });
 
   it('rejects what only the home can do', async () => {

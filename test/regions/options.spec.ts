@@ -1,4 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Parameters } from '../../lib/algorithms/algorithm.js';
+import { algorithms } from '../../lib/algorithms/index.js';
+import { homeParameters, lifetimeOf } from '../../lib/features/regions/terms.js';
 import type { RateLimitModuleOptions } from '../../lib/index.js';
 import { startUp } from '../e2e/http-app.js';
 import { freePort } from '../support/ports.mjs';
@@ -138,5 +142,31 @@ describe('regions', () => {
       `define.api: option 'scope' is 'world', wants the module's option 'regions', such as { name: 'us', home: 'rediss://eu.example.com' }`,
     );
     expect(await messageOf({ define: { api: { algo: 'gcra', rate: 5, interval: '1m', scope: 'world' } } })).toBe('none');
+  });
+});
+
+describe('what the guide says of numbers', () => {
+  const guide = readFileSync('docs/guides/regions.md', 'utf8');
+  const rows = [...guide.matchAll(/^\| (\d+) (s|min|h|d) +\| ([\d.]+) (ms|s) +\| ([\d.]+) % +\| ([\d.]+) % +\|$/gm)].map((row) => row.slice(1));
+  const MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
+  const RATE = 1_000_000;
+
+  it('has some', () => {
+    expect(rows).toHaveLength(6);
+  });
+
+  it.each(rows)('holds for %s %s', (count, unit, held, heldUnit, passes, lost) => {
+    const interval = Number(count) * MS[unit!]!;
+    const algorithm = (name: string) => {
+      const found = algorithms.get(name)!;
+      return [found, found.compile({ algo: name, rate: RATE, interval } as never, 'test') as Parameters] as const;
+    };
+    const [sliding, declared] = algorithm('sliding-window');
+    expect(lifetimeOf(sliding, declared)).toBe(Number(held) * MS[heldUnit!]! * 1000);
+    const { interval: longer } = homeParameters(sliding, declared, 'test') as Parameters & { interval: number };
+    expect(Math.floor((interval * 1_000_000) / longer) / 10).toBe(Number(passes));
+    const [gcra, all] = algorithm('gcra');
+    const { quota } = homeParameters(gcra, all, 'test');
+    expect(Math.ceil(((RATE - quota) / RATE) * 1000) / 10).toBe(Number(lost));
   });
 });
