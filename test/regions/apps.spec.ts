@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, HttpException, Param, Query } from '@nestjs/common';
+import { Controller, Get, HttpException, Param } from '@nestjs/common';
 import { type LimitDefinition, RateLimit, type WindowCount } from '../../lib/index.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
@@ -58,7 +58,7 @@ describe('two apps in two regions', () => {
   /** Takes units one by one, in turn in each region, until both refuse. */
   const takeAll = async (name: string, key: string): Promise<number> => {
     let taken = 0;
-    for (let misses = 0; misses < 8; ) {
+    for (let misses = 0; misses < 8;) {
       for (const { limiters } of [eu, us]) {
         const { allowed } = await limiters.for(name).consume(key);
         if (allowed) taken++;
@@ -76,7 +76,11 @@ describe('two apps in two regions', () => {
     expect([...(await us.statuses(4, '/reports')), ...(await eu.statuses(1, '/reports'))]).toEqual(
       Array.from({ length: 5 }, () => 200),
     );
-    expect(await us.limiters.for('shared').consume('global')).toMatchObject({ allowed: true, quota: 10, source: 'redis' });
+    expect(await us.limiters.for('shared').consume('global')).toMatchObject({
+      allowed: true,
+      quota: 10,
+      source: 'redis',
+    });
     expect(await takeAll('shared', 'global')).toBe(3);
     const refused = await us.get('/reports');
     expect(refused.status).toBe(429);

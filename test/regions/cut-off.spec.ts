@@ -70,7 +70,11 @@ describe('a region without its home', () => {
   });
 
   const start = (more: object = {}) =>
-    world.app('us', { limits: { prefix, define, localShare: 0.5, ...more }, controllers: [ReportsController], logger: log });
+    world.app('us', {
+      limits: { prefix, define, localShare: 0.5, ...more },
+      controllers: [ReportsController],
+      logger: log,
+    });
 
   const ofHome = (): string[] => log.lines.filter((line) => line.startsWith('The home of the regions'));
 
@@ -90,7 +94,9 @@ describe('a region without its home', () => {
     const address = `127.0.0.1:${world.home.port}`;
     expect(ofHome()).toHaveLength(1);
     const [line] = ofHome();
-    expect(line).toMatch(new RegExp(`^The home of the regions, ${address}, fails: .*connect ECONNREFUSED ${address}\\. Limits `));
+    expect(line).toMatch(
+      new RegExp(`^The home of the regions, ${address}, fails: .*connect ECONNREFUSED ${address}\\. Limits `),
+    );
     expect(line).toMatch(
       /Limits of scope 'world' spend the units that this region holds, and then their 'onStoreError' decides, by default 'deny'$/,
     );

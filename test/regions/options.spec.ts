@@ -10,17 +10,17 @@ import { freePort } from '../support/ports.mjs';
 /** Options of the module, as JavaScript may write them. */
 const options = (given: object) => given as RateLimitModuleOptions;
 
+const messageOf = async (given: object): Promise<string> => {
+  const error: unknown = await startUp(options(given)).catch((thrown: unknown) => thrown);
+  return error === undefined ? 'none' : (error as Error).message;
+};
+
 describe('regions', () => {
   // Nobody answers there: an app starts without its servers.
   let nobody: string;
   beforeAll(async () => {
     nobody = `redis://127.0.0.1:${await freePort()}`;
   });
-
-  const messageOf = async (given: object): Promise<string> => {
-    const error: unknown = await startUp(options(given)).catch((thrown: unknown) => thrown);
-    return error === undefined ? 'none' : (error as Error).message;
-  };
 
   const wanted = "wants { name, home } such as { name: 'us', home: 'rediss://eu.example.com' }";
   const wantedName = "wants 1 to 32 letters, digits or hyphens, such as 'us-east-1'";
@@ -31,7 +31,11 @@ describe('regions', () => {
     ['null', () => null, `RateLimitModule: option 'regions' is null, ${wanted}`],
     ['an array', () => [], `RateLimitModule: option 'regions' is [], ${wanted}`],
     ['no name', () => ({ home: nobody }), `RateLimitModule: option 'regions.name' is undefined, ${wantedName}`],
-    ['an empty name', () => ({ name: '', home: nobody }), `RateLimitModule: option 'regions.name' is '', ${wantedName}`],
+    [
+      'an empty name',
+      () => ({ name: '', home: nobody }),
+      `RateLimitModule: option 'regions.name' is '', ${wantedName}`,
+    ],
     [
       'a name with a colon',
       () => ({ name: 'us:1', home: nobody }),
@@ -48,11 +52,7 @@ describe('regions', () => {
       () => ({ name: 'us', home: 'eu.example.com' }),
       `RateLimitModule.regions: option 'home' is 'eu.example.com', ${wantedHome}`,
     ],
-    [
-      'an empty home',
-      () => ({ name: 'us', home: '' }),
-      `RateLimitModule.regions: option 'home' is '', ${wantedHome}`,
-    ],
+    ['an empty home', () => ({ name: 'us', home: '' }), `RateLimitModule.regions: option 'home' is '', ${wantedHome}`],
     [
       'another option',
       () => ({ name: 'us', home: nobody, homes: [] }),
@@ -110,9 +110,10 @@ describe('regions', () => {
   });
 
   it('do not go with functions of a date', async () => {
-    const anchor = () => new Date(0);
-    const plan = { algo: 'calendar-window', interval: undefined, period: 'month', anchor };
-    expect(await messageOf(world(plan))).toContain("define.api: option 'scope' is 'world' and 'anchor' is given, wants");
+    const plan = { algo: 'calendar-window', interval: undefined, period: 'month', anchor: String };
+    expect(await messageOf(world(plan))).toContain(
+      "define.api: option 'scope' is 'world' and 'anchor' is given, wants",
+    );
   });
 
   it.each<[string, object]>([
@@ -141,13 +142,17 @@ describe('regions', () => {
     expect(await messageOf({ ...world({}), regions: undefined })).toBe(
       `define.api: option 'scope' is 'world', wants the module's option 'regions', such as { name: 'us', home: 'rediss://eu.example.com' }`,
     );
-    expect(await messageOf({ define: { api: { algo: 'gcra', rate: 5, interval: '1m', scope: 'world' } } })).toBe('none');
+    expect(await messageOf({ define: { api: { algo: 'gcra', rate: 5, interval: '1m', scope: 'world' } } })).toBe(
+      'none',
+    );
   });
 });
 
 describe('what the guide says of numbers', () => {
   const guide = readFileSync('docs/guides/regions.md', 'utf8');
-  const rows = [...guide.matchAll(/^\| (\d+) (s|min|h|d) +\| ([\d.]+) (ms|s) +\| ([\d.]+) % +\| ([\d.]+) % +\|$/gm)].map((row) => row.slice(1));
+  const rows = [
+    ...guide.matchAll(/^\| (\d+) (s|min|h|d) +\| ([\d.]+) (ms|s) +\| ([\d.]+) % +\| ([\d.]+) % +\|$/gm),
+  ].map((row) => row.slice(1));
   const MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
   const RATE = 1_000_000;
 
@@ -156,13 +161,13 @@ describe('what the guide says of numbers', () => {
   });
 
   it.each(rows)('holds for %s %s', (count, unit, held, heldUnit, passes, lost) => {
-    const interval = Number(count) * MS[unit!]!;
+    const interval = Number(count) * MS[unit]!;
     const algorithm = (name: string) => {
       const found = algorithms.get(name)!;
-      return [found, found.compile({ algo: name, rate: RATE, interval } as never, 'test') as Parameters] as const;
+      return [found, found.compile({ algo: name, rate: RATE, interval } as never, 'test')] as const;
     };
     const [sliding, declared] = algorithm('sliding-window');
-    expect(lifetimeOf(sliding, declared)).toBe(Number(held) * MS[heldUnit!]! * 1000);
+    expect(lifetimeOf(sliding, declared)).toBe(Number(held) * MS[heldUnit]! * 1000);
     const { interval: longer } = homeParameters(sliding, declared, 'test') as Parameters & { interval: number };
     expect(Math.floor((interval * 1_000_000) / longer) / 10).toBe(Number(passes));
     const [gcra, all] = algorithm('gcra');
