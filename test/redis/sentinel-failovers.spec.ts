@@ -135,7 +135,7 @@ describe('a master that freezes with the first of its Sentinels, as on one host'
 
   it.each(Object.entries(connections))('is replaced, for %s', async (_, redisOf) => {
     const { sentinels, name, master } = sentinel;
-    const app = await start((await redisOf({ sentinels, name })) as NonNullable<RateLimitModuleOptions['redis']>);
+    const app = await start((await redisOf({ sentinels, name })));
     cleanups.push(() => app.close());
     const limiter = app.get(LimiterService).for(limit);
     const source = async () => (await limiter.consume('user:1')).source;

@@ -169,6 +169,18 @@ describe('two apps in two regions', () => {
     expect(count).toBeGreaterThanOrEqual(90);
   });
 
+  it('reserve units of several limits together', async () => {
+    const requests = (cost: number) => [
+      { limit: 'budget', key: 'corp', cost },
+      { limit: 'narrow', key: 'corp', cost: 1 },
+    ];
+    const first = await us.limiters.reserve(requests(90));
+    expect(first.allowed).toBe(true);
+    expect((await eu.limiters.reserve(requests(20))).allowed).toBe(false);
+    await first.settle([30, 1]);
+    await until(async () => (await eu.limiters.reserve(requests(20))).allowed);
+  });
+
   it('block, unblock and reset in both', async () => {
     const [here, there] = [us.limiters.for('shared'), eu.limiters.for('shared')];
     for (const limiter of [here, there]) expect((await limiter.consume('e')).allowed).toBe(true);
@@ -192,6 +204,13 @@ describe('two apps in two regions', () => {
       await limiter.reset('g');
       expect(await limiter.peek('g')).toMatchObject({ remaining: 100 });
     }
+  });
+
+  it('refuse a rate of which regions could hold nothing', async () => {
+    await expect(us.limiters.setRate('bucket', { burst: 1 })).rejects.toThrow(
+      "option 'scope' is 'world', but all of the quota flows back within the 10000 ms for which a region may hold units",
+    );
+    expect((await eu.limiters.for('bucket').peek('h')).quota).toBe(20);
   });
 
   it('have limits of their own within one of both', async () => {

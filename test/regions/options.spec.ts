@@ -3,6 +3,9 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Parameters } from '../../lib/algorithms/algorithm.js';
 import { algorithms } from '../../lib/algorithms/index.js';
 import { homeParameters, lifetimeOf } from '../../lib/features/regions/terms.js';
+import { Problems, showProblem } from '../../lib/policy/problems.js';
+import { PlainValue } from '../../lib/policy/plain-value.js';
+import { readPolicy } from '../../lib/policy/read-policy.js';
 import type { RateLimitModuleOptions } from '../../lib/index.js';
 import { startUp } from '../e2e/http-app.js';
 import { freePort } from '../support/ports.mjs';
@@ -145,6 +148,28 @@ describe('regions', () => {
     expect(await messageOf({ define: { api: { algo: 'gcra', rate: 5, interval: '1m', scope: 'world' } } })).toBe(
       'none',
     );
+  });
+});
+
+describe('a policy of limits over several regions', () => {
+  const problemsOf = (limit: object): unknown => {
+    const reading = readPolicy('source()', new PlainValue({ limits: { api: limit } }, 'source()'), new Problems());
+    return 'problems' in reading ? reading.problems.map(showProblem) : [];
+  };
+  const window = { algo: 'sliding-window', rate: 100, interval: '1m', scope: 'world' };
+
+  it('is read as code is', () => {
+    expect(problemsOf(window)).toEqual([]);
+    expect(problemsOf({ ...window, blockFor: '1m' })).toEqual([
+      expect.stringContaining("option 'scope' is 'world' and 'blockFor' is given"),
+    ]);
+    expect(problemsOf({ ...window, algo: 'leaky-bucket' })).toEqual([
+      expect.stringContaining("option 'scope' is 'world' for algo 'leaky-bucket', wants one of 'fixed-window', "),
+    ]);
+    expect(problemsOf({ ...window, algo: 'gcra', burst: 1 })).toEqual([
+      expect.stringContaining('all of the quota flows back within the 1500 ms for which a region may hold units'),
+    ]);
+    expect(problemsOf({ ...window, scope: 'planet' })).toEqual([expect.stringContaining("'world'")]);
   });
 });
 
