@@ -7,6 +7,7 @@ import { borrowingOptions } from './borrowing/terms.js';
 import { checkPrefetch, prefetchOptions } from './prefetch/terms.js';
 import { reserveOptions } from './priorities/options.js';
 import type { SecondVersion } from './second-version.js';
+import { checkWorld } from './regions/terms.js';
 import { shareOptions } from './shares/options.js';
 import { checkShare } from './shares/tenant-weights.js';
 import { usageOptions } from './usage/terms.js';
@@ -28,6 +29,7 @@ export const featureRows = Object.assign({}, ...list) as Record<keyof FeatureOpt
 const checks: readonly ((options: object, limit: CompiledLimit | undefined, location: string) => void)[] = [
   checkPrefetch,
   checkShare,
+  checkWorld,
 ];
 
 /**

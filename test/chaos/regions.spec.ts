@@ -38,7 +38,8 @@ describe('three regions', () => {
     const demands = all.names.map((name) => world!.demand([60, 60, 60], name));
     const [, us, ap] = world.regions;
     const lasts = isLong ? 10_000 : 2500;
-    const usedIn = (region: number) => demands.every((demand) => demand.allowed(Date.now() - 500, Infinity, region) > 0);
+    const usedIn = (region: number) =>
+      demands.every((demand) => demand.allowed(Date.now() - 500, Infinity, region) > 0);
     for (let end = Date.now() + scenarioMs(0), cuts = 0; cuts === 0 || Date.now() < end; cuts++) {
       await until('all are allowed', () => usedIn(1) && usedIn(2), 60_000);
       us!.proxy.cut();

@@ -213,7 +213,9 @@ describe('the workflows', () => {
       order.map((line) => lines.indexOf(line)),
     );
     // What the release carries is what npm gets: publishing the folder would build it once more.
-    expect(lines).toMatch(/npm publish \.\/\*\.tgz --provenance --access public --tag \$\{\{ .*'next' \|\| 'latest' \}\}/);
+    expect(lines).toMatch(
+      /npm publish \.\/\*\.tgz --provenance --access public --tag \$\{\{ .*'next' \|\| 'latest' \}\}/,
+    );
     expect(lines).toContain('gh release create "$GITHUB_REF_NAME" ./*.tgz ');
   });
 

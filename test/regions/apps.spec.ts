@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Controller, Get, HttpException, Param, Query } from '@nestjs/common';
+import { Controller, Get, HttpException, Param } from '@nestjs/common';
 import { type LimitDefinition, RateLimit, type WindowCount } from '../../lib/index.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
@@ -32,6 +32,8 @@ const define: Record<string, LimitDefinition> = {
   budget: { algo: 'budget', limit: 100, period: 'year', scope: 'world' },
   sliding: { algo: 'sliding-window', rate: 10, interval: '1h', scope: 'world' },
   bucket: { algo: 'token-bucket', rate: 3600, interval: '1h', burst: 30, scope: 'world' },
+  org: { ...window, rate: 6, key: 'header:x-org' },
+  user: { algo: 'fixed-window', rate: 2, interval: '1h', key: 'header:x-user', within: 'org' },
   log: { algo: 'sliding-log', rate: 10, interval: '1h', scope: 'world' },
   gcra: { algo: 'gcra', rate: 3600, interval: '1h', burst: 30, scope: 'world' },
 } as never;
@@ -56,7 +58,7 @@ describe('two apps in two regions', () => {
   /** Takes units one by one, in turn in each region, until both refuse. */
   const takeAll = async (name: string, key: string): Promise<number> => {
     let taken = 0;
-    for (let misses = 0; misses < 8; ) {
+    for (let misses = 0; misses < 8;) {
       for (const { limiters } of [eu, us]) {
         const { allowed } = await limiters.for(name).consume(key);
         if (allowed) taken++;
@@ -74,7 +76,11 @@ describe('two apps in two regions', () => {
     expect([...(await us.statuses(4, '/reports')), ...(await eu.statuses(1, '/reports'))]).toEqual(
       Array.from({ length: 5 }, () => 200),
     );
-    expect(await us.limiters.for('shared').consume('global')).toMatchObject({ allowed: true, quota: 10, source: 'redis' });
+    expect(await us.limiters.for('shared').consume('global')).toMatchObject({
+      allowed: true,
+      quota: 10,
+      source: 'redis',
+    });
     expect(await takeAll('shared', 'global')).toBe(3);
     const refused = await us.get('/reports');
     expect(refused.status).toBe(429);
@@ -163,6 +169,18 @@ describe('two apps in two regions', () => {
     expect(count).toBeGreaterThanOrEqual(90);
   });
 
+  it('reserve units of several limits together', async () => {
+    const requests = (cost: number) => [
+      { limit: 'budget', key: 'corp', cost },
+      { limit: 'narrow', key: 'corp', cost: 1 },
+    ];
+    const first = await us.limiters.reserve(requests(90));
+    expect(first.allowed).toBe(true);
+    expect((await eu.limiters.reserve(requests(20))).allowed).toBe(false);
+    await first.settle([30, 1]);
+    await until(async () => (await eu.limiters.reserve(requests(20))).allowed);
+  });
+
   it('block, unblock and reset in both', async () => {
     const [here, there] = [us.limiters.for('shared'), eu.limiters.for('shared')];
     for (const limiter of [here, there]) expect((await limiter.consume('e')).allowed).toBe(true);
@@ -186,6 +204,25 @@ describe('two apps in two regions', () => {
       await limiter.reset('g');
       expect(await limiter.peek('g')).toMatchObject({ remaining: 100 });
     }
+  });
+
+  it('refuse a rate of which regions could hold nothing', async () => {
+    await expect(us.limiters.setRate('bucket', { burst: 1 })).rejects.toThrow(
+      "option 'scope' is 'world', but all of the quota flows back within the 10000 ms for which a region may hold units",
+    );
+    expect((await eu.limiters.for('bucket').peek('h')).quota).toBe(20);
+  });
+
+  it('have limits of their own within one of both', async () => {
+    const within = { org: 'acme' };
+    const user = (app: AppInRegion, key: string) => app.limiters.for('user').consume(key, { within });
+    for (const app of [us, eu]) {
+      expect((await user(app, 'a')).allowed).toBe(true);
+      expect((await user(app, 'a')).allowed).toBe(true);
+      expect((await user(app, 'a')).allowed).toBe(false);
+    }
+    expect(await takeAll('org', 'acme')).toBe(2);
+    expect(await user(us, 'b')).toMatchObject({ allowed: false, limit: 'org' });
   });
 
   it('change a rate, a mode and a list in both', async () => {

@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, type LoggerService } from '@nestjs/common';
+import { Redis } from 'ioredis';
 import { type LimitDefinition, RateLimit, RateLimitStoreError } from '../../lib/index.js';
 import { freshPrefix } from '../support/stores.js';
-import { until } from '../support/until.js';
+import { polled, until } from '../support/until.js';
 import { World } from './world.js';
 
 const window = { algo: 'fixed-window', rate: 8, interval: '1h', scope: 'world', key: 'global' } as const;
@@ -69,7 +70,11 @@ describe('a region without its home', () => {
   });
 
   const start = (more: object = {}) =>
-    world.app('us', { limits: { prefix, define, localShare: 0.5, ...more }, controllers: [ReportsController], logger: log });
+    world.app('us', {
+      limits: { prefix, define, localShare: 0.5, ...more },
+      controllers: [ReportsController],
+      logger: log,
+    });
 
   const ofHome = (): string[] => log.lines.filter((line) => line.startsWith('The home of the regions'));
 
@@ -89,7 +94,9 @@ describe('a region without its home', () => {
     const address = `127.0.0.1:${world.home.port}`;
     expect(ofHome()).toHaveLength(1);
     const [line] = ofHome();
-    expect(line).toMatch(new RegExp(`^The home of the regions, ${address}, fails: .*connect ECONNREFUSED ${address}\\. Limits `));
+    expect(line).toMatch(
+      new RegExp(`^The home of the regions, ${address}, fails: .*connect ECONNREFUSED ${address}\\. Limits `),
+    );
     expect(line).toMatch(
       /Limits of scope 'world' spend the units that this region holds, and then their 'onStoreError' decides, by default 'deny'$/,
     );
@@ -127,6 +134,27 @@ describe('a region without its home', () => {
     })().catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(RateLimitStoreError);
     expect(taken).toBeLessThanOrEqual(4);
+  });
+
+  it('gets nothing of a home that lost its counts, until operators accept that', async () => {
+    const us = await start();
+    const limiter = us.limiters.for('denied');
+    const isAllowed = async () => (await limiter.consume('a').catch(() => undefined))?.allowed;
+    expect(await isAllowed()).toBe(true);
+    await world.home.stop();
+    await world.home.start();
+    await until(async () => (await isAllowed()) === false);
+    const { retryAfterMs } = await limiter.consume('a');
+    expect(retryAfterMs).toBeGreaterThan(3_000_000);
+    const [region, home] = [new Redis(world.serverOf('us').url), new Redis(world.home.url)];
+    // A call that is on its way brings back what is deleted.
+    await until(async () => {
+      await region.del(`${prefix}:home`);
+      await home.del(`${prefix}:world:regions`);
+      return polled(async () => (await isAllowed()) === true, 2000, 100);
+    });
+    region.disconnect();
+    home.disconnect();
   });
 
   it('rejects what only the home can do', async () => {

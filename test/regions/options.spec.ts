@@ -1,4 +1,11 @@
+import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Parameters } from '../../lib/algorithms/algorithm.js';
+import { algorithms } from '../../lib/algorithms/index.js';
+import { homeParameters, lifetimeOf } from '../../lib/features/regions/terms.js';
+import { Problems, showProblem } from '../../lib/policy/problems.js';
+import { PlainValue } from '../../lib/policy/plain-value.js';
+import { readPolicy } from '../../lib/policy/read-policy.js';
 import type { RateLimitModuleOptions } from '../../lib/index.js';
 import { startUp } from '../e2e/http-app.js';
 import { freePort } from '../support/ports.mjs';
@@ -6,17 +13,17 @@ import { freePort } from '../support/ports.mjs';
 /** Options of the module, as JavaScript may write them. */
 const options = (given: object) => given as RateLimitModuleOptions;
 
+const messageOf = async (given: object): Promise<string> => {
+  const error: unknown = await startUp(options(given)).catch((thrown: unknown) => thrown);
+  return error === undefined ? 'none' : (error as Error).message;
+};
+
 describe('regions', () => {
   // Nobody answers there: an app starts without its servers.
   let nobody: string;
   beforeAll(async () => {
     nobody = `redis://127.0.0.1:${await freePort()}`;
   });
-
-  const messageOf = async (given: object): Promise<string> => {
-    const error: unknown = await startUp(options(given)).catch((thrown: unknown) => thrown);
-    return error === undefined ? 'none' : (error as Error).message;
-  };
 
   const wanted = "wants { name, home } such as { name: 'us', home: 'rediss://eu.example.com' }";
   const wantedName = "wants 1 to 32 letters, digits or hyphens, such as 'us-east-1'";
@@ -27,7 +34,11 @@ describe('regions', () => {
     ['null', () => null, `RateLimitModule: option 'regions' is null, ${wanted}`],
     ['an array', () => [], `RateLimitModule: option 'regions' is [], ${wanted}`],
     ['no name', () => ({ home: nobody }), `RateLimitModule: option 'regions.name' is undefined, ${wantedName}`],
-    ['an empty name', () => ({ name: '', home: nobody }), `RateLimitModule: option 'regions.name' is '', ${wantedName}`],
+    [
+      'an empty name',
+      () => ({ name: '', home: nobody }),
+      `RateLimitModule: option 'regions.name' is '', ${wantedName}`,
+    ],
     [
       'a name with a colon',
       () => ({ name: 'us:1', home: nobody }),
@@ -44,11 +55,7 @@ describe('regions', () => {
       () => ({ name: 'us', home: 'eu.example.com' }),
       `RateLimitModule.regions: option 'home' is 'eu.example.com', ${wantedHome}`,
     ],
-    [
-      'an empty home',
-      () => ({ name: 'us', home: '' }),
-      `RateLimitModule.regions: option 'home' is '', ${wantedHome}`,
-    ],
+    ['an empty home', () => ({ name: 'us', home: '' }), `RateLimitModule.regions: option 'home' is '', ${wantedHome}`],
     [
       'another option',
       () => ({ name: 'us', home: nobody, homes: [] }),
@@ -106,9 +113,10 @@ describe('regions', () => {
   });
 
   it('do not go with functions of a date', async () => {
-    const anchor = () => new Date(0);
-    const plan = { algo: 'calendar-window', interval: undefined, period: 'month', anchor };
-    expect(await messageOf(world(plan))).toContain("define.api: option 'scope' is 'world' and 'anchor' is given, wants");
+    const plan = { algo: 'calendar-window', interval: undefined, period: 'month', anchor: String };
+    expect(await messageOf(world(plan))).toContain(
+      "define.api: option 'scope' is 'world' and 'anchor' is given, wants",
+    );
   });
 
   it.each<[string, object]>([
@@ -137,6 +145,58 @@ describe('regions', () => {
     expect(await messageOf({ ...world({}), regions: undefined })).toBe(
       `define.api: option 'scope' is 'world', wants the module's option 'regions', such as { name: 'us', home: 'rediss://eu.example.com' }`,
     );
-    expect(await messageOf({ define: { api: { algo: 'gcra', rate: 5, interval: '1m', scope: 'world' } } })).toBe('none');
+    expect(await messageOf({ define: { api: { algo: 'gcra', rate: 5, interval: '1m', scope: 'world' } } })).toBe(
+      'none',
+    );
+  });
+});
+
+describe('a policy of limits over several regions', () => {
+  const problemsOf = (limit: object): unknown => {
+    const reading = readPolicy('source()', new PlainValue({ limits: { api: limit } }, 'source()'), new Problems());
+    return 'problems' in reading ? reading.problems.map(showProblem) : [];
+  };
+  const window = { algo: 'sliding-window', rate: 100, interval: '1m', scope: 'world' };
+
+  it('is read as code is', () => {
+    expect(problemsOf(window)).toEqual([]);
+    expect(problemsOf({ ...window, blockFor: '1m' })).toEqual([
+      expect.stringContaining("option 'scope' is 'world' and 'blockFor' is given"),
+    ]);
+    expect(problemsOf({ ...window, algo: 'leaky-bucket' })).toEqual([
+      expect.stringContaining("option 'scope' is 'world' for algo 'leaky-bucket', wants one of 'fixed-window', "),
+    ]);
+    expect(problemsOf({ ...window, algo: 'gcra', burst: 1 })).toEqual([
+      expect.stringContaining('all of the quota flows back within the 1500 ms for which a region may hold units'),
+    ]);
+    expect(problemsOf({ ...window, scope: 'planet' })).toEqual([expect.stringContaining("'world'")]);
+  });
+});
+
+describe('what the guide says of numbers', () => {
+  const guide = readFileSync('docs/guides/regions.md', 'utf8');
+  const rows = [
+    ...guide.matchAll(/^\| (\d+) (s|min|h|d) +\| ([\d.]+) (ms|s) +\| ([\d.]+) % +\| ([\d.]+) % +\|$/gm),
+  ].map((row) => row.slice(1));
+  const MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, min: 60_000, h: 3_600_000, d: 86_400_000 };
+  const RATE = 1_000_000;
+
+  it('has some', () => {
+    expect(rows).toHaveLength(6);
+  });
+
+  it.each(rows)('holds for %s %s', (count, unit, held, heldUnit, passes, lost) => {
+    const interval = Number(count) * MS[unit]!;
+    const algorithm = (name: string) => {
+      const found = algorithms.get(name)!;
+      return [found, found.compile({ algo: name, rate: RATE, interval } as never, 'test')] as const;
+    };
+    const [sliding, declared] = algorithm('sliding-window');
+    expect(lifetimeOf(sliding, declared)).toBe(Number(held) * MS[heldUnit]! * 1000);
+    const { interval: longer } = homeParameters(sliding, declared, 'test') as Parameters & { interval: number };
+    expect(Math.floor((interval * 1_000_000) / longer) / 10).toBe(Number(passes));
+    const [gcra, all] = algorithm('gcra');
+    const { quota } = homeParameters(gcra, all, 'test');
+    expect(Math.ceil(((RATE - quota) / RATE) * 1000) / 10).toBe(Number(lost));
   });
 });

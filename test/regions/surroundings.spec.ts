@@ -3,7 +3,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Controller, Get } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import { type LimitDefinition, LimiterService, RateLimit, RateLimitHealthIndicator, RateLimitModule } from '../../lib/index.js';
+import {
+  type LimitDefinition,
+  LimiterService,
+  RateLimit,
+  RateLimitHealthIndicator,
+  RateLimitModule,
+} from '../../lib/index.js';
 import { createTestingStore, exhaust, RateLimitTesting, TestClock } from '../../lib/testing/index.js';
 import { RateLimitConsoleModule } from '../../lib/console/index.js';
 import { type Lookup, OpsGuard, PAGE } from '../console/console-app.js';
@@ -28,9 +34,16 @@ class ReportsController {
 const GUIDE = readFileSync('docs/guides/redis-users.md', 'utf8');
 /** The rules of all users, and those that regions need besides, as the guide prints them. */
 const RULES = /ACL SETUSER \S+ ([^`]+)/.exec(GUIDE)![1]!.trim().split(/\s+/);
-const [, IN_REGION = '', AT_HOME = ''] = /the user of a region needs `([^`]+)`, and the user at the home `([^`]+)`/.exec(
-  GUIDE.replaceAll(/\s+/g, ' '),
-)!;
+const [, IN_REGION = '', AT_HOME = ''] =
+  /the user of a region needs `([^`]+)`, and the user at the home `([^`]+)`/.exec(GUIDE.replaceAll(/\s+/g, ' '))!;
+
+/** A user of a server with these rules. */
+const userAt = async (server: { url: string; host: string; port: number }, rules: readonly string[]) => {
+  const admin = new Redis(server.url);
+  await admin.call('ACL', 'SETUSER', 'limited', ...rules);
+  admin.disconnect();
+  return `redis://limited:password@${server.host}:${server.port}`;
+};
 
 describe('beside limits over several regions', () => {
   let world: World;
@@ -54,11 +67,21 @@ describe('beside limits over several regions', () => {
     const app = { limits: { prefix, define }, controllers: [ReportsController] };
     const [eu, us] = [await world.app('eu', app), await world.app('us', app)];
     for (let i = 0; i < 3; i++) await eu.get('/reports');
-    const { limits } = await us.limiters.explain({ controller: ReportsController, handler: 'list', key: 'ip:127.0.0.1' });
+    const { limits } = await us.limiters.explain({
+      controller: ReportsController,
+      handler: 'list',
+      key: 'ip:127.0.0.1',
+    });
     expect(limits).toMatchObject([{ name: 'shared', decision: { allowed: true } }]);
     expect(limits[0]!.state!.remaining).toBeLessThanOrEqual(97);
     expect(await us.limiters.explain({ limit: 'budget', key: 'org' })).toMatchObject({
-      limits: [{ name: 'budget', decision: { allowed: true }, state: { remaining: 50, regions: [{ region: 'eu', held: 0 }, { region: 'us' }] } }],
+      limits: [
+        {
+          name: 'budget',
+          decision: { allowed: true },
+          state: { remaining: 50, regions: [{ region: 'eu', held: 0 }, { region: 'us' }] },
+        },
+      ],
     });
     // Nothing was charged.
     expect(await eu.limiters.for('budget').peek('org')).toMatchObject({ remaining: 50 });
@@ -81,7 +104,12 @@ describe('beside limits over several regions', () => {
     expect(await lookUp()).toMatchObject({ quota: 100, remaining: 99, blockedUntil: null });
     const overview = await us.get('/ops/limits/api/overview', { ...PAGE, 'x-user': 'ops' });
     expect(overview.status).toBe(200);
-    const blocked = await post('keys/block', { limit: 'shared', identity: 'global', duration: '10m', reason: 'a test' });
+    const blocked = await post('keys/block', {
+      limit: 'shared',
+      identity: 'global',
+      duration: '10m',
+      reason: 'a test',
+    });
     expect(blocked.status).toBe(200);
     await until(async () => (await eu.get('/reports')).status === 429);
     expect(await lookUp()).toMatchObject({ remaining: 0, blockedUntil: expect.any(Number) });
@@ -116,7 +144,9 @@ describe('beside limits over several regions', () => {
   it('limits count in process without Redis, all of their rate', async () => {
     const store = createTestingStore({ clock: new TestClock() });
     for (const place of [{}, { store }]) {
-      const app = await Test.createTestingModule({ imports: [RateLimitModule.forRoot({ ...place, define })] }).compile();
+      const app = await Test.createTestingModule({
+        imports: [RateLimitModule.forRoot({ ...place, define })],
+      }).compile();
       await app.init();
       const service = app.get(LimiterService);
       const limiter = service.for('shared');
@@ -131,12 +161,6 @@ describe('beside limits over several regions', () => {
   });
 
   it('users of Redis have the rights that the guide names', async () => {
-    const userAt = async (server: { url: string; host: string; port: number }, rules: readonly string[]) => {
-      const admin = new Redis(server.url);
-      await admin.call('ACL', 'SETUSER', 'limited', ...rules);
-      admin.disconnect();
-      return `redis://limited:password@${server.host}:${server.port}`;
-    };
     const redis = await userAt(world.serverOf('us'), [...RULES, ...IN_REGION.split(' ')]);
     const home = await userAt(world.home, [...RULES, ...AT_HOME.split(' ')]);
     const us = await world.app('us', {
@@ -164,7 +188,7 @@ describe('beside limits over several regions', () => {
     const eu = await world.app('eu', { limits: { prefix, define }, controllers: [ReportsController] });
     for (const key of ['a', 'b', 'c']) {
       let taken = 0;
-      for (let misses = 0; misses < 4; ) {
+      for (let misses = 0; misses < 4;) {
         for (const { limiters } of [eu, us]) {
           const { allowed } = await limiters.for('budget').consume(key);
           if (allowed) taken++;

@@ -55,7 +55,7 @@ export class World {
 
   static async start(): Promise<World> {
     const [home, eu, us] = await Promise.all([startRedis(), startRedis(), startRedis()]);
-    return new World(home!, { eu: eu!, us: us! });
+    return new World(home, { eu: eu, us: us });
   }
 
   serverOf(region: RegionName): RedisServer {

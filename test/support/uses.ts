@@ -2,7 +2,10 @@
 export type Use = [before: number, after: number];
 
 /** The most units that the limit lets pass in a stretch of time. */
-export function most({ algo, rate, interval }: { algo: string; rate: number; interval: number }, stretchMs: number): number {
+export function most(
+  { algo, rate, interval }: { algo: string; rate: number; interval: number },
+  stretchMs: number,
+): number {
   if (algo === 'gcra' || algo === 'token-bucket') return rate + Math.floor((rate * stretchMs) / interval);
   return rate * (Math.ceil(stretchMs / interval) + (algo === 'fixed-window' ? 1 : 0));
 }

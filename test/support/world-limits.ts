@@ -35,7 +35,9 @@ export class WorldLimits {
     const stretches = [interval / 8, interval / 2, interval, 2 * interval];
     return Math.max(
       0,
-      ...stretches.map((stretchMs) => mostWithin(uses, stretchMs - CLOCK_MS) - most({ algo, rate, interval }, stretchMs)),
+      ...stretches.map(
+        (stretchMs) => mostWithin(uses, stretchMs - CLOCK_MS) - most({ algo, rate, interval }, stretchMs),
+      ),
     );
   }
 

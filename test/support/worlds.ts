@@ -165,7 +165,8 @@ export class Demand {
   /** Allowed units in a stretch of time, of one region or of all. */
   allowed(from = -Infinity, to = Infinity, region?: number): number {
     return this.answers.filter(
-      (each) => each.allowed === true && each.at >= from && each.at < to && (region === undefined || each.region === region),
+      (each) =>
+        each.allowed === true && each.at >= from && each.at < to && (region === undefined || each.region === region),
     ).length;
   }
 
@@ -175,7 +176,7 @@ export class Demand {
     this.last = at;
     for (const [region, limiter] of this.limiters.entries()) {
       this.due[region] = Math.min(MOST_AT_ONCE, this.due[region]! + this.perSecond[region]! * seconds);
-      for (; this.due[region]! >= 1; this.due[region]!--) this.request(region, limiter);
+      for (; this.due[region] >= 1; this.due[region]--) this.request(region, limiter);
     }
   }
 

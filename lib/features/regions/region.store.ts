@@ -78,7 +78,7 @@ export class RegionStore extends StoreLayer implements Listener {
     const ofWorld = (all as readonly Counter[]).filter(isOfWorld);
     if (ofWorld.length === 0) return super.operate(operation);
     if (measuredName(operation as Operation) === HOLDINGS) {
-      return this.exchanges.home.holdings(this.exchanges.atHome(ofWorld[0]!)) as Promise<OperationAnswer<N>>;
+      return this.exchanges.home.holdings(this.exchanges.atHome(ofWorld[0]!));
     }
     const { ahead, atHome } = AT_HOME[operation.name] ?? {};
     if (atHome !== true) {
@@ -89,7 +89,7 @@ export class RegionStore extends StoreLayer implements Listener {
       return answer;
     }
     const others = (all as readonly Counter[]).filter((counter) => !isOfWorld(counter));
-    if (others.length > 0) await super.operate({ ...operation, counters: others } as Operation<N>);
+    if (others.length > 0) await super.operate({ ...operation, counters: others });
     return this.operateAtHome(operation, ofWorld, ahead);
   }
 
@@ -117,7 +117,7 @@ export class RegionStore extends StoreLayer implements Listener {
     const answer = (
       ahead === 'reset'
         ? await Promise.all(counters.map((counter, index) => this.resetBoth(counter, atHome[index]!)))
-        : await operate<N>(home.store, { ...operation, counters: atHome } as Operation<N>)
+        : await operate<N>(home.store, { ...operation, counters: atHome })
     ) as OperationAnswer<N>;
     if (ahead === undefined) return answer;
     await Promise.all(

@@ -1,6 +1,7 @@
 import type { Algorithm, Parameters } from '../../algorithms/algorithm.js';
 import { algorithms } from '../../algorithms/index.js';
 import { RateLimitConfigError } from '../../errors/errors.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { worldMessages } from './messages.js';
 
 /** The scope of a limit that counts over several regions. */
@@ -44,6 +45,12 @@ export function worldTerms(options: object, location: string): WorldTerms | unde
   const other = excluded ?? (typeof given['anchor'] === 'function' ? 'anchor' : undefined);
   if (other !== undefined) throw new RateLimitConfigError(worldMessages.excluded(location, other));
   return { scope: WORLD };
+}
+
+/** Refuses a limit that cannot count over several regions, whether the app has any or not. Throws `RateLimitConfigError`. */
+export function checkWorld(options: object, limit: CompiledLimit | undefined, location: string): void {
+  if (worldTerms(options, location) === undefined || limit === undefined) return;
+  homeParameters(limit.algorithm, limit.parameters, location);
 }
 
 /** How an algorithm lets units be used a little after they were charged. */

@@ -190,9 +190,9 @@ export class GeneralProgram {
   }
 
   /** What only a feature does with a counter. */
-  ofFeature(counter: Counter, { name, keys, values }: FeatureCall): void {
-    const numbers = keys.map((key) => this.keys.of(key));
-    const texts = [JSON.stringify(name), ...values(numbers).map((value) => JSON.stringify(value))];
+  ofFeature(counter: Counter, call: FeatureCall): void {
+    const numbers = call.keys.map((key) => this.keys.of(key));
+    const texts = [JSON.stringify(call.name), ...call.values(numbers).map((value) => JSON.stringify(value))];
     this.endRun();
     this.kind = Math.min(this.kind, OPERATIONS);
     const target = `${this.limits.of(counter.limit)},${this.keys.ofCounter(counter)}`;
