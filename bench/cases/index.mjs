@@ -13,6 +13,7 @@ import { onExpress, onFastify } from './http.mjs';
 import { inProcess } from './in-process.mjs';
 import { memory } from './memory.mjs';
 import { mixed } from './mixed.mjs';
+import { regions } from './regions.mjs';
 import { imports } from './start/import.mjs';
 import { install } from './start/install.mjs';
 import { secondInstance } from './start/second-instance.mjs';
@@ -28,6 +29,7 @@ export const CASES = [
   app,
   mixed,
   fleet,
+  regions,
   inProcess,
   imports,
   install,

@@ -84,7 +84,7 @@ export const rateBars = (title, results) =>
   );
 
 /** How figures change with something that grows: a line for each of `{ name, points: [x, y][] }`. */
-export function lines(title, series, { xName, yName, log = true }) {
+export function lines(title, series, { xName, yName, log = true, labels = true }) {
   let others = 0;
   return render(
     {
@@ -97,7 +97,8 @@ export function lines(title, series, { xName, yName, log = true }) {
         name,
         type: 'line',
         data: points.map(([x, y]) => [x, rounded(y)]),
-        label: { show: true, position: 'top' },
+        label: { show: labels, position: 'top' },
+        showSymbol: labels,
         itemStyle: { color: index === 0 || isOurs(name) ? OURS : OTHERS[others++ % OTHERS.length] },
         lineStyle: index > 0 && isOurs(name) ? { type: 'dashed' } : {},
       })),

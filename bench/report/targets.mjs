@@ -198,10 +198,20 @@ function ofCluster(points) {
   ]);
 }
 
+const ofRegions = ({ latencies, shift, hot, cut }) => [
+  ['', 'a warm decision over regions, ms of p99 more than in one', '<=', 1, latencies.more / 1000],
+  ['', 'used of a limit over regions at 80/15/5', '>=', 0.95, shift.before],
+  ['', 'the same from 2 s after it turned', '>=', 0.95, shift.after],
+  ['', 'calls of the home a second for one hot key', '<=', 50, hot.callsPerSecond],
+  ['', 'ms that a request waits in a region that is cut off', '<=', 250, cut.longestMs],
+  ['', 'units over a limit over regions', '<=', 0, shift.over + cut.over],
+];
+
 const GROUPS = {
   app: ofApp,
   mixed: ofMixed,
   fleet: ofFleets,
+  regions: ofRegions,
   'in-process': ofInProcess,
   import: ofImport,
   install: ofInstall,
