@@ -381,7 +381,7 @@ export class Explorer {
     const pool = this.poolOf(world, index);
     const held = pool.grants.reduce((all, [units]) => all + units, 0);
     const open = world.open[keyOf(index, pool.isOpen ? { id: pool.id, origin: pool.history } : wish)];
-    if (!this.protocol.deposit(pool, wish, reply)) return;
+    if (!this.protocol.deposit(pool, wish, reply, world.tick)) return;
     if (open === undefined) return;
     const taken = pool.grants.reduce((all, [units]) => all + units, 0) - held;
     giveUp(world, 'granted twice', open.units - taken);

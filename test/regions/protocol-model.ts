@@ -98,6 +98,9 @@ export interface Pool {
   owed: number;
   window: number;
   granted: number;
+  /** When the window had begun whose units it holds, by the home and by the region; 0 where units do not end with a window. */
+  begun: number;
+  begunHere: number;
 }
 
 /** What a region knows of its home. */
@@ -164,6 +167,8 @@ const emptyPool = (history: number, id = 0): Pool => ({
   owed: 0,
   window: 0,
   granted: 0,
+  begun: 0,
+  begunHere: 0,
 });
 
 export class Protocol {
@@ -271,7 +276,10 @@ export class Protocol {
     const paid = Math.min(units, pool.owed);
     pool.owed -= paid;
     if (units === paid) return;
-    const at = Math.max(1, homeNow - Math.max(0, now - chargedAt) - this.terms.lifetime);
+    const earliest = homeNow - Math.max(0, now - chargedAt) - this.terms.lifetime;
+    // What was charged since the window began is of it: older grants had expired.
+    const isOfWindow = pool.begun > 0 && chargedAt >= pool.begunHere && chargedAt <= now;
+    const at = Math.max(1, isOfWindow ? Math.max(earliest, pool.begun) : earliest);
     const dead = pool.grants.find(([, , expiresAt]) => expiresAt === 0);
     if (dead === undefined) pool.grants.push([units - paid, at, 0]);
     else {
@@ -313,10 +321,12 @@ export class Protocol {
   }
 
   /** Returns whether the reply was taken. */
-  deposit(pool: Pool, { id, origin }: Wish, reply: Reply): boolean {
-    const { outcome, units, chargedAt, window, granted, last } = reply;
+  deposit(pool: Pool, { id, origin }: Wish, reply: Reply, now: number): boolean {
+    const { outcome, now: homeNow, units, chargedAt, window, granted, last } = reply;
     const isOrigin = !this.has('the history of an exchange') || pool.history === origin;
     if (this.has('the open exchange') && !(pool.isOpen && pool.id === id && isOrigin)) return false;
+    if (this.terms.kind === 'log' || window <= homeNow) Object.assign(pool, { begun: 0, begunHere: 0 });
+    else if (window !== pool.window || pool.begun === 0) Object.assign(pool, { begun: homeNow, begunHere: now });
     Object.assign(pool, { isOpen: false, back: [], want: 0, charge: 0, id: Math.max(pool.id, last), window, granted });
     let expiresAt = this.has('the lifetime') ? chargedAt + this.terms.lifetime : Number.MAX_SAFE_INTEGER;
     if (this.terms.kind !== 'log' && this.has('the end of the window')) expiresAt = Math.min(expiresAt, window);

@@ -21,6 +21,7 @@ const SAFE: readonly Case[] = [
   ['three regions', { quota: 2 }, { regions: 3, ticks: 1, asks: 1 }],
   ['windows of a calendar', { kind: 'calendar', quota: 2 }, { regions: 2, ticks: 3 }],
   ['units that are given back', { quota: 2 }, { regions: 2, ticks: 1, asks: 1, refunds: 1 }],
+  ['units that are given back in a window', { kind: 'calendar' }, { regions: 2, ticks: 2, asks: 1, refunds: 1 }],
   ['replies that are noted, and deposited later', {}, { regions: 2, ticks: 1, homeFailures: 1, depositsAtOnce: false }],
   ['a home that fails', {}, { regions: 2, ticks: 1, homeFailures: 1 }],
   ['a home that fails while regions say hello', {}, { asks: 2, hellos: 2, homeFailures: 1 }],
