@@ -18,7 +18,9 @@ export interface HomePlace {
   /** Whether closing the store closes the connection. */
   readonly ownsClient: boolean;
   /** Called when it starts to fail, and when it is back. */
-  readonly report: (news: { readonly state: 'failing'; readonly error: Error } | { readonly state: 'recovered' }) => void;
+  readonly report: (
+    news: { readonly state: 'failing'; readonly error: Error } | { readonly state: 'recovered' },
+  ) => void;
 }
 
 /** What layers of features stand among, where counters live on Redis. */

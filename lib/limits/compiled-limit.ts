@@ -1,7 +1,14 @@
 import { asksForAnchor } from '../algorithms/anchor.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import { RecentMap } from '../util/recent-map.js';
-import { type CompiledVersion, type FeatureTerms, type MetBy, type Version, type Versions, versionsOf } from './limit-feature.js';
+import {
+  type CompiledVersion,
+  type FeatureTerms,
+  type MetBy,
+  type Version,
+  type Versions,
+  versionsOf,
+} from './limit-feature.js';
 import type { LimitPlace, LimitSettings } from './limit-settings.js';
 import { LimitTerms, type PlaceLikeAnother } from './limit-terms.js';
 import type { Priority } from './priority.js';

@@ -1,5 +1,11 @@
 import type { RateLimitSettings } from '../config/settings.js';
-import { RATE_LIMIT_HOME, RATE_LIMIT_LISTS, RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
+import {
+  RATE_LIMIT_HOME,
+  RATE_LIMIT_LISTS,
+  RATE_LIMIT_REDIS,
+  RATE_LIMIT_SETTINGS,
+  RATE_LIMIT_STORE,
+} from '../config/tokens.js';
 import type { CountingPlace } from '../nest/store-stack.js';
 import { createAppStore } from '../nest/store.providers.js';
 import { readConfiguredLists } from '../overrides/lists/list-options.js';

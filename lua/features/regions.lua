@@ -228,11 +228,16 @@ function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_an
       wanted = max(wanted, min(GROWTH * max(state.size, state.hold, waiting), limit.quota / GROWN))
     end
     wanted = wanted >= 0.05 and ceil(wanted) or 0
+    local before = state.hold
     state.hold = wanted
     local back = send_back(limit, state, max(2 * wanted, waiting))
     local want = 0
     if waiting > here or here < wanted * 0.8 then want = waiting + wanted - here end
-    if want <= 0 and #back == 0 and state.owed <= 0 and in_any_case == 0 then return add(0) end
+    if want <= 0 and #back == 0 and state.owed <= 0 and in_any_case == 0 then
+      add(0)
+      -- Else it would seem due with every decision.
+      return wanted < before
+    end
     state.id, state.is_open, state.back = max(state.id + 1, floor(limit.home_now)), true, back
     state.want, state.least, state.charge, state.owed = max(0, want), max(0, min(want, waiting - here)), state.owed, 0
     state.largest, state.need = max(1, largest), max(0, min(state.least, largest - here))

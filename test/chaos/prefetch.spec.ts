@@ -6,6 +6,7 @@ import type { AlgorithmOptions } from '../../lib/index.js';
 import { ensureBuilt } from '../support/built.js';
 import { bundledWorker } from '../support/bundled-worker.js';
 import { freshPrefix } from '../support/stores.js';
+import { most, mostWithin, type Use } from '../support/uses.js';
 
 const worker = bundledWorker('prefetch-worker.mjs');
 
@@ -15,9 +16,6 @@ const FOR_MS = 1200;
 /** How far the clocks of two processes of one machine may seem apart. */
 const CLOCK_MS = 2;
 
-/** When a unit was used: at some time between these two, in milliseconds. */
-type Use = [before: number, after: number];
-
 const limits = fc.record({
   algo: fc.constantFrom('sliding-window', 'sliding-log', 'gcra', 'token-bucket', 'fixed-window'),
   rate: fc.integer({ min: 100, max: 3000 }),
@@ -25,12 +23,6 @@ const limits = fc.record({
   units: fc.integer({ min: 2, max: 500 }),
   ttl: fc.integer({ min: 10, max: 120 }),
 });
-
-/** The most units that the limit lets pass in a stretch of time. */
-function most({ algo, rate, interval }: { algo: string; rate: number; interval: number }, stretchMs: number): number {
-  if (algo === 'gcra' || algo === 'token-bucket') return rate + Math.floor((rate * stretchMs) / interval);
-  return rate * (Math.ceil(stretchMs / interval) + (algo === 'fixed-window' ? 1 : 0));
-}
 
 describe('processes that hold units of one limit', () => {
   beforeAll(ensureBuilt);
@@ -53,18 +45,6 @@ describe('processes that hold units of one limit', () => {
     RUNS * 10_000 + 600_000,
   );
 });
-
-/** The most units that were surely used in one stretch of so many milliseconds. */
-function mostWithin(uses: readonly Use[], stretchMs: number): number {
-  const ends = uses.map(([, after]) => after).toSorted((one, other) => one - other);
-  let ended = 0;
-  let most = 0;
-  for (const [first, [from]] of uses.entries()) {
-    while (ended < ends.length && ends[ended]! < from + stretchMs) ended++;
-    most = Math.max(most, ended - first);
-  }
-  return most;
-}
 
 async function run(options: AlgorithmOptions, prefetch: object): Promise<Use[]> {
   const input = {

@@ -13,13 +13,19 @@ export class TcpProxy {
   private readonly pairs = new Set<Pair>();
   private holdsRequests = false;
   private holdsReplies = false;
+  private isCut = false;
 
-  private constructor(private readonly listener: Server) {}
+  private constructor(
+    private readonly listener: Server,
+    private target: Address,
+    /** How long each packet takes, in milliseconds. */
+    private readonly delayMs: number,
+  ) {}
 
-  static async start(target: Address, port = 0): Promise<TcpProxy> {
+  static async start(target: Address, port = 0, delayMs = 0): Promise<TcpProxy> {
     const listener = createServer();
-    const proxy = new TcpProxy(listener);
-    listener.on('connection', (client) => proxy.join(client, connect(target.port, target.host)));
+    const proxy = new TcpProxy(listener, target, delayMs);
+    listener.on('connection', (client) => proxy.accept(client));
     listener.listen(port, '127.0.0.1');
     await once(listener, 'listening');
     return proxy;
@@ -48,13 +54,44 @@ export class TcpProxy {
     this.apply();
   }
 
+  /** All connections end, with what was on its way, and none can be made. */
+  cut(): void {
+    this.isCut = true;
+    this.drop();
+  }
+
+  /** Connections can be made again. */
+  mend(): void {
+    this.isCut = false;
+  }
+
+  /** All connections end, with what was on its way. New ones lead to another server. */
+  aim(target: Address): void {
+    this.target = target;
+    this.drop();
+  }
+
   async close(): Promise<void> {
+    this.drop();
+    this.listener.close();
+    await once(this.listener, 'close');
+  }
+
+  private drop(): void {
     for (const { client, server } of this.pairs) {
       client.destroy();
       server.destroy();
     }
-    this.listener.close();
-    await once(this.listener, 'close');
+  }
+
+  private accept(client: Socket): void {
+    if (this.isCut) client.destroy();
+    else this.join(client, connect(this.target.port, this.target.host));
+  }
+
+  private send(data: Buffer, to: Socket): void {
+    if (this.delayMs === 0) to.write(data);
+    else setTimeout(() => to.destroyed || to.write(data), this.delayMs);
   }
 
   private join(client: Socket, server: Socket): void {
@@ -65,7 +102,7 @@ export class TcpProxy {
       [server, client],
     ] as const) {
       from.setNoDelay(true);
-      from.on('data', (data) => to.write(data));
+      from.on('data', (data: Buffer) => this.send(data, to));
       from.on('error', () => undefined);
       from.on('close', () => {
         this.pairs.delete(pair);

@@ -126,7 +126,21 @@ export class Home {
       GRANT,
     );
     const [outcome, history, epoch, calls, now, units, chargedAt, left, wait, resetAfter, ends, inWindow, last] =
-      numbers as [number, number, number, number, number, number, number, number, number, number, number, number, number];
+      numbers as [
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+      ];
     this.clock.set(now, askedAt);
     const home = { history, epoch, calls };
     if (!(await this.note(home))) return undefined;
@@ -155,7 +169,13 @@ export class Home {
     );
     return names.map((region, index) => {
       const [granted, held, ageMs, seenMs] = numbers.slice(index * HOLDING.length) as [number, number, number, number];
-      return { region, held: held < 0 ? 0 : held, granted, ...(held < 0 ? {} : { ageMs }), ...(seenMs < 0 ? {} : { seenMs }) };
+      return {
+        region,
+        held: held < 0 ? 0 : held,
+        granted,
+        ...(held < 0 ? {} : { ageMs }),
+        ...(seenMs < 0 ? {} : { seenMs }),
+      };
     });
   }
 

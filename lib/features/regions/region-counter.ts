@@ -41,6 +41,7 @@ export class RegionCounter {
   private readonly lookMs: number;
   private running: Promise<ExchangeOutcome> | undefined;
   private askedAt = -Infinity;
+  private exchangedAt = -Infinity;
   private usedAt = performance.now();
   private idle = 0;
   private waiting = 0;
@@ -71,7 +72,7 @@ export class RegionCounter {
   /** It refuses until a time that the home has said: others may give units back before, so the home is asked now and then. */
   refused(): void {
     const now = performance.now();
-    if (this.running === undefined && now - this.askedAt > ASK_AGAIN_MS && !this.home.isCut) this.startInAnyCase();
+    if (this.running === undefined && now - this.exchangedAt > ASK_AGAIN_MS && !this.home.isCut) this.startInAnyCase();
   }
 
   /** Whether nothing is left to look after. */
@@ -155,6 +156,7 @@ export class RegionCounter {
       return wish ?? 'nothing';
     }
     this.idle = 0;
+    this.exchangedAt = performance.now();
     const grant = await this.home.grant(this.atHome, wish);
     if (grant === undefined) return 'waiting';
     await this.deposit(wish, grant);
@@ -176,7 +178,21 @@ export class RegionCounter {
     const lapses = chargedAt + this.regions.lifetime;
     const expiresAt = this.fromWindow ? Math.min(lapses, window) : lapses;
     const ends = [expiresAt, this.fromWindow ? 1 : 0];
-    const numbers = [id, origin, outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last, ...ends];
+    const numbers = [
+      id,
+      origin,
+      outcome,
+      now,
+      units,
+      chargedAt,
+      left,
+      wait,
+      resetAfter,
+      window,
+      granted,
+      last,
+      ...ends,
+    ];
     const call = { name: FRAGMENT, keys: [], values: () => ['deposit', ...numbers] };
     return this.region.ofFeature(this.counter, call, (reply) => reply.operation());
   }

@@ -164,7 +164,8 @@ export class RegionStore extends StoreLayer implements Listener {
     } catch (error) {
       return this.decideWithout({ ...check, since }, ofWorld, error);
     }
-    const decisions = await this.askBelow({ ...check, since });
+    const decisions = await this.decideAgain(check, since);
+    if (decisions === undefined) return this.decideWithout({ ...check, since }, ofWorld, this.tooLate());
     // What was learnt may have been forgotten meanwhile, by a reset.
     if (peek && again && ofWorld.some(({ entry }) => isUnknown(decisions[check.entries.indexOf(entry)]!))) {
       return this.decideWithHome({ ...check, since }, false);
@@ -210,18 +211,16 @@ export class RegionStore extends StoreLayer implements Listener {
   }
 
   /** Has the home grant what is missing, and asks again; at last, what the region has says. */
-  private async waitFor(
-    check: Check,
-    first: readonly Missing[],
-    refusal: StoreDecision[],
-  ): Promise<StoreDecision[]> {
+  private async waitFor(check: Check, first: readonly Missing[], refusal: StoreDecision[]): Promise<StoreDecision[]> {
     const { since = performance.now() } = check;
     let missing = first;
     let decisions = refusal;
-    for (let exchanges = 0; exchanges < MOST_EXCHANGES; ) {
+    for (let exchanges = 0; exchanges < MOST_EXCHANGES;) {
       try {
         if (this.exchanges.home.isCut) throw cutOff();
-        const asked = missing.map(({ entry: { cost }, counter }) => counter.exchangeFor(cost, check.upTo === true ? 1 : cost));
+        const asked = missing.map(({ entry: { cost }, counter }) =>
+          counter.exchangeFor(cost, check.upTo === true ? 1 : cost),
+        );
         const outcomes = await this.inTime(Promise.all(asked), since);
         if (outcomes.includes('waiting')) await this.inTime(pause(LOOK_AGAIN_MS), since);
         else exchanges++;
@@ -230,10 +229,31 @@ export class RegionStore extends StoreLayer implements Listener {
         if (exchanges > 0 && !this.exchanges.home.isCut) return decisions;
         return this.decideWithout({ ...check, since }, missing, error);
       }
-      decisions = await this.askBelow({ ...check, since });
+      const again = await this.decideAgain(check, since);
+      // A home that answers has less than is asked for.
+      if (again === undefined) return decisions;
+      decisions = again;
       const still = this.read(check, decisions);
       if (still === undefined) return decisions;
       missing = still;
+    }
+    return decisions;
+  }
+
+  /**
+   * What the region's server decides after a wait for the home; nothing if the time of the check is up before. The server has its own
+   * deadline: how long the home took says nothing of it. Units that are taken too late go back.
+   */
+  private async decideAgain({ since: _, ...check }: Check, since: number): Promise<StoreDecision[] | undefined> {
+    const asked = this.askBelow(check);
+    const decisions = await Promise.race([asked, endOf(since + this.timeoutMs)]);
+    if (decisions === undefined && check.peek !== true) {
+      const { entries } = check;
+      const isCharged = (late: StoreDecision[]) =>
+        entries.every(({ limit }, index) => limit.shadow || late[index]!.allowed);
+      asked
+        .then((late) => (isCharged(late) ? this.refund(chargesOf(entries, late)) : undefined))
+        .catch(() => undefined);
     }
     return decisions;
   }
@@ -254,13 +274,19 @@ export class RegionStore extends StoreLayer implements Listener {
     const parts = [
       {
         entries: alone,
-        ask: (peeks: boolean, most?: number) => this.alone.decide({ ...takeOf(alone, most), ...ways, peek: peeks }, error),
+        ask: (peeks: boolean, most?: number) =>
+          this.alone.decide({ ...takeOf(alone, most), ...ways, peek: peeks }, error),
         giveBack: (charged: readonly StoreDecision[]) => this.inner.refund(chargesOf(alone, charged)),
       },
       {
         entries: others,
         ask: async (peeks: boolean, most?: number) => {
-          const asked: Check = { ...takeOf(others, most), refundable: refundable ?? false, hold: hold ?? false, peek: peeks };
+          const asked: Check = {
+            ...takeOf(others, most),
+            refundable: refundable ?? false,
+            hold: hold ?? false,
+            peek: peeks,
+          };
           const decisions = await this.askBelow({ ...asked, since: performance.now() });
           this.read(asked, decisions);
           return decisions;
@@ -270,10 +296,12 @@ export class RegionStore extends StoreLayer implements Listener {
     return allOrNothing(entries, parts, peek, undefined, upTo);
   }
 
-  private inTime<T>(promise: Promise<T>, since: number): Promise<T> {
-    const left = since + this.timeoutMs - performance.now();
-    if (left <= 0) return Promise.reject(new RateLimitStoreError(worldMessages.tooLate(this.timeoutMs)));
-    return withDeadline(promise, left, this.timeoutMs);
+  private async inTime<T>(promise: Promise<T>, since: number): Promise<T> {
+    return Promise.race([promise, endOf(since + this.timeoutMs).then(() => Promise.reject(this.tooLate()))]);
+  }
+
+  private tooLate(): RateLimitStoreError {
+    return new RateLimitStoreError(worldMessages.tooLate(this.timeoutMs));
   }
 }
 
@@ -297,6 +325,13 @@ function isUnknown({ remaining, resetAfterMs, retryAfterMs }: StoreDecision): bo
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
     setTimeout(resolve, ms);
+  });
+}
+
+/** Resolves at a time of the process's clock, but not before what has arrived by then is read. */
+function endOf(time: number): Promise<undefined> {
+  return new Promise((resolve) => {
+    setTimeout(() => setImmediate(() => resolve(undefined)), time - performance.now());
   });
 }
 
