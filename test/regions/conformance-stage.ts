@@ -25,7 +25,7 @@ import {
 
 /** A limit in microseconds, as the model has it, and as the library has it. */
 export interface Kind {
-  readonly terms: Pick<Terms, 'kind' | 'quota' | 'interval' | 'lifetime'>;
+  readonly terms: Pick<Terms, 'kind' | 'quota' | 'interval'>;
   readonly options: AlgorithmOptions;
 }
 
@@ -78,8 +78,6 @@ interface RegionSide {
 interface Letter {
   readonly region: number;
   readonly wish: Wish;
-  readonly least: number;
-  readonly need: number;
   readonly caller: Caller;
 }
 
@@ -100,6 +98,7 @@ export interface Servers {
 /** A history of the protocol on real servers, compared step by step with the model. */
 export class ConformanceStage {
   private readonly protocol: Protocol;
+  private readonly lifetime: number;
   private readonly home: HomeSide;
   private readonly regions: readonly RegionSide[];
   private readonly counter: Counter;
@@ -115,9 +114,10 @@ export class ConformanceStage {
     home: Place,
     regions: readonly Place[],
   ) {
-    this.protocol = new Protocol({ ...kind.terms, silent: SILENT });
     const features = featureTerms({ ...kind.options, scope: 'world' }, 'test');
     const limit = new CompiledLimit(kind.options, { location: 'test', name: 'api', featuresOfOptions, features });
+    this.lifetime = limitRegionsOf(limit)!.lifetime;
+    this.protocol = new Protocol({ ...kind.terms, lifetime: this.lifetime, silent: SILENT });
     this.counter = { limit, identity: 'user:1' };
     this.homeCounter = { limit: atHome(limit), identity: 'user:1' };
     this.home = { place: home, store: this.storeOn(home), history: 0, data: emptyHome() };
@@ -162,8 +162,6 @@ export class ConformanceStage {
   async ask(index: number, waiting: number): Promise<void> {
     const region = this.regions[index]!;
     const pool = this.poolOf(index);
-    const here = this.protocol.usable(pool, this.times(index));
-    const isAgain = pool.isOpen;
     const wish = this.protocol.ask(pool, this.times(index), waiting);
     // Each check that waits costs a unit, so that any number helps. Nothing is wanted in advance, and an open exchange is sent again.
     const numbers = await this.inRegion(index, ['ask', waiting, 1, 0, 0, 0], (reply) =>
@@ -173,12 +171,11 @@ export class ConformanceStage {
       expect(numbers).toEqual([]);
     } else {
       region.pool = pool;
-      const { id, origin, want, charge, window, granted, back } = wish;
-      const [, , , least, need] = numbers as [number, number, number, number, number];
-      if (!isAgain) expect([least, need]).toEqual([want, Math.max(0, Math.min(want, 1 - here))]);
+      const { id, origin, want, need, charge, window, granted, back } = wish;
+      // All that is wanted is waited for.
       const held = Math.max(0, this.protocol.usable(pool, this.times(index)));
-      expect(numbers).toEqual([id, origin, want, least, need, charge, window, granted, held, ...back.flat()]);
-      this.letters.push({ region: index, wish: structuredClone(wish), least, need, caller: this.callerOf(index) });
+      expect(numbers).toEqual([id, origin, want, want, need, charge, window, granted, held, ...back.flat()]);
+      this.letters.push({ region: index, wish: structuredClone(wish), caller: this.callerOf(index) });
     }
     await this.compareRegion(index);
   }
@@ -187,12 +184,12 @@ export class ConformanceStage {
   async grant(which: number, isLast: boolean): Promise<void> {
     const letter = taken(this.letters, which, isLast);
     if (letter === undefined) return;
-    const { region, wish, least, need, caller } = letter;
+    const { region, wish, caller } = letter;
     const { data, history, place, store } = this.home;
     const { reply } = this.protocol.grant(data, history, caller, wish, place.micros);
     const { algorithm, parameters } = this.homeCounter.limit;
     const horizon = horizonOf(algorithm, parameters, place.micros);
-    const { id, origin, want, charge, window, granted, back } = wish;
+    const { id, origin, want, need, charge, window, granted, back } = wish;
     const numbers = await store.ofFeature(
       this.homeCounter,
       {
@@ -200,7 +197,7 @@ export class ConformanceStage {
         keys: [this.recordKey(caller.region), this.hash],
         values: ([record, hash]) => [
           ...['grant', record!, hash!, ...naming(caller), horizon],
-          ...[id, origin, want, least, need, charge, window, granted, 0, back.length, ...back.flat()],
+          ...[id, origin, want, want, need, charge, window, granted, 0, back.length, ...back.flat()],
         ],
       },
       (answer) => answer.numbers([0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0]),
@@ -218,7 +215,7 @@ export class ConformanceStage {
     if (!this.note(index, reply)) return;
     const pool = this.poolOf(index);
     const isTaken = this.protocol.deposit(pool, wish, reply, this.regions[index]!.place.micros);
-    const lapses = reply.chargedAt + this.kind.terms.lifetime;
+    const lapses = reply.chargedAt + this.lifetime;
     const isOfWindow = endsWithWindow(limitRegionsOf(this.counter.limit)!.algorithm);
     const ends = isOfWindow ? [Math.min(lapses, reply.window), 1] : [lapses, 0];
     const [outcome, , , , ...rest] = numbers;
@@ -464,6 +461,7 @@ function poolFrom(stored: Texts): Pool {
     isOpen: number(3) === 1,
     sentAt: number(4),
     want: number(5),
+    need: number(21),
     charge: number(7),
     back: rows(8, 2),
     grants: rows(9, 3),

@@ -10,15 +10,15 @@ const SECOND = 1_000_000;
 
 const KINDS: Readonly<Record<string, Kind>> = {
   'sliding-log': {
-    terms: { kind: 'log', quota: 5, interval: 2 * SECOND, lifetime: SECOND / 2 },
+    terms: { kind: 'log', quota: 5, interval: 2 * SECOND },
     options: { algo: 'sliding-log', rate: 5, interval: '2s' },
   },
   'fixed-window': {
-    terms: { kind: 'fixed', quota: 5, interval: 2 * SECOND, lifetime: SECOND / 2 },
+    terms: { kind: 'fixed', quota: 5, interval: 2 * SECOND },
     options: { algo: 'fixed-window', rate: 5, interval: '2s' },
   },
   'calendar-window': {
-    terms: { kind: 'calendar', quota: 5, interval: 60 * SECOND, lifetime: 1.5 * SECOND },
+    terms: { kind: 'calendar', quota: 5, interval: 60 * SECOND },
     options: { algo: 'calendar-window', rate: 5, period: 'minute' },
   },
 };

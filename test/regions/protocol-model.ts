@@ -92,6 +92,8 @@ export interface Pool {
   isOpen: boolean;
   sentAt: number;
   want: number;
+  /** What the largest check lacks that waits: all that wait cost one unit. */
+  need: number;
   charge: number;
   back: [units: number, chargedAt: number][];
   grants: Grants;
@@ -119,6 +121,7 @@ export interface Wish {
   id: number;
   origin: number;
   want: number;
+  need: number;
   charge: number;
   window: number;
   granted: number;
@@ -161,6 +164,7 @@ const emptyPool = (history: number, id = 0): Pool => ({
   isOpen: false,
   sentAt: 0,
   want: 0,
+  need: 0,
   charge: 0,
   back: [],
   grants: [],
@@ -313,11 +317,12 @@ export class Protocol {
       const want = Math.max(0, waiting - here);
       if (want === 0 && back.length === 0 && pool.owed <= 0) return undefined;
       Object.assign(pool, { id: Math.max(pool.id + 1, times.homeNow), isOpen: true, back, want, charge: pool.owed, owed: 0 });
+      pool.need = Math.max(0, Math.min(want, 1 - here));
     }
     compact(pool);
     pool.sentAt = times.now;
-    const { id, history: origin, want, charge, window, granted, back } = pool;
-    return { id, origin, want, charge, window, granted, back };
+    const { id, history: origin, want, need, charge, window, granted, back } = pool;
+    return { id, origin, want, need, charge, window, granted, back };
   }
 
   /** Returns whether the reply was taken. */
@@ -327,7 +332,7 @@ export class Protocol {
     if (this.has('the open exchange') && !(pool.isOpen && pool.id === id && isOrigin)) return false;
     if (this.terms.kind === 'log' || window <= homeNow) Object.assign(pool, { begun: 0, begunHere: 0 });
     else if (window !== pool.window || pool.begun === 0) Object.assign(pool, { begun: homeNow, begunHere: now });
-    Object.assign(pool, { isOpen: false, back: [], want: 0, charge: 0, id: Math.max(pool.id, last), window, granted });
+    Object.assign(pool, { isOpen: false, back: [], want: 0, need: 0, charge: 0, id: Math.max(pool.id, last), window, granted });
     let expiresAt = this.has('the lifetime') ? chargedAt + this.terms.lifetime : Number.MAX_SAFE_INTEGER;
     if (this.terms.kind !== 'log' && this.has('the end of the window')) expiresAt = Math.min(expiresAt, window);
     if (outcome === 2) {
@@ -426,7 +431,8 @@ export class Protocol {
       const owed = Math.max(0, Math.min(wish.charge + missing, quota + remaining()));
       if (owed > 0) this.take(counter, now, owed);
       const mayGrant = now >= ends && (caller.history !== NONE || !this.has('a known home'));
-      units = mayGrant ? Math.max(0, Math.min(wish.want, remaining())) : 0;
+      const wanted = remaining() >= wish.need ? wish.want : wish.want - wish.need;
+      units = mayGrant ? Math.max(0, Math.min(wanted, remaining())) : 0;
       if (units > 0) this.take(counter, now, units);
       total += owed + units;
       isChanged ||= owed + units > 0;
