@@ -93,9 +93,7 @@ describe('an instance of a region whose home is on its own server', () => {
 
   function instance(prefix: string) {
     const features = featureTerms({ ...OPTIONS, scope: 'world' }, 'test');
-    const limit = atHome(
-      new CompiledLimit(OPTIONS, { location: 'test', name: 'api', featuresOfOptions, features }),
-    );
+    const limit = atHome(new CompiledLimit(OPTIONS, { location: 'test', name: 'api', featuresOfOptions, features }));
     const store = new RedisStore(redis, { prefix, timeoutMs: 60_000 });
     const record = new HomeRecord(redis, `${prefix}:home`, 60_000);
     const home = new Home(store, `${prefix}:regions`, 'eu', record, 250, () => undefined);

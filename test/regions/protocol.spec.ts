@@ -62,9 +62,15 @@ const NEEDED: Readonly<Record<Guard, readonly [terms: Partial<Terms>, bounds: Pa
   'a known home': [{}, { asks: 2, hellos: 1, homeFailures: 1, isNew: true }],
   'the memory of instances': [{}, { asks: 2, hellos: 1, homeFailures: 1, isShared: true }],
   'the newest home': [{}, { asks: 2, hellos: 2, homeFailures: 1 }],
-  'the end of the window': [{ kind: 'calendar', interval: 3, lifetime: 2 }, { ticks: 3, asks: 2 }],
+  'the end of the window': [
+    { kind: 'calendar', interval: 3, lifetime: 2 },
+    { ticks: 3, asks: 2 },
+  ],
   'the lifetime': [{}, { regions: 2, ticks: 3 }],
-  'stricter parameters': [{ interval: 3, lifetime: 2 }, { ticks: 4, asks: 2 }],
+  'stricter parameters': [
+    { interval: 3, lifetime: 2 },
+    { ticks: 4, asks: 2 },
+  ],
   'returns with a record': [{}, { regions: 2, ticks: 1, asks: 2, isReset: true }],
   'no grants of the future': [{ interval: 1 }, { regions: 2, ticks: 2, hellos: 1, setBack: 2 }],
 };
