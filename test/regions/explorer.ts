@@ -3,7 +3,6 @@ import {
   emptyHome,
   type HomeData,
   type Known,
-  NONE,
   type Pool,
   Protocol,
   type Reply,
@@ -163,20 +162,12 @@ export class Explorer {
 
   private first(): World {
     const { regions, repeats = 0, refunds = 0, homeFailures = 0, regionFailures = 0 } = this.bounds;
-    const region = (_: unknown, index: number): Region => ({
-      history: 100 * (index + 1),
-      known: unknownHome(),
-      memory: unknownHome(),
-      shift: 0,
-      asks: 0,
-      hellos: 0,
-    });
     const world: World = {
       tick: START,
       shift: 0,
       server: 1,
       home: emptyHome(),
-      regions: Array.from({ length: regions }, region),
+      regions: Array.from({ length: regions }, (_, index) => newRegion(index)),
       net: [],
       uses: [],
       resetAt: 0,
@@ -283,14 +274,13 @@ export class Explorer {
       if (world.copy === undefined) yield ['the home is copied', (to) => this.copyHome(to, isShared)];
       yield ['the home is restarted', (to) => this.replaceHome(to, to.home, isShared)];
       if (!keepsSome) yield ['the home is replaced by an empty one', (to) => this.replaceHome(to, undefined, isShared)];
-      if (world.copy)
-        yield ['the home is replaced by its copy', (to) => this.replaceHome(to, to.copy!, isShared, true)];
+      if (world.copy) yield ['the home is replaced by its copy', (to) => this.replaceHome(to, to.copy, isShared, true)];
     }
     if (world.regionFailures === 0) return;
     for (const [index, { copy }] of world.regions.entries()) {
       const name = nameOf(index);
       if (copy === undefined) yield [`${name} is copied`, (to) => this.copyRegion(to.regions[index]!)];
-      yield [`${name} is restarted`, (to) => this.replaceRegion(to, index, to.regions[index]!)];
+      yield [`${name} is restarted`, (to) => this.replaceRegion(to, index, to.regions[index])];
       if (!keepsSome) yield [`${name} is replaced by an empty one`, (to) => this.replaceRegion(to, index)];
       if (copy)
         yield [`${name} is replaced by its copy`, (to) => this.replaceRegion(to, index, to.regions[index]!.copy)];
@@ -561,6 +551,17 @@ export class Explorer {
     const message = world.net.pop() as Message & { readonly wish: Wish; readonly reply: Reply };
     if (this.note(world, index, message.reply, world.shift)) this.deposit(world, index, message.wish, message.reply);
   }
+}
+
+function newRegion(index: number): Region {
+  return {
+    history: 100 * (index + 1),
+    known: unknownHome(),
+    memory: unknownHome(),
+    shift: 0,
+    asks: 0,
+    hellos: 0,
+  };
 }
 
 function sum(grants: readonly (readonly [units: number, ...rest: number[]])[]): number {
