@@ -1,11 +1,11 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
 import type { Counter } from '../../limits/counter.js';
+import type { RegionHolding } from '../../limits/region-holding.js';
 import type { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Reply } from '../../stores/redis/reply.js';
 import { worldMessages } from './messages.js';
 import { HomeClock } from './home-clock.js';
 import type { Caller, HomeRecord, KnownHome } from './home-record.js';
-import type { RegionHolding } from './holdings.js';
 import { horizonOf } from './terms.js';
 import { Waits } from './waits.js';
 
