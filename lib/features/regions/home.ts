@@ -119,7 +119,24 @@ export class Home {
     const numbers = await this.call(
       counter,
       [key, this.hash],
-      ([record, hash]) => ['grant', record!, hash!, ...this.naming(known), horizon, id, origin, want, least, need, charge, window, granted, held, returns.length / 2, ...returns],
+      ([record, hash]) => [
+        'grant',
+        record!,
+        hash!,
+        ...this.naming(known),
+        horizon,
+        id,
+        origin,
+        want,
+        least,
+        need,
+        charge,
+        window,
+        granted,
+        held,
+        returns.length / 2,
+        ...returns,
+      ],
       GRANT,
     );
     const [outcome, history, epoch, calls, now, units, chargedAt, left, wait, resetAfter, ends, inWindow, last] =
