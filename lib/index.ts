@@ -209,7 +209,7 @@ export type { BorrowingOptions, LendingLimitOptions } from './features/borrowing
 export type { CandidateLimitOptions, CandidateOptions, CandidatePatch } from './features/candidates/options.js';
 export type { SharedLimitOptions, ShareOptions } from './features/shares/options.js';
 export type { PrefetchLimitOptions, PrefetchOptions } from './features/prefetch/terms.js';
-export type { RegionHolding } from './features/regions/holdings.js';
+export type { RegionHolding } from './limits/region-holding.js';
 export type { UsageOptions, UsageTerms } from './features/usage/terms.js';
 export type { RecordedLimitOptions } from './features/usage/usage.js';
 export type { KeyDays, NamedUnits, TimeRange } from './features/usage/range.js';

@@ -74,7 +74,7 @@ const GROUPS: readonly Group[] = [
   },
   {
     text: 'About',
-    items: ['CHANGELOG.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/architecture.md'],
+    items: ['CHANGELOG.md', 'SECURITY.md', 'CONTRIBUTING.md', 'docs/architecture.md', 'docs/regions-protocol.md'],
     rest: /^(?!docs\/decisions\/)/,
   },
   {

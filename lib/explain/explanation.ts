@@ -1,7 +1,7 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Phase } from '../config/common-limit-options.js';
-import type { RegionHolding } from '../features/regions/holdings.js';
 import type { Decision } from '../limits/decision.js';
+import type { RegionHolding } from '../limits/region-holding.js';
 import type { ListedEntry } from '../overrides/lists/list.js';
 import type { LimitMode } from '../limits/limit-mode.js';
 import type { ModeOverride, OverrideSource, RateOverride } from '../overrides/override.js';

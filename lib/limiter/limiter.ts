@@ -5,6 +5,7 @@ import { MOST_UNITS } from '../algorithms/scale.js';
 import { RateLimitArgumentError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { assertHistory, toMs } from '../limits/arguments.js';
+import type { RegionHolding } from '../limits/region-holding.js';
 import type { ConsumeOptions, CorrectionOptions, WithinOptions } from '../limits/consume-options.js';
 import {
   exportOf,
@@ -14,7 +15,7 @@ import {
   usageOf,
   type UsageRange,
 } from '../features/usage/reading.js';
-import { holdingsOf, type RegionHolding } from '../features/regions/holdings.js';
+import { holdingsOf } from '../features/regions/holdings.js';
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import { type Counter, withStarts } from '../limits/counter.js';
 import type { Decision } from '../limits/decision.js';

@@ -196,8 +196,23 @@ export class ConformanceStage {
         name: FRAGMENT,
         keys: [this.recordKey(caller.region), this.hash],
         values: ([record, hash]) => [
-          ...['grant', record!, hash!, ...naming(caller), horizon],
-          ...[id, origin, want, want, need, charge, window, granted, 0, back.length, ...back.flat()],
+          'grant',
+          record!,
+          hash!,
+          ...naming(caller),
+          horizon,
+          id,
+          origin,
+          // All that is wanted is waited for.
+          want,
+          want,
+          need,
+          charge,
+          window,
+          granted,
+          0,
+          back.length,
+          ...back.flat(),
         ],
       },
       (answer) => answer.numbers([0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0]),
@@ -441,7 +456,7 @@ async function unpacked({ redis }: Place, key: string): Promise<Texts | undefine
 
 async function dumpOf({ redis }: Place): Promise<Dump> {
   const keys = await redis.keys('*');
-  return Promise.all(keys.map(async (key): Promise<[string, Buffer]> => [key, (await redis.dumpBuffer(key))!]));
+  return Promise.all(keys.map(async (key): Promise<[string, Buffer]> => [key, await redis.dumpBuffer(key)]));
 }
 
 async function restore({ redis }: Place, dump: Dump): Promise<void> {

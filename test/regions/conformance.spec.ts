@@ -30,20 +30,59 @@ const has = fc.constantFrom('all' as const, 'copy' as const, 'nothing' as const)
 
 /** A step as data, so that a failure tells its history. */
 const steps = {
-  pass: (share: number, kind: Kind): Step => (stage) => stage.pass(Math.ceil(share * kind.terms.interval)),
-  ask: (index: number, waiting: number): Step => (stage) => stage.ask(index, waiting),
-  grant: (which: number, isLast: boolean): Step => (stage) => stage.grant(which, isLast),
-  deposit: (which: number, isLast: boolean): Step => (stage) => stage.deposit(which, isLast),
-  hello: (index: number): Step => (stage) => stage.hello(index),
-  consume: (index: number, cost: number): Step => (stage) => stage.consume(index, cost),
-  refund: (index: number): Step => (stage) => stage.refund(index),
-  penalize: (index: number): Step => (stage) => stage.penalize(index),
-  doubt: (micros: number): Step => (stage) => stage.doubt(micros),
-  setHomeBack: (share: number, kind: Kind): Step => (stage) => stage.setHomeBack(Math.ceil(share * kind.terms.interval)),
+  pass:
+    (share: number, kind: Kind): Step =>
+    (stage) =>
+      stage.pass(Math.ceil(share * kind.terms.interval)),
+  ask:
+    (index: number, waiting: number): Step =>
+    (stage) =>
+      stage.ask(index, waiting),
+  grant:
+    (which: number, isLast: boolean): Step =>
+    (stage) =>
+      stage.grant(which, isLast),
+  deposit:
+    (which: number, isLast: boolean): Step =>
+    (stage) =>
+      stage.deposit(which, isLast),
+  hello:
+    (index: number): Step =>
+    (stage) =>
+      stage.hello(index),
+  consume:
+    (index: number, cost: number): Step =>
+    (stage) =>
+      stage.consume(index, cost),
+  refund:
+    (index: number): Step =>
+    (stage) =>
+      stage.refund(index),
+  penalize:
+    (index: number): Step =>
+    (stage) =>
+      stage.penalize(index),
+  doubt:
+    (micros: number): Step =>
+    (stage) =>
+      stage.doubt(micros),
+  setHomeBack:
+    (share: number, kind: Kind): Step =>
+    (stage) =>
+      stage.setHomeBack(Math.ceil(share * kind.terms.interval)),
   copyHome: (): Step => (stage) => stage.copyHome(),
-  replaceHome: (has: 'all' | 'copy' | 'nothing'): Step => (stage) => stage.replaceHome(has),
-  copyRegion: (index: number): Step => (stage) => stage.copyRegion(index),
-  replaceRegion: (index: number, has: 'all' | 'copy' | 'nothing'): Step => (stage) => stage.replaceRegion(index, has),
+  replaceHome:
+    (has: 'all' | 'copy' | 'nothing'): Step =>
+    (stage) =>
+      stage.replaceHome(has),
+  copyRegion:
+    (index: number): Step =>
+    (stage) =>
+      stage.copyRegion(index),
+  replaceRegion:
+    (index: number, has: 'all' | 'copy' | 'nothing'): Step =>
+    (stage) =>
+      stage.replaceRegion(index, has),
 };
 type Named = { [N in keyof typeof steps]: readonly [N, ...Parameters<(typeof steps)[N]>] }[keyof typeof steps];
 
@@ -66,7 +105,9 @@ function historiesOf(kind: Kind): fc.Arbitrary<Named[]> {
     fc.tuple(fc.constant('replaceHome'), has),
     fc.tuple(fc.constant('replaceRegion'), region, has),
     // The windows of the other algorithms are compared with a clock set back by the specs of these.
-    ...(kind.terms.kind === 'log' ? [fc.tuple(fc.constant('setHomeBack'), fc.constantFrom(0.01, 0.4, 2), fc.constant(kind))] : []),
+    ...(kind.terms.kind === 'log'
+      ? [fc.tuple(fc.constant('setHomeBack'), fc.constantFrom(0.01, 0.4, 2), fc.constant(kind))]
+      : []),
   ] as fc.Arbitrary<Named>[];
   const step = fc.oneof(
     ...common.map((arbitrary) => ({ arbitrary, weight: 10 })),

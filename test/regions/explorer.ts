@@ -3,7 +3,6 @@ import {
   emptyHome,
   type HomeData,
   type Known,
-  NONE,
   type Pool,
   Protocol,
   type Reply,
@@ -49,7 +48,14 @@ export interface Bounds {
 
 type Message =
   | { readonly to: 'home'; readonly region: number; readonly caller: Caller; readonly wish?: Wish }
-  | { readonly to: 'region'; readonly region: number; readonly reply: Reply; readonly wish: Wish; readonly shift: number; readonly isNoted?: true }
+  | {
+      readonly to: 'region';
+      readonly region: number;
+      readonly reply: Reply;
+      readonly wish: Wish;
+      readonly shift: number;
+      readonly isNoted?: true;
+    }
   | { readonly to: 'region'; readonly region: number; readonly reply: Known; readonly shift: number };
 
 interface Region {
@@ -146,7 +152,7 @@ export class Explorer {
 
   private found(problem?: string, last = ''): Found {
     const steps: string[] = [];
-    for (let at = last; at !== ''; ) {
+    for (let at = last; at !== '';) {
       const [from, step] = this.seen.get(at)!;
       if (step !== '') steps.unshift(step);
       at = from;
@@ -156,20 +162,12 @@ export class Explorer {
 
   private first(): World {
     const { regions, repeats = 0, refunds = 0, homeFailures = 0, regionFailures = 0 } = this.bounds;
-    const region = (_: unknown, index: number): Region => ({
-      history: 100 * (index + 1),
-      known: unknownHome(),
-      memory: unknownHome(),
-      shift: 0,
-      asks: 0,
-      hellos: 0,
-    });
     const world: World = {
       tick: START,
       shift: 0,
       server: 1,
       home: emptyHome(),
-      regions: Array.from({ length: regions }, region),
+      regions: Array.from({ length: regions }, (_, index) => newRegion(index)),
       net: [],
       uses: [],
       resetAt: 0,
@@ -186,7 +184,8 @@ export class Explorer {
       open: {},
     };
     // An app says hello before its first check.
-    if (this.bounds.isNew !== true) for (const index of world.regions.keys()) for (let i = 0; i < 2; i++) this.helloNow(world, index);
+    if (this.bounds.isNew !== true)
+      for (const index of world.regions.keys()) for (let i = 0; i < 2; i++) this.helloNow(world, index);
     return world;
   }
 
@@ -200,18 +199,24 @@ export class Explorer {
       const name = `${nameOf(message.region)}: ${this.nameOfStep(message)}`;
       yield [name, (to) => this.deliver(to, to.net.splice(index, 1)[0]!)];
       if (world.repeats > 0 && message.to === 'home') {
-        yield [`${name}, twice`, (to) => {
-          to.repeats--;
-          this.deliver(to, to.net[index]!);
-        }];
+        yield [
+          `${name}, twice`,
+          (to) => {
+            to.repeats--;
+            this.deliver(to, to.net[index]!);
+          },
+        ];
       }
     }
     yield* this.failures(world);
     if (bounds.setBack !== undefined && !world.isSetBack) {
-      yield ["the home's clock is set back", (to) => {
-        to.isSetBack = true;
-        to.shift -= bounds.setBack!;
-      }];
+      yield [
+        "the home's clock is set back",
+        (to) => {
+          to.isSetBack = true;
+          to.shift -= bounds.setBack!;
+        },
+      ];
     }
     if (bounds.isReset === true && !world.isReset) yield ['the counter is reset', (to) => this.reset(to)];
   }
@@ -229,28 +234,37 @@ export class Explorer {
         for (const waiting of waits) {
           const pool = this.protocol.poolOf(region.pool, region.history);
           if (!pool.isOpen && this.protocol.isDue(pool, times, waiting)) {
-            yield [`${name} asks for ${waiting}`, (to) => {
-              to.regions[index]!.asks++;
-              this.ask(to, index, this.timesOf(to, shift), waiting);
-            }];
+            yield [
+              `${name} asks for ${waiting}`,
+              (to) => {
+                to.regions[index]!.asks++;
+                this.ask(to, index, this.timesOf(to, shift), waiting);
+              },
+            ];
           }
         }
       }
       if (world.repeats > 0 && region.pool?.history === region.history && region.pool.isOpen) {
-        yield [`${name} asks again`, (to) => {
-          to.repeats--;
-          this.ask(to, index, this.timesOf(to, shift), 0);
-        }];
+        yield [
+          `${name} asks again`,
+          (to) => {
+            to.repeats--;
+            this.ask(to, index, this.timesOf(to, shift), 0);
+          },
+        ];
       }
       if (world.refunds > 0 && world.uses.length > 0) {
         yield [`${name} gives back a use`, (to) => this.refund(to, index, this.timesOf(to, shift))];
       }
     }
     if (index === 0 && region.hellos < (bounds.hellos ?? 0)) {
-      yield [`${name} says hello`, (to) => {
-        to.regions[index]!.hellos++;
-        to.net.push({ to: 'home', region: index, caller: this.callerOf(to, index) });
-      }];
+      yield [
+        `${name} says hello`,
+        (to) => {
+          to.regions[index]!.hellos++;
+          to.net.push({ to: 'home', region: index, caller: this.callerOf(to, index) });
+        },
+      ];
     }
   }
 
@@ -260,15 +274,16 @@ export class Explorer {
       if (world.copy === undefined) yield ['the home is copied', (to) => this.copyHome(to, isShared)];
       yield ['the home is restarted', (to) => this.replaceHome(to, to.home, isShared)];
       if (!keepsSome) yield ['the home is replaced by an empty one', (to) => this.replaceHome(to, undefined, isShared)];
-      if (world.copy) yield ['the home is replaced by its copy', (to) => this.replaceHome(to, to.copy!, isShared, true)];
+      if (world.copy) yield ['the home is replaced by its copy', (to) => this.replaceHome(to, to.copy, isShared, true)];
     }
     if (world.regionFailures === 0) return;
     for (const [index, { copy }] of world.regions.entries()) {
       const name = nameOf(index);
       if (copy === undefined) yield [`${name} is copied`, (to) => this.copyRegion(to.regions[index]!)];
-      yield [`${name} is restarted`, (to) => this.replaceRegion(to, index, to.regions[index]!)];
+      yield [`${name} is restarted`, (to) => this.replaceRegion(to, index, to.regions[index])];
       if (!keepsSome) yield [`${name} is replaced by an empty one`, (to) => this.replaceRegion(to, index)];
-      if (copy) yield [`${name} is replaced by its copy`, (to) => this.replaceRegion(to, index, to.regions[index]!.copy)];
+      if (copy)
+        yield [`${name} is replaced by its copy`, (to) => this.replaceRegion(to, index, to.regions[index]!.copy)];
     }
   }
 
@@ -472,7 +487,9 @@ export class Explorer {
     const { kind, quota } = this.terms;
     // Older uses have been forgotten.
     const { length } = world.uses;
-    return length > quota ? `${length} of ${quota} units used ${kind === 'log' ? 'within an interval' : 'in a window'}` : undefined;
+    return length > quota
+      ? `${length} of ${quota} units used ${kind === 'log' ? 'within an interval' : 'in a window'}`
+      : undefined;
   }
 
   /** Units that a step granted are somewhere after it. */
@@ -491,7 +508,8 @@ export class Explorer {
     let units = 0;
     for (const { pool, history } of world.regions) if (pool?.history === history) units += sum(pool.grants);
     for (const [index, { pool, history }] of world.regions.entries()) {
-      const open = pool?.isOpen === true && pool.history === history && world.open[keyOf(index, { id: pool.id, origin: history })];
+      const open =
+        pool?.isOpen === true && pool.history === history && world.open[keyOf(index, { id: pool.id, origin: history })];
       if (open) units += open.units + (open.isMade ? 0 : sum(pool.back));
     }
     return units;
@@ -510,7 +528,8 @@ export class Explorer {
     const now = world.tick + world.shift;
     if (used(this.protocol.open(world.home.counter, now)) > 0) return 'units do not come back to the home';
     for (const [index, { pool, history }] of world.regions.entries()) {
-      if (pool?.history === history && (pool.isOpen || pool.grants.length > 0)) return 'a region does not give back its units';
+      if (pool?.history === history && (pool.isOpen || pool.grants.length > 0))
+        return 'a region does not give back its units';
       this.exchangeNow(world, index, quota);
       const here = this.protocol.usable(this.poolOf(world, index), this.timesOf(world, world.shift));
       if (here !== quota) return `a region gets ${here} of ${quota} units after everything came back`;
@@ -521,13 +540,28 @@ export class Explorer {
 
   private exchangeNow(world: World, index: number, waiting: number): void {
     for (let i = 0; i < 2; i++) this.helloNow(world, index);
-    const wish = this.protocol.ask(this.poolOf(world, index), this.timesOf(world, world.regions[index]!.shift), waiting);
+    const wish = this.protocol.ask(
+      this.poolOf(world, index),
+      this.timesOf(world, world.regions[index]!.shift),
+      waiting,
+    );
     if (wish === undefined) return;
     world.open[keyOf(index, wish)] ??= { units: 0, isMade: false };
     this.atHome(world, { to: 'home', region: index, caller: this.callerOf(world, index), wish });
     const message = world.net.pop() as Message & { readonly wish: Wish; readonly reply: Reply };
     if (this.note(world, index, message.reply, world.shift)) this.deposit(world, index, message.wish, message.reply);
   }
+}
+
+function newRegion(index: number): Region {
+  return {
+    history: 100 * (index + 1),
+    known: unknownHome(),
+    memory: unknownHome(),
+    shift: 0,
+    asks: 0,
+    hellos: 0,
+  };
 }
 
 function sum(grants: readonly (readonly [units: number, ...rest: number[]])[]): number {

@@ -197,7 +197,9 @@ export class Protocol {
     if (kind === 'calendar') return last[0] === now - (now % interval) ? [[...last]] : [];
     if (kind === 'fixed') return now < last[0] + interval ? [[...last]] : [];
     const time = Math.max(now, last[0]);
-    const counting = counter.filter(([at]) => at > time - this.counted).map(([at, units]): [number, number] => [at, units]);
+    const counting = counter
+      .filter(([at]) => at > time - this.counted)
+      .map(([at, units]): [number, number] => [at, units]);
     return this.isCollapsed(counter, now) ? [[now, used(counting)]] : counting;
   }
 
@@ -316,7 +318,14 @@ export class Protocol {
       }
       const want = Math.max(0, waiting - here);
       if (want === 0 && back.length === 0 && pool.owed <= 0) return undefined;
-      Object.assign(pool, { id: Math.max(pool.id + 1, times.homeNow), isOpen: true, back, want, charge: pool.owed, owed: 0 });
+      Object.assign(pool, {
+        id: Math.max(pool.id + 1, times.homeNow),
+        isOpen: true,
+        back,
+        want,
+        charge: pool.owed,
+        owed: 0,
+      });
       pool.need = Math.max(0, Math.min(want, 1 - here));
     }
     compact(pool);
@@ -332,7 +341,16 @@ export class Protocol {
     if (this.has('the open exchange') && !(pool.isOpen && pool.id === id && isOrigin)) return false;
     if (this.terms.kind === 'log' || window <= homeNow) Object.assign(pool, { begun: 0, begunHere: 0 });
     else if (window !== pool.window || pool.begun === 0) Object.assign(pool, { begun: homeNow, begunHere: now });
-    Object.assign(pool, { isOpen: false, back: [], want: 0, need: 0, charge: 0, id: Math.max(pool.id, last), window, granted });
+    Object.assign(pool, {
+      isOpen: false,
+      back: [],
+      want: 0,
+      need: 0,
+      charge: 0,
+      id: Math.max(pool.id, last),
+      window,
+      granted,
+    });
     let expiresAt = this.has('the lifetime') ? chargedAt + this.terms.lifetime : Number.MAX_SAFE_INTEGER;
     if (this.terms.kind !== 'log' && this.has('the end of the window')) expiresAt = Math.min(expiresAt, window);
     if (outcome === 2) {
@@ -360,7 +378,12 @@ export class Protocol {
   // The home.
 
   /** Hears of a region, as of a history of the server. Returns what the reply says of the home, and until when nothing is granted. */
-  hear(home: HomeData, server: number, caller: Caller, now: number): { readonly known: Known; readonly ends: number; isHeard: boolean } {
+  hear(
+    home: HomeData,
+    server: number,
+    caller: Caller,
+    now: number,
+  ): { readonly known: Known; readonly ends: number; isHeard: boolean } {
     const { region, history, epoch, calls } = caller;
     home.lost = Math.min(home.lost, now);
     if (home.history !== server) {
@@ -374,7 +397,8 @@ export class Protocol {
     const before = home.regions[region] ?? { calls: 0, seen: 0, server: NONE, heard: 0 };
     if (calls > before.calls && this.has('the number of calls')) home.lost = now;
     const forgot = this.has('forgetful regions') && (history === NONE || before.server !== caller.server);
-    if (forgot && before.heard !== home.epoch && before.seen > 0 && before.seen > home.survived - silent) home.lost = now;
+    if (forgot && before.heard !== home.epoch && before.seen > 0 && before.seen > home.survived - silent)
+      home.lost = now;
     const isHeard = (history === server && epoch === home.epoch) || history === NONE;
     home.regions[region] = {
       calls: Math.max(calls, before.calls) + (isHeard || !this.has('no count before') ? 1 : 0),
@@ -391,7 +415,11 @@ export class Protocol {
     const horizon = this.horizon(now);
     let ends = home.lost > 0 && home.lost >= start ? home.lost + horizon : 0;
     if (!areHeard && home.since >= start) ends = Math.max(ends, home.since + horizon);
-    return { known: { history: server, epoch: home.epoch, calls: home.regions[region].calls }, ends, isHeard: areHeard };
+    return {
+      known: { history: server, epoch: home.epoch, calls: home.regions[region].calls },
+      ends,
+      isHeard: areHeard,
+    };
   }
 
   hello(home: HomeData, server: number, caller: Caller, now: number): Known {
@@ -412,7 +440,14 @@ export class Protocol {
     const { [caller.region]: record } = home.records;
     const remaining = () => quota - used(counter);
     const windowEnd = () => now + this.resetAfter(counter, now);
-    let { last, origin, units, chargedAt, window, total } = record ?? { last: 0, origin: NONE, units: 0, chargedAt: 0, window: 0, total: 0 };
+    let { last, origin, units, chargedAt, window, total } = record ?? {
+      last: 0,
+      origin: NONE,
+      units: 0,
+      chargedAt: 0,
+      window: 0,
+      total: 0,
+    };
     let outcome = 0;
     let given = 0;
     let isChanged = this.isCollapsed(home.counter, now);

@@ -1,11 +1,11 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
 import type { Counter } from '../../limits/counter.js';
+import type { RegionHolding } from '../../limits/region-holding.js';
 import type { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Reply } from '../../stores/redis/reply.js';
 import { worldMessages } from './messages.js';
 import { HomeClock } from './home-clock.js';
 import type { Caller, HomeRecord, KnownHome } from './home-record.js';
-import type { RegionHolding } from './holdings.js';
 import { horizonOf } from './terms.js';
 import { Waits } from './waits.js';
 
@@ -119,7 +119,24 @@ export class Home {
     const numbers = await this.call(
       counter,
       [key, this.hash],
-      ([record, hash]) => ['grant', record!, hash!, ...this.naming(known), horizon, id, origin, want, least, need, charge, window, granted, held, returns.length / 2, ...returns],
+      ([record, hash]) => [
+        'grant',
+        record!,
+        hash!,
+        ...this.naming(known),
+        horizon,
+        id,
+        origin,
+        want,
+        least,
+        need,
+        charge,
+        window,
+        granted,
+        held,
+        returns.length / 2,
+        ...returns,
+      ],
       GRANT,
     );
     const [outcome, history, epoch, calls, now, units, chargedAt, left, wait, resetAfter, ends, inWindow, last] =
