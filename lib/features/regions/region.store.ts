@@ -220,7 +220,11 @@ export class RegionStore extends StoreLayer implements Listener {
   }
 
   /** Has the home grant what is missing, and asks again; at last, what the region has says. */
-  private async exchangeFor(check: Check, first: readonly Missing[], refusal: StoreDecision[]): Promise<StoreDecision[]> {
+  private async exchangeFor(
+    check: Check,
+    first: readonly Missing[],
+    refusal: StoreDecision[],
+  ): Promise<StoreDecision[]> {
     const { since = performance.now() } = check;
     let missing = first;
     let decisions = refusal;
