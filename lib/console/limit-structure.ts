@@ -1,16 +1,22 @@
 import { asksForAnchor, readAnchor } from '../algorithms/anchor.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import { nameOfKey } from '../explain/described-limit.js';
-import { limitUnitsOf } from '../features/borrowing/limit-units.js';
-import type { ShareParameters } from '../features/shares/fair-share.js';
+import { shownUnitsOf } from '../features/index.js';
 import type { Rule } from '../rules/rule.js';
 import type { LimitInfo, PlanInfo } from './api.js';
+
+/** Options that only plans have. */
+interface PlanOptions {
+  readonly anchor?: unknown;
+  readonly rollover?: number;
+  readonly credits?: boolean;
+}
 
 type Structure = Pick<LimitInfo, 'unit' | 'within' | 'own' | 'kept' | 'share' | 'plan'>;
 
 /** What a limit is part of, and who has parts of it. */
 export function structureOf({ configured, limit, settings: { trait } }: Rule): Structure {
-  const { above, kept } = limitUnitsOf(limit);
+  const { above = 0, kept = 0, floor = 0 } = shownUnitsOf(limit);
   const { unit } = limit;
   const { parent } = configured;
   const plan = planOf(limit.options);
@@ -19,19 +25,19 @@ export function structureOf({ configured, limit, settings: { trait } }: Rule): S
     ...(parent !== undefined && { within: parent }),
     ...(above > 0 && { own: limit.quota - above }),
     ...(kept > 0 && { kept }),
-    ...(trait?.option === 'share' && { share: shareOf(trait.by, limit.parameters as ShareParameters) }),
+    ...(trait?.option === 'share' && { share: shareOf(trait.by, floor) }),
     ...(plan && { plan }),
   };
 }
 
-function shareOf(by: unknown, { floor }: ShareParameters): NonNullable<LimitInfo['share']> {
+function shareOf(by: unknown, floor: number): NonNullable<LimitInfo['share']> {
   return { by: nameOfKey(typeof by === 'function' ? by : (by as { given: unknown }).given), floor };
 }
 
 function planOf(options: AlgorithmOptions): PlanInfo | undefined {
   if (options.algo !== 'calendar-window' && options.algo !== 'budget') return undefined;
-  const { period, timezone = 'UTC', rollover, credits } = options;
-  const { anchor } = options as { readonly anchor?: unknown };
+  const { period, timezone = 'UTC' } = options;
+  const { anchor, rollover, credits }: PlanOptions = options;
   const at = asksForAnchor(options) ? 'each' : anchor === undefined ? undefined : readAnchor(anchor, timezone);
   return {
     period,

@@ -7,8 +7,10 @@ import type { StoreLayer } from '../stores/layers/store-layer.js';
 import type { RedisStore } from '../stores/redis/redis.store.js';
 import type { ReadableStore } from '../stores/feature-reading.js';
 import type { Store } from '../stores/store.js';
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Counter } from '../limits/counter.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
+import type { TenantsNow } from './tenants.js';
 
 /** The Redis that counts for several regions. */
 export interface HomePlace {
@@ -38,6 +40,16 @@ export interface LayerSurroundings {
   readonly home?: HomePlace | undefined;
 }
 
+/** Which of a limit's units are whose. */
+export interface ShownUnits {
+  /** How much its quota is above its own rate, which it borrows. */
+  readonly above?: number;
+  /** The units that others may not borrow. */
+  readonly kept?: number;
+  /** The units that each tenant may always use. */
+  readonly floor?: number;
+}
+
 /** What a limit may have beyond its algorithm. */
 export interface Feature<Terms extends object = never> {
   /**
@@ -53,6 +65,10 @@ export interface Feature<Terms extends object = never> {
   trait?(options: object, location: string, bind: BindKey): RequestTrait | undefined;
   /** Its layer of the store stack, where counters live on Redis: the layer hands on all checks until a limit has the feature. */
   readonly layer?: (surroundings: LayerSurroundings) => ((inner: Store) => StoreLayer) | undefined;
+  /** What is shown of a limit's own units; nothing of a limit that does not have the feature. */
+  shown?(limit: CompiledLimit): ShownUnits | undefined;
+  /** Reads the tenants of a counter; nothing of a limit without any. */
+  readonly tenants?: (store: ReadableStore, counter: Counter) => Promise<TenantsNow | undefined> | undefined;
   /** Reads what explanations show of a counter besides its state; nothing of a limit that does not have the feature. */
   readonly explained?: (store: ReadableStore, counter: Counter) => Promise<object> | undefined;
   /** Its layer above all others: to these, what it adds to a check is the caller's. */

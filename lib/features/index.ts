@@ -1,3 +1,4 @@
+import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Counter } from '../limits/counter.js';
 import type { FeatureOfOptions, FeatureTerms } from '../limits/limit-feature.js';
 import type { ReadableStore } from '../stores/feature-reading.js';
@@ -10,7 +11,8 @@ import { borrowing, type WithBorrowing } from './borrowing/borrowing.js';
 import type { BorrowingOptions, LendingLimitOptions } from './borrowing/terms.js';
 import { candidates } from './candidates/candidates.js';
 import type { CandidateLimitOptions, CandidatePatch } from './candidates/options.js';
-import type { Feature, LayerSurroundings } from './feature.js';
+import type { Feature, LayerSurroundings, ShownUnits } from './feature.js';
+import type { TenantsNow } from './tenants.js';
 import { bare } from '../util/bare.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
 import { holds } from './holds/holds.js';
@@ -85,6 +87,20 @@ export function layersOfFeatures(surroundings: LayerSurroundings): ((inner: Stor
     const layer = feature.layer?.(surroundings);
     return layer === undefined ? [] : [layer];
   });
+}
+
+/** Which of a limit's units are whose, as its features say. */
+export function shownUnitsOf(limit: CompiledLimit): ShownUnits {
+  return Object.assign({}, ...features.map(({ shown }) => shown?.(limit))) as ShownUnits;
+}
+
+/** Reads the tenants of a counter; nothing if there are none, or the store does not say. */
+export async function tenantsNow(store: ReadableStore, counter: Counter): Promise<TenantsNow | undefined> {
+  for (const { tenants } of features) {
+    const found = tenants?.(store, counter);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /** What features show of a counter in explanations. */

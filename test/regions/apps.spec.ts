@@ -38,6 +38,12 @@ const define: Record<string, LimitDefinition> = {
   gcra: { algo: 'gcra', rate: 3600, interval: '1h', burst: 30, scope: 'world' },
 } as never;
 
+/** A call of that cost, which two limits count. */
+const requests = (cost: number) => [
+  { limit: 'budget', key: 'corp', cost },
+  { limit: 'narrow', key: 'corp', cost: 1 },
+];
+
 describe('two apps in two regions', () => {
   let world: World;
   let eu: AppInRegion;
@@ -170,10 +176,6 @@ describe('two apps in two regions', () => {
   });
 
   it('reserve units of several limits together', async () => {
-    const requests = (cost: number) => [
-      { limit: 'budget', key: 'corp', cost },
-      { limit: 'narrow', key: 'corp', cost: 1 },
-    ];
     const first = await us.limiters.reserve(requests(90));
     expect(first.allowed).toBe(true);
     expect((await eu.limiters.reserve(requests(20))).allowed).toBe(false);

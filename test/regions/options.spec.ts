@@ -151,11 +151,13 @@ describe('regions', () => {
   });
 });
 
+/** What is wrong with a limit of a policy. */
+const problemsOf = (limit: object): unknown => {
+  const reading = readPolicy('source()', new PlainValue({ limits: { api: limit } }, 'source()'), new Problems());
+  return 'problems' in reading ? reading.problems.map(showProblem) : [];
+};
+
 describe('a policy of limits over several regions', () => {
-  const problemsOf = (limit: object): unknown => {
-    const reading = readPolicy('source()', new PlainValue({ limits: { api: limit } }, 'source()'), new Problems());
-    return 'problems' in reading ? reading.problems.map(showProblem) : [];
-  };
   const window = { algo: 'sliding-window', rate: 100, interval: '1m', scope: 'world' };
 
   it('is read as code is', () => {
@@ -169,7 +171,7 @@ describe('a policy of limits over several regions', () => {
     expect(problemsOf({ ...window, algo: 'gcra', burst: 1 })).toEqual([
       expect.stringContaining('all of the quota flows back within the 1500 ms for which a region may hold units'),
     ]);
-    expect(problemsOf({ ...window, scope: 'planet' })).toEqual([expect.stringContaining("'world'")]);
+    expect(problemsOf({ ...window, scope: 'planet' })).toEqual([expect.stringContaining('wants one of cluster, instance, world')]);
   });
 });
 

@@ -1,6 +1,5 @@
 import { consoleMessages } from '../../errors/messages/console.js';
-import { limitUnitsOf } from '../../features/borrowing/limit-units.js';
-import { tenantsNow } from '../../features/shares/tenants-now.js';
+import { shownUnitsOf, tenantsNow } from '../../features/index.js';
 import { identityOfShown } from '../../limits/hierarchy.js';
 import { decided } from '../../stores/decide.js';
 import type { StoreLayer } from '../../stores/layers/store-layer.js';
@@ -112,7 +111,7 @@ export class LimitParts {
       const [decision] = await decided(this.store, { entries, peek: true, strict: true });
       const { quota, remaining } = decision!;
       const used = quota - remaining;
-      const { above } = limitUnitsOf(limit);
+      const { above = 0 } = shownUnitsOf(limit);
       return { ...about, quota, used, borrowed: above === 0 ? 0 : Math.max(0, used - (quota - above)) };
     } catch (error) {
       return { ...about, quota: limit.quota, used: null, borrowed: 0, unread: reasonOf(error) };

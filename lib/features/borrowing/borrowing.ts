@@ -1,5 +1,6 @@
 import type { Feature } from '../feature.js';
 import { LimitBorrowing } from './limit-borrowing.js';
+import { limitUnitsOf } from './limit-units.js';
 import { type BorrowingOptions, type BorrowingTerms, borrowingTerms } from './terms.js';
 
 /** The algorithms whose units can be borrowed: what they count does not depend on their rate. */
@@ -15,4 +16,8 @@ export type WithBorrowing<Options> = Options extends { algo: BorrowingAlgorithm 
 export const borrowing: Feature<BorrowingTerms> = {
   terms: borrowingTerms,
   of: (limit, terms, location) => new LimitBorrowing(limit, terms, location),
+  shown(limit) {
+    const { above, kept } = limitUnitsOf(limit);
+    return above === 0 && kept === 0 ? undefined : { above, kept };
+  },
 };

@@ -1,8 +1,10 @@
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import type { Feature } from '../feature.js';
+import type { ShareParameters } from './fair-share.js';
 import { type ByTenant, LimitShares, type ShareTerms } from './limit-shares.js';
 import { shareMessages } from './messages.js';
 import type { SharedLimitOptions } from './options.js';
+import { tenantsNow } from './tenants-now.js';
 import { tenantsOf } from './tenant-weights.js';
 
 /** Shares the units of a limit fairly among tenants. */
@@ -12,6 +14,14 @@ export const shares: Feature<ShareTerms> = {
     return tenants && { floor: tenants.floor };
   },
   of: (limit, terms) => new LimitShares(limit, terms),
+  shown: ({ features, parameters }) =>
+    features?.some((feature) => feature instanceof LimitShares) === true
+      ? { floor: (parameters as ShareParameters).floor }
+      : undefined,
+  tenants: (store, counter) =>
+    counter.limit.features?.some((feature) => feature instanceof LimitShares) === true
+      ? tenantsNow(store, counter)
+      : undefined,
   trait({ share }: SharedLimitOptions, location, bind) {
     const tenants = tenantsOf(share, location);
     if (share === undefined || tenants === undefined) return undefined;

@@ -2,34 +2,11 @@ import type { Counter } from '../../limits/counter.js';
 import { Script } from '../../redis/script.js';
 import { type FeatureReading, read, type ReadableStore, type RedisParts } from '../../stores/feature-reading.js';
 import { keyOf } from '../../stores/redis/keys.js';
+import type { TenantNow, TenantsNow } from '../tenants.js';
 import type { ShareParameters } from './fair-share.js';
 import { partOf } from './share-leaders.js';
 import { ACTIVE_SLICES, later, SHARE_SLICES, sum } from './tenant-record.js';
 import { TENANTS_SCRIPT } from './tenants-script.generated.js';
-
-/** What one tenant has of the units now. */
-export interface TenantNow {
-  /** Its name, as Redis has it. */
-  readonly id: string;
-  readonly weight: number;
-  /** The units that it may use in a span, whatever others do. */
-  readonly part: number;
-  /** The units that it used in the last span. */
-  readonly used: number;
-}
-
-/** The active tenants of a counter. */
-export interface TenantsNow {
-  /** Those of whom most is expected by their weights, the busiest first; there may be more. */
-  readonly tenants: readonly TenantNow[];
-  /** The weights of all active tenants together. */
-  readonly weights: number;
-  /** The units that come back in a span, and those that each tenant may always use. */
-  readonly units: number;
-  readonly floor: number;
-  /** The span, in milliseconds. */
-  readonly spanMs: number;
-}
 
 const MOST = 8;
 const AGES = SHARE_SLICES + 1;
