@@ -314,10 +314,9 @@ local function hear(number, region, server, known, known_epoch, calls, now)
   local forgot = known == 0 or of('server:' .. region) ~= server
   if forgot and of('heard:' .. region) ~= home.epoch and was_seen > 0 and was_seen > survived - SILENT then home.lost = now end
   -- It may know of calls to the server before: only what it counted since it knows this one says all. Calls before that are not counted,
-  -- or they would be taken for those that were lost.
-  local is_heard = known == home.history and known_epoch == home.epoch or known == 0
-  if is_heard then fields['heard:' .. region] = home.epoch end
-  home.calls = max(calls, of('calls:' .. region)) + (is_heard and 1 or 0)
+  -- or they would be taken for those that were lost; they get no units. All that follow count, also those that had begun before.
+  if known == home.history and known_epoch == home.epoch or known == 0 then fields['heard:' .. region] = home.epoch end
+  home.calls = max(calls, of('calls:' .. region)) + (of('heard:' .. region) == home.epoch and 1 or 0)
   home.is_known = known ~= 0
   fields['seen:' .. region] = now
   for name, seen in pairs(fields) do
@@ -343,10 +342,11 @@ function steps.hello(_, state, tools, hash, region, server, known, known_epoch, 
 end
 
 -- Until when the home grants nothing, since it may not know what it granted.
-local function uncertain_until(home, horizon, window_start)
-  local ends = 0
-  if home.lost > 0 and home.lost >= window_start then ends = home.lost + horizon end
-  if not home.is_heard and home.since >= window_start then ends = max(ends, home.since + horizon) end
+local function uncertain_until(limit, home, horizon)
+  -- The window of a calendar ends when it ends, and may have begun since.
+  local window_start, window_end, ends = limit.start or 0, limit.window_end, 0
+  if home.lost > 0 and home.lost >= window_start then ends = window_end or home.lost + horizon end
+  if not home.is_heard and home.since >= window_start then ends = max(ends, window_end or home.since + horizon) end
   return ends
 end
 
@@ -355,15 +355,13 @@ function steps.grant(
   held, _, ...
 )
   local algorithm, now, add = limit.algorithm, state.now, tools.add
-  -- The window of a calendar may have begun since.
-  local window_start = limit.start or 0
   -- All exchanges of a call are of one region.
   heard = heard or hear(hash, region, server, known, known_epoch, calls, now)
   local stored = tools.values[number]
   local readable, record = pcall(cmsgpack.unpack, stored or '')
   if not stored or not readable or type(record) ~= 'table' then record = nil end
   local last, units, charged_at, in_window, total, began_in = unpack(record or { 0, 0, 0, 0, 0, 0 })
-  local changed, outcome, ends = false, 0, uncertain_until(heard, horizon, window_start)
+  local changed, outcome, ends = false, 0, uncertain_until(limit, heard, horizon)
   -- Who knows no home cannot tell which answers on their way are of an older one.
   local may_grant = now >= ends and heard.is_known
   local function left() return state.blocked_until and 0 or max(0, algorithm.remaining(limit, state)) end
