@@ -185,7 +185,9 @@ function feature.variant()
     local units = usable(limit, state)
     local is_due = units < state.hold * 0.6 or state.owed > 0
     local since = state.now - state.short_at
-    local is_short = state.short_at > 0 and since >= 0 and since < SHORT
+    -- A new window has units for all.
+    local is_new = state.begun > 0 and state.window <= limit.home_time
+    local is_short = state.short_at > 0 and since >= 0 and since < SHORT and not is_new
     local bits = ((is_short or waits(limit, state, cost)) and 0 or 4) + (is_due and 2 or 0) + (state.is_open and 1 or 0)
     return max(0, min(units, 2 ^ 40)) * 8 + bits
   end
