@@ -11,7 +11,9 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local is_current = 1
 if ARGV[1] then
-  if tonumber(ARGV[2]) < tonumber(epoch) then
+  -- A home that failed twice may have given a number twice: the first one that is heard of has it, and the other one takes the next.
+  local is_same = tonumber(ARGV[2]) == tonumber(epoch)
+  if tonumber(ARGV[2]) < tonumber(epoch) or is_same and ARGV[1] ~= history then
     is_current = 0
   else
     history, epoch, at = ARGV[1], ARGV[2], now

@@ -10,8 +10,9 @@
 --   10 left at home  11 until then the home grants nothing to costs of 22 and more  12 its counter is fresh then  13 window  14 granted in it,
 --   as the home says  15 units a microsecond that were used lately  16 used since  17 this time, by the region  18 units to hold
 --   19 charged beyond the grants  20 the largest cost that waits  21 what that lacks  22 the least cost that has to wait
---   23 units granted last  24 when they came, by the region  25 1 if it had no units then
+--   23 units granted last  24 when they came, by the region  25 1 if checks lacked them then
 --   26 when the window had begun, by the home, and 27 by the region; 0 for both where units do not end with a window
+--   28 when the home last had less than was asked for, by the region, or 0
 -- A server that was restarted or took over may lack what was used last: its history is another one, and what was granted counts as used.
 -- It may also lack the last exchanges, and number others like them: an exchange is known by its number and the history that it began in.
 --
@@ -49,6 +50,8 @@ local feature = { parameters = { 'home_now', 'home_time' } }
 local MOST_GRANTS, KEPT_FOR, SMOOTHING = 6, 120000000, 300000
 -- By which factor a region asks for more that has run dry, and the largest part of the quota that it may hold for that.
 local GROWTH, GROWN = 4, 20
+-- For so long, in microseconds, nobody waits for a home that had less than is asked for: units that come are for whoever asks then.
+local SHORT = 500000
 -- A region that was silent for this long before the home was replaced has lost nothing by that.
 local SILENT, CALLS_KEPT_FOR = 600000000, 35 * 86400000000
 -- What is granted least often: the home asks again so late, in microseconds, whether all regions were heard.
@@ -113,13 +116,14 @@ function feature.variant()
     state.rate, state.used, state.since, state.hold, state.owed = v[15] or 0, v[16] or 0, v[17] or now, v[18] or 0, v[19] or 0
     state.largest, state.need, state.wait_cost, state.size = v[20] or 0, v[21] or 0, v[22] or 1, v[23] or 0
     state.came_at, state.was_dry, state.begun, state.begun_here = v[24] or 0, v[25] == 1, v[26] or 0, v[27] or 0
+    state.short_at = v[28] or 0
   end
 
   function pool.encode(_, s)
     return cmsgpack.pack({
       history(), s.id, s.is_open and 1 or 0, s.sent_at, s.want, s.least, s.charge, s.back, compact(s.grants), s.left, s.wait_until,
       s.fresh_at, s.window, s.granted, s.rate, s.used, s.since, s.hold, s.owed, s.largest, s.need, s.wait_cost,
-      s.size, s.came_at, s.was_dry and 1 or 0, s.begun, s.begun_here,
+      s.size, s.came_at, s.was_dry and 1 or 0, s.begun, s.begun_here, s.short_at,
     })
   end
 
@@ -154,7 +158,7 @@ function feature.variant()
     if state.begun > 0 and is_of_window then at = max(at, state.begun) end
     at = max(1, at)
     -- The home may have them for others, once they are back.
-    state.wait_until = 0
+    state.wait_until, state.short_at = 0, 0
     for i = 1, #grants, 3 do
       if grants[i + 2] == 0 then
         grants[i], grants[i + 1] = grants[i] + units, min(at, grants[i + 1])
@@ -180,7 +184,11 @@ function feature.variant()
   function pool.note(limit, state, cost)
     local units = usable(limit, state)
     local is_due = units < state.hold * 0.6 or state.owed > 0
-    local bits = (waits(limit, state, cost) and 0 or 4) + (is_due and 2 or 0) + (state.is_open and 1 or 0)
+    local since = state.now - state.short_at
+    -- A new window has units for all.
+    local is_new = state.begun > 0 and state.window <= limit.home_time
+    local is_short = state.short_at > 0 and since >= 0 and since < SHORT and not is_new
+    local bits = ((is_short or waits(limit, state, cost)) and 0 or 4) + (is_due and 2 or 0) + (state.is_open and 1 or 0)
     return max(0, min(units, 2 ^ 40)) * 8 + bits
   end
 
@@ -256,8 +264,11 @@ function steps.deposit(
 )
   if not state.is_open or state.id ~= id or origin ~= history() then return tools.add(0) end
   local grants = state.grants
-  state.was_dry = usable(limit, state) <= 0
+  -- A region of few requests may use its last unit just before more come, and lack none.
+  state.was_dry = usable(limit, state) <= 0 and (state.least > 0 or state.short_at > 0)
   -- What the home has left does for smaller costs.
+  local is_short = left == 0 and units < state.least or state.short_at > 0 and units < state.want
+  state.short_at = is_short and state.now or 0
   state.wait_cost = units < state.need and left > 0 and state.largest or 1
   state.is_open, state.back, state.want, state.least, state.need, state.charge = false, {}, 0, 0, 0, 0
   state.id = max(state.id, last)
@@ -305,10 +316,9 @@ local function hear(number, region, server, known, known_epoch, calls, now)
   local forgot = known == 0 or of('server:' .. region) ~= server
   if forgot and of('heard:' .. region) ~= home.epoch and was_seen > 0 and was_seen > survived - SILENT then home.lost = now end
   -- It may know of calls to the server before: only what it counted since it knows this one says all. Calls before that are not counted,
-  -- or they would be taken for those that were lost.
-  local is_heard = known == home.history and known_epoch == home.epoch or known == 0
-  if is_heard then fields['heard:' .. region] = home.epoch end
-  home.calls = max(calls, of('calls:' .. region)) + (is_heard and 1 or 0)
+  -- or they would be taken for those that were lost; they get no units. All that follow count, also those that had begun before.
+  if known == home.history and known_epoch == home.epoch or known == 0 then fields['heard:' .. region] = home.epoch end
+  home.calls = max(calls, of('calls:' .. region)) + (of('heard:' .. region) == home.epoch and 1 or 0)
   home.is_known = known ~= 0
   fields['seen:' .. region] = now
   for name, seen in pairs(fields) do
@@ -334,10 +344,11 @@ function steps.hello(_, state, tools, hash, region, server, known, known_epoch, 
 end
 
 -- Until when the home grants nothing, since it may not know what it granted.
-local function uncertain_until(home, horizon, window_start)
-  local ends = 0
-  if home.lost > 0 and home.lost >= window_start then ends = home.lost + horizon end
-  if not home.is_heard and home.since >= window_start then ends = max(ends, home.since + horizon) end
+local function uncertain_until(limit, home, horizon)
+  -- The window of a calendar ends when it ends, and may have begun since.
+  local window_start, window_end, ends = limit.start or 0, limit.window_end, 0
+  if home.lost > 0 and home.lost >= window_start then ends = window_end or home.lost + horizon end
+  if not home.is_heard and home.since >= window_start then ends = max(ends, window_end or home.since + horizon) end
   return ends
 end
 
@@ -346,15 +357,13 @@ function steps.grant(
   held, _, ...
 )
   local algorithm, now, add = limit.algorithm, state.now, tools.add
-  -- The window of a calendar may have begun since.
-  local window_start = limit.start or 0
   -- All exchanges of a call are of one region.
   heard = heard or hear(hash, region, server, known, known_epoch, calls, now)
   local stored = tools.values[number]
   local readable, record = pcall(cmsgpack.unpack, stored or '')
   if not stored or not readable or type(record) ~= 'table' then record = nil end
   local last, units, charged_at, in_window, total, began_in = unpack(record or { 0, 0, 0, 0, 0, 0 })
-  local changed, outcome, ends = false, 0, uncertain_until(heard, horizon, window_start)
+  local changed, outcome, ends = false, 0, uncertain_until(limit, heard, horizon)
   -- Who knows no home cannot tell which answers on their way are of an older one.
   local may_grant = now >= ends and heard.is_known
   local function left() return state.blocked_until and 0 or max(0, algorithm.remaining(limit, state)) end

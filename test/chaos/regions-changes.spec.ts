@@ -20,9 +20,11 @@ beforeEach(async () => {
 afterEach(() => world.stop());
 
 async function use(times: number): Promise<void> {
-  await Promise.all(apis.map(async (api) => {
-    for (let i = 0; i < times; i++) expect((await api.consume(KEY)).allowed).toBe(true);
-  }));
+  await Promise.all(
+    apis.map(async (api) => {
+      for (let i = 0; i < times; i++) expect((await api.consume(KEY)).allowed).toBe(true);
+    }),
+  );
 }
 
 /** What others see of a change that one of the regions makes. */

@@ -95,7 +95,8 @@ describe('three regions never use more than a limit with', () => {
     await until('all are allowed again', () => areAllowed(demands), PATIENCE_MS);
     await sleep(all.intervalMs);
     const over = [];
-    for (const [index, each] of all.names.entries()) over.push([each, all.over(each, (await demands[index]!.end()).uses)]);
+    for (const [index, each] of all.names.entries())
+      over.push([each, all.over(each, (await demands[index]!.end()).uses)]);
     expect(over).toEqual(all.names.map((each) => [each, 0]));
   });
 });

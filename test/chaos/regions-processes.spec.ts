@@ -44,7 +44,10 @@ it.each(['sliding-window', 'token-bucket', 'fixed-window'])(
     const uses: Use[] = [];
     const children = INSTANCES.map((region) => {
       const job = { ...input, region, url: urls[region], home: region === 'eu' ? home.url : proxy.url };
-      const child = fork(script, [JSON.stringify(job)], { execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+      const child = fork(script, [JSON.stringify(job)], {
+        execArgv: [],
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      });
       cleanups.push(() => end(child));
       return child;
     });
@@ -59,7 +62,12 @@ it.each(['sliding-window', 'token-bucket', 'fixed-window'])(
     for (const index of [1, 2]) children[index]!.kill('SIGKILL');
     await ended;
     expect([0, 3, 4].map((index) => children[index]!.exitCode)).toEqual([0, 0, 0]);
-    expect(all.over(name, uses.toSorted(([one], [other]) => one - other))).toBe(0);
+    expect(
+      all.over(
+        name,
+        uses.toSorted(([one], [other]) => one - other),
+      ),
+    ).toBe(0);
     expect(uses.length).toBeGreaterThan(all.rate);
   },
 );

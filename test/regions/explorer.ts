@@ -34,8 +34,12 @@ export interface Bounds {
   readonly keepsSome?: boolean;
   /** The instances of a region end with its server. */
   readonly endsInstances?: boolean;
-  /** No region has called before. */
+  /** The home has been restarted, and no region knows yet. */
+  readonly isRestarted?: boolean;
+  /** The first region has not called before. */
   readonly isNew?: boolean;
+  /** How many more regions there are, which only call: at first, and once the home has been replaced. */
+  readonly others?: number;
   /** By how much the home's clock is set back, once. */
   readonly setBack?: number;
   /** The counter is reset at home once, and no region hears of it. */
@@ -184,8 +188,12 @@ export class Explorer {
       open: {},
     };
     // An app says hello before its first check.
-    if (this.bounds.isNew !== true)
-      for (const index of world.regions.keys()) for (let i = 0; i < 2; i++) this.helloNow(world, index);
+    const { isNew = false, isRestarted = false } = this.bounds;
+    for (const index of world.regions.keys()) {
+      if (!isNew || index > 0) for (let i = 0; i < 2; i++) this.helloNow(world, index);
+    }
+    this.callOfOthers(world);
+    if (isRestarted) world.server++;
     return world;
   }
 
@@ -431,6 +439,15 @@ export class Explorer {
     world.home = data === undefined ? emptyHome() : structuredClone(data);
     delete world.copy;
     world.server++;
+    this.callOfOthers(world);
+  }
+
+  private callOfOthers({ home, server, tick }: World): void {
+    for (let i = 0; i < (this.bounds.others ?? 0); i++) {
+      const caller = { region: `other ${i}`, server: 1, history: home.history, epoch: home.epoch, calls: 0 };
+      const known = this.protocol.hello(home, server, caller, tick);
+      this.protocol.hello(home, server, { ...caller, ...known, calls: 0 }, tick);
+    }
   }
 
   private replaceRegion(world: World, index: number, data?: { readonly pool?: Pool; readonly known: Known }): void {

@@ -27,6 +27,8 @@ export const GUARDS = [
   'the memory of instances',
   /** Replies of an older home are not taken. */
   'the newest home',
+  /** … nor those of another server with the same number. */
+  'one home of a number',
   /** Units are used before the window ends in which they were charged. */
   'the end of the window',
   /** Units lapse. */
@@ -233,10 +235,9 @@ export class Protocol {
     return last === undefined ? 0 : last[0] + this.counted - now;
   }
 
-  /** How long a full counter takes to be fresh. */
-  private horizon(now: number): number {
-    const { kind, interval } = this.terms;
-    return kind === 'calendar' ? interval - (now % interval) : this.counted;
+  /** When nothing counts any more that was charged until then. */
+  private endOf(time: number, windowStart: number): number {
+    return this.terms.kind === 'calendar' ? windowStart + this.terms.interval : time + this.counted;
   }
 
   // The region.
@@ -364,7 +365,8 @@ export class Protocol {
 
   /** What a region knows of the home after a reply; `undefined` if a newer server has taken the place of the one that replied. */
   note(known: Known, { history, epoch, calls }: Known): Known | undefined {
-    if (epoch < known.epoch && this.has('the newest home')) return undefined;
+    const isOther = epoch === known.epoch && history !== known.history && this.has('one home of a number');
+    if (isOther || (epoch < known.epoch && this.has('the newest home'))) return undefined;
     return { history, epoch, calls: Math.max(calls, known.calls) };
   }
 
@@ -400,11 +402,12 @@ export class Protocol {
     if (forgot && before.heard !== home.epoch && before.seen > 0 && before.seen > home.survived - silent)
       home.lost = now;
     const isHeard = (history === server && epoch === home.epoch) || history === NONE;
+    const heard = isHeard ? home.epoch : before.heard;
     home.regions[region] = {
-      calls: Math.max(calls, before.calls) + (isHeard || !this.has('no count before') ? 1 : 0),
+      calls: Math.max(calls, before.calls) + (heard === home.epoch || !this.has('no count before') ? 1 : 0),
       seen: now,
       server: caller.server,
-      heard: isHeard ? home.epoch : before.heard,
+      heard,
     };
     const areHeard =
       !this.has('the regions to be heard') ||
@@ -412,9 +415,8 @@ export class Protocol {
         ([name, { heard, seen }]) => heard === home.epoch || (seen <= home.survived - silent && name !== region),
       );
     const start = this.terms.kind === 'calendar' ? now - (now % this.terms.interval) : 0;
-    const horizon = this.horizon(now);
-    let ends = home.lost > 0 && home.lost >= start ? home.lost + horizon : 0;
-    if (!areHeard && home.since >= start) ends = Math.max(ends, home.since + horizon);
+    let ends = home.lost > 0 && home.lost >= start ? this.endOf(home.lost, start) : 0;
+    if (!areHeard && home.since >= start) ends = Math.max(ends, this.endOf(home.since, start));
     return {
       known: { history: server, epoch: home.epoch, calls: home.regions[region].calls },
       ends,

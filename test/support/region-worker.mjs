@@ -12,7 +12,9 @@ const EVERY_MS = 10;
 
 class AppModule {}
 const define = { api: { ...limit, scope: 'world' } };
-Module({ imports: [RateLimitModule.forRoot({ redis: url, regions: { name: region, home }, prefix, define })] })(AppModule);
+Module({ imports: [RateLimitModule.forRoot({ redis: url, regions: { name: region, home }, prefix, define })] })(
+  AppModule,
+);
 const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
 const api = app.get(LimiterService).for('api');
 const now = () => performance.timeOrigin + performance.now();

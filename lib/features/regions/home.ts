@@ -212,7 +212,7 @@ export class Home {
 
   /** Notes what an answer says. Returns whether it is of the newest server. */
   private async note(home: KnownHome): Promise<boolean> {
-    if (home.epoch < this.known.epoch || !(await this.record.note(home))) return false;
+    if (isOlder(home, this.known) || !(await this.record.note(home))) return false;
     // Answers that came together are noted in any order.
     const { history, epoch } = home.epoch < this.known.epoch ? this.known : home;
     this.known = { history, epoch, calls: Math.max(home.calls, this.known.calls) };
@@ -245,6 +245,11 @@ export class Home {
     this.failing = true;
     this.report({ state: 'failing', error });
   }
+}
+
+/** Whether an answer is of a server whose place another one has taken. Of two with one number, that is the one heard of later. */
+function isOlder(home: KnownHome, known: KnownHome): boolean {
+  return home.epoch < known.epoch || (home.epoch === known.epoch && home.history !== known.history);
 }
 
 /** What stands before the name of a region in the hash of those that called. */

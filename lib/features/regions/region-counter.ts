@@ -39,6 +39,8 @@ export type ExchangeOutcome = 'granted' | 'none' | 'nothing' | 'waiting';
 export class RegionCounter {
   private readonly fromWindow: boolean;
   private readonly lookMs: number;
+  /** Checks that wait for its units. */
+  waiters = 0;
   private running: Promise<ExchangeOutcome> | undefined;
   private askedAt = -Infinity;
   private exchangedAt = -Infinity;
@@ -61,12 +63,15 @@ export class RegionCounter {
   }
 
   /** Reads what the script noted with a decision. Returns whether the home may grant units that are missing. */
-  noted(note: number): boolean {
+  noted(note: number, isAllowed: boolean): boolean {
     this.usedAt = performance.now();
     this.idle = 0;
     const bits = note % UNITS;
-    if ((bits & DUE) !== 0 && (bits & ON_ITS_WAY) === 0) this.refill(this.usedAt);
-    return (bits & MAY_COME) !== 0;
+    const mayCome = (bits & MAY_COME) !== 0;
+    // Whoever waits asks for itself: units taken in advance would be fewer.
+    const asks = !isAllowed && mayCome;
+    if (!asks && (bits & DUE) !== 0 && (bits & ON_ITS_WAY) === 0) this.refill(this.usedAt);
+    return mayCome;
   }
 
   /** It refuses until a time that the home has said: others may give units back before, so the home is asked now and then. */
@@ -133,7 +138,7 @@ export class RegionCounter {
   }
 
   private refill(now: number): void {
-    if (this.running !== undefined || now - this.askedAt < SPACING_MS || this.home.isCut) return;
+    if (this.running !== undefined || this.waiters > 0 || now - this.askedAt < SPACING_MS || this.home.isCut) return;
     this.start(0).catch(() => undefined);
   }
 

@@ -191,7 +191,7 @@ export class RegionStore extends StoreLayer implements Listener {
       if (note !== undefined) {
         delete decision.note;
         const counter = this.exchanges.of(entry);
-        const mayCome = counter.noted(note);
+        const mayCome = counter.noted(note, decision.allowed);
         if (decision.allowed) continue;
         if (mayCome && entry.cost <= entry.limit.quota) {
           missing.push({ entry, counter });
@@ -210,8 +210,21 @@ export class RegionStore extends StoreLayer implements Listener {
     return undefined;
   }
 
+  private async waitFor(check: Check, missing: readonly Missing[], refusal: StoreDecision[]): Promise<StoreDecision[]> {
+    for (const { counter } of missing) counter.waiters++;
+    try {
+      return await this.exchangeFor(check, missing, refusal);
+    } finally {
+      for (const { counter } of missing) counter.waiters--;
+    }
+  }
+
   /** Has the home grant what is missing, and asks again; at last, what the region has says. */
-  private async waitFor(check: Check, first: readonly Missing[], refusal: StoreDecision[]): Promise<StoreDecision[]> {
+  private async exchangeFor(
+    check: Check,
+    first: readonly Missing[],
+    refusal: StoreDecision[],
+  ): Promise<StoreDecision[]> {
     const { since = performance.now() } = check;
     let missing = first;
     let decisions = refusal;
