@@ -171,7 +171,9 @@ describe('a policy of limits over several regions', () => {
     expect(problemsOf({ ...window, algo: 'gcra', burst: 1 })).toEqual([
       expect.stringContaining('all of the quota flows back within the 1500 ms for which a region may hold units'),
     ]);
-    expect(problemsOf({ ...window, scope: 'planet' })).toEqual([expect.stringContaining('wants one of cluster, instance, world')]);
+    expect(problemsOf({ ...window, scope: 'planet' })).toEqual([
+      expect.stringContaining('wants one of cluster, instance, world'),
+    ]);
   });
 });
 
