@@ -18,7 +18,10 @@ export async function startProxy({ host, port }, delayMs) {
   };
   const drop = () => sockets.forEach((socket) => socket.destroy());
   const listener = createServer((client) => {
-    if (isCut) return void client.destroy();
+    if (isCut) {
+      client.destroy();
+      return;
+    }
     const server = connect(port, host);
     pipe(client, server);
     pipe(server, client);

@@ -91,7 +91,7 @@ export function layersOfFeatures(surroundings: LayerSurroundings): ((inner: Stor
 
 /** Which of a limit's units are whose, as its features say. */
 export function shownUnitsOf(limit: CompiledLimit): ShownUnits {
-  return Object.assign({}, ...features.map(({ shown }) => shown?.(limit))) as ShownUnits;
+  return Object.assign({}, ...features.map((feature) => feature.shown?.(limit))) as ShownUnits;
 }
 
 /** Reads the tenants of a counter; nothing if there are none, or the store does not say. */

@@ -11,7 +11,8 @@ const manifest = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), '
   bin: Record<string, string>;
 };
 
-const COMMANDS = 'init, check, simulate, explain, console, migrate, block, unblock, reset, deny, allow, unlist, rates, call';
+const COMMANDS =
+  'init, check, simulate, explain, console, migrate, block, unblock, reset, deny, allow, unlist, rates, call';
 
 beforeAll(() => ensureBuilt(), 120_000);
 

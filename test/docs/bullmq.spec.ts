@@ -85,9 +85,6 @@ const moduleOf = (...providers: Type[]) => ({
   ],
   providers,
 });
-const left = async (limiters: LimiterService, shop: string) =>
-  (await limiters.for('shopify').peek(`shop:${shop}`)).remaining;
-
 describe('the guide of jobs', () => {
   let queue: bullmq.Queue;
   let contexts: INestApplicationContext[];

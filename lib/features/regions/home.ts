@@ -63,6 +63,8 @@ export class Home {
   private failing = false;
   /** What answers said to this instance: a region whose server lost its data knows it no more. */
   private known: KnownHome = { history: 0, epoch: 0, calls: 0 };
+  /** The history of the region's server, as it was last. */
+  private server = 0;
 
   constructor(
     readonly store: RedisStore,
@@ -202,6 +204,9 @@ export class Home {
   /** What the region knows, or this instance, whichever is newer. */
   private async caller(): Promise<Caller> {
     const read = await this.record.read();
+    // What is gone from a server that lost nothing else was deleted on purpose: operators accept that.
+    if (read.history === 0 && read.server === this.server) this.known = { history: 0, epoch: 0, calls: 0 };
+    this.server = read.server;
     const { history, epoch } = read.epoch < this.known.epoch ? this.known : read;
     return { server: read.server, history, epoch, calls: Math.max(read.calls, this.known.calls) };
   }

@@ -2,7 +2,6 @@ import { RateLimitStoreError } from '../../errors/errors.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
-import { withDeadline } from '../../redis/deadline.js';
 import { allOrNothing, takeOf } from '../../stores/all-or-nothing.js';
 import { answerWith, decided, operate, report } from '../../stores/decide.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
