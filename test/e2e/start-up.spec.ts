@@ -133,7 +133,7 @@ describe('start-up errors', () => {
   const STEPS =
     "a duration of more than 0 and at most 1 year, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
   const common =
-    'name, key, cost, priority, skip, count, scope, perRoute, mode, nearLimit, phase, onStoreError, onMissingKey, message, body, status, answer, hidden, retryAfter, onDecision, onRefused, onNear, ' +
+    'name, key, cost, priority, skip, count, scope, perRoute, mode, nearLimit, unit, phase, onStoreError, onMissingKey, message, body, status, answer, hidden, retryAfter, onDecision, onRefused, onNear, ' +
     'within, blockFor, strike, forgetAfter, countRefused, replicas, reserveFor, ceiling, lends, prefetch, usage, candidate';
 
   it.each<[LimitSpec, string]>([
@@ -254,7 +254,7 @@ describe('start-up errors', () => {
   it.each<[object, string]>([
     [
       { header: false },
-      "option 'header' is unknown (did you mean 'headers'?), wants only redis, limits, define, defaults, headers",
+      "option 'header' is unknown (did you mean 'headers'?), wants only redis, regions, limits, define, defaults, headers",
     ],
     [
       { gaurd: false },

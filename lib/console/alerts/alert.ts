@@ -8,7 +8,9 @@ export interface ConsoleAlert {
   state: 'began' | 'ended';
   /** Identifies the incident: the same for its begin and its end. */
   id: string;
+  /** What kind of incident it is. */
   kind: IncidentKind;
+  /** How bad it is. */
   severity: 'critical' | 'warning';
   /** The name of the limit, if the incident is of one. */
   limit?: string;
