@@ -23,7 +23,7 @@ import { RedisOverrideStore } from '../overrides/redis.override-store.js';
 import { connectionOf, createClient, isClient, isUnopened, resends } from '../redis/client.js';
 import type { Connection } from '../redis/connection.js';
 import { missesFailovers } from '../redis/sentinels.js';
-import { addressesOf, connectionReason } from '../redis/store-error.js';
+import { addressesOf, connectionReason, serverOf } from '../redis/store-error.js';
 import type { StoreReport } from '../stores/layers/circuits.js';
 import type { SlotReport } from '../stores/layers/slot-circuits.js';
 import { DecisionHooks } from '../hooks/decision-hooks.js';
@@ -107,12 +107,16 @@ export const storeProviders: Provider[] = [
   },
   {
     provide: RATE_LIMIT_HOME,
-    useFactory: async ({ regions, timeoutMs }: RateLimitSettings) => {
+    useFactory: async ({ regions, timeoutMs }: RateLimitSettings, redis?: Connection) => {
       const connection = await connectionTo(regions?.home, timeoutMs);
       if (connection?.isCluster === true) throw new RateLimitConfigError(regionMessages.homeIsCluster());
+      const server = connection && serverOf(connection);
+      if (server !== undefined && redis !== undefined && server === serverOf(redis)) {
+        moduleLogger.warn(regionMessages.sharedHome(server));
+      }
       return connection;
     },
-    inject: [RATE_LIMIT_SETTINGS],
+    inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS],
   },
   {
     provide: RATE_LIMIT_STORE,

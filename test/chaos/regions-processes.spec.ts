@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeAll, expect, it } from '@jest/globals';
 import { ensureBuilt } from '../support/built.js';
 import { bundledWorker } from '../support/bundled-worker.js';
-import { scenarioMs } from '../support/chaos.js';
+import { isLong, scenarioMs } from '../support/chaos.js';
 import { startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -31,7 +31,7 @@ async function server() {
   return started;
 }
 
-it.each(['sliding-window', 'token-bucket', 'fixed-window'])(
+it.each(isLong ? ['sliding-window', 'token-bucket', 'fixed-window'] : ['sliding-window'])(
   'instances of three regions never use more than a %s, though one of a region is killed',
   async (name) => {
     const home = await server();

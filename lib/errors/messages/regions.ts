@@ -12,6 +12,9 @@ export const regionMessages = {
     `RateLimitModule: option 'timeout' is ${got} ms with 'regions', wants at most ${most} ms: units of a region have to be used in time`,
   homeIsCluster: () =>
     "RateLimitModule: option 'regions.home' is a Cluster, wants one server or its Sentinels: it has to know of all calls of the regions",
+  sharedHome: (server: string) =>
+    `The home of the regions is this region's own Redis, ${server}: after any restart of it, limits of scope 'world' grant nothing for an ` +
+    'interval, and budgets for the rest of their period. Give the home a server of its own',
   noRegions: (location: string) =>
     `${location}: option 'scope' is 'world', wants the module's option 'regions', such as { name: 'us', home: 'rediss://eu.example.com' }`,
   homeFailing: (home: string, reason: string) =>
