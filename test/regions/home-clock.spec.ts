@@ -24,7 +24,9 @@ describe('what a region knows of the time of its home', () => {
     jest.spyOn(Date, 'now').mockImplementation(() => dateMs);
     clock = new HomeClock(PATIENCE_MS);
   });
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(() => {
+    jest.restoreAllMocks();
+  });
 
   /** An answer that took some time on its way. */
   const hear = (said: number, tookMs: number) => {

@@ -103,7 +103,9 @@ function Ranked({
             {key.error > 0 && `${shown(key.count - key.error)} to `}
             {shown(key.count)}
           </span>
-          {onAct && <KeyButtons limit={info} who={key} reason="" onAct={onAct} />}
+          {onAct && (
+            <KeyButtons limit={info} who={key} reason={`${info.name}: ${shown(key.count)} ${kind}`} onAct={onAct} />
+          )}
         </li>
       ))}
     </ol>
