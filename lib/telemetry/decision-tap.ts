@@ -1,4 +1,4 @@
-import type { Counter } from '../limits/counter.js';
+import type { CheckEntry, Counter } from '../limits/counter.js';
 import { report } from '../stores/decide.js';
 import type { MemoryStore } from '../stores/memory/memory.store.js';
 import { decidedEntries } from '../stores/store-decision.js';
@@ -7,6 +7,7 @@ import {
   type Check,
   type CheckAnswer,
   type HeldLease,
+  type Store,
   type StoreDecision,
   UNTIMED,
 } from '../stores/store.js';
@@ -42,6 +43,14 @@ export function decideTapped(store: MemoryStore, check: Check, answer: CheckAnsw
   }
   tap.decided(decidedEntries(check, decisions), decisions, start < 0 ? UNTIMED : performance.now() - start);
   report(answer, decisions);
+}
+
+/** The same for a check of one limit that is decided at once, if it can be. */
+export function decideOneTapped(store: Store, entry: CheckEntry, tap: DecisionTap): StoreDecision | undefined {
+  const start = tap.times() ? performance.now() : UNTIMED;
+  const decision = store.decideOne?.(entry.limit, entry.identity, entry.cost);
+  if (decision !== undefined) tap.decided([entry], [decision], start < 0 ? UNTIMED : performance.now() - start);
+  return decision;
 }
 
 /** Counts an answer, then hands it on. */

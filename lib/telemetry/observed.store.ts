@@ -11,7 +11,7 @@ import { shownIdentity } from '../limits/hierarchy.js';
 import { MemoryStore } from '../stores/memory/memory.store.js';
 import { eventOf, type UnnamedEvent } from './decision-event.js';
 import type { DecisionStream } from './decision-stream.js';
-import { type DecisionTap, decideTapped, tapped } from './decision-tap.js';
+import { type DecisionTap, decideOneTapped, decideTapped, tapped } from './decision-tap.js';
 import type { Metrics } from './metrics.js';
 import { OpenTelemetry } from './open-telemetry.js';
 import { recordOnSpan } from './span.js';
@@ -52,8 +52,10 @@ export class ObservedStore extends StoreLayer {
   }
 
   override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
-    if (this.stream.tap !== undefined || this.listens(this.openTelemetry?.span())) return undefined;
-    return this.inner.decideOne?.(limit, identity, cost);
+    if (this.listens(this.openTelemetry?.span())) return undefined;
+    const { tap } = this.stream;
+    if (tap === undefined) return this.inner.decideOne?.(limit, identity, cost);
+    return decideOneTapped(this.inner, { limit, identity, cost }, tap);
   }
 
   override decide(check: Check, answer: CheckAnswer): void {
