@@ -120,9 +120,7 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
             </>
           )}
         </dl>
-        {state.regions && state.regions.length > 0 && (
-          <RegionTable limit={limit} regions={state.regions} unit={unit} />
-        )}
+        {state.regions && state.regions.length > 0 && <RegionTable limit={limit} regions={state.regions} unit={unit} />}
         <details>
           <summary>Why is it so?</summary>
           <pre tabIndex={0} role="group" aria-label={`Explanation of ${limit}`}>
