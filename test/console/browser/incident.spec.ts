@@ -17,7 +17,7 @@ const browser = browserOfSpec();
 
 describe('an incident among 500 limits and 50,000 identities', () => {
   let app: Instances;
-  let isOver = false;
+  const over = new AbortController();
   let load: Promise<unknown>;
 
   beforeAll(async () => {
@@ -30,16 +30,17 @@ describe('an incident among 500 limits and 50,000 identities', () => {
         ),
       );
     for (let from = 0; from < IDENTITIES; from += AT_ONCE) await ask(from);
-    load = (async () => {
-      for (let from = 0; !isOver; from = (from + 50) % IDENTITIES) {
+    const askOn = async (): Promise<void> => {
+      for (let from = 0; !over.signal.aborted; from = (from + 50) % IDENTITIES) {
         await Promise.all(limiters.map((service) => service.for('call-250').consume(NOISY)));
         await Promise.all(limiters.map((service) => service.for(`call-${from % 500}`).consume(`user:${from}`)));
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
-    })();
+    };
+    load = askOn();
   }, 120_000);
   afterAll(async () => {
-    isOver = true;
+    over.abort();
     await load;
     await app?.close();
   });
