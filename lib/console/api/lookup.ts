@@ -2,6 +2,7 @@ import type { AlgorithmOptions } from '../../algorithms/index.js';
 import type { Decision } from '../../limits/decision.js';
 import type { ListName } from '../../config/list-entry.js';
 import type { LimitMode } from '../../limits/limit-mode.js';
+import type { RegionHolding } from '../../limits/region-holding.js';
 import type { OverrideSource } from '../../overrides/override.js';
 
 /** An override of a rate or mode. */
@@ -45,6 +46,8 @@ export interface LimitState {
   credits?: number;
   /** For a limit whose `blockFor` is a list: the number of blocks that the identity has earned. */
   offences?: number;
+  /** For a limit of scope `'world'`: what each region holds of it, as its home knows. */
+  regions?: readonly RegionHolding[];
   mode: LimitMode;
   modeSource: OverrideSource;
   /** The rate that applies to the identity, as text. */

@@ -91,6 +91,7 @@ export class Lookups {
       ...(share && { sharedBy: share.by }),
       ...(state?.credits !== undefined && { credits: state.credits }),
       ...(state?.offences !== undefined && { offences: state.offences }),
+      ...(state?.regions !== undefined && { regions: state.regions }),
       mode: mode.mode,
       modeSource: mode.source,
       rate: rateText(rate.options),

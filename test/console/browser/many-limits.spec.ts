@@ -159,8 +159,9 @@ describe('the console of an app with 500 limits', () => {
 
   it.each(SCREENS)('shows each view on three screens of $width pixels at most', async (viewport) => {
     const opened = await ConsolePage.open(browser, app.url, { viewport });
-    for (const view of ['overview', 'limit/service-33.call-3', 'rates', 'lists', 'changes']) {
-      await opened.show(view);
+    for (const view of ['overview', 'limit/service-33.call-3', 'deviations', 'lookup', 'rates', 'lists', 'changes']) {
+      if (view === 'lookup') await opened.lookUp('user:7');
+      else await opened.show(view);
       if (view === 'overview') await opened.cellWith(/^[1-9][\d,]*\s/, 'service-33.call-3', 'Refused');
       const height = await opened.page.evaluate<number>('document.documentElement.scrollHeight');
       expect([view, height / viewport.height]).toEqual([view, expect.any(Number)]);

@@ -8,6 +8,7 @@ import type { Action } from '../parts/dialog.js';
 import { Badge, Bar, ModeBadge, Note } from '../parts/small.js';
 import { HistoryBars } from './history-bars.js';
 import { keyActions } from './key-actions.js';
+import { RegionTable } from './region-table.js';
 
 const SOURCES = {
   configured: 'as configured',
@@ -119,6 +120,7 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
             </>
           )}
         </dl>
+        {state.regions && state.regions.length > 0 && <RegionTable limit={limit} regions={state.regions} unit={unit} />}
         <details>
           <summary>Why is it so?</summary>
           <pre tabIndex={0} role="group" aria-label={`Explanation of ${limit}`}>
