@@ -97,3 +97,8 @@ export function relative(at: number, now: number): string {
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${whole(count)} ${count === 1 ? one : many}`;
 }
+
+/** The same with spaces at which lines may break, as terminals have them. */
+export function spaced(text: string): string {
+  return text.replaceAll(/[\u00a0\u202f]/g, ' ');
+}

@@ -1,3 +1,5 @@
+import { duration, percent, spaced, whole } from './figures.js';
+
 /** Characters that move a cursor, or colour, hide or reorder text: control, format and separator characters, lone surrogates. */
 const UNPRINTABLE = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
@@ -37,25 +39,17 @@ export function columns(rows: readonly (readonly string[])[], left: readonly num
 
 /** A whole number with thousands separators. */
 export function showCount(count: number): string {
-  return count.toLocaleString('en-US');
+  return whole(count);
 }
 
-/** A part as a percentage. */
-export function showShare(part: number, whole: number): string {
-  return `${(whole === 0 ? 0 : (100 * part) / whole).toFixed(1)} %`;
+/** A part as a percentage, as the console writes it. */
+export function showShare(part: number, all: number): string {
+  return spaced(percent(part, all));
 }
 
-const UNITS = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['min', 60_000],
-  ['s', 1000],
-] as const;
-
-/** Milliseconds in the largest unit that gives at least one. */
+/** Milliseconds as the console writes them: the two largest units. */
 export function showMs(ms: number): string {
-  const [unit, length] = UNITS.find(([, length]) => ms >= length) ?? ['ms', 1];
-  return `${Number((ms / length).toPrecision(4))} ${unit}`;
+  return spaced(duration(ms));
 }
 
 /** A time in microseconds, in UTC. */

@@ -1,20 +1,19 @@
+import { duration, spaced } from '../../lib/util/figures.js';
 import { type AlgorithmName, costOf, type Interval, type Settings } from '../simulation/settings.js';
 import type { Pattern } from '../simulation/traffic.js';
 
-/** What an interval is called, and the unit in which its times are told. */
+/** What an interval is called, and how long it is. */
 const INTERVAL_WORDS: Record<Interval, IntervalWords> = {
-  '1s': { noun: 'second', unit: 's', part: 'ms', parts: 1000 },
-  '1m': { noun: 'minute', unit: 'min', part: 's', parts: 60 },
-  '1h': { noun: 'hour', unit: 'h', part: 'min', parts: 60 },
-  '1d': { noun: 'day', unit: 'd', part: 'h', parts: 24 },
+  '1s': { noun: 'second', unit: 's', ms: 1000 },
+  '1m': { noun: 'minute', unit: 'min', ms: 60_000 },
+  '1h': { noun: 'hour', unit: 'h', ms: 3_600_000 },
+  '1d': { noun: 'day', unit: 'd', ms: 86_400_000 },
 };
 
 interface IntervalWords {
   readonly noun: string;
   readonly unit: string;
-  readonly part: string;
-  /** So many of these make an interval. */
-  readonly parts: number;
+  readonly ms: number;
 }
 
 /** What ends a number of intervals. */
@@ -26,11 +25,9 @@ export function nounOf(interval: Interval): string {
   return INTERVAL_WORDS[interval].noun;
 }
 
-/** A time that is given in intervals. */
+/** A time that is given in intervals, as the console writes it. */
 export function showTime(intervals: number, interval: Interval): string {
-  const { part, parts } = INTERVAL_WORDS[interval];
-  const value = intervals * parts;
-  return `${value.toFixed(parts < 100 && !Number.isInteger(value) ? 1 : 0)} ${part}`;
+  return spaced(duration(intervals * INTERVAL_WORDS[interval].ms));
 }
 
 export const PATTERN_WORDS: Record<Pattern, { readonly label: string; readonly meaning: string }> = {

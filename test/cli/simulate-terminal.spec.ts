@@ -180,8 +180,8 @@ async function shown(stepMs: number, isTTY: boolean, total: number | undefined =
 describe('progress', () => {
   it('is shown where input takes long, and cleared', async () => {
     const lines = (await shown(1000, true)).split(`\r${ESCAPE}[K`);
-    expect(lines[1]).toBe('10 % of 100.0 MB, 9 s left');
-    expect(lines.at(-2)).toBe('100 % of 100.0 MB, 0 ms left');
+    expect(lines[1]).toBe('10% of 100.0 MB, 9 s left');
+    expect(lines.at(-2)).toBe('100% of 100.0 MB, 0 ms left');
     expect(lines.at(-1)).toBe('');
   });
 

@@ -40,7 +40,7 @@ export class Progress {
     const { read, total } = this;
     if (total === undefined || total < read) return `${sizeOf(read)} read`;
     const left = (passedMs / read) * (total - read);
-    return `${Math.floor((100 * read) / total)} % of ${sizeOf(total)}, ${showMs(Math.ceil(left / 1000) * 1000)} left`;
+    return `${Math.floor((100 * read) / total)}% of ${sizeOf(total)}, ${showMs(Math.ceil(left / 1000) * 1000)} left`;
   }
 }
 
