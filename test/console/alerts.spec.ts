@@ -46,6 +46,34 @@ function watchOf(given: Partial<ConsoleAlerts> = {}) {
   return { sent, now, watch: new AlertWatch(options, find, undefined, 'self', 'shop', deliver) };
 }
 
+describe('a function that gets alerts', () => {
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+  const to = (call: () => unknown) => readAlerts({ to: call as never }, 'here')!;
+  const alert = {} as ConsoleAlert;
+
+  it('leaves nothing behind if it throws at once', async () => {
+    jest.useFakeTimers();
+    const failing = to(() => {
+      throw new Error('no pager');
+    });
+    await expect(deliver(alert, failing)).rejects.toThrow('no pager');
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('is not waited for longer than 5 seconds', async () => {
+    jest.useFakeTimers();
+    const delivered = deliver(
+      alert,
+      to(() => new Promise(() => undefined)),
+    );
+    const failed = expect(delivered).rejects.toThrow('it took longer than 5 s');
+    await jest.advanceTimersByTimeAsync(5000);
+    await failed;
+  });
+});
+
 describe('alerts', () => {
   it('report what begins and what is over, once each, and name no client', async () => {
     const { sent, now, watch } = watchOf({ link: 'https://api.example.com/ops/limits#/lists' });

@@ -6,22 +6,34 @@ const TIMEOUT_MS = 5000;
 
 /** Hands an alert on. Rejects if it is not taken in time. */
 export async function deliver(alert: ConsoleAlert, { to, format, routingKey }: ReadAlerts): Promise<void> {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
   if (typeof to === 'function') {
-    const late = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
-    await Promise.race([to(alert), late]);
+    // One that throws at once rejects like any other.
+    await inTime(async () => to(alert));
     return;
   }
   const response = await fetch(to, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(bodyOf(alert, format, routingKey)),
-    signal,
+    signal: AbortSignal.timeout(TIMEOUT_MS),
     // A webhook that has moved is not one that was configured.
     redirect: 'error',
   });
   await response.body?.cancel();
   if (!response.ok) throw new Error(`the webhook answered ${response.status}`);
+}
+
+/** Rejects if a call takes too long. Nothing of the time is left behind. */
+async function inTime(call: () => Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`it took longer than ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS).unref();
+  });
+  try {
+    await Promise.race([call(), late]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function bodyOf(alert: ConsoleAlert, format: ReadAlerts['format'], routingKey: string | undefined): object {
