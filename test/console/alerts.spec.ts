@@ -46,11 +46,12 @@ function watchOf(given: Partial<ConsoleAlerts> = {}) {
   return { sent, now, watch: new AlertWatch(options, find, undefined, 'self', 'shop', deliver) };
 }
 
+const to = (call: () => unknown) => readAlerts({ to: call as never }, 'here')!;
+
 describe('a function that gets alerts', () => {
   afterEach(() => {
     jest.useRealTimers();
   });
-  const to = (call: () => unknown) => readAlerts({ to: call as never }, 'here')!;
   const alert = {} as ConsoleAlert;
 
   it('leaves nothing behind if it throws at once', async () => {

@@ -291,6 +291,9 @@ describe('several instances of a console on one Redis', () => {
   });
 });
 
+/** It may be connecting, or waiting to connect again. */
+const reason = (text = '') => text.replace('reconnecting', 'connecting');
+
 describe('a console whose Redis goes away', () => {
   let server: RedisServer;
   let app: ConsoleApp;
@@ -319,8 +322,6 @@ describe('a console whose Redis goes away', () => {
     expect(during.problem).toMatch(/^Redis does not answer, so only this instance is shown: /);
     const { incidents, problem, coverage } = await app.console.incidents.now();
     expect(incidents).toEqual(expect.arrayContaining([expect.objectContaining({ kind: 'fallback' })]));
-    // It may be connecting, or waiting to connect again.
-    const reason = (text = '') => text.replace('reconnecting', 'connecting');
     expect([reason(problem), coverage.instances]).toEqual([reason(during.problem), [app.console.recorder.self.id]]);
     expect(during.series.store.fallback.reduce((total, count) => total + count)).toBeGreaterThan(0);
     const refused = await app.post('keys/block', { limit: 'things', identity: 'anna', duration: '1h', reason: 'x' });
