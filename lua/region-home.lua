@@ -5,7 +5,13 @@
 -- ARGV     the history, the epoch and the number of calls that an answer says; none only reads; then the milliseconds to keep the hash
 -- Reply    1, or 0 if the answer is of a server whose place another one has taken; the history, the epoch, the number of calls, as texts;
 --          milliseconds since the last answer, or -1; the history of the region's own server, as lua/features/regions.lua has it
-local stored = redis.call('HMGET', KEYS[1], 'history', 'epoch', 'calls', 'at')
+local stored = redis.pcall('HMGET', KEYS[1], 'history', 'epoch', 'calls', 'at')
+if stored.err then
+  -- A value of another type tells as much as none.
+  if not string.find(stored.err, 'WRONGTYPE') then error(stored.err, 0) end
+  redis.call('DEL', KEYS[1])
+  stored = {}
+end
 local history, epoch, calls, at = stored[1] or '0', stored[2] or '0', stored[3] or '0', tonumber(stored[4] or nil)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

@@ -3,7 +3,7 @@
 --
 -- In a region the variant counts. A check takes granted units; none is there that the home has not charged. Parameters: `lifetime`, the
 -- microseconds for which a grant may be used; `home_now`, the latest that the time of the home can be, in microseconds, or 0 while nobody
--- knows; and `home_time`, the best guess of it. Times of grants are the home's.
+-- knows; `home_time`, the best guess of it; and `region`, a number for the name of the region. Times of grants are the home's.
 -- Stored value, a MessagePack array:
 --   1 history of the server  2 last exchange  3 1 while that one is open  4 when it was sent, by the region  5 units wanted  6 those that
 --   checks wait for  7 units to charge  8 units that go back, each with when it was charged  9 grants: units, charged at, expires at, each
@@ -45,7 +45,7 @@
 --
 -- Uses: time_to_live
 
-local feature = { parameters = { 'home_now', 'home_time' } }
+local feature = { parameters = { 'home_now', 'home_time', 'region' } }
 
 local MOST_GRANTS, KEPT_FOR, SMOOTHING = 6, 120000000, 300000
 -- By which factor a region asks for more that has run dry, and the largest part of the quota that it may hold for that.
@@ -68,6 +68,9 @@ local function history()
   end
   return known_history
 end
+
+-- The history of what one region has on the server: another name on it is another region, which takes over nothing.
+local function history_of(limit) return (history() + limit.region) % 2 ^ 48 end
 
 -- Whether units of a grant may be used now. One of the future was made before the clock of the home was set back, and the counter may have
 -- forgotten it. That time comes again: so by the region's clock, too, no grant outlives the last call.
@@ -107,7 +110,7 @@ function feature.variant()
   function pool.open(limit, stored, now, _, state)
     local v = stored and cmsgpack.unpack(stored) or {}
     -- Only the number of the last exchange outlives a change of history.
-    if v[1] ~= history() then v = { nil, v[2] } end
+    if v[1] ~= history_of(limit) then v = { nil, v[2] } end
     state.id = v[2] or 0
     state.is_open, state.sent_at, state.want, state.least, state.charge = v[3] == 1, v[4] or 0, v[5] or 0, v[6] or 0, v[7] or 0
     state.back, state.grants = v[8] or {}, v[9] or {}
@@ -119,9 +122,9 @@ function feature.variant()
     state.short_at = v[28] or 0
   end
 
-  function pool.encode(_, s)
+  function pool.encode(limit, s)
     return cmsgpack.pack({
-      history(), s.id, s.is_open and 1 or 0, s.sent_at, s.want, s.least, s.charge, s.back, compact(s.grants), s.left, s.wait_until,
+      history_of(limit), s.id, s.is_open and 1 or 0, s.sent_at, s.want, s.least, s.charge, s.back, compact(s.grants), s.left, s.wait_until,
       s.fresh_at, s.window, s.granted, s.rate, s.used, s.since, s.hold, s.owed, s.largest, s.need, s.wait_cost,
       s.size, s.came_at, s.was_dry and 1 or 0, s.begun, s.begun_here, s.short_at,
     })
@@ -251,7 +254,7 @@ function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_an
     state.largest, state.need = max(1, largest), max(0, min(state.least, largest - here))
   end
   state.sent_at = now
-  local asked = { 3, state.id, history(), state.want, state.least, state.need, state.charge, state.window, state.granted }
+  local asked = { 3, state.id, history_of(limit), state.want, state.least, state.need, state.charge, state.window, state.granted }
   for _, value in ipairs(asked) do add(value) end
   add(max(0, usable(limit, state)))
   add(#state.back / 2)
@@ -262,7 +265,7 @@ end
 function steps.deposit(
   limit, state, tools, id, origin, outcome, home_now, units, charged_at, left, wait, reset_after, window, granted, last, expires_at, of_window
 )
-  if not state.is_open or state.id ~= id or origin ~= history() then return tools.add(0) end
+  if not state.is_open or state.id ~= id or origin ~= history_of(limit) then return tools.add(0) end
   local grants = state.grants
   -- A region of few requests may use its last unit just before more come, and lack none.
   state.was_dry = usable(limit, state) <= 0 and (state.least > 0 or state.short_at > 0)
@@ -296,7 +299,13 @@ end
 -- anybody until all regions have said how many calls were answered. One that got more answers than the server knows has lost some.
 local function hear(number, region, server, known, known_epoch, calls, now)
   local key, fields = KEYS[number], {}
-  local stored = redis.call('HGETALL', key)
+  local stored = redis.pcall('HGETALL', key)
+  if stored.err then
+    -- A value of another type tells as much as none.
+    if not string.find(stored.err, 'WRONGTYPE') then error(stored.err, 0) end
+    redis.call('DEL', key)
+    stored = {}
+  end
   for i = 1, #stored, 2 do fields[stored[i]] = tonumber(stored[i + 1]) end
   local function of(name) return fields[name] or 0 end
   local home = { history = history(), epoch = of('epoch'), since = of('since'), lost = min(of('lost'), now), is_heard = true }

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, it } from '@jest/globals';
 import type { Limiter, LimiterService } from '../../lib/index.js';
 import { isLong, until } from '../support/chaos.js';
 import { KEY, World } from '../support/worlds.js';
@@ -22,7 +22,7 @@ afterEach(() => world.stop());
 async function use(times: number): Promise<void> {
   await Promise.all(
     apis.map(async (api) => {
-      for (let i = 0; i < times; i++) expect((await api.consume(KEY)).allowed).toBe(true);
+      for (let i = 0; i < times; i++) await until('it is allowed', () => isAllowed(api), SOON_MS);
     }),
   );
 }
@@ -34,13 +34,15 @@ async function seenBy(test: (api: Limiter, limiters: LimiterService) => Promise<
   );
 }
 
-const isAllowed = async (api: Limiter) => (await api.consume(KEY)).allowed;
-const isRefused = async (api: Limiter) => !(await isAllowed(api));
+/** What it is answered; nothing if a busy server did not answer in time. */
+const ask = (api: Limiter) => api.consume(KEY).catch(() => undefined);
+const isAllowed = async (api: Limiter) => (await ask(api))?.allowed === true;
+const isRefused = async (api: Limiter) => (await ask(api))?.allowed === false;
 
 describe('what one of three regions changes', () => {
   it('holds in all of them: a rate', async () => {
     await limiters[1]!.setRate('api', { rate: 1500 });
-    await seenBy(async (api) => (await api.consume(KEY)).quota === 1500);
+    await seenBy(async (api) => (await ask(api))?.quota === 1500);
     await limiters[1]!.setRate('api', { rate: 50 });
     await seenBy(isRefused);
   });

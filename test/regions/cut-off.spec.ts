@@ -143,7 +143,7 @@ describe('a region without its home', () => {
     await until(async () => (await limiter.consume('a')).retryAfterMs > 3_000_000);
     await world.closeApps();
     const [region, home] = [new Redis(world.serverOf('us').url), new Redis(world.home.url)];
-    await region.del(`${prefix}:home`);
+    await region.del(`${prefix}:home:us`);
     await home.del(`${prefix}:world:regions`);
     region.disconnect();
     home.disconnect();

@@ -14,8 +14,14 @@ export class HomeClock implements HomeTime {
   private askedAtDate = 0;
   private answeredAt = -Infinity;
 
-  /** @param patienceMs the longest that a call to the region's own server may take and still be believed */
-  constructor(private readonly patienceMs: number) {}
+  /**
+   * @param patienceMs the longest that a call to the region's own server may take and still be believed
+   * @param region a number for the name of the region
+   */
+  constructor(
+    private readonly patienceMs: number,
+    readonly region = 0,
+  ) {}
 
   /** Milliseconds since it was last set; `Infinity` if it never was. */
   get ageMs(): number {

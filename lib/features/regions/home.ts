@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import type { Counter } from '../../limits/counter.js';
 import type { RegionHolding } from '../../limits/region-holding.js';
@@ -75,7 +76,7 @@ export class Home {
     patienceMs: number,
     private readonly report: (news: HomeNews) => void,
   ) {
-    this.clock = new HomeClock(patienceMs);
+    this.clock = new HomeClock(patienceMs, numberOf(region));
   }
 
   /** Whether it does not answer: nobody waits for it then. */
@@ -263,6 +264,11 @@ const SEEN = 'seen:';
 /** The key of what the home noted of a region beside a counter. */
 function recordKey(key: string, region: string): string {
   return `${key}:region:${region}`;
+}
+
+/** 48 bits of a name's hash. */
+function numberOf(name: string): number {
+  return createHash('sha1').update(name).digest().readUIntBE(0, 6);
 }
 
 /** The error of a check for which the home grants nothing. */

@@ -10,6 +10,8 @@ export interface HomeTime {
   latest(): number;
   /** The best guess of it. */
   now(): number;
+  /** A number for the name of the region that asks. */
+  readonly region?: number;
 }
 
 const UNKNOWN: HomeTime = { latest: () => 0, now: () => 0 };
@@ -58,7 +60,7 @@ export class LimitRegions extends Bare implements LimitFeature {
       scriptPrefix: 'regions+',
       notes: true,
       work: () => WORK,
-      scriptParameters: () => [this.lifetime, this.time.latest(), this.time.now()],
+      scriptParameters: () => [this.lifetime, this.time.latest(), this.time.now(), this.time.region ?? 0],
       extraKeys: undefined,
       moreKeys: undefined,
       reopen: undefined,

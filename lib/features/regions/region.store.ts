@@ -64,7 +64,7 @@ export class RegionStore extends StoreLayer implements Listener {
 
   override decide(check: Check, answer: CheckAnswer): void {
     if (!check.entries.some(isOfWorld)) this.below.decide(check, answer);
-    else if (this.exchanges.home.clock.latest() === 0 || check.peek === true || check.upTo === true) {
+    else if (this.exchanges.home.clock.latest() === 0 || looks(check) || check.upTo === true) {
       answerWith(this.decideWithHome(check), answer);
     } else {
       this.bindTime(check.entries);
@@ -150,7 +150,8 @@ export class RegionStore extends StoreLayer implements Listener {
 
   /** What has to ask the home first: the first check, which does not know its time, looks, and checks that take as much as there is. */
   private async decideWithHome(check: Check, again = true): Promise<StoreDecision[]> {
-    const { since = performance.now(), peek = false, upTo = false } = check;
+    const { since = performance.now(), upTo = false } = check;
+    const peek = looks(check);
     this.bindTime(check.entries);
     const ofWorld = check.entries.filter(isOfWorld).map((entry) => ({ entry, counter: this.exchanges.of(entry) }));
     try {
@@ -324,6 +325,11 @@ const AT_HOME: { readonly [N in OperationName]?: { readonly atHome: true; readon
   history: { atHome: true },
   blockedFor: { atHome: true },
 };
+
+/** Whether it takes nothing: then the home says what is left. */
+function looks({ entries, peek }: Check): boolean {
+  return peek === true || entries.every(({ cost }) => cost === 0);
+}
 
 function isOfWorld({ limit }: Counter): boolean {
   return limitRegionsOf(limit) !== undefined;

@@ -40,7 +40,7 @@ function regionStore(inner: Store, surroundings: LayerSurroundings, place: HomeP
     ownsClient,
     ...(ownsClient ? {} : { release }),
   });
-  const record = new HomeRecord(connection, `${prefix}:home`, timeoutMs);
+  const record = new HomeRecord(connection, `${prefix}:home:${region}`, timeoutMs);
   const home = new Home(homeStore, `${atHome}:regions`, region, record, timeoutMs, report);
   const exchanges = new Exchanges(store, home, async () => (await record.read()).ageMs);
   const channel = new InstanceChannel(toHome, `${atHome}:ended`, HOME_TIMEOUT_MS);
