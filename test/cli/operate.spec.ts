@@ -88,7 +88,7 @@ describe('block, unblock and reset', () => {
     expect(run.stdout).toMatch(
       /^limit 'api', key 'tenant:acme': blocked for 10m\n\n {8}left +resets in +blocked for\n/,
     );
-    expect(run.stdout).toMatch(/\nbefore +6\/10 +\S+ min +-\nafter +0\/10 .*\d+ (?:min|s)\n$/);
+    expect(run.stdout).toMatch(/\nbefore +6\/10 +(?:1 h|\d+ min(?: \d+ s)?) +-\nafter +0\/10 .*\d+ (?:min|s)\n$/);
   });
 
   it('of a limit of the module, and say that a shadow refuses nobody', async () => {
