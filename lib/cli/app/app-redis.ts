@@ -13,7 +13,15 @@ export interface AppRedis {
 
 /** Throws `InputError` if the app counts in process, where no change outlives the command. */
 export function redisOf(app: StartedApp): AppRedis {
-  const connection = app.provided<Connection>('RATE_LIMIT_REDIS');
+  return redisAt(app, app.provided<Connection>('RATE_LIMIT_REDIS'));
+}
+
+/** The Redis that keeps changes of rates, modes and lists: with regions, their home. */
+export function changesRedisOf(app: StartedApp): AppRedis {
+  return redisAt(app, app.provided<Connection>('RATE_LIMIT_HOME') ?? app.provided<Connection>('RATE_LIMIT_REDIS'));
+}
+
+function redisAt(app: StartedApp, connection: Connection | undefined): AppRedis {
   if (connection === undefined) throw new InputError(cliMessages.notOnRedis());
   const { prefix, timeoutMs } = app.provided<RateLimitSettings>('RATE_LIMIT_SETTINGS')!;
   return { redis: new ConsoleRedis(connection, prefix, timeoutMs), prefix };

@@ -14,7 +14,19 @@ const MOST_FOR_NAMES = 50_000;
 
 /** What stands behind the identity of a counter's key: `namespace:name:code`, and what belongs to the counter. */
 const BEHIND_IDENTITY = /\}:(.*)$/s;
+/** The reply of `PTTL` without a key. */
+const NO_KEY = -2;
 const CODES = new Map(algorithms.names.map((name) => [algorithms.get(name)!.code, name]));
+
+/** The code of counters that a region keeps of limits over regions. */
+const OF_REGION = 'rg';
+
+/**
+ * Refuses the Redis of a region. Its instances read changes of rates, modes and lists at the home, so that one here would do nothing.
+ */
+export async function assertKeepsChanges(place: AppRedis): Promise<void> {
+  if ((await roleOf(place)) === 'region') throw new InputError(cliMessages.changesAtHome());
+}
 
 /** Refuses a name of which Redis has no counter, whatever counts it. */
 export async function assertUsedName(place: AppRedis, name: string): Promise<void> {
@@ -23,31 +35,93 @@ export async function assertUsedName(place: AppRedis, name: string): Promise<voi
     const [, id = ''] = BEHIND_IDENTITY.exec(key) ?? [];
     return ends.some((end) => id.startsWith(end));
   };
-  const pattern = `${escaped(place.prefix)}:{*}:*${escaped(name)}:*`;
-  if (!(await anyKey(place.redis, pattern, MOST, isIt))) await refuseName(place, name);
+  for (const prefix of await prefixesOf(place)) {
+    if (await anyKey(place.redis, `${escaped(prefix)}:{*}:*${escaped(name)}:*`, MOST, isIt)) return;
+  }
+  await refuseName(place, name);
 }
 
 /**
  * Refuses a limit of which Redis has no counter: no instance has used it, so that a change of it would do nothing. Also refuses one that
- * instances count by another algorithm, whose counters have other keys.
+ * instances count by another algorithm, whose counters have other keys, and one over regions, whose counters no command reaches.
  */
-export async function assertUsed({ redis, prefix }: AppRedis, limit: CompiledLimit): Promise<void> {
-  const { name, recordId, algorithm } = limit;
+export async function assertUsed(place: AppRedis, limit: CompiledLimit): Promise<void> {
+  const codes = await codesOf(place, place.prefix, limit);
+  if (codes.has(limit.algorithm.code)) return;
+  if (codes.has(OF_REGION) || (await isCountedAtHome(place, limit))) {
+    throw new InputError(cliMessages.overRegions(limit.name));
+  }
+  await refuseLimit(place, limit, codes);
+}
+
+/** The same for a change of the limit's rate or mode, which the home keeps of all limits. */
+export async function assertUsedForChange(place: AppRedis, limit: CompiledLimit): Promise<void> {
+  const codes = new Set<string>();
+  for (const prefix of await prefixesOf(place)) {
+    for (const code of await codesOf(place, prefix, limit)) codes.add(code);
+    if (codes.has(limit.algorithm.code)) return;
+  }
+  codes.delete(OF_REGION);
+  await refuseLimit(place, limit, codes);
+}
+
+/** Refuses a limit over regions, whose counters are read by the app alone. */
+export async function assertInOneRegion(place: AppRedis, limit: CompiledLimit): Promise<void> {
+  if ((await roleOf(place)) === undefined) return;
+  const codes = await codesOf(place, place.prefix, limit);
+  if (!codes.has(OF_REGION) && !(await isCountedAtHome(place, limit))) return;
+  throw new InputError(cliMessages.overRegions(limit.name));
+}
+
+async function isCountedAtHome(place: AppRedis, limit: CompiledLimit): Promise<boolean> {
+  return (await roleOf(place)) === 'home' && (await codesOf(place, atHome(place.prefix), limit)).size > 0;
+}
+
+/** The codes of a limit's counters, until one of its own algorithm or of a region is found. */
+async function codesOf({ redis }: AppRedis, prefix: string, limit: CompiledLimit): Promise<ReadonlySet<string>> {
+  const { recordId, algorithm } = limit;
   const codes = new Set<string>();
   const begin = `${recordId}:`;
-  const isIt = (key: string) => {
+  await anyKey(redis, `${escaped(prefix)}:{*}:${escaped(recordId)}:*`, MOST, (key) => {
     const [, id = ''] = BEHIND_IDENTITY.exec(key) ?? [];
     const code = id.startsWith(begin) ? id.slice(begin.length, begin.length + algorithm.code.length) : undefined;
     if (code !== undefined) codes.add(code);
-    return code === algorithm.code;
-  };
-  if (await anyKey(redis, `${escaped(prefix)}:{*}:${escaped(recordId)}:*`, MOST, isIt)) return;
-  const others = [...codes].map((code) => CODES.get(code) ?? `an option that gives keys the code '${code}'`);
-  if (others.length > 0) throw new InputError(cliMessages.countedByOther(name, algorithm.name, others));
-  await refuseName({ redis, prefix }, name);
+    return code === algorithm.code || code === OF_REGION;
+  });
+  return codes;
 }
 
-async function refuseName({ redis, prefix }: AppRedis, name: string): Promise<never> {
+async function refuseLimit(place: AppRedis, { name, algorithm }: CompiledLimit, codes: ReadonlySet<string>) {
+  const others = [...codes].map((code) => CODES.get(code) ?? `an option that gives keys the code '${code}'`);
+  if (others.length > 0) throw new InputError(cliMessages.countedByOther(name, algorithm.name, others));
+  await refuseName(place, name);
+}
+
+/**
+ * What a Redis is to limits over regions. A region may count on the server of the home. Where instances listen for changes, it is not that
+ * of a region alone, whose instances listen at the home.
+ */
+async function roleOf({ redis, prefix }: AppRedis): Promise<'home' | 'region' | undefined> {
+  const [regions] = await redis.run([['pttl', `${atHome(prefix)}:regions`]]);
+  if (regions !== NO_KEY) return 'home';
+  if ((await listeners(redis, overridesKey(prefix))) > 1) return undefined;
+  try {
+    return (await anyKey(redis, `${escaped(prefix)}:home:*`, MOST, () => true)) ? 'region' : undefined;
+  } catch {
+    // The user may lack the right to search. A change then fails by its own search, and what only reads goes on.
+    return undefined;
+  }
+}
+
+/** The prefixes of counters whose limits a change here may concern. */
+async function prefixesOf(place: AppRedis): Promise<readonly string[]> {
+  const { prefix } = place;
+  return (await roleOf(place)) === 'home' ? [prefix, atHome(prefix)] : [prefix];
+}
+
+async function refuseName(place: AppRedis, name: string): Promise<never> {
+  const { redis, prefix } = place;
+  if ((await roleOf(place)) === 'home') throw new InputError(cliMessages.unusedAtHome(name));
   const names = new Set<string>();
   await anyKey(redis, `${escaped(prefix)}:{*}:*`, MOST_FOR_NAMES, (key) => {
     const found = nameIn(key);
@@ -111,4 +185,9 @@ function nameIn(key: string): string | undefined {
 /** A text of a pattern of Redis that stands for itself. */
 function escaped(text: string): string {
   return text.replaceAll(/[\\*?[\]^]/g, String.raw`\$&`);
+}
+
+/** The prefix of a home's own keys. */
+function atHome(prefix: string): string {
+  return `${prefix}:world`;
 }

@@ -5,13 +5,13 @@ import { entryOf } from '../../overrides/lists/listed.js';
 import { readEntry } from '../../overrides/lists/list-options.js';
 import type { OverrideRecord } from '../../overrides/override-record.js';
 import { printable, printableJson } from '../../util/printable.js';
-import { redisOf } from '../app/app-redis.js';
+import { changesRedisOf } from '../app/app-redis.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
 import { causeText, recordReport, valueText } from '../app/override-text.js';
 import { readPlace, refuseOptions } from '../app/place.js';
 import type { StartedApp } from '../app/started-app.js';
 import { storedOverride } from '../app/stored-overrides.js';
-import { assertUsedName, assertUsedPrefix } from '../app/used-names.js';
+import { assertKeepsChanges, assertUsedName, assertUsedPrefix } from '../app/used-names.js';
 import { type Command, InputError } from '../command.js';
 import { type ReadArguments, readArguments } from '../options.js';
 import { LIST_HELP, type ListAction } from './help.js';
@@ -60,11 +60,12 @@ async function changeList(
   read: ReadArguments,
   checked: boolean,
 ): Promise<ListReport> {
-  const own = redisOf(app);
+  const own = changesRedisOf(app);
   const key = readEntry(entryFor(who), `nestjs-sluice ${action}`);
   const entry = entryOf(key);
   const address = { kind: 'list', limit: limit ?? '', key } as const;
   const before = await storedOverride(own, address);
+  if (!checked) await assertKeepsChanges(own);
   if (!checked) await (limit === undefined ? assertUsedPrefix(own) : assertUsedName(own, limit));
   const time = timeOf(read);
   const of = { ...causeOf(read), ...(limit !== undefined && { limit }) };

@@ -3,13 +3,13 @@ import type { LimitMode } from '../../limits/limit-mode.js';
 import type { CurrentMode, CurrentRate } from '../../overrides/override.js';
 import type { LimitRegistry } from '../../rules/limit-registry.js';
 import { columns, printable, printableJson } from '../../util/printable.js';
-import { redisOf } from '../app/app-redis.js';
+import { changesRedisOf } from '../app/app-redis.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
 import { causeText, entryText, overrideReport, valueText } from '../app/override-text.js';
 import { readPlace, refuseOptions } from '../app/place.js';
 import type { StartedApp } from '../app/started-app.js';
 import { storedOverrides } from '../app/stored-overrides.js';
-import { assertUsed } from '../app/used-names.js';
+import { assertKeepsChanges, assertUsedForChange } from '../app/used-names.js';
 import { type Command, InputError, UsageError } from '../command.js';
 import { type KnownOptions, type ReadArguments, readArguments } from '../options.js';
 import { HELP } from './help.js';
@@ -92,7 +92,12 @@ async function list(read: ReadArguments): Promise<string> {
   if (read.positionals.length > 0) argumentsOf(read, 'list');
   refuseOptions(read, ['key', 'for', 'inherit', 'limit', 'everywhere', 'by', 'reason', 'force'], 'changes');
   const place = readPlace(read, process.env, { name: undefined, optional: true });
-  const found = await withApp(place, false, (app) => storedOverrides(redisOf(app), ['rate', 'mode', 'list']));
+  const found = await withApp(place, false, async (app) => {
+    const own = changesRedisOf(app);
+    const changes = await storedOverrides(own, ['rate', 'mode', 'list']);
+    if (changes.length === 0 && !('file' in place)) await assertKeepsChanges(own);
+    return changes;
+  });
   if (read.switches.has('json')) return `${printableJson({ changes: found.map(overrideReport) })}\n`;
   if (found.length === 0) return 'no rate, mode or list is changed\n';
   const rows = found.map(({ kind, limit, key, record }) => [
@@ -111,11 +116,14 @@ async function change(name: string, { wants, repeats, without, work }: Part, rea
   const [, limit = ''] = argumentsOf(read, name, 'the name of a limit', ...wants, ...more);
   const place = readPlace(read, process.env, { name: limit });
   const { before, after } = await withApp(place, true, async (app) => {
-    const own = redisOf(app);
+    const own = changesRedisOf(app);
     // Without Redis, what the library reads is what it knew before.
     await own.redis.run([['time']]);
     const named = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit);
-    if (named !== undefined && !('file' in place) && !read.switches.has('force')) await assertUsed(own, named.limit);
+    if (named !== undefined && !('file' in place) && !read.switches.has('force')) {
+      await assertKeepsChanges(own);
+      await assertUsedForChange(own, named.limit);
+    }
     const was = await currentOf(app, limit, read);
     if (!(await work(app, limit, read))) throw new InputError(cliMessages.noOverride(limit, read.values.get('key')));
     return { before: was, after: await currentOf(app, limit, read) };

@@ -42,6 +42,11 @@ export const cliMessages = {
     `wants ${known.length === 0 ? "the app's 'prefix'" : `one of ${shortened(known)}`}, or '--force' if the name is right: a counter is gone when its units are back`,
   unusedPrefix: (prefix: string) =>
     `no instance uses the prefix ${show(prefix)}, so this would change nothing; wants the app's 'prefix', or '--force' before its first start`,
+  unusedAtHome: (name: string) =>
+    `the home of regions has no counter of a limit ${show(name)}, which may count in each region; wants '--force' if the name is right, or '--module'`,
+  overRegions: (name: string) => `limit ${show(name)} counts over several regions, wants '--module'`,
+  changesAtHome: () =>
+    "this is the Redis of a region, while changes for all regions are kept at the home; wants the home's '--redis', or '--module'",
   notSearched: (reason: string) =>
     `Redis does not let this search for counters (${reason}), so it is unknown whether the name is right; wants '--force', or '--module'`,
   unreadState: (reason: string) => `the state cannot be read, so nothing was changed: ${reason}`,
