@@ -24,6 +24,8 @@ const SPEC = /^([^:]*):([^/,@]*)\/([^,@]*)((?:,[^@]*)?)(?:@(.*))?$/s;
 /** Options of every limit that a simulation takes. A limit that is explained has its key elsewhere. */
 const SIMULATED: readonly string[] = commonOptionsThat(({ onCommandLine }) => onCommandLine === true);
 const EXPLAINED = SIMULATED.filter((option) => option !== 'key');
+/** Beside these, where a limit counts, for commands that ask Redis. */
+const COUNTED = [...EXPLAINED, 'scope'];
 /** Stands between the steps of blocks. */
 const STEP = '/';
 const modes = limitOptions.mode.kind;
@@ -53,6 +55,18 @@ export function readLimit(spec: string): LimitSpec {
 /** Reads a limit as an app defines it, without who it counts. */
 export function readDefinition(spec: string): ExactLimit {
   return readSpec(spec, EXPLAINED);
+}
+
+/** The same, of a limit that may count over several regions: `scope=world`. */
+export function readCounted(spec: string): ExactLimit {
+  const definition = readSpec(spec, COUNTED);
+  const { scope } = definition as { readonly scope?: string };
+  if (scope !== undefined && scope !== 'world') {
+    throw new UsageError(
+      cliMessages.wrongLimitOption(spec, 'scope', scope, "'world', or to be left out: others count in their region"),
+    );
+  }
+  return definition;
 }
 
 function readSpec(spec: string, common: readonly string[]): ExactLimit {

@@ -110,6 +110,8 @@ export interface ReadSettings {
   readonly alerts: ReadAlerts | undefined;
   /** The app's limits, as its instances have published them, for a console that runs beside the app. */
   readonly observed?: ReadApp;
+  /** For such a console: why it does not know what was changed, if so. */
+  readonly changesUnread?: string;
 }
 
 const ROUTES = ['guards', 'act', 'write', 'path', 'imports'] as const satisfies (keyof RateLimitConsoleRoutes)[];

@@ -189,6 +189,7 @@ export class RateLimitConsole
       instance: this.recorder.self.id,
       limits: catalog.infos(),
       ...(settings.observed && { observedSince: settings.observed.at }),
+      ...(settings.changesUnread !== undefined && { changesUnread: settings.changesUnread }),
     };
   }
 

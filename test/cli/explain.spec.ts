@@ -207,7 +207,7 @@ it.each<[string, string[], number, string]>([
     'a misspelt option',
     ['--redi=redis://:s3cret@h', ...limit, '--key', KEY],
     2,
-    "option '--redi' is unknown (did you mean '--redis'?), wants only --redis, --prefix",
+    "option '--redi' is unknown (did you mean '--redis'?), wants only --redis, --home, --prefix",
   ],
   ['an address with a password', ['redis://:s3cret@h', ...limit], 2, "got the argument 'redis://***@h', wants options"],
   ['an argument', ['api'], 2, "got the argument 'api', wants options only"],

@@ -3,7 +3,7 @@ import { isRedisConnection, withoutSecrets } from '../../config/redis-option.js'
 import { cliMessages } from '../../errors/messages/cli.js';
 import { milliseconds } from '../../options/values.js';
 import { UsageError } from '../command.js';
-import { readDefinition } from '../limit-spec.js';
+import { readCounted } from '../limit-spec.js';
 import type { KnownOptions, ReadArguments } from '../options.js';
 
 /** A limit on Redis, as an app would define it. */
@@ -17,6 +17,8 @@ export interface PlacedLimit {
 /** The Redis on which apps count, without an app. */
 export interface RedisPlace {
   readonly redis: string;
+  /** The home of regions, if the app is in one. */
+  readonly home: string | undefined;
   readonly prefix: string | undefined;
   readonly timeout: number;
   readonly limit: PlacedLimit | undefined;
@@ -34,6 +36,7 @@ export type Place = RedisPlace | ModulePlace;
 /** The options that say it. */
 export const PLACE_OPTIONS: KnownOptions = {
   redis: { type: 'string' },
+  home: { type: 'string' },
   prefix: { type: 'string' },
   timeout: { type: 'string' },
   limit: { type: 'string' },
@@ -41,7 +44,7 @@ export const PLACE_OPTIONS: KnownOptions = {
   module: { type: 'string' },
 };
 
-const OF_REDIS = ['redis', 'prefix', 'timeout', 'limit', 'everywhere'];
+const OF_REDIS = ['redis', 'home', 'prefix', 'timeout', 'limit', 'everywhere'];
 const REDIS_FORM = 'a URL such as redis://localhost:6379';
 
 /** What a command needs of a limit on Redis. */
@@ -77,13 +80,16 @@ function redisPlace(
   }
   if (!isRedisConnection(redis))
     throw new UsageError(cliMessages.wrongOption('redis', withoutSecrets(redis), REDIS_FORM));
+  const home = values.get('home');
+  if (home !== undefined && !isRedisConnection(home))
+    throw new UsageError(cliMessages.wrongOption('home', withoutSecrets(home), REDIS_FORM));
   const time = values.get('timeout') ?? '2s';
   const timeout = milliseconds(time);
-  const place = { redis, prefix: values.get('prefix'), timeout: timeout ?? 0 };
+  const place = { redis, home, prefix: values.get('prefix'), timeout: timeout ?? 0 };
   const spec = values.get('limit');
   if (spec === undefined && !optional)
     throw new UsageError(cliMessages.missingOption('limit', 'a limit such as gcra:60/1s'));
-  const { name: ofSpec, ...definition } = spec === undefined ? UNKNOWN : readDefinition(spec);
+  const { name: ofSpec, ...definition } = spec === undefined ? UNKNOWN : readCounted(spec);
   const name = wantedName ?? ofSpec;
   if (name === undefined && !optional) {
     throw new UsageError(cliMessages.missingOption('name', 'the name that the app has for the limit'));

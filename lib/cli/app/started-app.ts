@@ -32,11 +32,8 @@ export function startApp(place: Place, { changes }: { changes: boolean }): Promi
 
 /** Starts an app with nothing but Redis, and one limit if the place names one. */
 async function startOnRedis(place: RedisPlace, changes: boolean): Promise<StartedApp> {
-  const { redis, prefix, timeout, limit } = place;
-  const [core, { RateLimitModule }] = await Promise.all([
-    import('@nestjs/core'),
-    import('../../nest/rate-limit.module.js'),
-  ]);
+  const { redis, home, prefix, timeout, limit } = place;
+  const [core, { moduleBesideRegions }] = await Promise.all([import('@nestjs/core'), import('./in-regions.js')]);
   const common = {
     redis,
     timeout,
@@ -44,7 +41,8 @@ async function startOnRedis(place: RedisPlace, changes: boolean): Promise<Starte
     telemetry: false,
     refusalCache: changes,
   };
-  return start(core, RateLimitModule.forRoot({ ...common, ...(limit && limitsOf(limit)) }) as never);
+  const options = { ...common, ...(limit && limitsOf(limit)) };
+  return start(core, moduleBesideRegions(options, { home, isSilent: true }) as never);
 }
 
 function limitsOf({ name, definition, everywhere }: NonNullable<RedisPlace['limit']>) {

@@ -2,7 +2,7 @@ import { addressOf, fieldOf, type OverrideAddress, type OverrideKind } from '../
 import { isDamaged, isInForce, type OverrideRecord, readRecord } from '../../overrides/override-record.js';
 import { timeOf } from '../../console/telemetry/console-redis.js';
 import { overrideKeys } from '../../stores/redis/keys.js';
-import type { AppRedis } from './app-redis.js';
+import type { AppRedis } from './place-on-redis.js';
 
 /** An override that Redis has, of any app with this prefix. */
 export interface StoredOverride extends OverrideAddress {

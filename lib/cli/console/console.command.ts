@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import type { INestApplication } from '@nestjs/common';
 import { cliMessages } from '../../errors/messages/cli.js';
+import type { ReadApp } from '../../console/telemetry/published-limits.js';
 import { reasonOf } from '../../util/reason-of.js';
-import { redisOf } from '../app/app-redis.js';
+import { placesOf, redisOf } from '../app/app-redis.js';
 import { withApp } from '../app/operation.js';
 import { readPlace, type RedisPlace } from '../app/place.js';
+import { isWithoutHome } from '../app/region-role.js';
 import { type Command, InputError, UsageError } from '../command.js';
 import { type KnownOptions, type ReadArguments, readArguments } from '../options.js';
 import { HELP } from './help.js';
@@ -12,6 +14,7 @@ import type { ObserverOptions } from './observer-app.js';
 
 const OPTIONS: KnownOptions = {
   redis: { type: 'string' },
+  home: { type: 'string' },
   prefix: { type: 'string' },
   timeout: { type: 'string' },
   port: { type: 'string' },
@@ -36,17 +39,29 @@ export const consoleCommand: Command = {
       throw new UsageError(cliMessages.missingOption('by', "who makes the changes, beside '--write'"));
     }
     const { createObserver, readPublished } = await import('./observer-app.js');
-    const published = await withApp(place, false, (app) => readPublished(redisOf(app).redis));
+    const { published, places } = await withApp(place, false, async (app) => ({
+      published: await readPublished(redisOf(app).redis),
+      places: placesOf(app),
+    }));
     const prefix = place.prefix ?? USUAL_PREFIX;
-    if (published === undefined) throw new InputError(cliMessages.noPublishedLimits(prefix));
+    const { role } = places;
+    if (role.unread !== undefined) throw new InputError(role.unread);
+    if (published === undefined) {
+      throw new InputError(
+        role.isHome && !role.isRegion ? cliMessages.publishedInRegions(prefix) : cliMessages.noPublishedLimits(prefix),
+      );
+    }
+    const isWithout = isWithoutHome({ ...role, isRegion: role.isRegion || isInRegion(published) }, places.home);
     const { app, link } = await serve(createObserver, {
       place,
       published,
+      isWithoutHome: isWithout,
       by: writes ? by : undefined,
       isPlain: read.switches.has('plain'),
       port,
     });
-    stdout.write(`The console of '${prefix}'${writes ? '' : ', read-only'}: ${link}\nCtrl+C ends it.\n`);
+    const hint = isWithout ? `${cliMessages.consoleWithoutHome()}\n` : '';
+    stdout.write(`The console of '${prefix}'${writes ? '' : ', read-only'}: ${link}\n${hint}Ctrl+C ends it.\n`);
     const interrupted = new AbortController();
     await Promise.race(
       (['SIGINT', 'SIGTERM'] as const).map((signal) => once(process, signal, { signal: interrupted.signal })),
@@ -56,6 +71,11 @@ export const consoleCommand: Command = {
     return 0;
   },
 };
+
+/** Whether instances say that they are in a region, or have limits that they can have only there. */
+function isInRegion({ region, limits }: ReadApp): boolean {
+  return region !== undefined || limits.some(({ definition }) => definition?.['scope'] === 'world');
+}
 
 function portOf({ values }: ReadArguments): number {
   const port = values.get('port') ?? '0';

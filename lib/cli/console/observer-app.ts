@@ -20,7 +20,7 @@ import type { PublishedLimitInfo, ReadApp } from '../../console/telemetry/publis
 import type { LimitDefinition } from '../../config/limit-definition.js';
 import { cliMessages } from '../../errors/messages/cli.js';
 import { SkipRateLimit } from '../../nest/decorators/skip-rate-limit.decorator.js';
-import { RateLimitModule } from '../../nest/rate-limit.module.js';
+import { moduleBesideRegions } from '../app/in-regions.js';
 import type { RedisPlace } from '../app/place.js';
 import { InputError } from '../command.js';
 
@@ -30,6 +30,8 @@ export { readPublished } from '../../console/telemetry/published-limits.js';
 export interface ObserverOptions {
   readonly place: RedisPlace;
   readonly published: ReadApp;
+  /** Whether the app is in a region whose home is not given. */
+  readonly isWithoutHome: boolean;
   /** Who makes changes; `undefined` if nobody may. */
   readonly by: string | undefined;
   readonly isPlain: boolean;
@@ -91,7 +93,7 @@ function isEqual(one: string, other: string): boolean {
 
 /** An app that has nothing but the console of another one. */
 export async function createObserver(options: ObserverOptions): Promise<{ app: INestApplication; token: string }> {
-  const { place, published, by, isPlain } = options;
+  const { place, published, isWithoutHome, by, isPlain } = options;
   const token = randomBytes(24).toString('base64url');
   const guard = new TokenGuard(token);
   const settings: ReadSettings = {
@@ -99,7 +101,8 @@ export async function createObserver(options: ObserverOptions): Promise<{ app: I
     isPlain,
     topKeys: 'always',
     alerts: undefined,
-    observed: published,
+    observed: isWithoutHome ? unchangeable(published) : published,
+    ...(isWithoutHome && { changesUnread: cliMessages.consoleWithoutHome() }),
   };
   const routes = {
     path: PATH,
@@ -109,20 +112,23 @@ export async function createObserver(options: ObserverOptions): Promise<{ app: I
     imports: [],
     isOpen: false,
   };
-  const { redis, prefix, timeout } = place;
-  const { limits, define } = definitionsOf(published.limits);
+  const { redis, home, prefix, timeout } = place;
+  const { limits, define } = definitionsOf(published.limits, isWithoutHome);
 
   @Module({
     imports: [
-      RateLimitModule.forRoot({
-        redis,
-        timeout,
-        ...(prefix !== undefined && { prefix }),
-        telemetry: false,
-        ipv6Prefix: published.ipv6Prefix,
-        limits,
-        define,
-      }),
+      moduleBesideRegions(
+        {
+          redis,
+          timeout,
+          ...(prefix !== undefined && { prefix }),
+          telemetry: false,
+          ipv6Prefix: published.ipv6Prefix,
+          limits,
+          define,
+        },
+        { home, isSilent: false, isRegion: isWithoutHome },
+      ),
       moduleOf(routes, { provide: CONSOLE_SETTINGS, useValue: settings }),
     ],
     controllers: [SignInController],
@@ -133,9 +139,17 @@ export async function createObserver(options: ObserverOptions): Promise<{ app: I
   return { app: await create(ObserverModule), token };
 }
 
+/** Without the home nothing can be changed that is kept there. */
+function unchangeable(published: ReadApp): ReadApp {
+  const limits = published.limits.map((each) => ({ ...each, info: { ...each.info, changeable: false } }));
+  return { ...published, limits };
+}
+
 /** The limits whose counters can be found. What is within a limit that is not among them is left out. */
-function definitionsOf(published: readonly PublishedLimitInfo[]) {
-  const known = new Map(published.flatMap((each) => (each.definition ? [[each.info.name, each] as const] : [])));
+function definitionsOf(published: readonly PublishedLimitInfo[], isWithoutHome: boolean) {
+  const isFound = ({ definition }: PublishedLimitInfo) =>
+    definition !== undefined && !(isWithoutHome && definition['scope'] === 'world');
+  const known = new Map(published.filter(isFound).map((each) => [each.info.name, each] as const));
   const isOrphan = ({ definition }: PublishedLimitInfo) => {
     const within = definition?.['within'];
     return typeof within === 'string' && !known.has(within);

@@ -1,11 +1,13 @@
+import { cliMessages } from '../../errors/messages/cli.js';
 import type { Explanation } from '../../explain/explanation.js';
 import { formatExplanation } from '../../explain/format.js';
 import { type Command, UsageError } from '../command.js';
 import { printableJson } from '../../util/printable.js';
 import type { LimitRegistry } from '../../rules/limit-registry.js';
-import { redisOf } from '../app/app-redis.js';
+import { placesOf } from '../app/app-redis.js';
 import type { Place } from '../app/place.js';
-import { assertInOneRegion } from '../app/used-names.js';
+import { isWithoutHome } from '../app/region-role.js';
+import { assertCountsHere, assertHasHome } from '../app/used-names.js';
 import { startApp, type StartedApp } from '../app/started-app.js';
 import { HELP } from './help.js';
 import { type CommandQuestion, readSettings } from './settings.js';
@@ -26,9 +28,15 @@ export const explainCommand: Command = {
 
 async function explained(app: StartedApp, place: Place, question: CommandQuestion): Promise<Explanation> {
   try {
+    if ('file' in place) return await app.service.explain(question);
+    const places = placesOf(app);
+    const named = app.provided<LimitRegistry>('LimitRegistry')?.named ?? [];
+    const limit = named.find(({ rule }) => 'limit' in question && rule.name === question.limit)?.limit;
+    if (limit !== undefined) assertHasHome(places, limit);
     const explanation = await app.service.explain(question);
-    if (explanation.unread === undefined && !('file' in place)) await assertCountsHere(app, question);
-    return explanation;
+    if (explanation.unread !== undefined) return explanation;
+    if (limit !== undefined) await assertCountsHere(places, limit);
+    return isWithoutHome(places.role, places.home) ? withoutChanges(explanation) : explanation;
   } catch (error) {
     // The app may have the class from another copy of the package.
     if (error instanceof Error && error.name === 'RateLimitConfigError') throw new UsageError(error.message);
@@ -38,9 +46,13 @@ async function explained(app: StartedApp, place: Place, question: CommandQuestio
   }
 }
 
-/** Without the app, nothing is known of a limit over regions: its counter here would look unused. */
-async function assertCountsHere(app: StartedApp, question: CommandQuestion): Promise<void> {
-  const named = app.provided<LimitRegistry>('LimitRegistry')?.named ?? [];
-  const limit = named.find(({ rule }) => 'limit' in question && rule.name === question.limit)?.limit;
-  if (limit !== undefined) await assertInOneRegion(redisOf(app), limit);
+/** An explanation of counters alone: another rate or mode may hold, or a list decide. */
+function withoutChanges({ limits, ...explanation }: Explanation): Explanation {
+  const reason = cliMessages.changesUnknown();
+  return {
+    ...explanation,
+    outcome: { verdict: 'unknown', refusedBy: [], retryAfterMs: null, delayMs: 0, reason },
+    limits: limits.map(({ decision: _, ...limit }) => ({ ...limit, reason })),
+    unread: cliMessages.changesAtHome(),
+  };
 }

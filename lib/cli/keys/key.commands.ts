@@ -9,10 +9,11 @@ import type { LimitRegistry } from '../../rules/limit-registry.js';
 import { keysOfShown } from '../../rules/resolve/keys-of-shown.js';
 import type { Rule } from '../../rules/rule.js';
 import { columns, printable, printableJson, showMs } from '../../util/printable.js';
-import { redisOf } from '../app/app-redis.js';
+import { placesOf, redisOf } from '../app/app-redis.js';
 import { withApp } from '../app/operation.js';
+import { isWithoutHome } from '../app/region-role.js';
 import type { StartedApp } from '../app/started-app.js';
-import { assertUsed } from '../app/used-names.js';
+import { assertCountsHere, assertHasHome, assertUsed } from '../app/used-names.js';
 import { type Command, InputError, UsageError } from '../command.js';
 import { KEY_HELP } from './help.js';
 import { type KeyAction, type KeySettings, readSettings } from './key.settings.js';
@@ -32,6 +33,8 @@ interface KeyReport {
   readonly key: string;
   readonly before: KeyState;
   readonly after: KeyState;
+  /** Why it is not known what was changed of the limit: then the quota is the configured one. */
+  readonly unread?: string;
 }
 
 type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<void>;
@@ -69,10 +72,14 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   if (path === undefined) throw new UsageError(cliMessages.wrongPath(limit, shown));
   if (rule?.perRoute === true) throw new UsageError(cliMessages.countsPerRoute(limit));
   const question = { limit, key: path.key, ...path.options };
+  const places = 'file' in place ? undefined : placesOf(app);
+  if (places !== undefined && rule !== undefined) assertHasHome(places, rule.limit);
   const before = stateOf(await service.explain(question), cliMessages.unreadState);
-  const own = redisOf(app);
   const isUsed = isTouched(before);
-  if (!isUsed && !force && !('file' in place)) await assertUsed(own, rule!.limit);
+  if (places !== undefined) {
+    await assertCountsHere(places, rule!.limit);
+    if (!isUsed && !force) await assertUsed(places, rule!.limit);
+  }
   if (action === 'unblock' && before.state?.blockedForMs === 0)
     throw new InputError(cliMessages.notBlocked(limit, shown));
   if (action === 'reset' && before.state !== undefined && !isUsed) {
@@ -80,8 +87,9 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   }
   await CHANGES[action](service.ofRule(rule as Rule), path.key, path.options, time);
   const after = stateOf(await service.explain(question), cliMessages.unreadAfter);
-  await leave(new ConsoleLog(own.redis, new ShownNames(false)), settings);
-  return { action, limit, key: shown, before, after };
+  await leave(new ConsoleLog(redisOf(app).redis, new ShownNames(false)), settings);
+  const isUnread = places !== undefined && isWithoutHome(places.role, places.home);
+  return { action, limit, key: shown, before, after, ...(isUnread && { unread: cliMessages.changesAtHome() }) };
 }
 
 /** Whether something is known of a key. */
@@ -114,7 +122,7 @@ const DONE = {
   reset: () => 'starts fresh',
 } as const satisfies Record<KeyAction, (time: string) => string>;
 
-function textOf({ action, limit, key, before, after }: KeyReport, { time }: KeySettings): string {
+function textOf({ action, limit, key, before, after, unread }: KeyReport, { time }: KeySettings): string {
   const rows = [
     ['', 'left', 'resets in', 'blocked for'],
     ['before', ...cells(before)],
@@ -124,6 +132,7 @@ function textOf({ action, limit, key, before, after }: KeyReport, { time }: KeyS
   if (action === 'block' && after.mode !== 'enforce') {
     lines.push('', `the limit is ${after.mode === 'off' ? 'off' : 'in shadow mode'}, so it refuses nobody`);
   }
+  if (unread !== undefined) lines.push('', `another rate or mode may hold: ${unread}`);
   if (after.state === undefined) lines.push('', 'a list decides for this key in place of the limit');
   return lines.map((line) => `${printable(line, Infinity)}\n`).join('');
 }

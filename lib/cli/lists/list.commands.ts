@@ -5,7 +5,7 @@ import { entryOf } from '../../overrides/lists/listed.js';
 import { readEntry } from '../../overrides/lists/list-options.js';
 import type { OverrideRecord } from '../../overrides/override-record.js';
 import { printable, printableJson } from '../../util/printable.js';
-import { changesRedisOf } from '../app/app-redis.js';
+import { changesRedisOf, placesOf, type Places } from '../app/app-redis.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
 import { causeText, recordReport, valueText } from '../app/override-text.js';
 import { readPlace, refuseOptions } from '../app/place.js';
@@ -33,8 +33,7 @@ const command = (action: ListAction): Command => ({
     const [who = ''] = argumentsOf(read, 'who: an address, a network, an identity or a pattern');
     const name = read.values.get('name');
     const place = readPlace(read, process.env, { name, optional: true });
-    const checked = read.switches.has('force') || 'file' in place;
-    const report = await withApp(place, true, (app) => changeList(app, action, who, name, read, checked));
+    const report = await withApp(place, true, (app) => changeList(app, action, who, name, read, !('file' in place)));
     const { entry, limit, before, after } = report;
     stdout.write(
       read.switches.has('json')
@@ -52,21 +51,27 @@ export const allowCommand = command('allow');
 /** Ends an entry. */
 export const unlistCommand = command('unlist');
 
+/** Refuses a change that no instance would read. */
+async function assertRead(places: Places, limit: string | undefined, isForced: boolean): Promise<void> {
+  assertKeepsChanges(places);
+  if (isForced) return;
+  await (limit === undefined ? assertUsedPrefix(places) : assertUsedName(places, limit));
+}
+
 async function changeList(
   app: StartedApp,
   action: ListAction,
   who: string,
   limit: string | undefined,
   read: ReadArguments,
-  checked: boolean,
+  isChecked: boolean,
 ): Promise<ListReport> {
   const own = changesRedisOf(app);
   const key = readEntry(entryFor(who), `nestjs-sluice ${action}`);
   const entry = entryOf(key);
   const address = { kind: 'list', limit: limit ?? '', key } as const;
   const before = await storedOverride(own, address);
-  if (!checked) await assertKeepsChanges(own);
-  if (!checked) await (limit === undefined ? assertUsedPrefix(own) : assertUsedName(own, limit));
+  if (isChecked) await assertRead(placesOf(app), limit, read.switches.has('force'));
   const time = timeOf(read);
   const of = { ...causeOf(read), ...(limit !== undefined && { limit }) };
   if (action === 'unlist') {

@@ -3,7 +3,7 @@ import type { LimitMode } from '../../limits/limit-mode.js';
 import type { CurrentMode, CurrentRate } from '../../overrides/override.js';
 import type { LimitRegistry } from '../../rules/limit-registry.js';
 import { columns, printable, printableJson } from '../../util/printable.js';
-import { changesRedisOf } from '../app/app-redis.js';
+import { changesRedisOf, placesOf } from '../app/app-redis.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
 import { causeText, entryText, overrideReport, valueText } from '../app/override-text.js';
 import { readPlace, refuseOptions } from '../app/place.js';
@@ -93,10 +93,8 @@ async function list(read: ReadArguments): Promise<string> {
   refuseOptions(read, ['key', 'for', 'inherit', 'limit', 'everywhere', 'by', 'reason', 'force'], 'changes');
   const place = readPlace(read, process.env, { name: undefined, optional: true });
   const found = await withApp(place, false, async (app) => {
-    const own = changesRedisOf(app);
-    const changes = await storedOverrides(own, ['rate', 'mode', 'list']);
-    if (changes.length === 0 && !('file' in place)) await assertKeepsChanges(own);
-    return changes;
+    if (!('file' in place)) assertKeepsChanges(placesOf(app));
+    return storedOverrides(changesRedisOf(app), ['rate', 'mode', 'list']);
   });
   if (read.switches.has('json')) return `${printableJson({ changes: found.map(overrideReport) })}\n`;
   if (found.length === 0) return 'no rate, mode or list is changed\n';
@@ -120,9 +118,9 @@ async function change(name: string, { wants, repeats, without, work }: Part, rea
     // Without Redis, what the library reads is what it knew before.
     await own.redis.run([['time']]);
     const named = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit);
+    if (!('file' in place)) assertKeepsChanges(placesOf(app));
     if (named !== undefined && !('file' in place) && !read.switches.has('force')) {
-      await assertKeepsChanges(own);
-      await assertUsedForChange(own, named.limit);
+      await assertUsedForChange(placesOf(app), named.limit);
     }
     const was = await currentOf(app, limit, read);
     if (!(await work(app, limit, read))) throw new InputError(cliMessages.noOverride(limit, read.values.get('key')));

@@ -75,6 +75,8 @@ export interface Session {
   instance: string;
   /** For a console that runs beside the app: when the app's limits were published, in milliseconds since the epoch. */
   observedSince?: number;
+  /** For such a console: why it does not know rates, modes and lists, if so; those of limits are then the configured ones. */
+  changesUnread?: string;
   limits: LimitInfo[];
 }
 

@@ -20,6 +20,8 @@ export interface PublishedApp {
   readonly version: string;
   readonly ipv6Prefix: number;
   readonly identities: 'hashed' | 'plain';
+  /** The name of the instance's region, if there are several. */
+  readonly region?: string;
   readonly limits: readonly PublishedLimitInfo[];
 }
 
@@ -47,7 +49,7 @@ const OF_THE_APP = ['name', 'prefetch', 'hook'];
 export function publishedText(
   catalog: LimitCatalog,
   registry: LimitRegistry,
-  { options, ipv6Prefix }: RateLimitSettings,
+  { options, ipv6Prefix, regions }: RateLimitSettings,
   version: string,
   identities: PublishedApp['identities'],
 ): string {
@@ -64,7 +66,9 @@ export function publishedText(
     if (length > MOST_PUBLISHED) break;
     limits.push(published);
   }
-  return JSON.stringify({ version, ipv6Prefix, identities, limits } satisfies PublishedApp);
+  const region = regions?.name;
+  const app: PublishedApp = { version, ipv6Prefix, identities, ...(region !== undefined && { region }), limits };
+  return JSON.stringify(app);
 }
 
 /** Commands that publish a text; or only say that it still holds, unless Redis may have lost it. */

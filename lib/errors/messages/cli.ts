@@ -43,10 +43,29 @@ export const cliMessages = {
   unusedPrefix: (prefix: string) =>
     `no instance uses the prefix ${show(prefix)}, so this would change nothing; wants the app's 'prefix', or '--force' before its first start`,
   unusedAtHome: (name: string) =>
-    `the home of regions has no counter of a limit ${show(name)}, which may count in each region; wants '--force' if the name is right, or '--module'`,
-  overRegions: (name: string) => `limit ${show(name)} counts over several regions, wants '--module'`,
+    `the home of regions has no counter of a limit ${show(name)}, which may count in each region; ` +
+    "wants the '--redis' of a region beside '--home', or '--force' if the name is right, or '--module'",
+  overRegions: (name: string) =>
+    `limit ${show(name)} counts over several regions, wants 'scope=world' in '--limit', and '--home'; or '--module'`,
+  overRegionsAtHome: (name: string) =>
+    `limit ${show(name)} counts over several regions, wants '--home', the Redis that counts for all of them; or '--module'`,
+  notOverRegions: (name: string) =>
+    `limit ${show(name)} counts in one region, wants '--limit' without 'scope=world', as the app defines it`,
+  homeWithoutCounters: (name: string) =>
+    `this is the home of regions, while limit ${show(name)} counts in each region; wants the '--redis' of the region, beside '--home'`,
   changesAtHome: () =>
-    "this is the Redis of a region, while changes for all regions are kept at the home; wants the home's '--redis', or '--module'",
+    "this is the Redis of a region, while rates, modes and lists are kept at the home of the regions; wants '--home', or '--module'",
+  changesUnknown: () => 'what was changed is kept at the home of the regions',
+  notHome: (got: string, region: string | undefined, prefix: string) =>
+    `option '--home' is ${show(got)}, which is not the home of ${region === undefined ? 'regions' : `the region ${show(region)}`} under the prefix ` +
+    `${show(prefix)}; wants the app's 'regions.home'`,
+  publishedInRegions: (prefix: string) =>
+    `this is the home of regions, while instances publish their limits under the prefix ${show(prefix)} in each region; ` +
+    "wants the '--redis' of a region, and this one as '--home'",
+  consoleWithoutHome: () =>
+    "Rates, modes and lists are kept at the home of the regions: '--home' shows and changes them, and looks up limits of scope 'world'.",
+  notBesideApp: (name: string) =>
+    `limit ${show(name)} counts over several regions, and its units go back or are owed in one of them: wants an instance of the app`,
   notSearched: (reason: string) =>
     `Redis does not let this search for counters (${reason}), so it is unknown whether the name is right; wants '--force', or '--module'`,
   unreadState: (reason: string) => `the state cannot be read, so nothing was changed: ${reason}`,

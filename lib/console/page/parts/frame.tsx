@@ -116,7 +116,9 @@ function Banner(): JSX.Element {
           ? ['warning', problem]
           : about === undefined && error !== undefined
             ? ['danger', error]
-            : undefined;
+            : about?.changesUnread !== undefined
+              ? ['warning', about.changesUnread]
+              : undefined;
   return (
     <div role="status" aria-live="assertive">
       {banner && (

@@ -1,0 +1,31 @@
+import { cliMessages } from '../../errors/messages/cli.js';
+import { RateLimitStoreError } from '../../errors/errors.js';
+import type { OverrideStore, StoredChange } from '../../overrides/override-store.js';
+
+/** Stands for the changes of a region's app while its home is not given: it knows none, and makes none. */
+export class ElsewhereOverrideStore implements OverrideStore {
+  /** @param isSilent whether reading it finds nothing, instead of failing: whoever reads it says what is unknown. */
+  constructor(private readonly isSilent: boolean) {}
+
+  subscribe(): void {}
+
+  async watch(): Promise<void> {}
+
+  async read(): Promise<void> {
+    if (!this.isSilent) throw unknown();
+  }
+
+  write(): Promise<boolean> {
+    return Promise.reject(unknown());
+  }
+
+  changes(): Promise<StoredChange[]> {
+    return Promise.reject(unknown());
+  }
+
+  close(): void {}
+}
+
+function unknown(): RateLimitStoreError {
+  return new RateLimitStoreError(cliMessages.changesAtHome());
+}

@@ -1,0 +1,140 @@
+import { RateLimitArgumentError } from '../../errors/errors.js';
+import { cliMessages } from '../../errors/messages/cli.js';
+import { Home } from '../../features/regions/home.js';
+import type { HomeRecord } from '../../features/regions/home-record.js';
+import { HOLDINGS } from '../../features/regions/holdings.js';
+import { atHome, limitRegionsOf } from '../../features/regions/limit-regions.js';
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { CheckEntry, Counter } from '../../limits/counter.js';
+import { ignoreConnectionErrors } from '../../redis/client.js';
+import type { Connection } from '../../redis/connection.js';
+import { InstanceChannel } from '../../redis/instance-channel.js';
+import { answerWith, decided, operate } from '../../stores/decide.js';
+import { StoreLayer } from '../../stores/layers/store-layer.js';
+import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
+import { keyOf } from '../../stores/redis/keys.js';
+import { RedisStore } from '../../stores/redis/redis.store.js';
+import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
+import { atHome as prefixAtHome } from './region-role.js';
+
+/** What regions do with the units that they hold once a counter was changed at the home. */
+const AHEAD: Partial<Record<OperationName, string>> = { block: 'learn', reset: 'reset' };
+/** What is read and done at the home alone. */
+const AT_HOME: ReadonlySet<OperationName> = new Set(['block', 'reset', 'history', 'blockedFor']);
+
+/**
+ * Reads limits of scope 'world' at their home, and changes what is kept there, for a program that is no instance of any region. It makes
+ * no exchanges and calls for no region, so that it neither takes units nor counts as one that lives.
+ */
+export class HomeObserver extends StoreLayer {
+  private constructor(
+    inner: Store,
+    private readonly home: Home,
+    private readonly channel: InstanceChannel,
+  ) {
+    super(inner);
+  }
+
+  static of(
+    inner: Store,
+    connection: Connection,
+    ownsClient: boolean,
+    settings: { prefix: string; timeoutMs: number },
+  ) {
+    const prefix = prefixAtHome(settings.prefix);
+    const { timeoutMs } = settings;
+    const release = ownsClient ? undefined : ignoreConnectionErrors(connection);
+    const store = new RedisStore(connection, { prefix, timeoutMs, ownsClient, ...(release && { release }) });
+    // Each call fails by itself.
+    const home = new Home(store, `${prefix}:regions`, '', NO_RECORD, timeoutMs, () => undefined);
+    return new HomeObserver(inner, home, new InstanceChannel(connection, `${prefix}:ended`, timeoutMs));
+  }
+
+  override async open(): Promise<void> {
+    await Promise.all([super.open(), this.home.open()]);
+  }
+
+  override async close(): Promise<void> {
+    this.channel.close();
+    await super.close();
+    await this.home.store.close();
+  }
+
+  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
+    return limitRegionsOf(limit) === undefined ? this.inner.decideOne?.(limit, identity, cost) : undefined;
+  }
+
+  override decide(check: Check, answer: CheckAnswer): void {
+    if (check.entries.some(isOfWorld)) answerWith(this.look(check), answer);
+    else this.below.decide(check, answer);
+  }
+
+  override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const all = operation.counters as readonly Counter[];
+    const ofWorld = all.filter(isOfWorld);
+    if (ofWorld.length === 0) return super.operate(operation);
+    if (measuredName(operation as Operation) === HOLDINGS) return this.home.holdings(counterAtHome(ofWorld[0]!));
+    if (!AT_HOME.has(operation.name))
+      throw new RateLimitArgumentError(cliMessages.notBesideApp(ofWorld[0]!.limit.name));
+    const others = all.filter((counter) => !isOfWorld(counter));
+    if (others.length > 0) await super.operate({ ...operation, counters: others });
+    return this.operateAtHome(operation, ofWorld.map(counterAtHome));
+  }
+
+  private async operateAtHome<N extends OperationName>(
+    operation: Operation<N>,
+    counters: readonly Counter[],
+  ): Promise<OperationAnswer<N>> {
+    const since = performance.now();
+    const { home } = this;
+    const answer = (
+      operation.name === 'reset'
+        ? await Promise.all(counters.map((counter) => home.reset(counter)))
+        : await operate<N>(home.store, { ...operation, counters })
+    ) as OperationAnswer<N>;
+    const ahead = AHEAD[operation.name];
+    if (ahead !== undefined) {
+      await Promise.all(counters.map((counter) => this.channel.publish(`${ahead} ${keyOf('', counter)}`, since)));
+    }
+    return answer;
+  }
+
+  /** What is left at the home. Units that regions hold are charged there. */
+  private async look({ entries, ...check }: Check): Promise<StoreDecision[]> {
+    const world = entries.find(isOfWorld)!;
+    if (check.peek !== true) throw new RateLimitArgumentError(cliMessages.notBesideApp(world.limit.name));
+    const ask = (store: Store, some: readonly CheckEntry[]) =>
+      some.length === 0 ? [] : decided(store, { ...check, entries: some });
+    const [ofWorld, others] = await Promise.all([
+      ask(
+        this.home.store,
+        entries.filter(isOfWorld).map((entry) => ({ ...entry, ...counterAtHome(entry) })),
+      ),
+      ask(
+        this.inner,
+        entries.filter((entry) => !isOfWorld(entry)),
+      ),
+    ]);
+    const [nextOfWorld, nextOther] = [ofWorld.values(), others.values()];
+    return entries.map((entry) => (isOfWorld(entry) ? nextOfWorld : nextOther).next().value!);
+  }
+}
+
+/** It is asked only for what regions do. */
+const NO_RECORD = {
+  read: () => Promise.reject(new Error('nobody calls the home from here')),
+  note: () => Promise.reject(new Error('nobody calls the home from here')),
+} as unknown as HomeRecord;
+
+function isOfWorld({ limit }: Counter): boolean {
+  return limitRegionsOf(limit) !== undefined;
+}
+
+const homes = new WeakMap<CompiledLimit, CompiledLimit>();
+
+/** The same counter at home. */
+function counterAtHome({ limit, identity }: Counter): Counter {
+  let home = homes.get(limit);
+  if (home === undefined) homes.set(limit, (home = atHome(limit)));
+  return { limit: home, identity };
+}

@@ -1,0 +1,113 @@
+import type { DynamicModule } from '@nestjs/common';
+import { withoutSecrets } from '../../config/redis-option.js';
+import type { RateLimitModuleOptions } from '../../config/module-options.js';
+import { type RateLimitSettings, readSettings } from '../../config/settings.js';
+import {
+  OVERRIDE_STORE,
+  RATE_LIMIT_HOME,
+  RATE_LIMIT_LISTS,
+  RATE_LIMIT_REDIS,
+  RATE_LIMIT_SETTINGS,
+  RATE_LIMIT_STORE,
+} from '../../config/tokens.js';
+import { ConsoleRedis } from '../../console/telemetry/console-redis.js';
+import { RateLimitModule } from '../../nest/rate-limit.module.js';
+import { createAppStore } from '../../nest/store.providers.js';
+import type { Lists } from '../../overrides/lists/lists.js';
+import { RedisOverrideStore } from '../../overrides/redis.override-store.js';
+import { connect, connectionOf, createClient } from '../../redis/client.js';
+import type { Connection } from '../../redis/connection.js';
+import { DecisionStream } from '../../telemetry/decision-stream.js';
+import { ElsewhereOverrideStore } from './elsewhere.override-store.js';
+import { HomeObserver } from './home-observer.js';
+import { isWithoutHome, readRole, type RegionRole } from './region-role.js';
+
+/** What `--redis` is to apps in several regions. */
+export const REGION_ROLE = Symbol('REGION_ROLE');
+
+/** How a program beside the apps meets regions. */
+export interface BesideRegions {
+  /** The URL of their home, if given. */
+  readonly home: string | undefined;
+  /** Whether unknown changes read as none, instead of failing: whoever reads them says what is unknown. */
+  readonly isSilent: boolean;
+  /** Whether the app is in a region, which its Redis does not show before a limit over regions was used. */
+  readonly isRegion?: boolean;
+}
+
+/**
+ * The module of an app that is in no region, but reads what is kept at their home: changes of rates, modes and lists, and limits of scope
+ * 'world'. It is told nothing of the home by `regions`, which would make it an instance of a region.
+ */
+export function moduleBesideRegions(
+  options: RateLimitModuleOptions,
+  { home, isSilent, isRegion }: BesideRegions,
+): DynamicModule {
+  const module = RateLimitModule.forRoot(options);
+  return {
+    ...module,
+    providers: [
+      ...(module.providers ?? []),
+      {
+        provide: RATE_LIMIT_SETTINGS,
+        // Limits of scope 'world' want regions; what is made of these is made below.
+        useFactory: (): RateLimitSettings => ({
+          ...readSettings(options),
+          regions: { name: 'beside', home: home ?? options.redis! },
+        }),
+      },
+      {
+        provide: RATE_LIMIT_HOME,
+        useFactory: async ({ timeoutMs }: RateLimitSettings) =>
+          home === undefined ? undefined : connectionOf(await createClient(home, timeoutMs)),
+        inject: [RATE_LIMIT_SETTINGS],
+      },
+      {
+        provide: REGION_ROLE,
+        useFactory: async ({ prefix, timeoutMs }: RateLimitSettings, redis: Connection, toHome?: Connection) => {
+          const placeOf = (connection: Connection) => ({
+            redis: new ConsoleRedis(connection, prefix, timeoutMs),
+            prefix,
+          });
+          const connections = [redis, ...(toHome === undefined ? [] : [toHome])];
+          await Promise.all(connections.map((connection) => connect(connection).catch(() => undefined)));
+          const given = toHome && { place: placeOf(toHome), address: String(withoutSecrets(home)) };
+          try {
+            const role = await readRole(placeOf(redis), given);
+            return { ...role, isRegion: role.isRegion || isRegion === true };
+          } catch (error) {
+            for (const connection of connections) connection.disconnect();
+            throw error;
+          }
+        },
+        inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],
+      },
+      {
+        provide: OVERRIDE_STORE,
+        useFactory: (settings: RateLimitSettings, role: RegionRole, redis: Connection, toHome?: Connection) =>
+          isWithoutHome(role, toHome)
+            ? new ElsewhereOverrideStore(isSilent)
+            : new RedisOverrideStore(toHome ?? redis, settings),
+        inject: [RATE_LIMIT_SETTINGS, REGION_ROLE, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],
+      },
+      {
+        provide: RATE_LIMIT_STORE,
+        useFactory: async (
+          settings: RateLimitSettings,
+          decisions: DecisionStream,
+          lists: Lists,
+          role: RegionRole,
+          redis: Connection,
+          toHome?: Connection,
+        ) => {
+          const stack = await createAppStore(settings, decisions, lists, { redis, ownsClient: true });
+          const ownsHome = toHome !== undefined;
+          const counting = toHome ?? (role.isHome ? redis : undefined);
+          if (counting !== undefined) stack.insert((inner) => HomeObserver.of(inner, counting, ownsHome, settings));
+          return stack;
+        },
+        inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_LISTS, REGION_ROLE, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],
+      },
+    ],
+  };
+}
