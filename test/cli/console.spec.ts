@@ -1,83 +1,20 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { ConsoleApp, type Overview, PAGE, type Session, THINGS, type TopKeys } from '../console/console-app.js';
+import { ConsoleApp, type Overview, type Session, THINGS, type TopKeys } from '../console/console-app.js';
 import { browserOfSpec } from '../support/browser.js';
 import { ensureBuilt } from '../support/built.js';
-import { PACKAGE_FOLDER } from '../support/npm.js';
 import { startRedis } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';
 import { runHere } from './run-program.js';
+import { ServedConsole } from './served-console.js';
 
 const REDIS = process.env['TEST_REDIS_URL'] as string;
-
-/** The program, while it serves. */
-class Served {
-  private constructor(
-    private readonly child: ChildProcess,
-    /** What it printed. */
-    readonly printed: string,
-    readonly link: string,
-    private readonly cookie: string,
-  ) {}
-
-  static async start(...args: string[]): Promise<Served> {
-    const program = join(PACKAGE_FOLDER, 'dist/cli/main.js');
-    const child = spawn(
-      process.execPath,
-      [program, 'console', ...(args.includes('--redis') ? [] : ['--redis', REDIS]), ...args],
-      { stdio: 'pipe' },
-    );
-    let printed = '';
-    let complained = '';
-    child.stderr.on('data', (chunk) => (complained += String(chunk)));
-    const link = await new Promise<string>((resolve, reject) => {
-      child.once('exit', () => reject(new Error(complained)));
-      child.stdout.on('data', (chunk) => {
-        printed += String(chunk);
-        const [found] = /http:\S+/.exec(printed) ?? [];
-        if (found !== undefined && printed.includes('ends it')) resolve(found);
-      });
-    });
-    const answer = await fetch(link, { redirect: 'manual' });
-    expect([answer.status, answer.headers.get('location')]).toEqual([302, '/console']);
-    const [cookie = ''] = answer.headers.get('set-cookie')?.split(';') ?? [];
-    return new Served(child, printed, link, cookie);
-  }
-
-  get url(): string {
-    return new URL('/console', this.link).href;
-  }
-
-  get(path: string, cookie = this.cookie): Promise<Response> {
-    return fetch(`${this.url}/api/${path}`, { headers: { cookie } });
-  }
-
-  async read<T>(path: string): Promise<T> {
-    const response = await this.get(path);
-    if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
-    return (await response.json()) as T;
-  }
-
-  post(path: string, body: object): Promise<Response> {
-    const headers = { cookie: this.cookie, ...PAGE };
-    return fetch(`${this.url}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
-  }
-
-  /** Resolves with its exit code. */
-  async stop(): Promise<number | null> {
-    const ended = new Promise<number | null>((resolve) => this.child.once('exit', resolve));
-    this.child.kill('SIGINT');
-    return ended;
-  }
-}
 
 const browser = browserOfSpec();
 
 describe('nestjs-sluice console', () => {
   const prefix = freshPrefix();
   let app: ConsoleApp;
-  let served: Served;
+  let served: ServedConsole;
 
   beforeAll(async () => {
     await ensureBuilt();
@@ -97,7 +34,7 @@ describe('nestjs-sluice console', () => {
     const { service } = app;
     for (let call = 0; call < 25; call++) await service.for('api').consume('user:1');
     await app.console.recorder.flush();
-    served = await Served.start('--prefix', prefix);
+    served = await ServedConsole.start('--prefix', prefix);
   }, 120_000);
 
   afterAll(async () => {
@@ -159,7 +96,7 @@ describe('nestjs-sluice console', () => {
     });
     await other.console.recorder.flush();
     await other.close();
-    const writing = await Served.start('--prefix', `${prefix}-ended`, '--write', '--by', 'eva');
+    const writing = await ServedConsole.start('--prefix', `${prefix}-ended`, '--write', '--by', 'eva');
     expect(writing.printed).not.toContain('read-only');
     const set = { limit: 'things', patch: { rate: 12 }, reason: 'Launch' };
     expect((await writing.post('rates/set', set)).status).toBe(200);
@@ -177,7 +114,7 @@ describe('nestjs-sluice console', () => {
     const other = await ConsoleApp.start({ limits: { redis: redis.url, prefix } });
     await other.console.recorder.flush();
     await other.close();
-    const alone = await Served.start('--prefix', prefix, '--timeout', '300ms', '--redis', redis.url);
+    const alone = await ServedConsole.start('--prefix', prefix, '--timeout', '300ms', '--redis', redis.url);
     expect((await alone.read<Overview>('overview?range=1h')).instances).toEqual([]);
     await redis.stop();
     const response = await alone.get('overview?range=1h');

@@ -96,6 +96,16 @@ describe('the terminal over regions', () => {
     expect(await eu.limiters.for('plan').regions(KEY)).toMatchObject([{ region: 'eu' }]);
   });
 
+  it.each(['home', 'both'] as const)('knows the names of limits over regions, given %s', async (place) => {
+    const limit = ['--limit', WORLD_PLAN];
+    expect(await done(place, 'block', 'plan', 'tenant:new', ...limit)).toContain('blocked for 10m');
+    expect(await refused(place, 'block', 'plann', KEY, ...limit)).toContain("did you mean 'plan'?");
+    const other = ['--limit', 'gcra:10/1h,scope=world'];
+    expect(await refused(place, 'block', 'plan', 'tenant:2', ...other)).toContain(
+      "count 'plan' by fixed-window, not by",
+    );
+  });
+
   it('neither calls the home for a region nor takes units', async () => {
     await world.closeApps();
     const before = await contents();

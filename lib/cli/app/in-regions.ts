@@ -31,17 +31,37 @@ export interface BesideRegions {
   readonly home: string | undefined;
   /** Whether unknown changes read as none, instead of failing: whoever reads them says what is unknown. */
   readonly isSilent: boolean;
-  /** Whether the app is in a region, which its Redis does not show before a limit over regions was used. */
-  readonly isRegion?: boolean;
+}
+
+/** A module, and what ends its connections if no app comes of it. */
+export interface ModuleBesideRegions {
+  readonly module: DynamicModule;
+  abandon(): void;
 }
 
 /**
  * The module of an app that is in no region, but reads what is kept at their home: changes of rates, modes and lists, and limits of scope
- * 'world'. It is told nothing of the home by `regions`, which would make it an instance of a region.
+ * 'world'. The option `regions` would make it an instance of a region.
  */
-export function moduleBesideRegions(
+export function besideRegions(options: RateLimitModuleOptions, beside: BesideRegions): ModuleBesideRegions {
+  const connections: Connection[] = [];
+  let isAbandoned = false;
+  const abandon = () => {
+    isAbandoned = true;
+    for (const connection of connections) connection.disconnect();
+  };
+  const connected = async (connection: Connection) => {
+    connections.push(connection);
+    await connect(connection).catch(() => undefined);
+    if (isAbandoned) connection.disconnect();
+  };
+  return { module: moduleOf(options, beside, connected), abandon };
+}
+
+function moduleOf(
   options: RateLimitModuleOptions,
-  { home, isSilent, isRegion }: BesideRegions,
+  { home, isSilent }: BesideRegions,
+  connected: (connection: Connection) => Promise<void>,
 ): DynamicModule {
   const module = RateLimitModule.forRoot(options);
   return {
@@ -69,16 +89,9 @@ export function moduleBesideRegions(
             redis: new ConsoleRedis(connection, prefix, timeoutMs),
             prefix,
           });
-          const connections = [redis, ...(toHome === undefined ? [] : [toHome])];
-          await Promise.all(connections.map((connection) => connect(connection).catch(() => undefined)));
+          await Promise.all([connected(redis), ...(toHome === undefined ? [] : [connected(toHome)])]);
           const given = toHome && { place: placeOf(toHome), address: String(withoutSecrets(home)) };
-          try {
-            const role = await readRole(placeOf(redis), given);
-            return { ...role, isRegion: role.isRegion || isRegion === true };
-          } catch (error) {
-            for (const connection of connections) connection.disconnect();
-            throw error;
-          }
+          return readRole(placeOf(redis), given);
         },
         inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],
       },

@@ -1,10 +1,12 @@
 import { cliMessages } from '../../errors/messages/cli.js';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { timeOf } from '../../console/telemetry/console-redis.js';
+import { type ReadApp, readPublished } from '../../console/telemetry/published-limits.js';
 import { overridesKey } from '../../stores/redis/keys.js';
+import { reasonOf } from '../../util/reason-of.js';
 import { InputError } from '../command.js';
 import type { AppRedis } from './place-on-redis.js';
-import { anyKey, escaped, listeners, MOST_KEYS } from './key-search.js';
+import { anyKey, escaped, listeners, MOST_KEYS, pairs } from './key-search.js';
 
 /** What the Redis of `--redis` is to apps in several regions. It may be both. */
 export interface RegionRole {
@@ -38,7 +40,7 @@ export async function readRole(
     const names = await regionsOf(own);
     const isHome = known !== undefined && (names.length === 0 || names.some((name) => known.includes(name)));
     if (home !== undefined) await assertHomeOf(names, home, own.prefix);
-    return { isHome, isRegion: names.length > 0 };
+    return { isHome, isRegion: names.length > 0 || (await isPublished(own)) };
   } catch (error) {
     if (error instanceof RateLimitStoreError) return { ...NO_REGIONS, unread: error.message };
     throw error;
@@ -61,10 +63,31 @@ async function assertHomeOf(
 
 /** The names of the regions that call a Redis their home; `undefined` if none does. */
 async function regionsAt({ redis, prefix }: AppRedis): Promise<string[] | undefined> {
-  const [reply] = await redis.read([['hkeys', `${atHome(prefix)}:regions`]]);
-  const fields = (reply ?? []) as string[];
+  const [reply] = await permitted(redis.read([['hgetall', `${atHome(prefix)}:regions`]]), [[]]);
+  const fields = pairs(reply ?? []).map(([field]) => field);
   if (fields.length === 0) return undefined;
   return fields.flatMap((field) => (field.startsWith(SEEN) ? [field.slice(SEEN.length)] : []));
+}
+
+/** Whether instances with a console say that they are in a region: the only trace before a limit over regions is used. */
+async function isPublished({ redis }: AppRedis): Promise<boolean> {
+  const published = await permitted(readPublished(redis), undefined);
+  return published !== undefined && isInRegion(published);
+}
+
+/** Whether instances say that they are in a region, or have limits that they can have only there. */
+function isInRegion({ region, limits }: ReadApp): boolean {
+  return region !== undefined || limits.some(({ definition }) => definition?.['scope'] === 'world');
+}
+
+/** What is read; or what stands for it, if the user lacks the right. */
+async function permitted<T>(reading: Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof RateLimitStoreError && reasonOf(error.cause).startsWith('NOPERM')) return otherwise;
+    throw error;
+  }
 }
 
 /** The names of the regions whose units a Redis holds. */
@@ -83,7 +106,10 @@ async function regionsOf({ redis, prefix }: AppRedis): Promise<string[]> {
   }
   if (names.length === 0 || (await listeners(redis, overridesKey(prefix))) === 0) return names;
   // Instances read changes here, so that older records are left over from before.
-  const [time, ...ats] = await redis.read([['time'], ...names.map((name) => ['hget', begin + name, 'at'] as const)]);
+  const asked = redis.read([['time'], ...names.map((name) => ['hget', begin + name, 'at'] as const)]);
+  const [time, ...ats] = await permitted(asked, []);
+  // What is not known to be old holds.
+  if (time === undefined) return names;
   const isFresh = (at: unknown) => typeof at === 'string' && timeOf(time) - Number(at) < FRESH_MS;
   return names.filter((_, index) => isFresh(ats[index]));
 }

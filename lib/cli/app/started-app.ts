@@ -33,7 +33,7 @@ export function startApp(place: Place, { changes }: { changes: boolean }): Promi
 /** Starts an app with nothing but Redis, and one limit if the place names one. */
 async function startOnRedis(place: RedisPlace, changes: boolean): Promise<StartedApp> {
   const { redis, home, prefix, timeout, limit } = place;
-  const [core, { moduleBesideRegions }] = await Promise.all([import('@nestjs/core'), import('./in-regions.js')]);
+  const [core, { besideRegions }] = await Promise.all([import('@nestjs/core'), import('./in-regions.js')]);
   const common = {
     redis,
     timeout,
@@ -42,7 +42,13 @@ async function startOnRedis(place: RedisPlace, changes: boolean): Promise<Starte
     refusalCache: changes,
   };
   const options = { ...common, ...(limit && limitsOf(limit)) };
-  return start(core, moduleBesideRegions(options, { home, isSilent: true }) as never);
+  const beside = besideRegions(options, { home, isSilent: true });
+  try {
+    return await start(core, beside.module as never);
+  } catch (error) {
+    beside.abandon();
+    throw error;
+  }
 }
 
 function limitsOf({ name, definition, everywhere }: NonNullable<RedisPlace['limit']>) {

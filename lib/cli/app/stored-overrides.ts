@@ -2,6 +2,7 @@ import { addressOf, fieldOf, type OverrideAddress, type OverrideKind } from '../
 import { isDamaged, isInForce, type OverrideRecord, readRecord } from '../../overrides/override-record.js';
 import { timeOf } from '../../console/telemetry/console-redis.js';
 import { overrideKeys } from '../../stores/redis/keys.js';
+import { pairs } from './key-search.js';
 import type { AppRedis } from './place-on-redis.js';
 
 /** An override that Redis has, of any app with this prefix. */
@@ -52,13 +53,4 @@ export async function storedOverride(
   if (typeof json !== 'string') return undefined;
   const record = readRecord(json);
   return isDamaged(record) || !isInForce(record, timeOf(time)) ? undefined : record;
-}
-
-/** A reply of fields and values: a list, or with RESP3 an object. */
-function pairs(reply: unknown): [string, string][] {
-  if (!Array.isArray(reply)) return Object.entries(reply as Record<string, string>);
-  return Array.from({ length: reply.length / 2 }, (_, index) => [
-    String(reply[2 * index]),
-    String(reply[2 * index + 1]),
-  ]);
 }

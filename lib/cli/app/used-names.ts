@@ -116,15 +116,16 @@ async function codesOf({ redis, prefix }: AppRedis, limit: CompiledLimit): Promi
   return codes;
 }
 
-async function refuseLimit(places: Places, { name, algorithm }: CompiledLimit, codes: ReadonlySet<string>) {
+async function refuseLimit(places: Places, limit: CompiledLimit, codes: ReadonlySet<string>) {
+  const { name, algorithm } = limit;
   const others = [...codes].map((code) => CODES.get(code) ?? `an option that gives keys the code '${code}'`);
   if (others.length > 0) throw new InputError(cliMessages.countedByOther(name, algorithm.name, others));
-  await refuseName(places, name);
+  await refuseName(places, name, limitRegionsOf(limit) !== undefined);
 }
 
-async function refuseName(places: Places, name: string): Promise<never> {
+async function refuseName(places: Places, name: string, isOfWorld = false): Promise<never> {
   const { role, own } = places;
-  if (role.isHome && !role.isRegion) throw new InputError(cliMessages.unusedAtHome(name));
+  if (role.isHome && !role.isRegion && !isOfWorld) throw new InputError(cliMessages.unusedAtHome(name));
   const names = new Set<string>();
   for (const { redis, prefix } of countersOf(places)) {
     await anyKey(redis, `${escaped(prefix)}:{*}:*`, MOST_FOR_NAMES, (key) => {

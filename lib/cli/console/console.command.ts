@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { INestApplication } from '@nestjs/common';
 import { cliMessages } from '../../errors/messages/cli.js';
-import type { ReadApp } from '../../console/telemetry/published-limits.js';
 import { reasonOf } from '../../util/reason-of.js';
 import { placesOf, redisOf } from '../app/app-redis.js';
 import { withApp } from '../app/operation.js';
@@ -51,7 +50,7 @@ export const consoleCommand: Command = {
         role.isHome && !role.isRegion ? cliMessages.publishedInRegions(prefix) : cliMessages.noPublishedLimits(prefix),
       );
     }
-    const isWithout = isWithoutHome({ ...role, isRegion: role.isRegion || isInRegion(published) }, places.home);
+    const isWithout = isWithoutHome(role, places.home);
     const { app, link } = await serve(createObserver, {
       place,
       published,
@@ -71,11 +70,6 @@ export const consoleCommand: Command = {
     return 0;
   },
 };
-
-/** Whether instances say that they are in a region, or have limits that they can have only there. */
-function isInRegion({ region, limits }: ReadApp): boolean {
-  return region !== undefined || limits.some(({ definition }) => definition?.['scope'] === 'world');
-}
 
 function portOf({ values }: ReadArguments): number {
   const port = values.get('port') ?? '0';

@@ -20,7 +20,7 @@ import type { PublishedLimitInfo, ReadApp } from '../../console/telemetry/publis
 import type { LimitDefinition } from '../../config/limit-definition.js';
 import { cliMessages } from '../../errors/messages/cli.js';
 import { SkipRateLimit } from '../../nest/decorators/skip-rate-limit.decorator.js';
-import { moduleBesideRegions } from '../app/in-regions.js';
+import { besideRegions } from '../app/in-regions.js';
 import type { RedisPlace } from '../app/place.js';
 import { InputError } from '../command.js';
 
@@ -114,29 +114,32 @@ export async function createObserver(options: ObserverOptions): Promise<{ app: I
   };
   const { redis, home, prefix, timeout } = place;
   const { limits, define } = definitionsOf(published.limits, isWithoutHome);
+  const beside = besideRegions(
+    {
+      redis,
+      timeout,
+      ...(prefix !== undefined && { prefix }),
+      telemetry: false,
+      ipv6Prefix: published.ipv6Prefix,
+      limits,
+      define,
+    },
+    { home, isSilent: false },
+  );
 
   @Module({
-    imports: [
-      moduleBesideRegions(
-        {
-          redis,
-          timeout,
-          ...(prefix !== undefined && { prefix }),
-          telemetry: false,
-          ipv6Prefix: published.ipv6Prefix,
-          limits,
-          define,
-        },
-        { home, isSilent: false, isRegion: isWithoutHome },
-      ),
-      moduleOf(routes, { provide: CONSOLE_SETTINGS, useValue: settings }),
-    ],
+    imports: [beside.module, moduleOf(routes, { provide: CONSOLE_SETTINGS, useValue: settings })],
     controllers: [SignInController],
     providers: [{ provide: TOKEN, useValue: token }],
   })
   class ObserverModule {}
 
-  return { app: await create(ObserverModule), token };
+  try {
+    return { app: await create(ObserverModule), token };
+  } catch (error) {
+    beside.abandon();
+    throw error;
+  }
 }
 
 /** Without the home nothing can be changed that is kept there. */
