@@ -28,12 +28,13 @@ export const coreInOneFile = {
       contents: `export * from './build/${path}.js';\nimport 'core';`,
       resolveDir: ROOT,
     }));
-    // The program loads it to run an app.
-    onResolve({ filter: /\/rate-limit\.module\.js$/ }, ({ kind }) => (kind === 'dynamic-import' ? core : undefined));
-    // So it does to serve a console, which it shares with that entry point.
-    onResolve({ filter: /\/observer-app\.js$/ }, ({ kind }) =>
-      kind === 'dynamic-import' ? { path: 'cli/console/observer-app', namespace: 'entry' } : undefined,
-    );
+    // So it does to run an app of its own beside others, or to serve a console, which it shares with that entry point.
+    for (const [filter, path] of [
+      [/\/in-regions\.js$/, 'cli/app/in-regions'],
+      [/\/observer-app\.js$/, 'cli/console/observer-app'],
+    ]) {
+      onResolve({ filter }, ({ kind }) => (kind === 'dynamic-import' ? { path, namespace: 'entry' } : undefined));
+    }
   },
 };
 

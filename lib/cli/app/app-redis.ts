@@ -1,9 +1,8 @@
 import type { RateLimitSettings } from '../../config/settings.js';
-import { ConsoleRedis } from '../../console/telemetry/console-redis.js';
 import { cliMessages } from '../../errors/messages/cli.js';
 import type { Connection } from '../../redis/connection.js';
 import { InputError } from '../command.js';
-import type { AppRedis } from './place-on-redis.js';
+import { type AppRedis, appRedis } from './place-on-redis.js';
 import { NO_REGIONS, type RegionRole } from './region-role.js';
 import type { StartedApp } from './started-app.js';
 
@@ -35,6 +34,5 @@ export function placesOf(app: StartedApp): Places {
 
 function redisAt(app: StartedApp, connection: Connection | undefined): AppRedis {
   if (connection === undefined) throw new InputError(cliMessages.notOnRedis());
-  const { prefix, timeoutMs } = app.provided<RateLimitSettings>('RATE_LIMIT_SETTINGS')!;
-  return { redis: new ConsoleRedis(connection, prefix, timeoutMs), prefix };
+  return appRedis(connection, app.provided<RateLimitSettings>('RATE_LIMIT_SETTINGS')!);
 }

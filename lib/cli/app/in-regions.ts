@@ -1,5 +1,4 @@
 import type { DynamicModule } from '@nestjs/common';
-import { withoutSecrets } from '../../config/redis-option.js';
 import type { RateLimitModuleOptions } from '../../config/module-options.js';
 import { type RateLimitSettings, readSettings } from '../../config/settings.js';
 import {
@@ -10,7 +9,6 @@ import {
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
 } from '../../config/tokens.js';
-import { ConsoleRedis } from '../../console/telemetry/console-redis.js';
 import { RateLimitModule } from '../../nest/rate-limit.module.js';
 import { createAppStore } from '../../nest/store.providers.js';
 import type { Lists } from '../../overrides/lists/lists.js';
@@ -20,7 +18,7 @@ import type { Connection } from '../../redis/connection.js';
 import { DecisionStream } from '../../telemetry/decision-stream.js';
 import { ElsewhereOverrideStore } from './elsewhere.override-store.js';
 import { HomeObserver } from './home-observer.js';
-import { isWithoutHome, readRole, type RegionRole } from './region-role.js';
+import { isWithoutHome, type RegionRole } from './region-role.js';
 
 /** What `--redis` is to apps in several regions. */
 export const REGION_ROLE = Symbol('REGION_ROLE');
@@ -31,6 +29,12 @@ export interface BesideRegions {
   readonly home: string | undefined;
   /** Whether unknown changes read as none, instead of failing: whoever reads them says what is unknown. */
   readonly isSilent: boolean;
+  /** Finds out what `--redis` is, once it is connected. */
+  readonly roleOf: (
+    settings: RateLimitSettings,
+    redis: Connection,
+    home: Connection | undefined,
+  ) => Promise<RegionRole>;
 }
 
 /** A module, and what ends its connections if no app comes of it. */
@@ -60,7 +64,7 @@ export function besideRegions(options: RateLimitModuleOptions, beside: BesideReg
 
 function moduleOf(
   options: RateLimitModuleOptions,
-  { home, isSilent }: BesideRegions,
+  { home, isSilent, roleOf }: BesideRegions,
   connected: (connection: Connection) => Promise<void>,
 ): DynamicModule {
   const module = RateLimitModule.forRoot(options);
@@ -84,14 +88,9 @@ function moduleOf(
       },
       {
         provide: REGION_ROLE,
-        useFactory: async ({ prefix, timeoutMs }: RateLimitSettings, redis: Connection, toHome?: Connection) => {
-          const placeOf = (connection: Connection) => ({
-            redis: new ConsoleRedis(connection, prefix, timeoutMs),
-            prefix,
-          });
+        useFactory: async (settings: RateLimitSettings, redis: Connection, toHome?: Connection) => {
           await Promise.all([connected(redis), ...(toHome === undefined ? [] : [connected(toHome)])]);
-          const given = toHome && { place: placeOf(toHome), address: String(withoutSecrets(home)) };
-          return readRole(placeOf(redis), given);
+          return roleOf(settings, redis, toHome);
         },
         inject: [RATE_LIMIT_SETTINGS, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],
       },

@@ -3,11 +3,14 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { INestApplicationContext, Type } from '@nestjs/common';
 import type { ModulesContainer, NestFactory } from '@nestjs/core';
+import { withoutSecrets } from '../../config/redis-option.js';
 import { cliMessages } from '../../errors/messages/cli.js';
 import { InputError } from '../command.js';
 import { reasonOf } from '../../util/reason-of.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { ModulePlace, Place, RedisPlace } from './place.js';
+import { appRedis } from './place-on-redis.js';
+import { readRole } from './read-role.js';
 
 /** The part of `@nestjs/core` that is used. */
 interface NestCore {
@@ -42,7 +45,15 @@ async function startOnRedis(place: RedisPlace, changes: boolean): Promise<Starte
     refusalCache: changes,
   };
   const options = { ...common, ...(limit && limitsOf(limit)) };
-  const beside = besideRegions(options, { home, isSilent: true });
+  const beside = besideRegions(options, {
+    home,
+    isSilent: true,
+    roleOf: (settings, own, toHome) =>
+      readRole(
+        appRedis(own, settings),
+        toHome && { place: appRedis(toHome, settings), address: String(withoutSecrets(home)) },
+      ),
+  });
   try {
     return await start(core, beside.module as never);
   } catch (error) {

@@ -1,6 +1,5 @@
 import { algorithms } from '../../algorithms/index.js';
 import { cliMessages } from '../../errors/messages/cli.js';
-import { limitRegionsOf } from '../../features/regions/limit-regions.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { overridesKey } from '../../stores/redis/keys.js';
 import { InputError } from '../command.js';
@@ -44,9 +43,9 @@ export async function assertUsedName(places: Places, name: string): Promise<void
  */
 export async function assertUsed(places: Places, limit: CompiledLimit): Promise<void> {
   const { own, home } = places;
-  const isOfWorld = limitRegionsOf(limit) !== undefined;
+  const isOfWorld = countsOverRegions(limit);
   const codes = await codesOf(isOfWorld ? atHomeOf(home!) : own, limit);
-  if (!codes.has(codeAtHome(limit))) await refuseLimit(places, limit, codes);
+  if (!codes.has(limit.algorithm.code)) await refuseLimit(places, limit, codes);
 }
 
 /** The same for a change of the limit's rate or mode, which the home keeps of all limits. */
@@ -54,7 +53,7 @@ export async function assertUsedForChange(places: Places, limit: CompiledLimit):
   const codes = new Set<string>();
   for (const place of countersOf(places)) {
     for (const code of await codesOf(place, limit)) codes.add(code);
-    if (codes.has(codeAtHome(limit))) return;
+    if (codes.has(limit.algorithm.code)) return;
   }
   codes.delete(OF_REGION);
   await refuseLimit(places, limit, codes);
@@ -62,7 +61,7 @@ export async function assertUsedForChange(places: Places, limit: CompiledLimit):
 
 /** Refuses a limit over regions whose home is not known, before anything is asked: in a region it would look unused. */
 export function assertHasHome({ home }: Places, limit: CompiledLimit): void {
-  if (limitRegionsOf(limit) === undefined || home !== undefined) return;
+  if (!countsOverRegions(limit) || home !== undefined) return;
   throw new InputError(cliMessages.overRegionsAtHome(limit.name));
 }
 
@@ -72,12 +71,12 @@ export function assertHasHome({ home }: Places, limit: CompiledLimit): void {
  */
 export async function assertCountsHere(places: Places, limit: CompiledLimit): Promise<void> {
   const { own, home, role } = places;
-  const isOfWorld = limitRegionsOf(limit) !== undefined;
+  const isOfWorld = countsOverRegions(limit);
   if (role.unread !== undefined) throw new InputError(role.unread);
   if (home === undefined && !role.isRegion) return;
   const codes = await codesOf(own, limit);
   if (isOfWorld) {
-    if (codes.has(codeAtHome(limit))) throw new InputError(cliMessages.notOverRegions(limit.name));
+    if (codes.has(limit.algorithm.code)) throw new InputError(cliMessages.notOverRegions(limit.name));
     return;
   }
   const isElsewhere = codes.has(OF_REGION) || (home !== undefined && (await codesOf(atHomeOf(home), limit)).size > 0);
@@ -85,9 +84,9 @@ export async function assertCountsHere(places: Places, limit: CompiledLimit): Pr
   if (role.isHome && !role.isRegion) throw new InputError(cliMessages.homeWithoutCounters(limit.name));
 }
 
-/** The code of the keys of the algorithm itself. */
-function codeAtHome(limit: CompiledLimit): string {
-  return limitRegionsOf(limit)?.algorithm.code ?? limit.algorithm.code;
+/** By the name of the feature: nothing of it is loaded for that. */
+function countsOverRegions({ features }: CompiledLimit): boolean {
+  return features?.some(({ name }) => name === 'regions') === true;
 }
 
 /** Where counters of a home are, on its Redis. */
@@ -104,7 +103,7 @@ function countersOf({ own, home }: Places): readonly AppRedis[] {
 /** The codes of a limit's counters, until one of its own algorithm or of a region is found. */
 async function codesOf({ redis, prefix }: AppRedis, limit: CompiledLimit): Promise<ReadonlySet<string>> {
   const { recordId } = limit;
-  const own = codeAtHome(limit);
+  const own = limit.algorithm.code;
   const codes = new Set<string>();
   const begin = `${recordId}:`;
   await anyKey(redis, `${escaped(prefix)}:{*}:${escaped(recordId)}:*`, MOST_KEYS, (key) => {
@@ -120,7 +119,7 @@ async function refuseLimit(places: Places, limit: CompiledLimit, codes: Readonly
   const { name, algorithm } = limit;
   const others = [...codes].map((code) => CODES.get(code) ?? `an option that gives keys the code '${code}'`);
   if (others.length > 0) throw new InputError(cliMessages.countedByOther(name, algorithm.name, others));
-  await refuseName(places, name, limitRegionsOf(limit) !== undefined);
+  await refuseName(places, name, countsOverRegions(limit));
 }
 
 async function refuseName(places: Places, name: string, isOfWorld = false): Promise<never> {

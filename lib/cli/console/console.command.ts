@@ -54,7 +54,7 @@ export const consoleCommand: Command = {
     const { app, link } = await serve(createObserver, {
       place,
       published,
-      isWithoutHome: isWithout,
+      role,
       by: writes ? by : undefined,
       isPlain: read.switches.has('plain'),
       port,

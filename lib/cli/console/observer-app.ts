@@ -22,6 +22,7 @@ import { cliMessages } from '../../errors/messages/cli.js';
 import { SkipRateLimit } from '../../nest/decorators/skip-rate-limit.decorator.js';
 import { besideRegions } from '../app/in-regions.js';
 import type { RedisPlace } from '../app/place.js';
+import { isWithoutHome, type RegionRole } from '../app/region-role.js';
 import { InputError } from '../command.js';
 
 export { readPublished } from '../../console/telemetry/published-limits.js';
@@ -30,8 +31,8 @@ export { readPublished } from '../../console/telemetry/published-limits.js';
 export interface ObserverOptions {
   readonly place: RedisPlace;
   readonly published: ReadApp;
-  /** Whether the app is in a region whose home is not given. */
-  readonly isWithoutHome: boolean;
+  /** What its Redis is to regions. */
+  readonly role: RegionRole;
   /** Who makes changes; `undefined` if nobody may. */
   readonly by: string | undefined;
   readonly isPlain: boolean;
@@ -93,7 +94,8 @@ function isEqual(one: string, other: string): boolean {
 
 /** An app that has nothing but the console of another one. */
 export async function createObserver(options: ObserverOptions): Promise<{ app: INestApplication; token: string }> {
-  const { place, published, isWithoutHome, by, isPlain } = options;
+  const { place, published, role, by, isPlain } = options;
+  const isWithout = isWithoutHome(role, place.home);
   const token = randomBytes(24).toString('base64url');
   const guard = new TokenGuard(token);
   const settings: ReadSettings = {
@@ -101,8 +103,8 @@ export async function createObserver(options: ObserverOptions): Promise<{ app: I
     isPlain,
     topKeys: 'always',
     alerts: undefined,
-    observed: isWithoutHome ? unchangeable(published) : published,
-    ...(isWithoutHome && { changesUnread: cliMessages.consoleWithoutHome() }),
+    observed: isWithout ? unchangeable(published) : published,
+    ...(isWithout && { changesUnread: cliMessages.consoleWithoutHome() }),
   };
   const routes = {
     path: PATH,
@@ -113,7 +115,7 @@ export async function createObserver(options: ObserverOptions): Promise<{ app: I
     isOpen: false,
   };
   const { redis, home, prefix, timeout } = place;
-  const { limits, define } = definitionsOf(published.limits, isWithoutHome);
+  const { limits, define } = definitionsOf(published.limits, isWithout);
   const beside = besideRegions(
     {
       redis,
@@ -124,7 +126,7 @@ export async function createObserver(options: ObserverOptions): Promise<{ app: I
       limits,
       define,
     },
-    { home, isSilent: false },
+    { home, isSilent: false, roleOf: () => Promise.resolve(role) },
   );
 
   @Module({
@@ -149,9 +151,9 @@ function unchangeable(published: ReadApp): ReadApp {
 }
 
 /** The limits whose counters can be found. What is within a limit that is not among them is left out. */
-function definitionsOf(published: readonly PublishedLimitInfo[], isWithoutHome: boolean) {
+function definitionsOf(published: readonly PublishedLimitInfo[], isWithout: boolean) {
   const isFound = ({ definition }: PublishedLimitInfo) =>
-    definition !== undefined && !(isWithoutHome && definition['scope'] === 'world');
+    definition !== undefined && !(isWithout && definition['scope'] === 'world');
   const known = new Map(published.filter(isFound).map((each) => [each.info.name, each] as const));
   const isOrphan = ({ definition }: PublishedLimitInfo) => {
     const within = definition?.['within'];

@@ -1,0 +1,99 @@
+import { cliMessages } from '../../errors/messages/cli.js';
+import { RateLimitStoreError } from '../../errors/errors.js';
+import { timeOf } from '../../console/telemetry/console-redis.js';
+import { type ReadApp, readPublished } from '../../console/telemetry/published-limits.js';
+import { overridesKey } from '../../stores/redis/keys.js';
+import { reasonOf } from '../../util/reason-of.js';
+import { InputError } from '../command.js';
+import type { AppRedis } from './place-on-redis.js';
+import { atHome, NO_REGIONS, type RegionRole } from './region-role.js';
+import { anyKey, escaped, listeners, MOST_KEYS, pairs } from './key-search.js';
+
+/** A record of the home that is younger was written by an instance that runs: each region calls once a second. */
+const FRESH_MS = 60_000;
+/** What stands before the name of a region in the home's hash of those that called. */
+const SEEN = 'seen:';
+
+/** Reads what a Redis is to regions. With the option `--home`, throws `InputError` if that is not the home of the region. */
+export async function readRole(
+  own: AppRedis,
+  home: { place: AppRedis; address: string } | undefined,
+): Promise<RegionRole> {
+  try {
+    const known = await regionsAt(own);
+    const names = await regionsOf(own);
+    const isHome = known !== undefined && (names.length === 0 || names.some((name) => known.includes(name)));
+    if (home !== undefined) await assertHomeOf(names, home, own.prefix);
+    return { isHome, isRegion: names.length > 0 || (await isPublished(own)) };
+  } catch (error) {
+    if (error instanceof RateLimitStoreError) return { ...NO_REGIONS, unread: error.message };
+    throw error;
+  }
+}
+
+async function assertHomeOf(
+  names: readonly string[],
+  { place, address }: { place: AppRedis; address: string },
+  prefix: string,
+): Promise<void> {
+  const called = await regionsAt(place);
+  // An app whose limits over regions were not used yet has left no trace but its instances, which listen for changes.
+  const isHome =
+    names.length > 0
+      ? names.some((name) => called?.includes(name))
+      : called !== undefined || (await listeners(place.redis, overridesKey(prefix))) > 0;
+  if (!isHome) throw new InputError(cliMessages.notHome(address, names[0], prefix));
+}
+
+/** The names of the regions that call a Redis their home; `undefined` if none does. */
+async function regionsAt({ redis, prefix }: AppRedis): Promise<string[] | undefined> {
+  const [reply] = await permitted(redis.read([['hgetall', `${atHome(prefix)}:regions`]]), [[]]);
+  const fields = pairs(reply ?? []).map(([field]) => field);
+  if (fields.length === 0) return undefined;
+  return fields.flatMap((field) => (field.startsWith(SEEN) ? [field.slice(SEEN.length)] : []));
+}
+
+/** Whether instances with a console say that they are in a region: the only trace before a limit over regions is used. */
+async function isPublished({ redis }: AppRedis): Promise<boolean> {
+  const published = await permitted(readPublished(redis), undefined);
+  return published !== undefined && isInRegion(published);
+}
+
+/** Whether instances say that they are in a region, or have limits that they can have only there. */
+function isInRegion({ region, limits }: ReadApp): boolean {
+  return region !== undefined || limits.some(({ definition }) => definition?.['scope'] === 'world');
+}
+
+/** What is read; or what stands for it, if the user lacks the right. */
+async function permitted<T>(reading: Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof RateLimitStoreError && reasonOf(error.cause).startsWith('NOPERM')) return otherwise;
+    throw error;
+  }
+}
+
+/** The names of the regions whose units a Redis holds. */
+async function regionsOf({ redis, prefix }: AppRedis): Promise<string[]> {
+  const begin = `${prefix}:home:`;
+  const names: string[] = [];
+  try {
+    await anyKey(redis, `${escaped(begin)}*`, MOST_KEYS, (key) => {
+      names.push(key.slice(begin.length));
+      return false;
+    });
+  } catch (error) {
+    // The user may lack the right to search. A change then fails by its own search, and what only reads goes on.
+    if (error instanceof InputError) return [];
+    throw error;
+  }
+  if (names.length === 0 || (await listeners(redis, overridesKey(prefix))) === 0) return names;
+  // Instances read changes here, so that older records are left over from before.
+  const asked = redis.read([['time'], ...names.map((name) => ['hget', begin + name, 'at'] as const)]);
+  const [time, ...ats] = await permitted(asked, []);
+  // What is not known to be old holds.
+  if (time === undefined) return names;
+  const isFresh = (at: unknown) => typeof at === 'string' && timeOf(time) - Number(at) < FRESH_MS;
+  return names.filter((_, index) => isFresh(ats[index]));
+}
