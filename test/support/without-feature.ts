@@ -23,6 +23,7 @@ const NAMING = [
   'lib/algorithms/calendar-window.ts',
   'lib/algorithms/gcra.ts',
   'lib/algorithms/token-bucket.ts',
+  'lib/features/beside-apps.ts',
   'lib/features/index.ts',
   'lib/features/options.ts',
   'lib/features/own-stores.ts',

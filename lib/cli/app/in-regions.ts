@@ -9,6 +9,7 @@ import {
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
 } from '../../config/tokens.js';
+import { layersBesideApps } from '../../features/beside-apps.js';
 import { RateLimitModule } from '../../nest/rate-limit.module.js';
 import { createAppStore } from '../../nest/store.providers.js';
 import type { Lists } from '../../overrides/lists/lists.js';
@@ -17,7 +18,6 @@ import { connect, connectionOf, createClient } from '../../redis/client.js';
 import type { Connection } from '../../redis/connection.js';
 import { DecisionStream } from '../../telemetry/decision-stream.js';
 import { ElsewhereOverrideStore } from './elsewhere.override-store.js';
-import { HomeObserver } from './home-observer.js';
 import { isWithoutHome, type RegionRole } from './region-role.js';
 
 /** What `--redis` is to apps in several regions. */
@@ -113,9 +113,12 @@ function moduleOf(
           toHome?: Connection,
         ) => {
           const stack = await createAppStore(settings, decisions, lists, { redis, ownsClient: true });
-          const ownsHome = toHome !== undefined;
-          const counting = toHome ?? (role.isHome ? redis : undefined);
-          if (counting !== undefined) stack.insert((inner) => HomeObserver.of(inner, counting, ownsHome, settings));
+          const connection = toHome ?? (role.isHome ? redis : undefined);
+          if (connection !== undefined) {
+            const { prefix, timeoutMs } = settings;
+            const observed = { connection, ownsClient: toHome !== undefined, prefix, timeoutMs };
+            for (const layer of layersBesideApps(observed)) stack.insert(layer);
+          }
           return stack;
         },
         inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_LISTS, REGION_ROLE, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],

@@ -1,13 +1,8 @@
 import { RateLimitArgumentError } from '../../errors/errors.js';
 import { cliMessages } from '../../errors/messages/cli.js';
-import { Home } from '../../features/regions/home.js';
-import type { HomeRecord } from '../../features/regions/home-record.js';
-import { HOLDINGS } from '../../features/regions/holdings.js';
-import { atHome, limitRegionsOf } from '../../features/regions/limit-regions.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { ignoreConnectionErrors } from '../../redis/client.js';
-import type { Connection } from '../../redis/connection.js';
 import { InstanceChannel } from '../../redis/instance-channel.js';
 import { answerWith, decided, operate } from '../../stores/decide.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
@@ -15,7 +10,11 @@ import { measuredName, type Operation, type OperationAnswer, type OperationName 
 import { keyOf } from '../../stores/redis/keys.js';
 import { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
-import { atHome as prefixAtHome } from './region-role.js';
+import type { ObservedHome } from '../observed-home.js';
+import { Home } from './home.js';
+import type { HomeRecord } from './home-record.js';
+import { HOLDINGS } from './holdings.js';
+import { atHome, limitRegionsOf } from './limit-regions.js';
 
 /** What regions do with the units that they hold once a counter was changed at the home. */
 const AHEAD: Partial<Record<OperationName, string>> = { block: 'learn', reset: 'reset' };
@@ -26,28 +25,13 @@ const AT_HOME: ReadonlySet<OperationName> = new Set(['block', 'reset', 'history'
  * Reads limits of scope 'world' at their home, and changes what is kept there, for a program that is no instance of any region. It makes
  * no exchanges and calls for no region, so that it neither takes units nor counts as one that lives.
  */
-export class HomeObserver extends StoreLayer {
-  private constructor(
+class HomeObserver extends StoreLayer {
+  constructor(
     inner: Store,
     private readonly home: Home,
     private readonly channel: InstanceChannel,
   ) {
     super(inner);
-  }
-
-  static of(
-    inner: Store,
-    connection: Connection,
-    ownsClient: boolean,
-    settings: { prefix: string; timeoutMs: number },
-  ) {
-    const prefix = prefixAtHome(settings.prefix);
-    const { timeoutMs } = settings;
-    const release = ownsClient ? undefined : ignoreConnectionErrors(connection);
-    const store = new RedisStore(connection, { prefix, timeoutMs, ownsClient, ...(release && { release }) });
-    // Each call fails by itself.
-    const home = new Home(store, `${prefix}:regions`, '', NO_RECORD, timeoutMs, () => undefined);
-    return new HomeObserver(inner, home, new InstanceChannel(connection, `${prefix}:ended`, timeoutMs));
   }
 
   override async open(): Promise<void> {
@@ -137,4 +121,15 @@ function counterAtHome({ limit, identity }: Counter): Counter {
   let home = homes.get(limit);
   if (home === undefined) homes.set(limit, (home = atHome(limit)));
   return { limit: home, identity };
+}
+
+/** Reads limits of scope 'world' at their home. */
+export function homeObserver({ connection, ownsClient, prefix, timeoutMs }: ObservedHome) {
+  const ofHome = `${prefix}:world`;
+  const release = ownsClient ? undefined : ignoreConnectionErrors(connection);
+  const store = new RedisStore(connection, { prefix: ofHome, timeoutMs, ownsClient, ...(release && { release }) });
+  // Each call fails by itself.
+  const home = new Home(store, `${ofHome}:regions`, '', NO_RECORD, timeoutMs, () => undefined);
+  const channel = new InstanceChannel(connection, `${ofHome}:ended`, timeoutMs);
+  return (inner: Store) => new HomeObserver(inner, home, channel);
 }
