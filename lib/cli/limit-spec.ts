@@ -23,9 +23,7 @@ const SPEC = /^([^:]*):([^/,@]*)\/([^,@]*)((?:,[^@]*)?)(?:@(.*))?$/s;
 
 /** Options of every limit that a simulation takes. A limit that is explained has its key elsewhere. */
 const SIMULATED: readonly string[] = commonOptionsThat(({ onCommandLine }) => onCommandLine === true);
-const EXPLAINED = SIMULATED.filter((option) => option !== 'key');
-/** Beside these, where a limit counts, for commands that ask Redis. */
-const COUNTED = [...EXPLAINED, 'scope'];
+const EXPLAINED = [...SIMULATED.filter((option) => option !== 'key'), 'scope'];
 /** Stands between the steps of blocks. */
 const STEP = '/';
 const modes = limitOptions.mode.kind;
@@ -54,12 +52,7 @@ export function readLimit(spec: string): LimitSpec {
 
 /** Reads a limit as an app defines it, without who it counts. */
 export function readDefinition(spec: string): ExactLimit {
-  return readSpec(spec, EXPLAINED);
-}
-
-/** The same, of a limit that may count over several regions: `scope=world`. */
-export function readCounted(spec: string): ExactLimit {
-  const definition = readSpec(spec, COUNTED);
+  const definition = readSpec(spec, EXPLAINED);
   const { scope } = definition as { readonly scope?: string };
   if (scope !== undefined && scope !== 'world') {
     throw new UsageError(

@@ -126,6 +126,16 @@ describe('nestjs-sluice call', () => {
       "--limit 'concurrency:1/1m': 'concurrency' cannot be decided by one line, since each call needs a number of its own; wants another algorithm",
     ],
     [
+      'a limit over regions',
+      ['api', 'user:1', '--limit', 'gcra:1/1s,scope=world'],
+      "--limit 'gcra:1/1s,scope=world': option 'scope' is 'world', wants a limit that counts in one region: units of others come from their home",
+    ],
+    [
+      'a limit that each instance counts',
+      ['api', 'user:1', '--limit', 'gcra:1/1s,scope=instance'],
+      "--limit 'gcra:1/1s,scope=instance': option 'scope' is 'instance', wants 'world', or to be left out",
+    ],
+    [
       'a limit beside the script',
       ['--script', '--limit', 'gcra:1/1s'],
       "option '--limit' is only for a limit, not beside '--script'",

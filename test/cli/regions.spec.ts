@@ -217,6 +217,16 @@ describe('the terminal over regions', () => {
     expect(await refused('both', 'deny', KEY, '--name', 'bursts')).toContain("did you mean 'burst'?");
   });
 
+  it('takes the home of the environment', async () => {
+    await eu.limiters.setRate('burst', { rate: 2 });
+    process.env['HOME_REDIS_URL'] = world.home.url;
+    try {
+      expect(await done('region', ...ofKey('burst', '--limit', BURST))).toContain('1/2');
+    } finally {
+      delete process.env['HOME_REDIS_URL'];
+    }
+  });
+
   it('refuses a home that is another one', async () => {
     const { url } = world.serverOf('us');
     const { url: redis } = world.serverOf('eu');

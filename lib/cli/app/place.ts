@@ -3,7 +3,7 @@ import { isRedisConnection, withoutSecrets } from '../../config/redis-option.js'
 import { cliMessages } from '../../errors/messages/cli.js';
 import { milliseconds } from '../../options/values.js';
 import { UsageError } from '../command.js';
-import { readCounted } from '../limit-spec.js';
+import { readDefinition } from '../limit-spec.js';
 import type { KnownOptions, ReadArguments } from '../options.js';
 
 /** A limit on Redis, as an app would define it. */
@@ -80,7 +80,7 @@ function redisPlace(
   }
   if (!isRedisConnection(redis))
     throw new UsageError(cliMessages.wrongOption('redis', withoutSecrets(redis), REDIS_FORM));
-  const home = values.get('home');
+  const home = values.get('home') ?? (environment['HOME_REDIS_URL'] || undefined);
   if (home !== undefined && !isRedisConnection(home))
     throw new UsageError(cliMessages.wrongOption('home', withoutSecrets(home), REDIS_FORM));
   const time = values.get('timeout') ?? '2s';
@@ -89,7 +89,7 @@ function redisPlace(
   const spec = values.get('limit');
   if (spec === undefined && !optional)
     throw new UsageError(cliMessages.missingOption('limit', 'a limit such as gcra:60/1s'));
-  const { name: ofSpec, ...definition } = spec === undefined ? UNKNOWN : readCounted(spec);
+  const { name: ofSpec, ...definition } = spec === undefined ? UNKNOWN : readDefinition(spec);
   const name = wantedName ?? ofSpec;
   if (name === undefined && !optional) {
     throw new UsageError(cliMessages.missingOption('name', 'the name that the app has for the limit'));

@@ -56,6 +56,7 @@ export function readSettings(args: readonly string[]): AskedOnce | undefined {
 
 function limitOf(name: string, spec: string, everywhere: boolean): CompiledLimit {
   const definition = { ...readDefinition(spec), name };
+  if (definition.scope === 'world') throw new UsageError(cliMessages.worldNotCalled(spec));
   const { mode, blockFor, strike, forgetAfter } = definition;
   if (algorithms.get(definition.algo)?.leases !== undefined) {
     throw new UsageError(cliMessages.notCalled(spec, definition.algo));

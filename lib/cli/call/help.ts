@@ -12,7 +12,8 @@ the key is what it counts by, such as tenant:acme or ip:203.0.113.7.
 Options:
   --limit <definition>  the limit as the app defines it:
                       algo:rate/interval[,option=value...], such as
-                      gcra:60/1s,burst=120; not concurrency
+                      gcra:60/1s,burst=120; not concurrency, and no limit with
+                      the scope 'world', whose units come from the home of regions
   --everywhere        the limit is one of the module's 'limits'
   --cost <units>      the units to take; 1 unless given
   --peek              only looks, and takes nothing

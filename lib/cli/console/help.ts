@@ -1,5 +1,6 @@
 /** The text of `nestjs-sluice console --help`. */
-export const HELP = `Usage: nestjs-sluice console --redis <url> [--prefix <prefix>] [--write --by <name>]
+export const HELP = `Usage: nestjs-sluice console --redis <url> [--home <url>] [--prefix <prefix>]
+                             [--write --by <name>]
 
 Serves the console of an app without the app, such as while none of its instances runs.
 It takes the limits that instances with a console have published on Redis in the last
@@ -9,6 +10,9 @@ on this machine alone. It counts nothing and, without '--write', changes nothing
 Options:
   --redis <url>       where the app counts; the variable REDIS_URL of the
                       environment unless given
+  --home <url>        the home of the app's 'regions', if there are several: rates,
+                      modes, lists and limits of scope 'world' are kept there; the
+                      variable HOME_REDIS_URL unless given
   --prefix <prefix>   the 'prefix' of the app; sluice unless given
   --timeout <time>    how long Redis may take to answer; 2s unless given
   --port <port>       where to listen on 127.0.0.1; a free port unless given
@@ -16,6 +20,10 @@ Options:
   --by <name>         who does it, for the log; needed with '--write'
   --plain             shows identities as they are, not as hashes
   --help              this text
+
+For an app with 'regions', --redis is that of one region. Without --home the console shows
+no rates, modes and lists, changes none, and does not look up limits of scope 'world'.
+With it, it looks and changes as no instance of any region, and takes no units.
 
 It runs until it is interrupted. Limits that count in the processes of the app, such as
 adaptive ones, and those that are declared on routes are shown, but cannot be looked up.

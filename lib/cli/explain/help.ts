@@ -10,17 +10,22 @@ Charges nothing, and writes nothing to Redis.
 
 With --redis, without the app: a limit of its 'define', as it is configured
 there, under the overrides and lists that Redis has; those of the module's
-options and of a policy are the app's alone. With --module, of the app itself: it
+options and of a policy are the app's alone. In a region, the home has these:
+without --home it says that they are unknown. With --module, of the app itself: it
 is started, without listening, with all that its modules do at start-up, and
 closed again.
 
 Options:
   --redis <url>       where the app counts; the variable REDIS_URL of the
                       environment unless given
+  --home <url>        the home of the app's 'regions', if there are several: rates,
+                      modes, lists and limits of scope 'world' are kept there; the
+                      variable HOME_REDIS_URL unless given
   --prefix <prefix>   the 'prefix' of the app; sluice unless given
   --timeout <time>    how long Redis may take to answer; 2s unless given
   --limit <limit>     algo:rate/interval[,option=value...], such as
-                      gcra:60/1s,burst=120 or concurrency:5/1m
+                      gcra:60/1s,burst=120 or concurrency:5/1m; with scope=world
+                      if it counts over several regions
   --everywhere        the limit is one of the module's 'limits'
   --module <file>     the file of the app's module, built: ./dist/app.module.js,
                       or with its name, ./dist/app.module.js#AppModule
@@ -37,6 +42,6 @@ Options:
   --json              writes JSON
   --help              this text
 
-Exit codes: 0, 1 if the app cannot be started or Redis cannot be read, 2 if the
-command line is wrong
+Exit codes: 0, 1 if the app cannot be started, or Redis or the home cannot be
+read, 2 if the command line is wrong
 `;

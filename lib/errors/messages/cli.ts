@@ -120,6 +120,8 @@ export const cliMessages = {
     `--limit ${show(spec)}: '${algo}' cannot be simulated, since no log shows when its units are released; wants another algorithm`,
   notCalled: (spec: string, algo: string) =>
     `--limit ${show(spec)}: '${algo}' cannot be decided by one line, since each call needs a number of its own; wants another algorithm`,
+  worldNotCalled: (spec: string) =>
+    `--limit ${show(spec)}: option 'scope' is 'world', wants a limit that counts in one region: units of others come from their home`,
   sameLimitTwice: (name: string) =>
     `option '--limit' has the name ${show(name)} twice, wants a name for each: algo:rate/interval@name`,
   unknownFormat: (line: string, formats: readonly string[]) =>
