@@ -66,6 +66,7 @@ describe('the terminal over regions', () => {
   }
 
   const ofKey = (limit: string, ...more: string[]) => ['explain', '--name', limit, '--key', KEY, ...more];
+  const ofPlan = ofKey('plan', '--limit', WORLD_PLAN);
 
   it.each(['region', 'home', 'both'] as const)(
     'asks for the scope of limits over regions, with the Redis of %s',
@@ -109,10 +110,25 @@ describe('the terminal over regions', () => {
   it('neither calls the home for a region nor takes units', async () => {
     await world.closeApps();
     const before = await contents();
-    await done('both', ...ofKey('plan', '--limit', WORLD_PLAN));
-    await done('home', ...ofKey('plan', '--limit', WORLD_PLAN));
+    await done('both', ...ofPlan);
+    await done('home', ...ofPlan);
     await done('both', ...ofKey('burst', '--limit', BURST));
     expect(await contents()).toEqual(before);
+  });
+
+  it('knows when the home grants nothing, since it may have lost charges', async () => {
+    await world.closeApps();
+    const home = new Redis(world.home.url);
+    const regions = `${prefix}:world:regions`;
+    expect(await done('both', ...ofPlan)).toContain('allows');
+    const [seconds] = await home.time();
+    await home.hset(regions, 'lost', `${Number(seconds) - 60}000000`);
+    expect(await done('both', ...ofPlan)).toMatch(/ 0\/10 .* refuses, retry after 59(?:\.\d+)? min/);
+    await home.hset(regions, 'lost', `${Number(seconds) - 3601}000000`);
+    expect(await done('both', ...ofPlan)).toContain('allows');
+    await home.hset(regions, 'history', '1');
+    expect(await done('both', ...ofPlan)).toContain('refuses, retry after 250 ms');
+    home.disconnect();
   });
 
   /** All that both servers have, byte for byte. */

@@ -3,6 +3,7 @@ import { RateLimitStoreError } from '../../errors/errors.js';
 import { timeOf } from '../../console/telemetry/console-redis.js';
 import { type ReadApp, readPublished } from '../../console/telemetry/published-limits.js';
 import { overridesKey } from '../../stores/redis/keys.js';
+import { isErrorReply } from '../../redis/reply-error.js';
 import { reasonOf } from '../../util/reason-of.js';
 import { InputError } from '../command.js';
 import type { AppRedis } from './place-on-redis.js';
@@ -55,8 +56,14 @@ async function regionsAt({ redis, prefix }: AppRedis): Promise<string[] | undefi
 
 /** Whether instances with a console say that they are in a region: the only trace before a limit over regions is used. */
 async function isPublished({ redis }: AppRedis): Promise<boolean> {
-  const published = await permitted(readPublished(redis), undefined);
-  return published !== undefined && isInRegion(published);
+  try {
+    const published = await readPublished(redis);
+    return published !== undefined && isInRegion(published);
+  } catch (error) {
+    // What is unreadable says nothing: neither a value that nobody of ours wrote, nor one that the user may not read.
+    if (error instanceof RateLimitStoreError && !isErrorReply(error.cause)) throw error;
+    return false;
+  }
 }
 
 /** Whether instances say that they are in a region, or have limits that they can have only there. */

@@ -12,6 +12,7 @@ import { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
 import type { ObservedHome } from '../observed-home.js';
 import { Home } from './home.js';
+import { doubtMs, type HomeDoubt, readDoubt } from './home-doubt.js';
 import type { HomeRecord } from './home-record.js';
 import { HOLDINGS } from './holdings.js';
 import { atHome, limitRegionsOf } from './limit-regions.js';
@@ -30,6 +31,7 @@ class HomeObserver extends StoreLayer {
     inner: Store,
     private readonly home: Home,
     private readonly channel: InstanceChannel,
+    private readonly doubt: () => Promise<HomeDoubt>,
   ) {
     super(inner);
   }
@@ -89,7 +91,8 @@ class HomeObserver extends StoreLayer {
     if (check.peek !== true) throw new RateLimitArgumentError(cliMessages.notBesideApp(world.limit.name));
     const ask = (store: Store, some: readonly CheckEntry[]) =>
       some.length === 0 ? [] : decided(store, { ...check, entries: some });
-    const [ofWorld, others] = await Promise.all([
+    const [doubt, ofWorld, others] = await Promise.all([
+      this.doubt(),
       ask(
         this.home.store,
         entries.filter(isOfWorld).map((entry) => ({ ...entry, ...counterAtHome(entry) })),
@@ -100,8 +103,23 @@ class HomeObserver extends StoreLayer {
       ),
     ]);
     const [nextOfWorld, nextOther] = [ofWorld.values(), others.values()];
-    return entries.map((entry) => (isOfWorld(entry) ? nextOfWorld : nextOther).next().value!);
+    return entries.map((entry) =>
+      isOfWorld(entry) ? inDoubt(nextOfWorld.next().value!, entry, doubt) : nextOther.next().value!,
+    );
   }
+}
+
+/** What the home grants now: nothing, while it may not know what it granted. */
+function inDoubt(decision: StoreDecision, entry: CheckEntry, doubt: HomeDoubt): StoreDecision {
+  const waitMs = doubtMs(counterAtHome(entry).limit, doubt);
+  if (waitMs === 0) return decision;
+  const { allowed, retryAfterMs } = decision;
+  return {
+    ...decision,
+    remaining: 0,
+    allowed: allowed && entry.cost === 0,
+    retryAfterMs: Math.max(retryAfterMs, entry.cost === 0 ? 0 : waitMs),
+  };
 }
 
 /** It is asked only for what regions do. */
@@ -131,5 +149,6 @@ export function homeObserver({ connection, ownsClient, prefix, timeoutMs }: Obse
   // Each call fails by itself.
   const home = new Home(store, `${ofHome}:regions`, '', NO_RECORD, timeoutMs, () => undefined);
   const channel = new InstanceChannel(connection, `${ofHome}:ended`, timeoutMs);
-  return (inner: Store) => new HomeObserver(inner, home, channel);
+  const doubt = () => readDoubt(connection, `${ofHome}:regions`, timeoutMs);
+  return (inner: Store) => new HomeObserver(inner, home, channel, doubt);
 }
