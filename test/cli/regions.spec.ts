@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -15,6 +16,21 @@ const PLAN = 'fixed-window:10/1h';
 const BURST = 'fixed-window:5/1h';
 
 const WORLD_PLAN = `${PLAN},scope=world`;
+
+/** The rights that the guide gives a user, for a prefix. */
+function rightsOf(prefix: string): string[] {
+  const guide = readFileSync(join(PACKAGE_FOLDER, 'docs/guides/redis-users.md'), 'utf8');
+  return /ACL SETUSER \S+ ([^`]+)/.exec(guide)![1]!.trim().replaceAll('sluice:', `${prefix}:`).split(/\s+/);
+}
+
+/** The URL of a server, for a new user with these rights. */
+async function userAt(url: string, rights: readonly string[]): Promise<string> {
+  const redis = new Redis(url);
+  const user = `user-${freshPrefix()}`;
+  await redis.call('ACL', 'SETUSER', user, ...rights);
+  redis.disconnect();
+  return url.replace('redis://', `redis://${user}:password@`);
+}
 
 /** Which servers the program is given: that of the region, of the home, or both. */
 type Place = 'region' | 'home' | 'both';
@@ -123,7 +139,7 @@ describe('the terminal over regions', () => {
     expect(await done('both', ...ofPlan)).toContain('allows');
     const [seconds] = await home.time();
     await home.hset(regions, 'lost', `${Number(seconds) - 60}000000`);
-    expect(await done('both', ...ofPlan)).toMatch(/ 0\/10 .* refuses, retry after 59(?:\.\d+)? min/);
+    expect(await done('both', ...ofPlan)).toMatch(/ 0\/10 .* refuses, retry after 5[89](?:\.\d+)? min/);
     await home.hset(regions, 'lost', `${Number(seconds) - 3601}000000`);
     expect(await done('both', ...ofPlan)).toContain('allows');
     await home.hset(regions, 'history', '1');
@@ -241,6 +257,36 @@ describe('the terminal over regions', () => {
     } finally {
       delete process.env['HOME_REDIS_URL'];
     }
+  });
+
+  it('needs the rights that the guide names', async () => {
+    const more = { eu: ['+hmget', '+scan', '+zrange', '+get'], home: ['+hkeys', `&${prefix}:world:ended`] };
+    const [redis, home] = await Promise.all([
+      userAt(world.serverOf('eu').url, [...rightsOf(prefix), ...more.eu]),
+      userAt(world.home.url, [...rightsOf(prefix), ...more.home, '+pubsub|numsub', '+scan']),
+    ]);
+    const run = (...args: string[]) =>
+      runHere([...args, '--prefix', prefix, '--timeout', '5s', '--redis', redis, '--home', home]);
+    for (const command of [
+      ofPlan,
+      ofKey('burst', '--limit', BURST),
+      ['block', 'plan', KEY, '--limit', WORLD_PLAN],
+      ['reset', 'plan', KEY, '--limit', WORLD_PLAN],
+      ['block', 'burst', KEY, '--limit', BURST],
+      ['rates', 'set', 'burst', 'rate=2', '--limit', BURST],
+      ['deny', KEY],
+    ]) {
+      const { code, stderr } = await run(...command);
+      expect([command, code, stderr]).toEqual([command, 0, '']);
+    }
+  });
+
+  it.each([[], ['+scan']])('does not take the lack of a right for a region: %p', async (...more) => {
+    const alone = freshPrefix();
+    const redis = await userAt(world.serverOf('us').url, [...rightsOf(alone), ...more]);
+    const args = ['--name', 'burst', '--key', KEY, '--limit', BURST, '--prefix', alone, '--redis', redis];
+    const { code, stdout } = await runHere(['explain', ...args, '--timeout', '5s']);
+    expect([code, stdout]).toEqual([0, expect.stringContaining("limit 'burst': allowed")]);
   });
 
   it('refuses a home that is another one', async () => {
