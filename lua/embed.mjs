@@ -9,6 +9,7 @@ const modules = [
   { target: 'lib/overrides/overrides-script.generated.ts', constants: { OVERRIDES_SCRIPT: read('overrides.lua') } },
   { target: 'lib/console/telemetry/fold-script.generated.ts', constants: { FOLD_SCRIPT: read('console-fold.lua') } },
   { target: 'lib/features/regions/home-script.generated.ts', constants: { HOME_SCRIPT: read('region-home.lua') } },
+  { target: 'lib/features/regions/index-script.generated.ts', constants: { INDEX_SCRIPT: read('region-index.lua') } },
   {
     target: 'lib/features/shares/tenants-script.generated.ts',
     constants: { TENANTS_SCRIPT: read('console-tenants.lua') },

@@ -12,6 +12,10 @@ if stored.err then
   redis.call('DEL', KEYS[1])
   stored = {}
 end
+-- So does a word in the place of a number.
+for i = 1, 4 do
+  if not tonumber(stored[i] or nil) then stored[i] = nil end
+end
 local history, epoch, calls, at = stored[1] or '0', stored[2] or '0', stored[3] or '0', tonumber(stored[4] or nil)
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)

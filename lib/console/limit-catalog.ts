@@ -5,7 +5,7 @@ import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Overrides } from '../overrides/overrides.js';
 import type { HandlerClasses } from '../rules/handler-classes.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
-import { isSource } from '../rules/route-rules.js';
+import { declaredRules } from '../rules/declared-limits.js';
 import type { RouteRulesRegistry } from '../rules/route-rules-registry.js';
 import { ROUTE_OF_CLASS } from '../rules/route-rule.js';
 import type { Rule } from '../rules/rule.js';
@@ -58,22 +58,10 @@ export class LimitCatalog {
   /** The limits of the module, the defined limits, and those of all routes. Functions may provide more. */
   entries(): CatalogEntry[] {
     this.isRead = true;
-    const places = new Map<Rule, string>();
-    for (const { rule } of this.registry.named) places.set(rule, '');
-    for (const rule of this.registry.moduleRules) places.set(rule, '');
-    for (const type of this.classes.all()) {
-      for (const handler of this.classes.routes(type)) {
-        for (const { specs, location } of this.plans.of(type, handler).declared) {
-          for (const spec of specs) {
-            if (isSource(spec)) continue;
-            const rule = spec.ofAll ?? spec;
-            if (!places.has(rule)) places.set(rule, location.replace('@RateLimit on ', ''));
-          }
-        }
-      }
-    }
     const entries = new Map<string, CatalogEntry>();
-    for (const [rule, place] of places) {
+    for (const [each, location] of declaredRules(this.registry, this.plans, this.classes)) {
+      const rule = each.ofAll ?? each;
+      const place = location.replace('@RateLimit on ', '');
       const { name, namespace } = rule.configured;
       const label = this.declare(name, namespace, place);
       if (!entries.has(label)) entries.set(label, { label, rule });

@@ -2,7 +2,7 @@ import type { CompiledLimit } from './compiled-limit.js';
 import { boundedIdentity } from './identity.js';
 
 /** Identifies a counter within this process. Its length is bounded. */
-export function counterId({ id }: CompiledLimit, identity: string): string {
+export function counterId({ id }: Pick<CompiledLimit, 'id'>, identity: string): string {
   return id + boundedIdentity(identity);
 }
 

@@ -1,5 +1,6 @@
 import type { Provider } from '@nestjs/common';
 import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
+import { DeclaredLimits } from '../rules/declared-limits.js';
 import { GuardCheck } from '../rules/guard-check.js';
 import { HandlerClasses } from '../rules/handler-classes.js';
 import { LimitResolvers } from '../rules/by-request/limit-resolvers.js';
@@ -24,6 +25,7 @@ export const ruleProviders: readonly Provider[] = [
   LimitResolvers,
   LimitSources,
   RouteRulesRegistry,
+  DeclaredLimits,
   GuardCheck,
   StartUpCheck,
 ];

@@ -28,6 +28,7 @@ import type { StoreReport } from '../stores/layers/circuits.js';
 import type { SlotReport } from '../stores/layers/slot-circuits.js';
 import { DecisionHooks } from '../hooks/decision-hooks.js';
 import { DecisionStream } from '../telemetry/decision-stream.js';
+import { DeclaredLimits } from '../rules/declared-limits.js';
 import { type CountingPlace, createStoreStack, type StoreStack } from './store-stack.js';
 
 /** Builds the store of an app that counts in the given place, whatever its options say about that. */
@@ -124,14 +125,15 @@ export const storeProviders: Provider[] = [
       settings: RateLimitSettings,
       decisions: DecisionStream,
       lists: Lists,
+      declared: DeclaredLimits,
       redis?: Connection,
       home?: Connection,
     ) => {
-      const { options } = settings;
-      const place = { store: options.store, redis, ownsClient: !isClient(options.redis), home: homeOf(settings, home) };
+      const { store, redis: given } = settings.options;
+      const place = { store, redis, ownsClient: !isClient(given), home: homeOf(settings, home), declared };
       return createAppStore(settings, decisions, lists, place);
     },
-    inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_LISTS, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],
+    inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_LISTS, DeclaredLimits, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],
   },
   {
     provide: RATE_LIMIT_LISTS,

@@ -25,8 +25,8 @@
 --
 -- operate(limit, state, tools, what, …) does the steps of an exchange:
 --   'ask'      in the region: the units that checks wait for, and the largest cost among them; microseconds that a grant has to last; those
---              after which an open exchange is sent again; 1 to ask in any case. Replies 0 if nothing is to be done, 2 while another call is
---              on its way; else 3, the number of the exchange, the history in which it began, units wanted, those that checks wait for,
+--              after which an open exchange is sent again; 1 to ask in any case, 2 to give all units back. Replies 0 if nothing is to be done, 2
+--              while another call is on its way; else 3, the number of the exchange, the history in which it began, units wanted, those that checks wait for,
 --              what the largest cost lacks, units to charge, the window, units granted in it, those that it has, the number of returns, and
 --              each one's units and when they were charged
 --   'grant'    at home: the number of the region's record and of the hash, the caller, microseconds in which a full counter is fresh; then
@@ -226,8 +226,8 @@ local function send_back(limit, state, keep)
   return back
 end
 
-function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_any_case)
-  local add, now = tools.add, state.now
+function steps.ask(limit, state, tools, waiting, largest, lasts, patience, which)
+  local add, now, gives_all = tools.add, state.now, which == 2
   if limit.home_now == 0 then return add(0) end
   if state.is_open then
     if now >= state.sent_at and now - state.sent_at < patience then return add(2) end
@@ -238,13 +238,13 @@ function steps.ask(limit, state, tools, waiting, largest, lasts, patience, in_an
     if state.was_dry and now >= state.came_at and now - state.came_at < lasts then
       wanted = max(wanted, min(GROWTH * max(state.size, state.hold, waiting), limit.quota / GROWN))
     end
-    wanted = wanted >= 0.05 and ceil(wanted) or 0
+    wanted = wanted >= 0.05 and not gives_all and ceil(wanted) or 0
     local before = state.hold
     state.hold = wanted
     local back = send_back(limit, state, max(2 * wanted, waiting))
     local want = 0
     if waiting > here or here < wanted * 0.8 then want = waiting + wanted - here end
-    if want <= 0 and #back == 0 and state.owed <= 0 and in_any_case == 0 then
+    if want <= 0 and #back == 0 and state.owed <= 0 and which ~= 1 then
       add(0)
       -- Else it would seem due with every decision.
       return wanted < before
@@ -361,6 +361,16 @@ local function uncertain_until(limit, home, horizon)
   return ends
 end
 
+-- What the home has of a region; nothing of what is no record.
+local function record_of(stored)
+  local readable, record = pcall(cmsgpack.unpack, stored or '')
+  if not stored or not readable or type(record) ~= 'table' then return nil end
+  for i = 1, 8 do
+    if type(record[i]) ~= 'number' then return nil end
+  end
+  return record
+end
+
 function steps.grant(
   limit, state, tools, number, hash, region, server, known, known_epoch, calls, horizon, id, origin, want, least, need, charge, window, granted,
   held, _, ...
@@ -368,9 +378,7 @@ function steps.grant(
   local algorithm, now, add = limit.algorithm, state.now, tools.add
   -- All exchanges of a call are of one region.
   heard = heard or hear(hash, region, server, known, known_epoch, calls, now)
-  local stored = tools.values[number]
-  local readable, record = pcall(cmsgpack.unpack, stored or '')
-  if not stored or not readable or type(record) ~= 'table' then record = nil end
+  local record = record_of(tools.values[number])
   local last, units, charged_at, in_window, total, began_in = unpack(record or { 0, 0, 0, 0, 0, 0 })
   local changed, outcome, ends = false, 0, uncertain_until(limit, heard, horizon)
   -- Who knows no home cannot tell which answers on their way are of an older one.
@@ -429,9 +437,8 @@ end
 function steps.holdings(_, state, tools, hash, ...)
   local regions = { ... }
   for i = 1, #regions, 2 do
-    local stored, seen = tools.values[regions[i]], tonumber(redis.call('HGET', KEYS[hash], 'seen:' .. regions[i + 1]) or nil)
-    local readable, record = pcall(cmsgpack.unpack, stored or '')
-    if not stored or not readable or type(record) ~= 'table' then record = {} end
+    local record = record_of(tools.values[regions[i]]) or {}
+    local seen = tonumber(redis.call('HGET', KEYS[hash], 'seen:' .. regions[i + 1]) or nil)
     local total, held, at = record[5] or 0, record[7] or -1, record[8] or state.now
     for _, value in ipairs({ total, held, floor(max(0, state.now - at) / 1000), seen and floor(max(0, state.now - seen) / 1000) or -1 }) do
       tools.add(value)

@@ -64,3 +64,17 @@ it('nothing is asked for, and the home says what is left', async () => {
   const limiter = await limiterOf('us', us, home);
   await until(async () => (await limiter.consume('user:1', 0).catch(() => undefined))?.remaining === RATE, 60_000);
 });
+
+it.each(['\x90', '\x91\xa1x', '\x01', 'text'])('damaged records of a region count as none: %j', async (damaged) => {
+  const [home, us] = [await server(), await server()];
+  const limiter = await limiterOf('us', us, home);
+  await until(async () => (await limiter.consume('user:1').catch(() => undefined))?.allowed === true, 60_000);
+  const [atHome, here] = [new Redis(home), new Redis(us)];
+  cleanups.push(() => [atHome, here].forEach((redis) => redis.disconnect()));
+  const records = await atHome.keys('*:region:us');
+  expect(records).toHaveLength(1);
+  await atHome.set(records[0]!, Buffer.from(damaged, 'latin1'));
+  await here.hset('sluice:home:us', { calls: damaged, at: damaged });
+  // More than the region has: it asks its home.
+  await until(async () => (await limiter.consume('user:1', 15).catch(() => undefined))?.allowed === true, 60_000);
+});

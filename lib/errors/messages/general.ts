@@ -11,7 +11,7 @@ interface ShownDecision {
 }
 
 /** Error replies of Redis and Valkey, from 6.2 on, that mean a missing right of the user, in a command and in a script. */
-const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script can't/;
+export const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script can't/;
 
 /** Where something belongs that stands in place of a limit. */
 function otherThanALimit(got: unknown): string {

@@ -1,13 +1,19 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
-import { LONGEST_IDENTITY } from '../../limits/identity.js';
+import { counterId } from '../../limits/counter-id.js';
 import type { RedisStore } from '../../stores/redis/redis.store.js';
+import { BoundedMap } from '../../util/bounded-map.js';
+import type { CounterIndex } from './counter-index.js';
 import { RegionCounter } from './region-counter.js';
 import type { Home } from './home.js';
+import { type FindLimit, Leftovers } from './leftovers.js';
 import { atHome, limitRegionsOf } from './limit-regions.js';
 
-/** Counters that are refilled ahead of requests at most; any more ask the home when they have no units. */
+/** The most counters that an instance knows, and the memory they may take: others' units come back as those of an instance that has ended. */
 const MAX_COUNTERS = 10_000;
+const MAX_BYTES = 16_000_000;
+/** An estimate of what one takes, besides its identity. */
+const BYTES = 800;
 /** How often counters are looked after, in milliseconds, and how many of them at most. */
 const TICK_MS = 100;
 const MOST_AT_ONCE = 200;
@@ -19,10 +25,10 @@ const PROBE_MS = 500;
 
 /** The exchanges of an instance with the home: for each counter that it uses, one at a time. */
 export class Exchanges {
-  private readonly counters = new Map<CompiledLimit, Map<string, RegionCounter>>();
+  readonly leftovers: Leftovers;
+  private readonly counters = new BoundedMap<RegionCounter>(MAX_COUNTERS, MAX_BYTES);
   private readonly homes = new WeakMap<CompiledLimit, CompiledLimit>();
   private readonly timer: NodeJS.Timeout;
-  private count = 0;
   private last: RegionCounter | undefined;
   private saying: Promise<void> | undefined;
   private saidAt = -Infinity;
@@ -33,28 +39,48 @@ export class Exchanges {
     readonly home: Home,
     /** Milliseconds since an instance of the region last got an answer of the home. */
     private readonly lastCall: () => Promise<number>,
+    index: CounterIndex,
+    find: FindLimit,
   ) {
+    this.leftovers = new Leftovers(index, home, find, this);
     this.timer = setInterval(() => this.tick(), TICK_MS).unref();
   }
 
-  close(): void {
+  /** The last instance of a region gives all units back. Never rejects. */
+  async close(): Promise<void> {
     clearInterval(this.timer);
+    await this.leftovers.end();
   }
 
-  /** The counter of an entry; one that is forgotten at once if there are too many. */
+  /** The counter of an entry, which is looked after from now on. */
   of(counter: Counter): RegionCounter {
     const { limit, identity } = counter;
-    let ofLimit = this.counters.get(limit);
-    const known = ofLimit?.get(identity);
-    if (known !== undefined) return known;
-    const regions = limitRegionsOf(limit)!;
-    const made = new RegionCounter({ limit, identity }, this.atHome(counter), regions, this.region, this.home);
-    this.last = made;
-    if (this.count >= MAX_COUNTERS || identity.length > LONGEST_IDENTITY) return made;
-    if (ofLimit === undefined) this.counters.set(limit, (ofLimit = new Map()));
-    ofLimit.set(identity, made);
-    this.count++;
+    const known = this.counters.get(counterId(limit, identity));
+    if (known?.counter.limit === limit) {
+      this.counters.touch(known);
+      return known;
+    }
+    // By another rate than before: at home, too, it is exchanged by the newest.
+    if (known !== undefined) this.counters.delete(known);
+    const made = this.make(counter);
+    this.counters.put(made, BYTES + 2 * identity.length, false);
+    this.leftovers.note(made);
     return made;
+  }
+
+  /** @internal One that is not looked after from then on. */
+  make(counter: Counter): RegionCounter {
+    const { limit, identity } = counter;
+    const id = counterId(limit, identity);
+    const regions = limitRegionsOf(limit)!;
+    regions.time = this.home.clock;
+    this.last = new RegionCounter(id, { limit, identity }, this.atHome(counter), regions, this.region, this.home);
+    return this.last;
+  }
+
+  /** @internal One that is looked after. */
+  known(limit: Pick<CompiledLimit, 'id'>, identity: string): RegionCounter | undefined {
+    return this.counters.get(counterId(limit, identity));
   }
 
   /** The same counter at home. */
@@ -63,8 +89,8 @@ export class Exchanges {
   }
 
   /** All counters that are looked after. */
-  *all(): Iterable<RegionCounter> {
-    for (const ofLimit of this.counters.values()) yield* ofLimit.values();
+  all(): Iterable<RegionCounter> {
+    return this.counters.values();
   }
 
   /** Learns the time of the home before the first check. One call serves all that wait for it. */
@@ -87,12 +113,15 @@ export class Exchanges {
   private tick(): void {
     const now = performance.now();
     void this.sayHello(now).catch(() => undefined);
-    if (this.home.isCut) return;
     if (this.queue.length === 0) this.queue = [...this.all()];
+    const { isCut } = this.home;
     for (const counter of this.queue.splice(0, MOST_AT_ONCE)) {
-      if (counter.isForgotten(now)) this.forget(counter);
+      this.leftovers.note(counter, now);
+      if (isCut) continue;
+      if (counter.isForgotten(now)) this.counters.delete(counter);
       else counter.lookAfter(now);
     }
+    this.leftovers.tick(now);
   }
 
   /** A region calls once a second, whichever of its instances does, and each instance often enough to know the time. */
@@ -101,12 +130,5 @@ export class Exchanges {
     if (last === undefined || now - this.saidAt < (home.isCut ? PROBE_MS : HELLO_MS)) return;
     this.saidAt = now;
     if (home.isCut || home.clock.ageMs > OLD_TIME_MS || (await this.lastCall()) >= HELLO_MS) await this.hello();
-  }
-
-  private forget({ counter: { limit, identity } }: RegionCounter): void {
-    const ofLimit = this.counters.get(limit);
-    if (ofLimit?.delete(identity) !== true) return;
-    this.count--;
-    if (ofLimit.size === 0) this.counters.delete(limit);
   }
 }

@@ -17,5 +17,8 @@ export const worldMessages = {
     "wants a longer 'interval', a larger 'burst', or no refill 'intervally'",
   oneRegion: (limit: string) => `limit '${limit}' counts in one region, wants a limit with scope: 'world' on Redis`,
   cut: () => 'The home of the regions does not answer, and this region has no units left',
+  noIndex: (reason: string) =>
+    `The keys that hold units of limits of scope 'world' cannot be noted in this region: ${reason}. Its Redis user lacks a right that ` +
+    'docs/guides/redis-users.md names. Until then, units that an instance leaves behind stay charged',
   tooLate: (timeoutMs: number) => `The home of the regions granted nothing within ${timeoutMs} ms`,
 } as const;

@@ -1,10 +1,10 @@
 import type { Counter } from '../../limits/counter.js';
-import { keyOf } from '../../stores/redis/keys.js';
 import type { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Reply } from '../../stores/redis/reply.js';
 import { FRAGMENT, type Grant, type Home, type Wish } from './home.js';
 import type { LimitRegions } from './limit-regions.js';
 import { endsWithWindow } from './terms.js';
+import { Kept } from '../../util/recency-list.js';
 
 /** What the script notes with each decision: bits below the number of units that are there. */
 const ON_ITS_WAY = 1;
@@ -15,6 +15,13 @@ const UNITS = 8;
 /** What `ask` replies first. */
 const NOTHING = 0;
 const ASKED = 3;
+
+/** Which exchanges are made: those that are due, any, or one that gives all back that is there. */
+const IF_DUE = 0;
+const IN_ANY_CASE = 1;
+const ALL_BACK = 2;
+/** How many exchanges give all back: one that was open may bring units. */
+const MOST_RELEASES = 4;
 
 /** Units have to last from one exchange to the next, in milliseconds: so long, or so many times as long as the home takes. */
 const LASTS_MS = 200;
@@ -36,7 +43,7 @@ const IDLE_LOOKS = 4;
 export type ExchangeOutcome = 'granted' | 'none' | 'nothing' | 'waiting';
 
 /** One counter in a region, as an instance knows it. */
-export class RegionCounter {
+export class RegionCounter extends Kept {
   private readonly fromWindow: boolean;
   private readonly lookMs: number;
   /** Checks that wait for its units. */
@@ -50,14 +57,18 @@ export class RegionCounter {
   private largest = 0;
   private isTouched = false;
   private learning: Promise<void> | undefined;
+  /** When the instance last said that it looks after it. */
+  notedAt = -Infinity;
 
   constructor(
+    id: string,
     readonly counter: Counter,
     readonly atHome: Counter,
     private readonly regions: LimitRegions,
     private readonly region: RedisStore,
     private readonly home: Home,
   ) {
+    super(id);
     this.fromWindow = endsWithWindow(regions.algorithm);
     this.lookMs = Math.max(LEAST_LOOK_MS, regions.lifetime / 1000 / LOOKS_A_LIFETIME);
   }
@@ -99,6 +110,17 @@ export class RegionCounter {
     this.start(0).catch(() => undefined);
   }
 
+  /** Gives back all units that are here. Returns whether none is left. */
+  async release(): Promise<boolean> {
+    for (let exchanges = 0; exchanges < MOST_RELEASES; exchanges++) {
+      while (this.running !== undefined) await this.running.catch(() => undefined);
+      const outcome = await this.start(0, ALL_BACK);
+      if (outcome === 'nothing') return true;
+      if (outcome === 'waiting') return false;
+    }
+    return false;
+  }
+
   /** Makes an exchange for units that a check waits for, or for some of them at least. One that runs is waited for first. */
   async exchangeFor(units: number, largest = units): Promise<ExchangeOutcome> {
     if (this.running !== undefined) return this.running;
@@ -129,12 +151,7 @@ export class RegionCounter {
     do await this.running?.catch(() => undefined);
     while (this.running !== undefined);
     this.learning = undefined;
-    await this.start(0, true);
-  }
-
-  /** Whether a message names it. */
-  isNamed(key: string): boolean {
-    return keyOf('', this.atHome) === key;
+    await this.start(0, IN_ANY_CASE);
   }
 
   private refill(now: number): void {
@@ -143,19 +160,19 @@ export class RegionCounter {
   }
 
   private startInAnyCase(): void {
-    if (this.running === undefined) this.start(0, true).catch(() => undefined);
+    if (this.running === undefined) this.start(0, IN_ANY_CASE).catch(() => undefined);
   }
 
-  private start(waiting: number, inAnyCase = false): Promise<ExchangeOutcome> {
+  private start(waiting: number, which = IF_DUE): Promise<ExchangeOutcome> {
     const { largest } = this;
     this.waiting = this.largest = 0;
     this.askedAt = performance.now();
-    this.running = this.exchange(waiting, largest, inAnyCase).finally(() => (this.running = undefined));
+    this.running = this.exchange(waiting, largest, which).finally(() => (this.running = undefined));
     return this.running;
   }
 
-  private async exchange(waiting: number, largest: number, inAnyCase: boolean): Promise<ExchangeOutcome> {
-    const wish = await this.ask(waiting, largest, inAnyCase);
+  private async exchange(waiting: number, largest: number, which: number): Promise<ExchangeOutcome> {
+    const wish = await this.ask(waiting, largest, which);
     if (wish === undefined || wish === 'waiting') {
       if (wish === undefined) this.idle++;
       return wish ?? 'nothing';
@@ -168,11 +185,11 @@ export class RegionCounter {
     return grant.units > 0 ? 'granted' : 'none';
   }
 
-  private ask(waiting: number, largest: number, inAnyCase: boolean): Promise<Wish | 'waiting' | undefined> {
+  private ask(waiting: number, largest: number, which: number): Promise<Wish | 'waiting' | undefined> {
     const { latencyMs } = this.home;
     const lasts = Math.max(LASTS_MS, LATENCIES * latencyMs) * 1000;
     const patience = Math.max(PATIENCE_MS, PATIENT_LATENCIES * latencyMs) * 1000;
-    const values = ['ask', waiting, largest, Math.round(lasts), Math.round(patience), inAnyCase ? 1 : 0];
+    const values = ['ask', waiting, largest, Math.round(lasts), Math.round(patience), which];
     return this.region
       .ofFeature(this.counter, { name: FRAGMENT, keys: [], values: () => values }, readWish)
       .then((wish) => (wish === NOTHING ? undefined : wish));

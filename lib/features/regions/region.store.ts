@@ -7,9 +7,9 @@ import { answerWith, decided, operate, report } from '../../stores/decide.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
 import type { LocalDecisions } from '../../stores/layers/local-decisions.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
-import { keyOf } from '../../stores/redis/keys.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
 import { chargesOf } from '../../stores/store-decision.js';
+import { addressOf } from './counter-index.js';
 import type { Exchanges } from './exchanges.js';
 import { cutOff } from './home.js';
 import { HOLDINGS } from './holdings.js';
@@ -52,7 +52,7 @@ export class RegionStore extends StoreLayer implements Listener {
   }
 
   override async close(): Promise<void> {
-    this.exchanges.close();
+    await this.exchanges.close();
     this.channel.close();
     await this.inner.close();
     await this.exchanges.home.store.close();
@@ -97,12 +97,16 @@ export class RegionStore extends StoreLayer implements Listener {
     // What was missed is learnt when the units lapse that are held.
     if (message === undefined) return;
     const what = message.slice(0, message.indexOf(' '));
-    const key = message.slice(what.length + 1);
-    for (const counter of this.exchanges.all()) {
-      if (!counter.isNamed(key)) continue;
-      const done = what === 'reset' ? this.forget(counter.counter) : counter.learn();
-      done.catch(() => undefined);
-    }
+    void this.endedElsewhere(what, message.slice(what.length + 1)).catch(() => undefined);
+  }
+
+  private async endedElsewhere(what: string, address: string): Promise<void> {
+    const { leftovers } = this.exchanges;
+    const counter = leftovers.counterOf(address);
+    if (counter === undefined) return;
+    if (what === 'reset') await this.forget(counter.counter);
+    // Where nobody has units, there is nothing to learn.
+    else if (leftovers.isOwn(counter) || (await leftovers.has(address))) await counter.learn();
   }
 
   private async operateAtHome<N extends OperationName>(
@@ -120,9 +124,9 @@ export class RegionStore extends StoreLayer implements Listener {
     ) as OperationAnswer<N>;
     if (ahead === undefined) return answer;
     await Promise.all(
-      counters.map(async (counter, index) => {
+      counters.map(async (counter) => {
         if (ahead === 'learn') await this.exchanges.of(counter).learn();
-        await this.channel.publish(`${ahead} ${keyOf('', atHome[index]!)}`, since);
+        await this.channel.publish(`${ahead} ${addressOf(counter)}`, since);
       }),
     );
     return answer;

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { InstanceChannel } from '../../redis/instance-channel.js';
 import { ignoreConnectionErrors } from '../../redis/client.js';
 import { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Store } from '../../stores/store.js';
 import type { Feature, HomePlace, LayerSurroundings } from '../feature.js';
+import { CounterIndex } from './counter-index.js';
 import { Exchanges } from './exchanges.js';
 import { Home } from './home.js';
 import { HomeRecord } from './home-record.js';
@@ -29,7 +31,7 @@ export const regions: Feature<WorldTerms> = {
 };
 
 function regionStore(inner: Store, surroundings: LayerSurroundings, place: HomePlace): RegionStore {
-  const { store, connection, alone, prefix, timeoutMs } = surroundings;
+  const { store, connection, alone, prefix, timeoutMs, declared } = surroundings;
   const { region, connection: toHome, ownsClient, report } = place;
   // The home may be this region's own server: keys there have a prefix of their own.
   const atHome = `${prefix}:world`;
@@ -42,7 +44,9 @@ function regionStore(inner: Store, surroundings: LayerSurroundings, place: HomeP
   });
   const record = new HomeRecord(connection, `${prefix}:home:${region}`, timeoutMs);
   const home = new Home(homeStore, `${atHome}:regions`, region, record, timeoutMs, report);
-  const exchanges = new Exchanges(store, home, async () => (await record.read()).ageMs);
+  const index = new CounterIndex(connection, `${prefix}:{held:${region}}`, randomUUID(), timeoutMs);
+  const lastCall = async () => (await record.read()).ageMs;
+  const exchanges = new Exchanges(store, home, lastCall, index, (id, identity) => declared?.find(id, identity));
   const channel = new InstanceChannel(toHome, `${atHome}:ended`, HOME_TIMEOUT_MS);
   return new RegionStore(inner, exchanges, alone, channel, timeoutMs);
 }
