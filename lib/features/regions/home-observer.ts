@@ -7,20 +7,15 @@ import { InstanceChannel } from '../../redis/instance-channel.js';
 import { answerWith, decided, operate } from '../../stores/decide.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
-import { keyOf } from '../../stores/redis/keys.js';
 import { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
 import type { ObservedHome } from '../observed-home.js';
+import { type Ahead, AT_HOME, publishEnd } from './ended.js';
 import { Home } from './home.js';
 import { doubtMs, type HomeDoubt, readDoubt } from './home-doubt.js';
 import type { HomeRecord } from './home-record.js';
 import { HOLDINGS } from './holdings.js';
 import { atHome, limitRegionsOf } from './limit-regions.js';
-
-/** What regions do with the units that they hold once a counter was changed at the home. */
-const AHEAD: Partial<Record<OperationName, string>> = { block: 'learn', reset: 'reset' };
-/** What is read and done at the home alone. */
-const AT_HOME: ReadonlySet<OperationName> = new Set(['block', 'reset', 'history', 'blockedFor']);
 
 /**
  * Reads limits of scope 'world' at their home, and changes what is kept there, for a program that is no instance of any region. It makes
@@ -60,27 +55,28 @@ class HomeObserver extends StoreLayer {
     const ofWorld = all.filter(isOfWorld);
     if (ofWorld.length === 0) return super.operate(operation);
     if (measuredName(operation as Operation) === HOLDINGS) return this.home.holdings(counterAtHome(ofWorld[0]!));
-    if (!AT_HOME.has(operation.name))
-      throw new RateLimitArgumentError(cliMessages.notBesideApp(ofWorld[0]!.limit.name));
+    const atHome = AT_HOME[operation.name];
+    if (atHome === undefined) throw new RateLimitArgumentError(cliMessages.notBesideApp(ofWorld[0]!.limit.name));
     const others = all.filter((counter) => !isOfWorld(counter));
     if (others.length > 0) await super.operate({ ...operation, counters: others });
-    return this.operateAtHome(operation, ofWorld.map(counterAtHome));
+    return this.operateAtHome(operation, ofWorld, atHome.ahead);
   }
 
   private async operateAtHome<N extends OperationName>(
     operation: Operation<N>,
-    counters: readonly Counter[],
+    ofWorld: readonly Counter[],
+    ahead: Ahead | undefined,
   ): Promise<OperationAnswer<N>> {
     const since = performance.now();
     const { home } = this;
+    const counters = ofWorld.map(counterAtHome);
     const answer = (
       operation.name === 'reset'
         ? await Promise.all(counters.map((counter) => home.reset(counter)))
         : await operate<N>(home.store, { ...operation, counters })
     ) as OperationAnswer<N>;
-    const ahead = AHEAD[operation.name];
     if (ahead !== undefined) {
-      await Promise.all(counters.map((counter) => this.channel.publish(`${ahead} ${keyOf('', counter)}`, since)));
+      await Promise.all(ofWorld.map((counter) => publishEnd(this.channel, ahead, counter, since)));
     }
     return answer;
   }

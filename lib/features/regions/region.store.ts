@@ -9,7 +9,7 @@ import type { LocalDecisions } from '../../stores/layers/local-decisions.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
 import { chargesOf } from '../../stores/store-decision.js';
-import { addressOf } from './counter-index.js';
+import { type Ahead, AT_HOME, publishEnd, readEnd } from './ended.js';
 import type { Exchanges } from './exchanges.js';
 import { cutOff } from './home.js';
 import { HOLDINGS } from './holdings.js';
@@ -79,8 +79,8 @@ export class RegionStore extends StoreLayer implements Listener {
     if (measuredName(operation as Operation) === HOLDINGS) {
       return this.exchanges.home.holdings(this.exchanges.atHome(ofWorld[0]!));
     }
-    const { ahead, atHome } = AT_HOME[operation.name] ?? {};
-    if (atHome !== true) {
+    const atHome = AT_HOME[operation.name];
+    if (atHome === undefined) {
       this.bindTime(ofWorld);
       const answer = await super.operate(operation);
       // What came back is worth more at home, and what is owed is due there.
@@ -89,22 +89,21 @@ export class RegionStore extends StoreLayer implements Listener {
     }
     const others = (all as readonly Counter[]).filter((counter) => !isOfWorld(counter));
     if (others.length > 0) await super.operate({ ...operation, counters: others });
-    return this.operateAtHome(operation, ofWorld, ahead);
+    return this.operateAtHome(operation, ofWorld, atHome.ahead);
   }
 
   /** Another region, or instance, ended a counter. */
   onMessage(message?: string): void {
     // What was missed is learnt when the units lapse that are held.
     if (message === undefined) return;
-    const what = message.slice(0, message.indexOf(' '));
-    void this.endedElsewhere(what, message.slice(what.length + 1)).catch(() => undefined);
+    void this.endedElsewhere(...readEnd(message)).catch(() => undefined);
   }
 
-  private async endedElsewhere(what: string, address: string): Promise<void> {
+  private async endedElsewhere(ahead: string, address: string): Promise<void> {
     const { leftovers } = this.exchanges;
     const counter = leftovers.counterOf(address);
     if (counter === undefined) return;
-    if (what === 'reset') await this.forget(counter.counter);
+    if (ahead === 'reset') await this.forget(counter.counter);
     // Where nobody has units, there is nothing to learn.
     else if (leftovers.isOwn(counter) || (await leftovers.has(address))) await counter.learn();
   }
@@ -112,7 +111,7 @@ export class RegionStore extends StoreLayer implements Listener {
   private async operateAtHome<N extends OperationName>(
     operation: Operation<N>,
     counters: readonly Counter[],
-    ahead: 'reset' | 'learn' | undefined,
+    ahead: Ahead | undefined,
   ): Promise<OperationAnswer<N>> {
     const since = performance.now();
     const { home } = this.exchanges;
@@ -126,7 +125,7 @@ export class RegionStore extends StoreLayer implements Listener {
     await Promise.all(
       counters.map(async (counter) => {
         if (ahead === 'learn') await this.exchanges.of(counter).learn();
-        await this.channel.publish(`${ahead} ${addressOf(counter)}`, since);
+        await publishEnd(this.channel, ahead, counter, since);
       }),
     );
     return answer;
@@ -321,14 +320,6 @@ export class RegionStore extends StoreLayer implements Listener {
     return new RateLimitStoreError(worldMessages.tooLate(this.timeoutMs));
   }
 }
-
-/** What is done at home, and what regions do then with the units that they hold. */
-const AT_HOME: { readonly [N in OperationName]?: { readonly atHome: true; readonly ahead?: 'reset' | 'learn' } } = {
-  block: { atHome: true, ahead: 'learn' },
-  reset: { atHome: true, ahead: 'reset' },
-  history: { atHome: true },
-  blockedFor: { atHome: true },
-};
 
 /** Whether it takes nothing: then the home says what is left. */
 function looks({ entries, peek }: Check): boolean {
