@@ -108,13 +108,13 @@ describe('the page of a limit that has parts', () => {
     expect(plain(await tokens.textContent())).toMatch(/Charged since [A-Z][a-z]{2} \d+, \d{4}30 tokens/);
     const table = tokens.getByRole('table', { name: 'What tokens charged by days' });
     expect(await table.count()).toBe(0);
-    await tokens.getByText('Charged by days', { exact: true }).click();
+    await tokens.getByText('Charged by days in Europe/Berlin').click();
     // Its days are those of the limit's zone, whatever that of the page is.
     const today = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'Europe/Berlin' }).format();
-    expect(plain(await table.textContent())).toBe(`Day in Europe/BerlinCharged${today}30 tokens`);
+    expect(plain(await table.textContent())).toBe(`DayCharged${today}30 tokens`);
     const slots = plain(await opened.card('slots').textContent());
     expect(slots).toContain('2 of 5 used');
-    expect(slots).toMatch(/Held by2 leases, lapse in [\d.]+ s to [\d.]+ (s|min)/);
+    expect(slots).toMatch(/Held by2 leases, lapse in [\d.]+ (s|min)/);
     expect(opened.complaints).toEqual([]);
   });
 

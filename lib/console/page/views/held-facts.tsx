@@ -16,7 +16,7 @@ export function HeldFacts({
         <>
           <dt>Held by</dt>
           <dd>
-            {plural(leases.count, 'lease')}
+            {leases.count === 0 ? 'nobody' : plural(leases.count, 'lease')}
             <Lapses of={leases} />
           </dd>
         </>
@@ -25,8 +25,8 @@ export function HeldFacts({
         <>
           <dt>Reserved</dt>
           <dd>
-            {holds.units !== undefined && `${amount(holds.units, unit)} by `}
-            {plural(holds.count, 'reservation')}
+            {holds.count > 0 && holds.units !== undefined && `${amount(holds.units, unit)} by `}
+            {holds.count === 0 ? 'nothing' : plural(holds.count, 'reservation')}
             <Lapses of={holds} />
           </dd>
         </>
@@ -51,10 +51,12 @@ export function HeldFacts({
 /** When those lapse that nobody renews, releases or settles. */
 function Lapses({ of: { count, firstLapseMs, lastLapseMs } }: { of: NonNullable<LimitState['leases']> }) {
   if (firstLapseMs === undefined) return null;
-  const last = lastLapseMs === undefined ? ' and later' : ` to ${duration(lastLapseMs)}`;
+  const first = duration(firstLapseMs);
+  const last = lastLapseMs === undefined ? undefined : duration(lastLapseMs);
+  const until = last === undefined ? `${first} and later` : last === first ? first : `${first} to ${last}`;
   return (
     <span class="soft">
-      {count === 1 ? `, lapses in ${duration(firstLapseMs)}` : `, lapse in ${duration(firstLapseMs)}${last}`}
+      , {count === 1 ? 'lapses' : 'lapse'} in {until}
     </span>
   );
 }

@@ -12,11 +12,11 @@ interface Props {
 export function UsageTable({ limit, usage, unit }: Props): JSX.Element {
   return (
     <details>
-      <summary>Charged by days</summary>
+      <summary>Charged by days in {usage.timezone}</summary>
       <table class="table" aria-label={`What ${limit} charged by days`}>
         <thead>
           <tr>
-            <th scope="col">Day in {usage.timezone}</th>
+            <th scope="col">Day</th>
             <th scope="col" class="number">
               Charged
             </th>
