@@ -209,6 +209,8 @@ export type { BorrowingOptions, LendingLimitOptions } from './features/borrowing
 export type { CandidateLimitOptions, CandidateOptions, CandidatePatch } from './features/candidates/options.js';
 export type { SharedLimitOptions, ShareOptions } from './features/shares/options.js';
 export type { PrefetchLimitOptions, PrefetchOptions } from './features/prefetch/terms.js';
+export type { HeldNow } from './limits/held-now.js';
+export type { RecentUsage } from './limits/recent-usage.js';
 export type { RegionHolding } from './limits/region-holding.js';
 export type { UsageOptions, UsageTerms } from './features/usage/terms.js';
 export type { RecordedLimitOptions } from './features/usage/usage.js';

@@ -1,5 +1,7 @@
 // What only some algorithms can do, with parameters `P` and state `S`. Code checks for the capability, never for a name.
 
+import type { Lease } from './leases.js';
+
 /** The positions of reserved units. */
 interface Tickets<P> {
   /**
@@ -41,6 +43,8 @@ export interface QueueCapability<P, S> extends Tickets<P> {
 export interface LeasesCapability<P, S> {
   /** The ticket that a request of `cost` units that fit would get: the identifier of its lease. */
   ticket(parameters: P, state: S, cost: number): number;
+  /** The leases that are held, in the order in which they end; absent if these are not kept one by one. */
+  running?(state: S): readonly Lease[];
   /** Renews the lease of `units` with this `ticket`. Returns whether it was still held. */
   renew(parameters: P, state: S, units: number, ticket: number): boolean;
 }

@@ -104,6 +104,7 @@ export const concurrency: Algorithm<ConcurrencyOptions, ConcurrencyParameters, C
     leases.count === ended.count ? 0 : collapsed ? longest : leases.lastEnd! - now,
   leases: {
     ticket: (_, { next }) => next,
+    running: ({ leases, now }) => leases.running(now),
     renew({ ttl }, state, units, ticket) {
       const held = release(state, units, ticket);
       if (held) state.leases.add({ id: ticket, units, end: state.now + ttl }, ttl);

@@ -96,6 +96,11 @@ export class Leases {
     return ended;
   }
 
+  /** The leases that have not ended at a time, in the order in which they end. */
+  running(now: number): Lease[] {
+    return this.blocks.flatMap(({ leases }) => leases.filter(({ end }) => end > now));
+  }
+
   /** Forgets leases that have ended. */
   dropEnded(now: number): void {
     for (let first = this.blocks[0]; first !== undefined && first.leases[0]!.end <= now; first = this.blocks[0]) {

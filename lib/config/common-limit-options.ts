@@ -147,8 +147,9 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
    */
   nearLimit?: number;
   /**
-   * What the units are, where the console shows them: a word such as `'tokens'`; or the ISO 4217 code of a currency such as `'USD'`,
-   * of which a unit is a millionth, as `usd` counts: 500,000 are shown as $0.50. It changes no decision.
+   * What the units are, where the console shows them: a word in plural such as `'tokens'`, of which one is shown as `1 token`; or
+   * the ISO 4217 code of a currency such as `'USD'`, of which a unit is a millionth, as `usd` counts: 500,000 are shown as $0.50.
+   * It changes no decision.
    * @default units without a name
    */
   unit?: string;

@@ -6,6 +6,11 @@ export function show(value: unknown): string {
   return text.length > 120 ? `${text.slice(0, 117)}...` : text;
 }
 
+/** A number of things: `1 unit`, `3 units`. */
+export function counted(count: number, thing: string): string {
+  return `${count} ${count === 1 ? thing : `${thing}s`}`;
+}
+
 /** Words as a sentence lists them: `a, b or c`. */
 export function listOf(words: readonly string[], conjunction: 'and' | 'or'): string {
   const last = words.at(-1) ?? '';

@@ -1,6 +1,8 @@
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import type { Phase } from '../config/common-limit-options.js';
 import type { Decision } from '../limits/decision.js';
+import type { HeldNow } from '../limits/held-now.js';
+import type { RecentUsage } from '../limits/recent-usage.js';
 import type { RegionHolding } from '../limits/region-holding.js';
 import type { ListedEntry } from '../overrides/lists/list.js';
 import type { LimitMode } from '../limits/limit-mode.js';
@@ -107,6 +109,12 @@ export interface CounterState {
   inFlight?: number;
   /** For a limit of scope `'world'`: what each region holds of it, as its home knows. */
   regions?: readonly RegionHolding[];
+  /** For a limit with `usage`: what it charged the key lately, by days; absent if the store records nothing. */
+  usage?: RecentUsage;
+  /** For a `concurrency` limit: the leases that hold its units; absent if the store does not know. */
+  leases?: HeldNow;
+  /** For a limit with `hold`: the reservations that are not settled and have not lapsed; absent if the store does not know. */
+  holds?: HeldNow;
   /** Where it was read. */
   source: Decision['source'];
 }

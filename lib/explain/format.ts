@@ -1,7 +1,10 @@
 import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
+import type { HeldNow } from '../limits/held-now.js';
+import type { RecentUsage } from '../limits/recent-usage.js';
 import type { ChangeCause } from '../overrides/change-cause.js';
 import type { ListedEntry } from '../overrides/lists/list.js';
 import type { Override } from '../overrides/override.js';
+import { plural, spaced } from '../util/figures.js';
 import { columns, printable, showMs } from '../util/printable.js';
 import type {
   CounterState,
@@ -22,6 +25,8 @@ const HEAD = ['limit', 'rate', 'key', 'left', 'resets in', 'blocked for', 'cost'
 const LEFT = [0, 1, 2, 7, 8];
 const LONGEST_CELL = 48;
 const LONGEST_LINE = 200;
+/** The most days of usage to list. */
+const MOST_DAYS = 5;
 
 /**
  * Formats an explanation as text for a terminal: a line with what the request would get, a table of the limits with notes on
@@ -87,7 +92,7 @@ function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
   if (list !== undefined) lines.push(listText(list));
   if (key.note !== undefined) lines.push(key.note);
   if (share !== undefined) lines.push(shareText(share));
-  if (limit.state?.regions !== undefined) lines.push(regionsText(limit.state.regions));
+  lines.push(...stateTexts(limit.state));
   lines.push(...blockTexts(limit));
   if (candidate !== undefined) lines.push(candidateText(candidate));
   if (reason !== undefined && reason !== unread) lines.push(reason);
@@ -99,6 +104,32 @@ function notes(limit: ExplainedLimit, unread: string | undefined): string[] {
 function shareText({ by, tenant, weight }: ExplainedShare): string {
   const whose = tenant === undefined ? 'all tenants together' : `tenant '${cell(tenant)}', weight ${weight}`;
   return `shared among tenants by ${by}; what is left is that of ${whose}`;
+}
+
+/** What features show of a counter. */
+function stateTexts({ regions, leases, holds, usage }: Partial<CounterState> = {}): string[] {
+  return [
+    ...(regions === undefined ? [] : [regionsText(regions)]),
+    ...(leases === undefined ? [] : heldTexts('lease', leases)),
+    ...(holds === undefined ? [] : heldTexts('reservation', holds)),
+    ...(usage === undefined ? [] : usageTexts(usage)),
+  ];
+}
+
+/** Who holds units now. */
+function heldTexts(what: string, { count, units, firstLapseMs }: HeldNow): string[] {
+  if (count === 0) return [];
+  const of = units === undefined ? '' : ` of ${plural(units, 'unit')}`;
+  const until = firstLapseMs === undefined ? '' : `, the first lapses in ${showMs(firstLapseMs)}`;
+  return [spaced(`${plural(count, what)}${of}${until}`)];
+}
+
+/** The last days with any units, the newest first. */
+function usageTexts({ timezone, days, leftOut }: RecentUsage): string[] {
+  if (leftOut === true) return ["usage is not recorded of all keys, because of 'maxKeys', perhaps not of this one"];
+  if (days.length === 0) return [];
+  const texts = days.slice(-MOST_DAYS).map(({ day, units }) => `${day} ${units}`);
+  return [`charged by days (${timezone}): ${texts.toReversed().join('; ')}`];
 }
 
 /** What each region holds, and how old that is. */

@@ -77,7 +77,7 @@ export interface Feature<Terms extends object = never> {
   /** Reads the tenants of a counter; nothing of a limit without any. */
   readonly tenants?: (store: ReadableStore, counter: Counter) => Promise<TenantsNow | undefined> | undefined;
   /** Reads what explanations show of a counter besides its state; nothing of a limit that does not have the feature. */
-  readonly explained?: (store: ReadableStore, counter: Counter) => Promise<object> | undefined;
+  readonly explained?: (store: ReadableStore, counter: Counter) => Promise<object | undefined> | undefined;
   /** Its layer above all others: to these, what it adds to a check is the caller's. */
   readonly outerLayer?: (inner: Store) => OuterLayer;
   /** The option because of which no limit can be within one that has the feature. */

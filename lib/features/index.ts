@@ -16,6 +16,7 @@ import type { TenantsNow } from './tenants.js';
 import { bare } from '../util/bare.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
 import { holds } from './holds/holds.js';
+import { leases } from './leases/leases.js';
 import { prefetch } from './prefetch/prefetch.js';
 import { regions } from './regions/regions.js';
 import type { PrefetchLimitOptions } from './prefetch/terms.js';
@@ -34,6 +35,7 @@ export const features: readonly Feature[] = [
   regions,
   usage,
   shares,
+  leases,
   holds,
   candidates,
 ].map((feature: Feature) => bare(feature));

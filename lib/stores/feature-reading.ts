@@ -1,5 +1,6 @@
 import type { CompiledLimit } from '../limits/compiled-limit.js';
 import type { Counter } from '../limits/counter.js';
+import type { OpenCounter } from '../limits/estimates.js';
 import type { KeptInMemory, MemoryBounds } from '../limits/limit-feature.js';
 import type { Connection } from '../redis/connection.js';
 
@@ -9,6 +10,8 @@ export interface MemoryParts {
   kept<Kept extends KeptInMemory>(keep: (bounds: MemoryBounds) => Kept): Kept;
   /** The time in whole microseconds. */
   now(): number;
+  /** A counter as of now, to be looked at only. */
+  open(counter: Counter): OpenCounter;
   /** Takes estimates that have lapsed off a counter. */
   releaseLapsed(counter: Counter): void;
 }
@@ -19,6 +22,8 @@ export interface RedisParts {
   readonly prefix: string;
   /** The best guess of the server's time, in whole microseconds. */
   now(): number;
+  /** Asks the server for its time, in whole microseconds. Belongs into `guarded`. */
+  time(): Promise<number>;
   /** Asks Redis only if it is connected, and waits no longer than the deadline. */
   guarded<T>(call: () => Promise<T>): Promise<T>;
   /** Takes estimates that have lapsed off counters, which it asks at once. */

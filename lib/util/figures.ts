@@ -9,11 +9,29 @@ export function whole(value: number): string {
   return WHOLE.format(value);
 }
 
-/** Units of a limit: `1,200 tokens`; millionths of a currency as money, `$0.50`. */
+/** Units of a limit: `1,200 tokens`, `1 token`; millionths of a currency as money, `$0.50`. */
 export function amount(units: number, unit?: string): string {
   if (unit === undefined) return whole(units);
-  return CURRENCY.test(unit) ? money(units / MICROS, unit) : `${whole(units)}${SPACE}${unit}`;
+  return CURRENCY.test(unit) ? money(units / MICROS, unit) : `${whole(units)}${SPACE}${units === 1 ? one(unit) : unit}`;
 }
+
+/** The same where nothing else says what is counted: units without a name are units. */
+export function units(count: number, unit?: string): string {
+  return unit === undefined ? plural(count, 'unit') : amount(count, unit);
+}
+
+/**
+ * One of what a user has named in plural. The last `s` is left out only where that is regular: behind a consonant, a vowel and
+ * `y`, or an `e` that belongs to the word. All other names stay as they are, such as `data`, `queries`, `GB` and `series`.
+ */
+function one(unit: string): string {
+  return REGULAR.test(unit) && !IRREGULAR.test(unit) ? unit.slice(0, -1) : unit;
+}
+
+/** `tokens`, `API calls`, `images`, `GPU-days`; and abbreviations such as `GPUs`. */
+const REGULAR = /(?:(?:^|[ -])[A-Za-z][a-z]*(?:[a-z][bcdfghklmnprtw]|[aeo]y|[a-z][bcdfgklmnprtu]e)|[A-Z]{2})s$/;
+/** Words that end so without being regular plurals, or whose plural ends in more than an `s`. */
+const IRREGULAR = /(?:^|[ -])(?:lens|means|corps|temps|\w*(?:news|bps|iops|ics|ices))$/i;
 
 const CURRENCY = /^[A-Z]{3}$/;
 const MICROS = 1_000_000;

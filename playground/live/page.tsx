@@ -76,7 +76,7 @@ export function Live({ routes }: { readonly routes: readonly Route[] }): JSX.Ele
           </div>
           {!all && (
             <button type="button" class="more" onClick={() => showAll(true)}>
-              Show {others.length} more routes
+              Show {others.length} more {others.length === 1 ? 'route' : 'routes'}
             </button>
           )}
         </div>

@@ -40,7 +40,7 @@ function bucketOf(allowed: number): Bucket {
 
 /** Stores what an instance counted, as after a while without contact. */
 async function flush(recorder: Recorder): Promise<void> {
-  (recorder as unknown as { storedAt: number }).storedAt = -Infinity;
+  (recorder as unknown as { reporter: { storedAt: number } }).reporter.storedAt = -Infinity;
   await recorder.flush();
 }
 

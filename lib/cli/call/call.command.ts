@@ -6,6 +6,7 @@ import { printable } from '../../util/printable.js';
 import type { Command } from '../command.js';
 import { type AskedOnce, readSettings } from './call.settings.js';
 import { CALL_HELP } from './help.js';
+import { units } from '../../util/figures.js';
 
 /** Longer than any calendar window. */
 const MUCH_LATER = 20 * 366 * 86_400 * 1e6;
@@ -63,10 +64,6 @@ function replyOf({ limit }: AskedOnce, now: number): string[] {
     lines.push('# If it begins with -1, another window has begun: print these lines anew.');
   }
   return lines;
-}
-
-function units(count: number): string {
-  return count === 1 ? '1 unit' : `${count} units`;
 }
 
 /** A word of a shell that stands for itself. */

@@ -1,4 +1,5 @@
 import { type Look, PLAIN } from '../look.js';
+import { plural } from '../../util/figures.js';
 import { columns, printable, showCount, showMs, showShare } from '../../util/printable.js';
 import type { LimitReport, Report } from './report.js';
 
@@ -7,7 +8,7 @@ export function tableOf(report: Report, look: Look = PLAIN): string {
   const { input, requests, allowed, refused, retryAfter } = report;
   const format = input.format === null ? '' : ` (${input.format})`;
   const sections = [
-    [`${showCount(requests)} requests of ${printable(input.source)}${format}`, `from ${report.from} to ${report.to}`],
+    [`${plural(requests, 'request')} of ${printable(input.source)}${format}`, `from ${report.from} to ${report.to}`],
     painted(
       ['green', refused > 0 ? 'red' : undefined],
       look,
@@ -86,16 +87,21 @@ function keysOf({ keys: { top }, limits }: Report, { width }: Look): string[] {
 function notesOf({ input, keys, limits }: Report): string[] {
   const notes: string[] = [];
   const { skipped, outOfOrder, late, filtered } = input;
+  const ofLines = (count: number) => {
+    const lines = plural(input.lines, 'line');
+    return plural(count, `of ${lines} is`, `of ${lines} are`);
+  };
   if (filtered !== undefined) {
-    notes.push(`${showCount(filtered)} of ${showCount(input.lines)} lines are of other paths or statuses.`);
+    notes.push(`${ofLines(filtered)} of other paths or statuses.`);
   }
   if (skipped.count > 0) {
-    notes.push(`${showCount(skipped.count)} of ${showCount(input.lines)} lines are left out. The first:`);
+    notes.push(`${ofLines(skipped.count)} left out. The first:`);
     for (const { line, reason, text } of skipped.first) notes.push(`  line ${line} ${reason}: ${printable(text)}`);
   }
   if (outOfOrder > 0) {
-    const rest = late > 0 ? `, but ${showCount(late)} that came too late count as made at the latest time before` : '';
-    notes.push(`${showCount(outOfOrder)} lines were out of order. They are sorted by time${rest}.`);
+    const tooLate = plural(late, 'that came too late counts', 'that came too late count');
+    const rest = late > 0 ? `, but ${tooLate} as made at the latest time before` : '';
+    notes.push(`${plural(outOfOrder, 'line was', 'lines were')} out of order, and sorted by time${rest}.`);
   }
   for (const { name, neverAllowed, held } of limits) {
     if (neverAllowed > 0) {
@@ -114,7 +120,9 @@ function notesOf({ input, keys, limits }: Report): string[] {
       keys.forgottenCounting === 0
         ? 'None of them still counted anything, so nothing else was decided.'
         : `${showCount(keys.forgottenCounting)} of them still counted, so more may be allowed than the limits say.`;
-    notes.push(`${showCount(keys.forgotten)} keys were forgotten, since there were more than --max-keys. ${effect}`);
+    notes.push(
+      `${plural(keys.forgotten, 'key was', 'keys were')} forgotten, since there were more than --max-keys. ${effect}`,
+    );
   }
   return notes;
 }

@@ -2,6 +2,8 @@ import type { AlgorithmOptions } from '../../algorithms/index.js';
 import type { Decision } from '../../limits/decision.js';
 import type { ListName } from '../../config/list-entry.js';
 import type { LimitMode } from '../../limits/limit-mode.js';
+import type { HeldNow } from '../../limits/held-now.js';
+import type { RecentUsage } from '../../limits/recent-usage.js';
 import type { RegionHolding } from '../../limits/region-holding.js';
 import type { OverrideSource } from '../../overrides/override.js';
 
@@ -48,6 +50,12 @@ export interface LimitState {
   offences?: number;
   /** For a limit of scope `'world'`: what each region holds of it, as its home knows. */
   regions?: readonly RegionHolding[];
+  /** For a limit with `usage`: what it charged lately, by days. */
+  usage?: RecentUsage;
+  /** For a limit of `concurrency`: the leases that hold its units. */
+  leases?: HeldNow;
+  /** For a limit with `hold`: the reservations that are not settled and have not lapsed. */
+  holds?: HeldNow;
   mode: LimitMode;
   modeSource: OverrideSource;
   /** The rate that applies to the identity, as text. */

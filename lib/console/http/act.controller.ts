@@ -5,6 +5,7 @@ import { RateLimitConsole } from '../rate-limit-console.js';
 import { ChangeController, endsOf } from './change.controller.js';
 import { type ConsoleRequest, contextOf } from './exchange.js';
 import { Roles } from './roles.js';
+import { plural } from '../../util/figures.js';
 
 /** Acts on single keys and entries of lists. What has no end is left to those who may change anything. */
 @Injectable()
@@ -124,9 +125,14 @@ export abstract class ActController extends ChangeController {
     const target = await this.console.keys.target(fields);
     const units = fields.whole('units', 1);
     fields.check();
-    const change = this.console.keys.act(target(), action, `${units} units`, await cause(), (limiter, key, options) =>
-      // The user relies on a change that is reported as done.
-      limiter[action](key, units, { ...options, strict: true }),
+    const change = this.console.keys.act(
+      target(),
+      action,
+      plural(units, 'unit'),
+      await cause(),
+      (limiter, key, options) =>
+        // The user relies on a change that is reported as done.
+        limiter[action](key, units, { ...options, strict: true }),
     );
     exchange.json(await change);
   }

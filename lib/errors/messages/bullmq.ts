@@ -1,4 +1,4 @@
-import { show } from '../wording.js';
+import { counted, show } from '../wording.js';
 
 /** The messages of jobs of BullMQ. */
 export const bullmqMessages = {
@@ -19,7 +19,7 @@ export const bullmqMessages = {
   noToken: (location: string) => `${location}: the job came without the token of its lock, wants it behind the job`,
   delayed: (ms: number) => `the job waits for its limits: it was delayed by ${ms} ms`,
   neverFits: (location: string, limit: string, cost: number, quota: number) =>
-    `${location}: limit '${limit}' never lets this job start: it asks for ${cost} units of at most ${quota}, or is refused for good`,
+    `${location}: limit '${limit}' never lets this job start: it asks for ${counted(cost, 'unit')} of at most ${quota}, or is refused for good`,
   storeDenies: (location: string, queue: string, delayMs: number) =>
     `${location}: the store fails, and a limit refuses meanwhile: jobs of ${queue} are delayed by ${delayMs} ms, and ask again`,
 } as const;

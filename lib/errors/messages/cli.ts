@@ -1,5 +1,5 @@
 import { nearest } from '../../util/nearest.js';
-import { listOf, show } from '../wording.js';
+import { counted, listOf, show } from '../wording.js';
 import { meant, optionMessages } from './options.js';
 
 /** The most names to list. */
@@ -137,7 +137,7 @@ export const cliMessages = {
   tooManyGenerated: (spec: string, duration: string, most: number) =>
     `options '--generate' and '--for' are ${spec} and ${show(duration)}, wants at most ${most} requests`,
   nothingGenerated: () => 'no request was generated: the rate is too low for the time',
-  allFiltered: (lines: number) => `'--path' and '--status' leave none of ${lines} requests`,
+  allFiltered: (lines: number) => `'--path' and '--status' leave none of ${counted(lines, 'request')}`,
   emptyLog: () => 'the log is empty',
   nothingRead: (first: { line: number; reason: string; text: string } | undefined) =>
     'no line of the log could be read' +

@@ -1,4 +1,4 @@
-import { listOf, show } from '../wording.js';
+import { counted, listOf, show } from '../wording.js';
 import { almost, meant, optionMessages } from './options.js';
 
 const quoted = (word: string) => `'${word}'`;
@@ -211,7 +211,7 @@ export const messages = {
   noDecision: (got: unknown) => `the store gave ${show(got)} for a reservation, wants a decision`,
   timedOut: (name: string, timeoutMs: number) => `limit '${name}' lets nothing pass within ${timeoutMs} ms`,
   neverFits: (name: string, cost: number, quota: number) =>
-    `limit '${name}' never allows ${cost} units at once, wants at most ${quota}`,
+    `limit '${name}' never allows ${counted(cost, 'unit')} at once, wants at most ${quota}`,
   notReservable: (name: string, algo: string, able: readonly string[]) =>
     `limit '${name}' of algo '${algo}' cannot be reserved, wants ${listOf(able, 'or')}`,
   notHeld: (name: string, algo: string, able: readonly string[]) =>
@@ -225,9 +225,9 @@ export const messages = {
   expectedAllowance: ({ limit, retryAfterMs }: ShownDecision) =>
     `the limit '${limit}' refused (it would allow in ${retryAfterMs} ms), wants it to allow`,
   expectedRemaining: ({ limit, remaining }: ShownDecision, wants: number) =>
-    `the limit '${limit}' has ${remaining} units left, wants ${wants}`,
+    `the limit '${limit}' has ${counted(remaining, 'unit')} left, wants ${wants}`,
   expectedRefusal: ({ limit, remaining }: ShownDecision) =>
-    `the limit '${limit}' allowed (and has ${remaining} units left), wants a refusal`,
+    `the limit '${limit}' allowed (and has ${counted(remaining, 'unit')} left), wants a refusal`,
   expectedRefusalBy: (name: string, refusing: readonly string[]) =>
     `the limit '${name}' did not refuse, wants it to; refused by ${refusing.map((each) => `'${each}'`).join(', ')}`,
   expectedWait: ({ limit, retryAfterMs }: ShownDecision, wants: number) =>

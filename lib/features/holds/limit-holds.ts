@@ -8,7 +8,7 @@ import { type Hold, Holds, MOST_AT_ONCE, MOST_WHERE_CHARGED } from './held-units
 import type { HoldTerms } from './terms.js';
 
 /** What follows the key of a counter in that of its holds. */
-const END = 'holds';
+export const HOLDS_END = 'holds';
 /** The work of holds for the server. */
 const WORK = 8;
 
@@ -22,7 +22,7 @@ export class LimitHolds extends Bare implements LimitFeature, Estimates {
   readonly name = 'holds';
   readonly ofOptions = true;
   readonly estimates = this;
-  readonly script: FeatureInScript = { keys: 1, ends: [END], work: WORK, numbers: () => this.numbers() };
+  readonly script: FeatureInScript = { keys: 1, ends: [HOLDS_END], work: WORK, numbers: () => this.numbers() };
 
   constructor(readonly terms: HoldTerms) {
     super();
@@ -98,7 +98,7 @@ export class LimitHolds extends Bare implements LimitFeature, Estimates {
   }
 
   async mayLapse(redis: SortedSets, key: string): Promise<boolean> {
-    return (await redis.zcount(`${key}:${END}`, '(0', '+inf')) > 0;
+    return (await redis.zcount(`${key}:${HOLDS_END}`, '(0', '+inf')) > 0;
   }
 
   private numbers(): number[] {

@@ -3,17 +3,23 @@ import type { Counter } from '../../limits/counter.js';
 import { plainIdentity } from '../../limits/identity.js';
 import type { MemoryParts } from '../../stores/feature-reading.js';
 import { limitUsageOf, usageRecords } from './limit-usage.js';
-import { type KeyDays, namedUnits, type NamedUnits, type TimeRange } from './range.js';
+import { type KeyDays, namedUnits, type NamedUnits, type Recorded, type TimeRange } from './range.js';
 
 /** The units of a counter by the days of a range, without those of holds that have lapsed. */
 export function unitsInMemory(parts: MemoryParts, counter: Counter, range: TimeRange): NamedUnits[] {
+  const { units, leftOut } = recordedInMemory(parts, counter, range);
+  if (leftOut) limitUsageOf(counter.limit)!.warnOfLeftOut();
+  return [...units];
+}
+
+/** The same, with whether the counter may be one that is not recorded. */
+export function recordedInMemory(parts: MemoryParts, counter: Counter, range: TimeRange): Recorded {
   const usage = limitUsageOf(counter.limit)!;
   const records = parts.kept(usageRecords);
   parts.releaseLapsed(counter);
   const now = parts.now();
   const units = namedUnits(usage.recording, range, records.days(usage, counter.identity, now), now);
-  if (units.length === 0 && records.hasLeftOut(usage)) usage.warnOfLeftOut();
-  return units;
+  return { units, leftOut: units.length === 0 && records.hasLeftOut(usage) };
 }
 
 /** The units of all keys of a limit. */

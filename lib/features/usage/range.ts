@@ -19,6 +19,14 @@ export interface NamedUnits {
   readonly units: number;
 }
 
+/** What is recorded of a counter. */
+export interface Recorded {
+  /** The days with any units, the oldest first. */
+  readonly units: readonly NamedUnits[];
+  /** Whether it has no record, and the limit left out keys beyond its `maxKeys`: it may be one of them. */
+  readonly leftOut: boolean;
+}
+
 /** The units of a key by day. */
 export interface KeyDays {
   /** The key as the store has it. */

@@ -10,7 +10,7 @@ import type { DayUnits } from './days.js';
 import { LEFT_OUT } from './index-bound.js';
 import { limitUsageOf, type LimitUsage } from './limit-usage.js';
 import { usageMessages } from './messages.js';
-import { earliestStart, type KeyDays, namedUnits, type NamedUnits, type TimeRange } from './range.js';
+import { earliestStart, type KeyDays, namedUnits, type NamedUnits, type Recorded, type TimeRange } from './range.js';
 
 /** The most commands to have in flight at once. */
 const AT_ONCE = 256;
@@ -27,12 +27,19 @@ export class RedisUsageReader {
 
   /** The units of a counter by the days of a range. */
   async units(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
+    const { units, leftOut } = await this.recorded(counter, range);
+    if (leftOut) limitUsageOf(counter.limit)!.warnOfLeftOut();
+    return [...units];
+  }
+
+  /** The same, with whether the counter may be one that is not recorded. */
+  async recorded(counter: Counter, range: TimeRange): Promise<Recorded> {
     await this.parts.releaseLapsed([counter]);
     const usage = limitUsageOf(counter.limit)!;
     const tag = hashTagOf(counter);
-    const [units] = await this.unitsOf(usage, [tag], range);
-    if (units!.length === 0 && usage.recording.maxKeys !== undefined) await this.reportLeftOut(usage, tag);
-    return units!;
+    const [units = []] = await this.unitsOf(usage, [tag], range);
+    const mayBeLeftOut = units.length === 0 && usage.recording.maxKeys !== undefined;
+    return { units, leftOut: mayBeLeftOut && (await this.hasLeftOut(usage, tag)) };
   }
 
   /**
@@ -68,11 +75,10 @@ export class RedisUsageReader {
     if (!isComplete) usage.warnOfLeftOut();
   }
 
-  private async reportLeftOut(usage: LimitUsage, tag: string): Promise<void> {
+  private async hasLeftOut(usage: LimitUsage, tag: string): Promise<boolean> {
     const { client, prefix } = this.parts;
     const index = usage.indexKey(prefix, tagBeside(tag));
-    const since = await this.parts.guarded(() => client.zscore(index, LEFT_OUT));
-    if (since !== null) usage.warnOfLeftOut();
+    return (await this.parts.guarded(() => client.zscore(index, LEFT_OUT))) !== null;
   }
 
   private async pageOf(

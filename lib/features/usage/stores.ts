@@ -51,10 +51,16 @@ export async function unitsOf(store: ReadableStore, counter: Counter, range: Tim
     inMemory: async (parts) => unitsInMemory(parts, counter, range),
     onRedis: (parts) => new RedisUsageReader(parts).units(counter, range),
     elsewhere: (own: Store) => {
-      if (own.usage === undefined) throw new RateLimitArgumentError(usageMessages.noStore(limit.name));
-      return own.usage(counter, range);
+      const units = ownUnitsOf(own, counter, range);
+      if (units === undefined) throw new RateLimitArgumentError(usageMessages.noStore(limit.name));
+      return units;
     },
   });
+}
+
+/** The same in a store of the app; `undefined` if it records nothing. */
+export function ownUnitsOf(own: Store, counter: Counter, range: TimeRange): Promise<NamedUnits[]> | undefined {
+  return own.usage?.(counter, range);
 }
 
 /** The same of all keys of a limit, in pages of about `batch` keys. */

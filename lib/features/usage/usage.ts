@@ -1,6 +1,7 @@
 import type { Duration } from '../../options/values.js';
 import type { Feature } from '../feature.js';
-import { LimitUsage } from './limit-usage.js';
+import { LimitUsage, limitUsageOf } from './limit-usage.js';
+import { recentUsageOf } from './recent.js';
 import { type UsageOptions, type UsageTerms, usageTerms } from './terms.js';
 
 /** The `usage` option of limits that record the units they charge. */
@@ -24,4 +25,6 @@ export type WithUsage<Options> = Options extends { algo: 'concurrency' | 'adapti
 export const usage: Feature<UsageTerms> = {
   terms: usageTerms,
   of: (limit, terms, location) => new LimitUsage(limit, terms, location),
+  explained: (store, counter) =>
+    limitUsageOf(counter.limit) && recentUsageOf(store, counter).then((found) => found && { usage: found }),
 };

@@ -248,6 +248,7 @@ export class MemoryStore extends DirectStore implements Store {
     return reading.inMemory({
       kept: (keep) => this.features.of(keep),
       now: this.clock,
+      open: (counter) => viewOf(this.table, counter, this.clock()),
       releaseLapsed: (counter) => this.releaseLapsed(counter),
     });
   }

@@ -265,6 +265,7 @@ export class RedisStore extends DirectStore implements Store {
       client,
       prefix,
       now: () => calls.now(),
+      time: () => calls.time(),
       guarded: (call) => calls.guarded(call),
       releaseLapsed: (counters) => this.releaseAllLapsed(counters),
     });

@@ -49,6 +49,15 @@ export class ScriptCalls {
     return this.clock?.now() ?? Date.now() * 1000 + this.clockOffset;
   }
 
+  /** Asks the server for its time, in microseconds. */
+  async time(): Promise<number> {
+    if (this.clock !== undefined) return this.clock.now();
+    const [[error, reply] = []] = (await this.client.pipeline([['time']]).exec())!;
+    if (error) throw error;
+    const [seconds, micros] = (reply as unknown[]).map(Number);
+    return seconds! * 1e6 + micros!;
+  }
+
   /**
    * Runs a program on a node of a Cluster if one is named, else through the client. Throws if Redis is not connected; the caller
    * waits no longer than `timeoutMs`.

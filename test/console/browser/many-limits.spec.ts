@@ -3,6 +3,7 @@ import type { LimitDefinition } from '../../../lib/index.js';
 import { hashOf } from '../../../lib/telemetry/decision-event.js';
 import { browserOfSpec } from '../../support/browser.js';
 import { until } from '../../support/until.js';
+import { findings, THEMES } from './axe.js';
 import { ConsolePage, Instances } from './console-page.js';
 
 const REDIS = process.env['TEST_REDIS_URL'] as string;
@@ -18,6 +19,8 @@ const SCREENS = [
 
 const GCRA = { algo: 'gcra', rate: 5, interval: '1h' } as const;
 const WINDOW = { algo: 'fixed-window', rate: 5, interval: '1h' } as const;
+
+const VIEWS_OF_MANY = ['overview', 'limit/service-33.call-3', 'deviations', 'lookup', 'rates', 'lists', 'changes'];
 
 /** Limits of many services, counted by different keys. */
 const define: Record<string, LimitDefinition> = Object.fromEntries(
@@ -159,13 +162,22 @@ describe('the console of an app with 500 limits', () => {
 
   it.each(SCREENS)('shows each view on three screens of $width pixels at most', async (viewport) => {
     const opened = await ConsolePage.open(browser, app.url, { viewport });
-    for (const view of ['overview', 'limit/service-33.call-3', 'deviations', 'lookup', 'rates', 'lists', 'changes']) {
+    for (const view of VIEWS_OF_MANY) {
       if (view === 'lookup') await opened.lookUp('user:7');
       else await opened.show(view);
       if (view === 'overview') await opened.cellWith(/^[1-9][\d,]*\s/, 'service-33.call-3', 'Refused');
       const height = await opened.page.evaluate<number>('document.documentElement.scrollHeight');
       expect([view, height / viewport.height]).toEqual([view, expect.any(Number)]);
       expect([view, Math.max(MOST_SCREENS, height / viewport.height)]).toEqual([view, MOST_SCREENS]);
+    }
+  });
+
+  it.each(THEMES)('has nothing that axe finds on a phone, in any view (%s)', async (colorScheme, rules) => {
+    const opened = await ConsolePage.open(browser, app.url, { colorScheme, viewport: SCREENS[2], isMobile: true });
+    for (const view of VIEWS_OF_MANY) {
+      if (view === 'lookup') await opened.lookUp('user:7');
+      else await opened.show(view);
+      expect([view, await findings(opened, rules)]).toEqual([view, []]);
     }
   });
 });

@@ -23,7 +23,9 @@ const define: Record<string, LimitDefinition> = {
     credits: true,
     unit: 'tokens',
     anchor: '2026-01-31',
+    usage: { keep: '30d', timezone: 'Europe/Berlin' },
   },
+  slots: { algo: 'concurrency', limit: 5, ttl: '1m' },
   cores: { algo: 'adaptive', min: 2, max: 20, scope: 'instance' },
 };
 
@@ -53,6 +55,7 @@ describe('the page of a limit that has parts', () => {
     for (let call = 0; call < 6; call++) await service.for('gpu').consume('global', { share: 'user:blue' });
     await service.for('money').consume('acme', usd('0.5'));
     await service.for('tokens').consume('acme', 30);
+    for (let lease = 0; lease < 2; lease++) await service.for('slots').consume('acme');
   });
   afterAll(() => app?.close());
 
@@ -96,6 +99,23 @@ describe('the page of a limit that has parts', () => {
     expect(plain(await opened.card('tokens').getByRole('listitem').first().textContent())).toMatch(
       /^[A-Z][a-z]{2} \d+, \d{4}( to .*)?: 30 tokens$/,
     );
+  });
+
+  it('shows of a key what it was charged by days, and the leases that it holds', async () => {
+    const opened = await ConsolePage.open(browser, app.url, { timezoneId: 'America/Los_Angeles' });
+    await opened.lookUp('acme');
+    const tokens = opened.card('tokens');
+    expect(plain(await tokens.textContent())).toMatch(/Charged since [A-Z][a-z]{2} \d+, \d{4}30 tokens/);
+    const table = tokens.getByRole('table', { name: 'What tokens charged by days' });
+    expect(await table.count()).toBe(0);
+    await tokens.getByText('Charged by days in Europe/Berlin').click();
+    // Its days are those of the limit's zone, whatever that of the page is.
+    const today = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeZone: 'Europe/Berlin' }).format();
+    expect(plain(await table.textContent())).toBe(`DayCharged${today}30 tokens`);
+    const slots = plain(await opened.card('slots').textContent());
+    expect(slots).toContain('2 of 5 used');
+    expect(slots).toMatch(/Held by2 leases, lapse in [\d.]+ (s|min)/);
+    expect(opened.complaints).toEqual([]);
   });
 
   it('shows what an adaptive limit admits and has in flight over time', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import {
+  amount,
   bytes,
   duration,
   milliseconds,
@@ -8,6 +9,7 @@ import {
   plural,
   relative,
   signedMilliseconds,
+  units,
 } from '../../../lib/util/figures.js';
 
 /** What is written, with ordinary spaces. */
@@ -79,5 +81,43 @@ describe('the page writes', () => {
 
   it('counts with what is counted', () => {
     expect([plural(1, 'entry', 'entries'), plural(1_000, 'limit')]).toEqual(['1 entry', '1,000 limits']);
+  });
+
+  it.each([
+    [0, 'tokens', '0 tokens'],
+    [1, 'tokens', '1 token'],
+    [2, 'tokens', '2 tokens'],
+    [1_000, 'API calls', '1,000 API calls'],
+    [1, 'API calls', '1 API call'],
+    [1, 'Tokens', '1 Token'],
+    [1, 'images', '1 image'],
+    [1, 'bytes', '1 byte'],
+    [1, 'messages', '1 message'],
+    [1, 'queues', '1 queue'],
+    [1, 'keys', '1 key'],
+    [1, 'GPU-days', '1 GPU-day'],
+    [1, 'GPU seconds', '1 GPU second'],
+    [1, 'months', '1 month'],
+    [1, 'GPUs', '1 GPU'],
+    [1, undefined, '1'],
+    [1_000_000, 'USD', '$1.00'],
+    [1, 'JPY', '¥0.000001'],
+  ])('%d of %s as %s', (count, unit, text) => expect(plain(amount(count, unit))).toBe(text));
+
+  // Some of them are wrong of one, but none is a word that nobody wrote.
+  const AS_GIVEN =
+    'ms ops kbps GB HTTP gas class status bonus series data news lens kWh queries searches boxes processes analyses ' +
+    'indices leaves heroes statistics Aufrufe fois virus request S s es';
+  it.each([...AS_GIVEN.split(' '), 'parts of it', 'tokens '])('the name %s of one as it is given', (unit) =>
+    expect(plain(amount(1, unit))).toBe(`1 ${unit}`),
+  );
+
+  it('units that have no name as units', () => {
+    expect([units(1), units(2), units(1, 'tokens'), units(500_000, 'USD')].map(plain)).toEqual([
+      '1 unit',
+      '2 units',
+      '1 token',
+      '$0.50',
+    ]);
   });
 });

@@ -34,6 +34,13 @@ export function moment(at: number): string {
   return timeAs('moment', at);
 }
 
+const DATE = new Intl.DateTimeFormat('en', { ...FORMS.date, timeZone: 'UTC' });
+
+/** A day such as `2026-11-22`, in whichever time zone it was. */
+export function dated(day: string): string {
+  return DATE.format(Date.parse(day));
+}
+
 /** A stretch of time: days as dates, shorter ones by their times. */
 export function stretch(from: number, to: number): string {
   if (to - from < DAY_MS - 3_600_000) return `${moment(from)} to ${clock(to)}`;

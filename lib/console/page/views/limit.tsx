@@ -117,7 +117,11 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
               <Tile
                 name="Quota"
                 value={amount(limit.quota, limit.unit)}
-                note={limit.unit === undefined ? 'units at once, at most' : 'at once, at most'}
+                note={
+                  limit.unit === undefined
+                    ? `${limit.quota === 1 ? 'unit' : 'units'} at once, at most`
+                    : 'at once, at most'
+                }
               />
             )}
           </dl>

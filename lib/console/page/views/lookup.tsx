@@ -179,7 +179,9 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
 }
 
 /** Whether a limit has nothing to say of an identity: nothing used, changed, blocked or listed. */
-function isUnused({ used, blockedUntil, override, modeOverride, listed, unread, offences = 0 }: LimitState): boolean {
+function isUnused(state: LimitState): boolean {
+  const { used, blockedUntil, override, modeOverride, listed, unread, offences = 0, usage } = state;
+  if (usage !== undefined && usage.days.length > 0) return false;
   const isSet = override?.key !== undefined || modeOverride?.key !== undefined || listed !== undefined;
   return used === 0 && blockedUntil === null && !isSet && unread === undefined && offences === 0;
 }

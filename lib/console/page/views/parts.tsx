@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { LimitInfo, Tenants, Tree, TreeNode } from '../../api.js';
-import { amount, clock, duration, moment, percent, plural } from '../data/format.js';
+import { amount, clock, duration, moment, percent, units } from '../data/format.js';
 import { useResource } from '../data/resource.js';
 import { hrefOf } from '../data/route.js';
 import { limitNamed, session } from '../data/session.js';
@@ -216,7 +216,7 @@ export function partsText(limit: LimitInfo): string {
   const texts = [
     within !== undefined && `within ${within}`,
     own !== undefined && `borrows beyond ${amount(own, unit)}`,
-    kept !== undefined && `keeps ${plural(kept, 'unit')} from borrowers`,
+    kept !== undefined && `keeps ${units(kept, unit)} from borrowers`,
   ].filter((text) => text !== false);
   return texts.length === 0 ? '' : `, ${texts.join(', ')}`;
 }

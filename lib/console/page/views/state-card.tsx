@@ -6,9 +6,11 @@ import { hrefOf } from '../data/route.js';
 import { ActionButtons } from '../parts/action-buttons.js';
 import type { Action } from '../parts/dialog.js';
 import { Badge, Bar, ModeBadge, Note } from '../parts/small.js';
+import { HeldFacts } from './held-facts.js';
 import { HistoryBars } from './history-bars.js';
 import { keyActions } from './key-actions.js';
 import { RegionTable } from './region-table.js';
+import { UsageTable } from './usage-table.js';
 
 const SOURCES = {
   configured: 'as configured',
@@ -101,6 +103,7 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
                 ? 'now'
                 : `in ${duration(state.resetAfterMs)}`}
           </dd>
+          <HeldFacts state={state} unit={unit} />
           {state.offences !== undefined && state.offences > 0 && (
             <>
               <dt>Blocks earned</dt>
@@ -121,6 +124,7 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
           )}
         </dl>
         {state.regions && state.regions.length > 0 && <RegionTable limit={limit} regions={state.regions} unit={unit} />}
+        {state.usage && state.usage.days.length > 0 && <UsageTable limit={limit} usage={state.usage} unit={unit} />}
         <details>
           <summary>Why is it so?</summary>
           <pre tabIndex={0} role="group" aria-label={`Explanation of ${limit}`}>

@@ -1,0 +1,105 @@
+import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import { type Bucket, type LimitCounts, noLimitCounts, OTHERS } from './bucket.js';
+import type { DemandWindow } from './demand-window.js';
+import type { TopKeyCounts } from './top-keys.js';
+
+/** The most declared limits that are distinguished; further ones are counted together. */
+const MOST_DECLARED = 2000;
+/** The most labels of other limits that are distinguished: functions may make new ones for each request. */
+const MOST_GIVEN = 200;
+/** The most limits. */
+const MOST_LIMITS = 4000;
+
+/** The counts of a limit until the next second. */
+export interface Counted extends LimitCounts {
+  readonly label: string;
+  /** Where its keys are counted, if they are. */
+  keys: TopKeyCounts | undefined;
+  /** The version of it that decided last. */
+  limit: CompiledLimit;
+  /** Where what its keys ask for is counted in this interval, if it is. */
+  demand: DemandWindow | undefined;
+}
+
+/** The limits that are counted: each by its label, and those that are too many together. */
+export class CountedLimits {
+  private readonly byLabel = new Map<string, Counted>();
+  private readonly byLimit = new Map<CompiledLimit, Counted | null>();
+  private declared = 0;
+  private given = 0;
+  /** Whether declared limits are counted as others. */
+  private hides = false;
+
+  /**
+   * @param labelOf returns the label of a limit; `undefined` for one that is not shown
+   * @param keysOf returns where the keys of a label are counted, if they are
+   * @param isDeclared returns whether a label is that of a declared limit
+   * @param demandOf returns where the demand of a label is counted, if it is
+   */
+  constructor(
+    private readonly labelOf: (limit: CompiledLimit) => string | undefined,
+    private readonly keysOf: (label: string) => TopKeyCounts | undefined,
+    private readonly isDeclared: (label: string) => boolean,
+    private readonly demandOf: (label: string, limit: CompiledLimit) => DemandWindow | undefined,
+  ) {}
+
+  /** The counts of a limit; `null` if it is not shown. */
+  of(limit: CompiledLimit): Counted | null {
+    let counted = this.byLimit.get(limit);
+    if (counted === undefined) {
+      if (this.byLimit.size >= MOST_LIMITS) this.byLimit.clear();
+      counted = this.add(this.labelOf(limit), limit);
+      this.byLimit.set(limit, counted);
+      if (counted !== null && !limit.isCandidate) counted.limit = limit;
+    }
+    return counted;
+  }
+
+  /** Removes and returns the counts since the last call. */
+  take(): Pick<Bucket, 'limits' | 'hides'> {
+    const limits = new Map<string, LimitCounts>();
+    for (const counted of this.byLabel.values()) {
+      const { allowed, refused, shadowRefused, near, candidateRefused, candidateAsked } = counted;
+      if (allowed + refused + shadowRefused + candidateAsked === 0) continue;
+      limits.set(counted.label, {
+        ...noLimitCounts(),
+        allowed,
+        refused,
+        shadowRefused,
+        near,
+        candidateRefused,
+        candidateAsked,
+      });
+      Object.assign(counted, noLimitCounts());
+    }
+    return { limits, hides: this.hides && limits.has(OTHERS) };
+  }
+
+  /** Looks up again where the keys of each label are counted. */
+  watch(): void {
+    for (const counted of this.byLabel.values()) {
+      const { label, limit } = counted;
+      counted.keys = this.keysOf(label);
+      // Keys of several limits are not those of one.
+      counted.demand = label === OTHERS ? undefined : this.demandOf(label, limit);
+    }
+  }
+
+  private add(wanted: string | undefined, limit: CompiledLimit): Counted | null {
+    if (wanted === undefined) return null;
+    const label = this.byLabel.has(wanted) || this.hasRoom(wanted) ? wanted : OTHERS;
+    let counted = this.byLabel.get(label);
+    if (counted === undefined) {
+      counted = { label, ...noLimitCounts(), keys: this.keysOf(label), limit, demand: undefined };
+      this.byLabel.set(label, counted);
+    }
+    return counted;
+  }
+
+  private hasRoom(label: string): boolean {
+    if (!this.isDeclared(label)) return this.given++ < MOST_GIVEN;
+    const hasRoom = this.declared++ < MOST_DECLARED;
+    this.hides ||= !hasRoom;
+    return hasRoom;
+  }
+}
