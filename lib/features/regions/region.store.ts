@@ -179,10 +179,10 @@ export class RegionStore extends StoreLayer implements Listener {
   }
 
   /** Takes in what the region's server decided; a check that lacks units waits for them. */
-  received(check: Check, decisions: StoreDecision[], answer: CheckAnswer): void {
+  received(check: Check, since: number, decisions: StoreDecision[], answer: CheckAnswer): void {
     const missing = this.read(check, decisions);
     if (missing === undefined) report(answer, decisions);
-    else answerWith(this.waitFor(check, missing, decisions), answer);
+    else answerWith(this.waitFor({ ...check, since }, missing, decisions), answer);
   }
 
   /** Reads what was noted with decisions. Returns the counters that may get the units which the check lacks, if that is all it lacks. */
@@ -359,14 +359,19 @@ function endOf(time: number): Promise<undefined> {
 
 /** Passes on an answer once the region's notes are read. */
 class RegionAnswer implements CheckAnswer {
+  /** What the region's server takes is a part of what the check may take. */
+  private readonly since: number;
+
   constructor(
     private readonly store: RegionStore,
     private readonly check: Check,
     private readonly answer: CheckAnswer,
-  ) {}
+  ) {
+    this.since = check.since ?? performance.now();
+  }
 
   decided(decisions: StoreDecision[]): void {
-    this.store.received(this.check, decisions, this.answer);
+    this.store.received(this.check, this.since, decisions, this.answer);
   }
 
   failed(error: unknown): void {
