@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CounterIndex, LEFT_AFTER_MS } from '../../lib/features/regions/counter-index.js';
+import { Home } from '../../lib/features/regions/home.js';
 import { Leftovers } from '../../lib/features/regions/leftovers.js';
 import type { LimitDefinition, RegionHolding } from '../../lib/index.js';
 import { freshPrefix } from '../support/stores.js';
@@ -79,6 +80,17 @@ describe('units of a region whose instances end', () => {
     await stop(us);
     await stop(other);
     for (const key of ['a', 'b', 'c', 'x'.repeat(100)]) expect(await takeAll(eu, 'year', key)).toBe(36);
+  });
+
+  it('go back also when another instance closes in the middle of an exchange', async () => {
+    const [us, other, eu] = [await start('us'), await start('us'), await start('eu')];
+    await use(us, 'year', 24);
+    const grant = jest.spyOn(Home.prototype, 'grant').mockImplementationOnce(() => new Promise(() => undefined));
+    const looks = other.limiters.for('year').peek('acme');
+    looks.catch(() => undefined);
+    await until(() => grant.mock.calls.length > 0);
+    await Promise.all([stop(other), stop(us)]);
+    expect(await takeAll(eu, 'year')).toBe(36);
   });
 
   it('stay while other instances are there, which give them back when nobody uses them', async () => {
@@ -196,6 +208,11 @@ describe('the index of the counters of a region', () => {
     }
     await redis.set(`${key}:counters`, 'hello');
     expect(await index.left(0, 10)).toEqual([]);
+  });
+
+  it('has keys that lapse, whoever writes them first', async () => {
+    await indexOf('a').leave(['one']);
+    expect(await redis.pttl(`${key}:counters`)).toBeGreaterThan(0);
   });
 
   it('takes thousands of counters at once', async () => {

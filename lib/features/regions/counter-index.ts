@@ -91,7 +91,8 @@ export class CounterIndex {
 
   /** Says that this instance ends, and what it looked after. Returns how many others are there. */
   async leave(addresses: readonly string[]): Promise<number> {
-    return Number(await this.run('leave', this.instance, LEFT_AFTER_MS, LEFT_AFTER_MS - GRACE_MS, ...addresses));
+    const terms = [MOST, KEPT_FOR_MS, LEFT_AFTER_MS, LEFT_AFTER_MS - GRACE_MS];
+    return Number(await this.run('leave', this.instance, ...terms, ...addresses));
   }
 
   private async run(...args: (string | number)[]): Promise<unknown> {
