@@ -3,6 +3,8 @@ import { Redis } from 'ioredis';
 import { CounterIndex, LEFT_AFTER_MS } from '../../lib/features/regions/counter-index.js';
 import { Home } from '../../lib/features/regions/home.js';
 import { Leftovers } from '../../lib/features/regions/leftovers.js';
+import { RegionStore } from '../../lib/features/regions/region.store.js';
+import { InstanceChannel } from '../../lib/redis/instance-channel.js';
 import type { LimitDefinition, RegionHolding } from '../../lib/index.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
@@ -141,6 +143,23 @@ describe('units of a region whose instances end', () => {
     await until(async () => (await again.limiters.for('year').peek('acme')).remaining === 60);
     expect(await takeAll(eu, 'year')).toBe(60);
     expect(await takeAll(again, 'year')).toBe(0);
+  });
+
+  it('that came after a reset stay, though the region hears late of its own reset', async () => {
+    const us = await start('us');
+    await use(us, 'year', 1);
+    const publish = jest.spyOn(InstanceChannel.prototype, 'publish').mockResolvedValueOnce();
+    await us.limiters.for('year').reset('acme');
+    const [message] = publish.mock.calls[0]!;
+    await use(us, 'year', 24);
+    const home = new Redis(world.home.url);
+    const heard = jest.spyOn(RegionStore.prototype, 'onMessage');
+    await home.publish(`${prefix}:world:ended`, message);
+    await until(() => heard.mock.calls.length > 0);
+    await home.quit();
+    // What came after it was heard is done.
+    await us.limiters.for('year').regions('acme');
+    expect(await takeAll(us, 'year')).toBe(36);
   });
 });
 

@@ -15,6 +15,7 @@ import { cutOff } from './home.js';
 import { HOLDINGS } from './holdings.js';
 import { limitRegionsOf } from './limit-regions.js';
 import { worldMessages } from './messages.js';
+import { readTexts } from './texts.js';
 import type { RegionCounter } from './region-counter.js';
 
 /** How many exchanges a check waits for at most. */
@@ -96,8 +97,10 @@ export class RegionStore extends StoreLayer implements Listener {
   onMessage(message?: string): void {
     // What was missed is learnt when the units lapse that are held.
     if (message === undefined) return;
-    const what = message.slice(0, message.indexOf(' '));
-    void this.endedElsewhere(what, message.slice(what.length + 1)).catch(() => undefined);
+    const [region, what, address] = readTexts(message, 3) ?? [];
+    // The instance that published it has done so for its region: what the home has granted since would be lost.
+    if (what === undefined || address === undefined || region === this.exchanges.home.region) return;
+    void this.endedElsewhere(what, address).catch(() => undefined);
   }
 
   private async endedElsewhere(what: string, address: string): Promise<void> {
@@ -126,7 +129,7 @@ export class RegionStore extends StoreLayer implements Listener {
     await Promise.all(
       counters.map(async (counter) => {
         if (ahead === 'learn') await this.exchanges.of(counter).learn();
-        await this.channel.publish(`${ahead} ${addressOf(counter)}`, since);
+        await this.channel.publish(JSON.stringify([home.region, ahead, addressOf(counter)]), since);
       }),
     );
     return answer;
