@@ -5,7 +5,7 @@ import { Home } from '../../lib/features/regions/home.js';
 import { Leftovers } from '../../lib/features/regions/leftovers.js';
 import { RegionStore } from '../../lib/features/regions/region.store.js';
 import { InstanceChannel } from '../../lib/redis/instance-channel.js';
-import type { LimitDefinition, RegionHolding } from '../../lib/index.js';
+import { type LimitDefinition, RateLimitStoreError, type RegionHolding } from '../../lib/index.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
 import { type AppInRegion, type RegionName, World } from './world.js';
@@ -82,6 +82,16 @@ describe('units of a region whose instances end', () => {
     await stop(us);
     await stop(other);
     for (const key of ['a', 'b', 'c', 'x'.repeat(100)]) expect(await takeAll(eu, 'year', key)).toBe(36);
+  });
+
+  it('go back also where the index cannot be used', async () => {
+    const [us, eu] = [await start('us'), await start('eu')];
+    await use(us, 'year', 24);
+    for (const method of ['leave', 'left'] as const) {
+      jest.spyOn(CounterIndex.prototype, method).mockRejectedValue(new RateLimitStoreError('NOPERM'));
+    }
+    await stop(us);
+    expect(await takeAll(eu, 'year')).toBe(36);
   });
 
   it('go back also when another instance closes in the middle of an exchange', async () => {
