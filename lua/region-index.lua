@@ -7,8 +7,8 @@
 --   'left'   milliseconds, how many at most: replies the counters that nobody has looked after for so long, each with when somebody did
 --   'has'    a counter. Replies 1 if somebody has looked after it, else 0
 --   'drop'   counters, each with that time: forgets those that nobody has looked after since. Replies how many
---   'leave'  the instance, milliseconds after which instances count as gone, those after which counters do, and counters that it looked
---            after: others have until then to look after them, too. Replies how many other instances are there
+--   'leave'  as 'note', but after the third: milliseconds after which instances count as gone, those after which counters do, and
+--            counters that it looked after: others have until then to look after them, too. Replies how many other instances are there
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 
@@ -21,23 +21,24 @@ local function call(...)
   return redis.call(...)
 end
 
-local function add(key, condition, score, from)
+-- Counters that find no room come back when they are asked for again, or when they lapse.
+local function add(score, from, most, kept_for)
+  local condition = call('ZCOUNT', KEYS[1], '-inf', '+inf') >= tonumber(most) and 'XX'
   for first = from, #ARGV, 500 do
     local scored = {}
     for i = first, math.min(first + 499, #ARGV) do
       scored[#scored + 1], scored[#scored + 2] = score, ARGV[i]
     end
-    if condition then call('ZADD', key, condition, unpack(scored)) else call('ZADD', key, unpack(scored)) end
+    if condition then call('ZADD', KEYS[1], condition, unpack(scored)) else call('ZADD', KEYS[1], unpack(scored)) end
   end
+  for i = 1, 2 do redis.call('PEXPIRE', KEYS[i], kept_for) end
 end
 
 local steps = {}
 
 function steps.note(instance, most, kept_for)
   call('ZADD', KEYS[2], now, instance)
-  -- Those that find no room come back when they are asked for again, or when they lapse.
-  add(KEYS[1], call('ZCOUNT', KEYS[1], '-inf', '+inf') >= tonumber(most) and 'XX', now, 5)
-  for i = 1, 2 do redis.call('PEXPIRE', KEYS[i], kept_for) end
+  add(now, 5, most, kept_for)
   return 1
 end
 
@@ -55,11 +56,11 @@ function steps.drop()
   return dropped
 end
 
-function steps.leave(instance, gone_after, left_after)
+function steps.leave(instance, most, kept_for, gone_after, left_after)
   call('ZREM', KEYS[2], instance)
   redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now - gone_after))
-  add(KEYS[1], false, string.format('%.0f', now - left_after), 5)
+  add(string.format('%.0f', now - left_after), 7, most, kept_for)
   return call('ZCOUNT', KEYS[2], '-inf', '+inf')
 end
 
-return steps[ARGV[1]](unpack(ARGV, 2, 4))
+return steps[ARGV[1]](unpack(ARGV, 2, 6))

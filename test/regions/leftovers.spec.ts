@@ -1,8 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { CounterIndex, LEFT_AFTER_MS } from '../../lib/features/regions/counter-index.js';
+import { Home } from '../../lib/features/regions/home.js';
 import { Leftovers } from '../../lib/features/regions/leftovers.js';
-import type { LimitDefinition, RegionHolding } from '../../lib/index.js';
+import { RegionStore } from '../../lib/features/regions/region.store.js';
+import { InstanceChannel } from '../../lib/redis/instance-channel.js';
+import { type LimitDefinition, RateLimitStoreError, type RegionHolding } from '../../lib/index.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
 import { type AppInRegion, type RegionName, World } from './world.js';
@@ -81,6 +84,27 @@ describe('units of a region whose instances end', () => {
     for (const key of ['a', 'b', 'c', 'x'.repeat(100)]) expect(await takeAll(eu, 'year', key)).toBe(36);
   });
 
+  it('go back also where the index cannot be used', async () => {
+    const [us, eu] = [await start('us'), await start('eu')];
+    await use(us, 'year', 24);
+    for (const method of ['leave', 'left'] as const) {
+      jest.spyOn(CounterIndex.prototype, method).mockRejectedValue(new RateLimitStoreError('NOPERM'));
+    }
+    await stop(us);
+    expect(await takeAll(eu, 'year')).toBe(36);
+  });
+
+  it('go back also when another instance closes in the middle of an exchange', async () => {
+    const [us, other, eu] = [await start('us'), await start('us'), await start('eu')];
+    await use(us, 'year', 24);
+    const grant = jest.spyOn(Home.prototype, 'grant').mockImplementationOnce(() => new Promise(() => undefined));
+    const looks = other.limiters.for('year').peek('acme');
+    looks.catch(() => undefined);
+    await until(() => grant.mock.calls.length > 0);
+    await Promise.all([stop(other), stop(us)]);
+    expect(await takeAll(eu, 'year')).toBe(36);
+  });
+
   it('stay while other instances are there, which give them back when nobody uses them', async () => {
     const [us, other, eu] = [await start('us'), await start('us'), await start('eu')];
     await use(other, 'year', 1, 'another');
@@ -129,6 +153,23 @@ describe('units of a region whose instances end', () => {
     await until(async () => (await again.limiters.for('year').peek('acme')).remaining === 60);
     expect(await takeAll(eu, 'year')).toBe(60);
     expect(await takeAll(again, 'year')).toBe(0);
+  });
+
+  it('that came after a reset stay, though the region hears late of its own reset', async () => {
+    const us = await start('us');
+    await use(us, 'year', 1);
+    const publish = jest.spyOn(InstanceChannel.prototype, 'publish').mockResolvedValueOnce();
+    await us.limiters.for('year').reset('acme');
+    const [message] = publish.mock.calls[0]!;
+    await use(us, 'year', 24);
+    const home = new Redis(world.home.url);
+    const heard = jest.spyOn(RegionStore.prototype, 'onMessage');
+    await home.publish(`${prefix}:world:ended`, message);
+    await until(() => heard.mock.calls.length > 0);
+    await home.quit();
+    // What came after it was heard is done.
+    await us.limiters.for('year').regions('acme');
+    expect(await takeAll(us, 'year')).toBe(36);
   });
 });
 
@@ -196,6 +237,11 @@ describe('the index of the counters of a region', () => {
     }
     await redis.set(`${key}:counters`, 'hello');
     expect(await index.left(0, 10)).toEqual([]);
+  });
+
+  it('has keys that lapse, whoever writes them first', async () => {
+    await indexOf('a').leave(['one']);
+    expect(await redis.pttl(`${key}:counters`)).toBeGreaterThan(0);
   });
 
   it('takes thousands of counters at once', async () => {

@@ -9,6 +9,7 @@ import { OnceLogger } from '../../errors/once-logger.js';
 import { reasonOf } from '../../util/reason-of.js';
 import { worldMessages } from './messages.js';
 import { INDEX_SCRIPT } from './index-script.generated.js';
+import { readTexts } from './texts.js';
 
 /** How many counters the index of a region has at most. */
 const MOST = 100_000;
@@ -32,14 +33,7 @@ export function addressOf({ limit, identity }: Counter): string {
 
 /** Reads such a text: the limit's `id`, and the identity; `undefined` if it is none. */
 export function readAddress(address: string): readonly [id: string, identity: string] | undefined {
-  let read: unknown;
-  try {
-    read = JSON.parse(address);
-  } catch {
-    return undefined;
-  }
-  const isAddress = Array.isArray(read) && read.length === 2 && read.every((part) => typeof part === 'string');
-  return isAddress ? (read as [string, string]) : undefined;
+  return readTexts(address, 2) as [string, string] | undefined;
 }
 
 /**
@@ -91,7 +85,8 @@ export class CounterIndex {
 
   /** Says that this instance ends, and what it looked after. Returns how many others are there. */
   async leave(addresses: readonly string[]): Promise<number> {
-    return Number(await this.run('leave', this.instance, LEFT_AFTER_MS, LEFT_AFTER_MS - GRACE_MS, ...addresses));
+    const terms = [MOST, KEPT_FOR_MS, LEFT_AFTER_MS, LEFT_AFTER_MS - GRACE_MS];
+    return Number(await this.run('leave', this.instance, ...terms, ...addresses));
   }
 
   private async run(...args: (string | number)[]): Promise<unknown> {

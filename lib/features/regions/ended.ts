@@ -1,7 +1,6 @@
-import type { Counter } from '../../limits/counter.js';
 import type { InstanceChannel } from '../../redis/instance-channel.js';
 import type { OperationName } from '../../stores/operation.js';
-import { addressOf } from './counter-index.js';
+import { readTexts } from './texts.js';
 
 /** What regions do with the units that they hold once a counter was changed at home. */
 export type Ahead = 'reset' | 'learn';
@@ -14,13 +13,22 @@ export const AT_HOME: { readonly [N in OperationName]?: { readonly ahead?: Ahead
   blockedFor: {},
 };
 
-/** Tells all regions that a counter was changed at home. Time counts from `since`. */
-export function publishEnd(channel: InstanceChannel, ahead: Ahead, counter: Counter, since: number): Promise<void> {
-  return channel.publish(`${ahead} ${addressOf(counter)}`, since);
+/** That a counter was changed at home. */
+export interface End {
+  /** The region that has done so, and knows; empty if none has. */
+  readonly region: string;
+  readonly ahead: string;
+  /** The counter: see `addressOf`. */
+  readonly address: string;
 }
 
-/** Reads such a message. */
-export function readEnd(message: string): readonly [ahead: string, address: string] {
-  const at = message.indexOf(' ');
-  return [message.slice(0, at), message.slice(at + 1)];
+/** Tells all regions. Time counts from `since`. */
+export function publishEnd(channel: InstanceChannel, { region, ahead, address }: End, since: number): Promise<void> {
+  return channel.publish(JSON.stringify([region, ahead, address]), since);
+}
+
+/** Reads such a message; `undefined` if it is none. */
+export function readEnd(message: string): End | undefined {
+  const [region, ahead, address] = readTexts(message, 3) ?? [];
+  return address === undefined ? undefined : { region: region!, ahead: ahead!, address };
 }

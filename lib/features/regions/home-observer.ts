@@ -10,6 +10,7 @@ import { measuredName, type Operation, type OperationAnswer, type OperationName 
 import { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
 import type { ObservedHome } from '../observed-home.js';
+import { addressOf } from './counter-index.js';
 import { type Ahead, AT_HOME, publishEnd } from './ended.js';
 import { Home } from './home.js';
 import { doubtMs, type HomeDoubt, readDoubt } from './home-doubt.js';
@@ -76,7 +77,8 @@ class HomeObserver extends StoreLayer {
         : await operate<N>(home.store, { ...operation, counters })
     ) as OperationAnswer<N>;
     if (ahead !== undefined) {
-      await Promise.all(ofWorld.map((counter) => publishEnd(this.channel, ahead, counter, since)));
+      const ends = ofWorld.map((counter) => ({ region: home.region, ahead, address: addressOf(counter) }));
+      await Promise.all(ends.map((end) => publishEnd(this.channel, end, since)));
     }
     return answer;
   }

@@ -71,7 +71,7 @@ export class Home {
     readonly store: RedisStore,
     /** The hash in which it notes what regions call. */
     private readonly hash: string,
-    private readonly region: string,
+    readonly region: string,
     private readonly record: HomeRecord,
     patienceMs: number,
     private readonly report: (news: HomeNews) => void,

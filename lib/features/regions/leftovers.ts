@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { withDeadline } from '../../redis/deadline.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
@@ -13,6 +14,8 @@ const LOOK_MS = 5000;
 const MOST_AT_ONCE = 200;
 /** How long an instance that ends waits for the home to take units back, in milliseconds. */
 const LAST_MS = 2000;
+/** How often it looks meanwhile whether the exchange of another instance is over, in milliseconds. */
+const LOOK_AGAIN_MS = 25;
 /** Longer identities are not kept in the index, which would let clients decide how much memory it takes. */
 const LONGEST_IDENTITY = 256;
 /** Counters of limits that no instance knows are forgotten in the end: with this probability each time. */
@@ -38,6 +41,8 @@ export class Leftovers {
   private lookedAt = performance.now() - LOOK_MS / 2;
   private isLooking = false;
   private hasEnded = false;
+  /** Until when units come back once it has ended. */
+  private until = 0;
 
   constructor(
     private readonly index: CounterIndex,
@@ -87,10 +92,12 @@ export class Leftovers {
     const counters = [...this.own.all()];
     const noted = counters.filter(({ counter }) => counter.identity.length <= LONGEST_IDENTITY);
     try {
-      const others = await this.index.leave(noted.map(({ counter }) => addressOf(counter)));
+      // Without an index nobody knows of others: units that they need cost them a call.
+      const others = await this.index.leave(noted.map(({ counter }) => addressOf(counter))).catch(() => 0);
       if (others > 0 || this.home.isCut) return;
+      this.until = performance.now() + LAST_MS;
       const own = counters.map((counter) => this.release(counter));
-      await withDeadline(Promise.all([this.giveAllBack(performance.now() + LAST_MS), ...own]), LAST_MS);
+      await withDeadline(Promise.all([this.giveAllBack().catch(() => undefined), ...own]), LAST_MS);
     } catch {
       // What is left comes back when another instance finds it in the index.
     }
@@ -116,9 +123,9 @@ export class Leftovers {
     return left.length === MOST_AT_ONCE;
   }
 
-  private async giveAllBack(until: number): Promise<void> {
+  private async giveAllBack(): Promise<void> {
     const tried = new Set<string>();
-    while (performance.now() < until) {
+    while (performance.now() < this.until) {
       // Also what was noted a moment ago.
       const left = await this.index.left(-1000, MOST_AT_ONCE + tried.size);
       const others = left.filter(({ address }) => !tried.has(address));
@@ -148,7 +155,12 @@ export class Leftovers {
   private async release(counter: RegionCounter): Promise<boolean> {
     try {
       await this.own.ready();
-      return await counter.release();
+      // Other instances that end may leave an exchange open: it is made again after a while.
+      while (!(await counter.release())) {
+        if (performance.now() > this.until || this.home.isCut) return false;
+        await sleep(LOOK_AGAIN_MS);
+      }
+      return true;
     } catch {
       return false;
     }

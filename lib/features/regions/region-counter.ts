@@ -56,6 +56,8 @@ export class RegionCounter extends Kept {
   private waiting = 0;
   private largest = 0;
   private isTouched = false;
+  /** Whether it takes nothing in advance any more. */
+  private isReleased = false;
   private learning: Promise<void> | undefined;
   /** When the instance last said that it looks after it. */
   notedAt = -Infinity;
@@ -110,8 +112,9 @@ export class RegionCounter extends Kept {
     this.start(0).catch(() => undefined);
   }
 
-  /** Gives back all units that are here. Returns whether none is left. */
+  /** Gives back all units that are here, and takes no more in advance. Returns whether none is left. */
   async release(): Promise<boolean> {
+    this.isReleased = true;
     for (let exchanges = 0; exchanges < MOST_RELEASES; exchanges++) {
       while (this.running !== undefined) await this.running.catch(() => undefined);
       const outcome = await this.start(0, ALL_BACK);
@@ -187,7 +190,7 @@ export class RegionCounter extends Kept {
 
   private ask(waiting: number, largest: number, which: number): Promise<Wish | 'waiting' | undefined> {
     const { latencyMs } = this.home;
-    const lasts = Math.max(LASTS_MS, LATENCIES * latencyMs) * 1000;
+    const lasts = this.isReleased ? 0 : Math.max(LASTS_MS, LATENCIES * latencyMs) * 1000;
     const patience = Math.max(PATIENCE_MS, PATIENT_LATENCIES * latencyMs) * 1000;
     const values = ['ask', waiting, largest, Math.round(lasts), Math.round(patience), which];
     return this.region

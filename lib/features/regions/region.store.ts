@@ -9,7 +9,8 @@ import type { LocalDecisions } from '../../stores/layers/local-decisions.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
 import { chargesOf } from '../../stores/store-decision.js';
-import { type Ahead, AT_HOME, publishEnd, readEnd } from './ended.js';
+import { addressOf } from './counter-index.js';
+import { type Ahead, AT_HOME, type End, publishEnd, readEnd } from './ended.js';
 import type { Exchanges } from './exchanges.js';
 import { cutOff } from './home.js';
 import { HOLDINGS } from './holdings.js';
@@ -96,10 +97,13 @@ export class RegionStore extends StoreLayer implements Listener {
   onMessage(message?: string): void {
     // What was missed is learnt when the units lapse that are held.
     if (message === undefined) return;
-    void this.endedElsewhere(...readEnd(message)).catch(() => undefined);
+    const ended = readEnd(message);
+    // The instance that published it has done so for its region: what the home has granted since would be lost.
+    if (ended === undefined || ended.region === this.exchanges.home.region) return;
+    void this.endedElsewhere(ended).catch(() => undefined);
   }
 
-  private async endedElsewhere(ahead: string, address: string): Promise<void> {
+  private async endedElsewhere({ ahead, address }: End): Promise<void> {
     const { leftovers } = this.exchanges;
     const counter = leftovers.counterOf(address);
     if (counter === undefined) return;
@@ -125,7 +129,7 @@ export class RegionStore extends StoreLayer implements Listener {
     await Promise.all(
       counters.map(async (counter) => {
         if (ahead === 'learn') await this.exchanges.of(counter).learn();
-        await publishEnd(this.channel, ahead, counter, since);
+        await publishEnd(this.channel, { region: home.region, ahead, address: addressOf(counter) }, since);
       }),
     );
     return answer;
@@ -178,10 +182,10 @@ export class RegionStore extends StoreLayer implements Listener {
   }
 
   /** Takes in what the region's server decided; a check that lacks units waits for them. */
-  received(check: Check, decisions: StoreDecision[], answer: CheckAnswer): void {
+  received(check: Check, since: number, decisions: StoreDecision[], answer: CheckAnswer): void {
     const missing = this.read(check, decisions);
     if (missing === undefined) report(answer, decisions);
-    else answerWith(this.waitFor(check, missing, decisions), answer);
+    else answerWith(this.waitFor({ ...check, since }, missing, decisions), answer);
   }
 
   /** Reads what was noted with decisions. Returns the counters that may get the units which the check lacks, if that is all it lacks. */
@@ -350,14 +354,19 @@ function endOf(time: number): Promise<undefined> {
 
 /** Passes on an answer once the region's notes are read. */
 class RegionAnswer implements CheckAnswer {
+  /** What the region's server takes is a part of what the check may take. */
+  private readonly since: number;
+
   constructor(
     private readonly store: RegionStore,
     private readonly check: Check,
     private readonly answer: CheckAnswer,
-  ) {}
+  ) {
+    this.since = check.since ?? performance.now();
+  }
 
   decided(decisions: StoreDecision[]): void {
-    this.store.received(this.check, decisions, this.answer);
+    this.store.received(this.check, this.since, decisions, this.answer);
   }
 
   failed(error: unknown): void {
