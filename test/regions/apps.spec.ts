@@ -74,6 +74,25 @@ describe('two apps in two regions', () => {
     return taken;
   };
 
+  it('charge all other limits once, though one in shadow mode waits for units', async () => {
+    const budget = us.limiters.for('budget');
+    const held = async () => (await budget.regions('firm')).find(({ region }) => region === 'us')!.held;
+    let used = 0;
+    do {
+      await budget.consume('firm');
+      used++;
+    } while ((await held()) < 2);
+    const { allowed, decisions } = await us.limiters.check([
+      { limit: 'quiet', key: 'firm' },
+      { limit: 'budget', key: 'firm' },
+      { limit: 'narrow', key: 'firm' },
+    ]);
+    expect(allowed).toBe(true);
+    expect(decisions.map((decision) => decision.allowed)).toEqual([true, true, true]);
+    expect((await us.limiters.for('narrow').peek('firm')).remaining).toBe(1);
+    expect((await budget.peek('firm')).remaining).toBe(100 - used - 1);
+  });
+
   it('share one limit, on routes and in code', async () => {
     const first = await eu.get('/reports');
     expect(first.status).toBe(200);

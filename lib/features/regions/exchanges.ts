@@ -83,6 +83,14 @@ export class Exchanges {
     return this.counters.get(counterId(limit, identity));
   }
 
+  /** Says by which clock the region's server decides on limits. */
+  bindTime(counters: readonly Counter[]): void {
+    for (const { limit } of counters) {
+      const regions = limitRegionsOf(limit);
+      if (regions !== undefined) regions.time = this.home.clock;
+    }
+  }
+
   /** The same counter at home. */
   atHome(counter: Counter): Counter {
     return { limit: this.homeOf(counter.limit), identity: counter.identity };

@@ -4,14 +4,13 @@ import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
 import { ignoreConnectionErrors } from '../../redis/client.js';
 import { InstanceChannel } from '../../redis/instance-channel.js';
-import { answerWith, decided, operate } from '../../stores/decide.js';
+import { answerWith, decided } from '../../stores/decide.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
 import { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
 import type { ObservedHome } from '../observed-home.js';
-import { addressOf } from './counter-index.js';
-import { type Ahead, AT_HOME, publishEnd } from './ended.js';
+import { AT_HOME, ChangesAtHome } from './changes-at-home.js';
 import { Home } from './home.js';
 import { doubtMs, type HomeDoubt, readDoubt } from './home-doubt.js';
 import type { HomeRecord } from './home-record.js';
@@ -23,6 +22,8 @@ import { atHome, limitRegionsOf } from './limit-regions.js';
  * no exchanges and calls for no region, so that it neither takes units nor counts as one that lives.
  */
 class HomeObserver extends StoreLayer {
+  private readonly changes: ChangesAtHome;
+
   constructor(
     inner: Store,
     private readonly home: Home,
@@ -30,6 +31,7 @@ class HomeObserver extends StoreLayer {
     private readonly doubt: () => Promise<HomeDoubt>,
   ) {
     super(inner);
+    this.changes = new ChangesAtHome(home, channel, counterAtHome);
   }
 
   override async open(): Promise<void> {
@@ -60,27 +62,7 @@ class HomeObserver extends StoreLayer {
     if (atHome === undefined) throw new RateLimitArgumentError(cliMessages.notBesideApp(ofWorld[0]!.limit.name));
     const others = all.filter((counter) => !isOfWorld(counter));
     if (others.length > 0) await super.operate({ ...operation, counters: others });
-    return this.operateAtHome(operation, ofWorld, atHome.ahead);
-  }
-
-  private async operateAtHome<N extends OperationName>(
-    operation: Operation<N>,
-    ofWorld: readonly Counter[],
-    ahead: Ahead | undefined,
-  ): Promise<OperationAnswer<N>> {
-    const since = performance.now();
-    const { home } = this;
-    const counters = ofWorld.map(counterAtHome);
-    const answer = (
-      operation.name === 'reset'
-        ? await Promise.all(counters.map((counter) => home.reset(counter)))
-        : await operate<N>(home.store, { ...operation, counters })
-    ) as OperationAnswer<N>;
-    if (ahead !== undefined) {
-      const ends = ofWorld.map((counter) => ({ region: home.region, ahead, address: addressOf(counter) }));
-      await Promise.all(ends.map((end) => publishEnd(this.channel, end, since)));
-    }
-    return answer;
+    return this.changes.make(operation, ofWorld, atHome.ahead);
   }
 
   /** What is left at the home. Units that regions hold are charged there. */
