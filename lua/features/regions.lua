@@ -13,20 +13,23 @@
 --   23 units granted last  24 when they came, by the region  25 1 if checks lacked them then
 --   26 when the window had begun, by the home, and 27 by the region; 0 for both where units do not end with a window
 --   28 when the home last had less than was asked for, by the region, or 0
+--   29 when the first units were charged that came, by the home, and 30 when they came, by the region
 -- A server that was restarted or took over may lack what was used last: its history is another one, and what was granted counts as used.
 -- It may also lack the last exchanges, and number others like them: an exchange is known by its number and the history that it began in.
 --
--- At home the counter is one of the limit's algorithm. Beside it each region has a record: a MessagePack array of its last exchange,
--- the units granted by it, when, the window, the units granted in that, the history in which the exchange began, the units that the region
--- holds with these, and when it called. One hash is for all counters: the history of the server (`history`), its number (`epoch`), since when it
--- holds (`since`), when any region had called last before (`survived`), when it was found to have lost charges (`lost`), and for each region the
+-- At home the counter is one of the limit's algorithm. Beside it each region has a record: a MessagePack array of its last exchange, the
+-- units granted by it, when, the window, the units granted in that, the history in which the exchange began, the units that the region holds
+-- with these, when it called, and when the record began: a reset ends it, and nothing comes back that was charged before. One hash is for
+-- all counters: the history of the server (`history`), its number (`epoch`), since when it holds (`since`), when any region had called last
+-- before (`survived`), when it was found to have lost charges (`lost`), and for each region the
 -- number of its calls (`calls:`), when it called last (`seen:`), the history of its server (`server:`), and the epoch in which it said how many
 -- these are (`heard:`).
 --
 -- operate(limit, state, tools, what, …) does the steps of an exchange:
 --   'ask'      in the region: the units that checks wait for, and the largest cost among them; microseconds that a grant has to last; those
 --              after which an open exchange is sent again; 1 to ask in any case, 2 to give all units back. Replies 0 if nothing is to be done, 2
---              while another call is on its way; else 3, the number of the exchange, the history in which it began, units wanted, those that checks wait for,
+--              while another call is on its way; else 3, the number of the exchange, the history in which it began, units wanted, those that
+--              checks wait for,
 --              what the largest cost lacks, units to charge, the window, units granted in it, those that it has, the number of returns, and
 --              each one's units and when they were charged
 --   'grant'    at home: the number of the region's record and of the hash, the caller, microseconds in which a full counter is fresh; then
@@ -119,7 +122,7 @@ function feature.variant()
     state.rate, state.used, state.since, state.hold, state.owed = v[15] or 0, v[16] or 0, v[17] or now, v[18] or 0, v[19] or 0
     state.largest, state.need, state.wait_cost, state.size = v[20] or 0, v[21] or 0, v[22] or 1, v[23] or 0
     state.came_at, state.was_dry, state.begun, state.begun_here = v[24] or 0, v[25] == 1, v[26] or 0, v[27] or 0
-    state.short_at = v[28] or 0
+    state.short_at, state.first, state.first_here = v[28] or 0, v[29] or 0, v[30] or 0
   end
 
   function pool.encode(limit, s)
@@ -127,6 +130,7 @@ function feature.variant()
       history_of(limit), s.id, s.is_open and 1 or 0, s.sent_at, s.want, s.least, s.charge, s.back, compact(s.grants), s.left, s.wait_until,
       s.fresh_at, s.window, s.granted, s.rate, s.used, s.since, s.hold, s.owed, s.largest, s.need, s.wait_cost,
       s.size, s.came_at, s.was_dry and 1 or 0, s.begun, s.begun_here, s.short_at,
+      s.first, s.first_here,
     })
   end
 
@@ -157,8 +161,10 @@ function feature.variant()
     local grants = state.grants
     local at = limit.home_now - (charged_at >= 0 and max(0, state.now - charged_at) or 0) - limit.lifetime
     -- What was charged since the window began is of it: older grants had expired. So is what nobody knows the time of, as in one region.
-    local is_of_window = charged_at < 0 or charged_at >= state.begun_here and charged_at <= state.now
-    if state.begun > 0 and is_of_window then at = max(at, state.begun) end
+    local function is_since(time) return charged_at < 0 or charged_at >= time and charged_at <= state.now end
+    if state.begun > 0 and is_since(state.begun_here) then at = max(at, state.begun) end
+    -- No units were here before the first ones.
+    if state.first > 0 and is_since(state.first_here) then at = max(at, state.first) end
     at = max(1, at)
     -- The home may have them for others, once they are back.
     state.wait_until, state.short_at = 0, 0
@@ -290,6 +296,7 @@ function steps.deposit(
   if units > 0 then
     for _, value in ipairs({ units, charged_at, expires_at }) do grants[#grants + 1] = value end
     state.size, state.came_at = units, state.now
+    if state.first == 0 then state.first, state.first_here = charged_at, state.now end
   end
   tools.add(1)
   return true
@@ -365,7 +372,7 @@ end
 local function record_of(stored)
   local readable, record = pcall(cmsgpack.unpack, stored or '')
   if not stored or not readable or type(record) ~= 'table' then return nil end
-  for i = 1, 8 do
+  for i = 1, 9 do
     if type(record[i]) ~= 'number' then return nil end
   end
   return record
@@ -391,12 +398,12 @@ function steps.grant(
     if in_window ~= window_end() then total = 0 end
     -- The home knows less of this window than it has told.
     local missing = window > 0 and window == window_end() and max(0, granted - total) or 0
-    -- Without a record nothing of the region counts here any more.
-    local returned = record and { ... } or {}
+    -- What was charged before the record began counts here no more.
+    local returned, since = { ... }, record and record[9] or now
     for i = 1, #returned, 2 do
       local before = algorithm.remaining(limit, state)
       -- What was charged in the future was charged before the clock was set back: how much of it counts is not known.
-      if returned[i + 1] <= now then algorithm.give(limit, state, returned[i], -1, returned[i + 1]) end
+      if returned[i + 1] >= since and returned[i + 1] <= now then algorithm.give(limit, state, returned[i], -1, returned[i + 1]) end
       total, changed = max(0, total - (algorithm.remaining(limit, state) - before)), true
     end
     local owed = max(0, min(charge + missing, limit.quota + algorithm.remaining(limit, state)))
@@ -416,7 +423,7 @@ function steps.grant(
       total, changed = total + units, true
     end
     last, in_window = id, window_end()
-    local value = cmsgpack.pack({ last, units, charged_at, in_window, total, origin, held + units, now })
+    local value = cmsgpack.pack({ last, units, charged_at, in_window, total, origin, held + units, now, since })
     tools.values[number] = value
     redis.call('SET', KEYS[number], value, 'PX', time_to_live(max(algorithm.reset_after(limit, state), KEPT_FOR)))
   end

@@ -294,6 +294,16 @@ export class ConformanceStage {
     await this.compareRegion(index);
   }
 
+  /** The counter is reset at home, and no region hears of it. */
+  async reset(): Promise<void> {
+    const { place, store, data } = this.home;
+    await place.redis.del(...NAMES.map((name) => this.recordKey(name)));
+    await store.reset([this.homeCounter]);
+    data.records = {};
+    data.counter = [];
+    await this.compareHome();
+  }
+
   async copyHome(): Promise<void> {
     this.home.copy = { data: structuredClone(this.home.data), dump: await dumpOf(this.home.place) };
   }
@@ -402,9 +412,18 @@ export class ConformanceStage {
     for (const name of NAMES) {
       const stored = await unpacked(place, this.recordKey(name));
       const entry = data.records[name];
-      const values = entry && [entry.last, entry.units, entry.chargedAt, entry.window, entry.total, entry.origin];
+      const values = entry && [
+        entry.last,
+        entry.units,
+        entry.chargedAt,
+        entry.window,
+        entry.total,
+        entry.origin,
+        entry.since,
+      ];
       // What it says of the region's units is for people.
-      expect(stored?.slice(0, 6).map(Number)).toEqual(values);
+      const kept = stored && [...stored.slice(0, 6), stored[8]];
+      expect(kept?.map(Number)).toEqual(values);
     }
     const [decisions] = await store.check([{ entries: [{ ...this.homeCounter, cost: 0 }], peek: true }]);
     const counter = this.protocol.open(data.counter, place.micros);
@@ -485,5 +504,7 @@ function poolFrom(stored: Texts): Pool {
     granted: number(14),
     begun: number(26),
     begunHere: number(27),
+    first: number(29),
+    firstHere: number(30),
   };
 }

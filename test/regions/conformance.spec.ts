@@ -70,6 +70,7 @@ const steps = {
     (share: number, kind: Kind): Step =>
     (stage) =>
       stage.setHomeBack(Math.ceil(share * kind.terms.interval)),
+  reset: (): Step => (stage) => stage.reset(),
   copyHome: (): Step => (stage) => stage.copyHome(),
   replaceHome:
     (has: 'all' | 'copy' | 'nothing'): Step =>
@@ -98,7 +99,7 @@ function historiesOf(kind: Kind): fc.Arbitrary<Named[]> {
     fc.tuple(fc.constant('hello'), region),
     fc.tuple(fc.constantFrom('refund', 'penalize'), region),
     fc.tuple(fc.constant('doubt'), fc.constantFrom(0, 1, 1000)),
-    fc.tuple(fc.constant('copyHome')),
+    fc.tuple(fc.constantFrom('copyHome', 'reset')),
     fc.tuple(fc.constant('copyRegion'), region),
   ] as fc.Arbitrary<Named>[];
   const rare: fc.Arbitrary<Named>[] = [

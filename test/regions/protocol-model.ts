@@ -35,8 +35,8 @@ export const GUARDS = [
   'the lifetime',
   /** The home counts units for longer, by their lifetime. */
   'stricter parameters',
-  /** Without a record nothing comes back. */
-  'returns with a record',
+  /** Nothing comes back that was charged before the record began: a reset ends it. */
+  'returns of a record',
   /** What was charged in the future was charged before the clock was set back. */
   'no grants of the future',
 ] as const;
@@ -72,6 +72,8 @@ interface Entry {
   chargedAt: number;
   window: number;
   total: number;
+  /** When it began: what was charged before was forgotten by a reset. */
+  since: number;
 }
 
 export interface HomeData {
@@ -105,6 +107,9 @@ export interface Pool {
   /** When the window had begun whose units it holds, by the home and by the region; 0 where units do not end with a window. */
   begun: number;
   begunHere: number;
+  /** When the first units were charged that came, by the home, and when they came, by the region. */
+  first: number;
+  firstHere: number;
 }
 
 /** What a region knows of its home. */
@@ -175,6 +180,8 @@ const emptyPool = (history: number, id = 0): Pool => ({
   granted: 0,
   begun: 0,
   begunHere: 0,
+  first: 0,
+  firstHere: 0,
 });
 
 export class Protocol {
@@ -286,7 +293,8 @@ export class Protocol {
     const earliest = homeNow - Math.max(0, now - chargedAt) - this.terms.lifetime;
     // What was charged since the window began is of it: older grants had expired.
     const isOfWindow = pool.begun > 0 && chargedAt >= pool.begunHere && chargedAt <= now;
-    const at = Math.max(1, isOfWindow ? Math.max(earliest, pool.begun) : earliest);
+    const isOfFirst = pool.first > 0 && chargedAt >= pool.firstHere && chargedAt <= now;
+    const at = Math.max(1, earliest, isOfWindow ? pool.begun : 0, isOfFirst ? pool.first : 0);
     const dead = pool.grants.find(([, , expiresAt]) => expiresAt === 0);
     if (dead === undefined) pool.grants.push([units - paid, at, 0]);
     else {
@@ -358,7 +366,10 @@ export class Protocol {
       expiresAt = 0;
       for (const grant of pool.grants) grant[2] = 0;
     }
-    if (units > 0) pool.grants.push([units, chargedAt, expiresAt]);
+    if (units > 0) {
+      pool.grants.push([units, chargedAt, expiresAt]);
+      if (pool.first === 0) Object.assign(pool, { first: chargedAt, firstHere: now });
+    }
     compact(pool);
     return true;
   }
@@ -442,13 +453,14 @@ export class Protocol {
     const { [caller.region]: record } = home.records;
     const remaining = () => quota - used(counter);
     const windowEnd = () => now + this.resetAfter(counter, now);
-    let { last, origin, units, chargedAt, window, total } = record ?? {
+    let { last, origin, units, chargedAt, window, total, since } = record ?? {
       last: 0,
       origin: NONE,
       units: 0,
       chargedAt: 0,
       window: 0,
       total: 0,
+      since: now,
     };
     let outcome = 0;
     let given = 0;
@@ -458,10 +470,11 @@ export class Protocol {
     if (isMade) {
       if (window !== windowEnd()) total = 0;
       const missing = wish.window > 0 && wish.window === windowEnd() ? Math.max(0, wish.granted - total) : 0;
-      for (const [back, at] of record !== undefined || !this.has('returns with a record') ? wish.back : []) {
+      for (const [back, at] of wish.back) {
         const before = remaining();
         isChanged = true;
-        if (at <= now || !this.has('no grants of the future')) this.give(counter, now, back, at);
+        const isOfRecord = at >= since || !this.has('returns of a record');
+        if (isOfRecord && (at <= now || !this.has('no grants of the future'))) this.give(counter, now, back, at);
         given += remaining() - before;
         total = Math.max(0, total - (remaining() - before));
       }
@@ -476,7 +489,7 @@ export class Protocol {
       ({ id: last, origin } = wish);
       chargedAt = now;
       window = windowEnd();
-      home.records[caller.region] = { last, origin, units, chargedAt, window, total };
+      home.records[caller.region] = { last, origin, units, chargedAt, window, total, since };
     } else if (wish.id < last || isOther) {
       outcome = 1;
       units = chargedAt = 0;

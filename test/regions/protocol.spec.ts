@@ -50,6 +50,9 @@ const SAFE: readonly Case[] = [
   ['a region and a home that fail', {}, { regions: 1, ticks: 1, asks: 2, homeFailures: 1, regionFailures: 1 }],
   ['a home on the server of a region', {}, { asks: 2, hellos: 1, homeFailures: 1, isShared: true }],
   ['a home whose clock is set back', { interval: 1 }, { regions: 2, ticks: 2, hellos: 1, setBack: 2 }],
+  ['a reset', { quota: 2 }, { regions: 1, ticks: 1, asks: 4, isReset: true }],
+  ['a reset, and units that are given back', { quota: 2 }, { ticks: 2, asks: 3, refunds: 1, isReset: true }],
+  ['a reset in a window of a calendar', { kind: 'calendar', quota: 2 }, { ticks: 1, asks: 4, isReset: true }],
   ['regions that are new', {}, { asks: 2, hellos: 1, homeFailures: 1, isNew: true }],
 ];
 
@@ -60,6 +63,7 @@ const RECOVERING: readonly Case[] = [
   ['a home that fails', {}, { regions: 2, ticks: 1, homeFailures: 1 }],
   ['a region that fails', {}, { ticks: 2, regionFailures: 1, repeats: 1 }],
   ['a clock that is set back', {}, { ticks: 3, asks: 2, refunds: 1, setBack: 3 }],
+  ['a reset', { quota: 2 }, { ticks: 2, asks: 3, refunds: 1, isReset: true }],
 ];
 
 /** Where it goes wrong without one of the rules, and not with all of them. */
@@ -88,7 +92,7 @@ const NEEDED: Readonly<Record<Guard, readonly [terms: Partial<Terms>, bounds: Pa
     { interval: 3, lifetime: 2 },
     { ticks: 4, asks: 2 },
   ],
-  'returns with a record': [{}, { regions: 2, ticks: 1, asks: 2, isReset: true }],
+  'returns of a record': [{ quota: 2 }, { ticks: 1, asks: 4, isReset: true }],
   'no grants of the future': [{ interval: 1 }, { regions: 2, ticks: 2, hellos: 1, setBack: 2 }],
 };
 
