@@ -11,6 +11,7 @@ import { connectCluster, freshPrefix } from '../support/stores.js';
 const define = {
   slots: { algo: 'concurrency', limit: 5, ttl: '1m' },
   tokens: { algo: 'fixed-window', rate: 1000, interval: '1h', usage: '90d', hold: '5m' },
+  brief: { algo: 'fixed-window', rate: 1000, interval: '1h', usage: '90d', hold: '1s', onLapse: 'release' },
 } as const satisfies RateLimitModuleOptions['define'];
 
 describe('an explanation of what a key holds and was charged', () => {
@@ -40,6 +41,8 @@ describe('an explanation of what a key holds and was charged', () => {
     await service.for('slots').consume('acme', 2);
     await service.for('slots').consume('acme');
     await service.for('tokens').reserve('acme', { cost: 40 });
+    await service.for('brief').consume('acme', 7);
+    await service.for('brief').reserve('acme', { cost: 40 });
     const stateOf = async (limit: string) => (await service.explain({ limit, key: 'acme' })).limits[0]!.state;
     const lapses = { firstLapseMs: expect.any(Number), lastLapseMs: expect.any(Number) };
     expect(await stateOf('slots')).toMatchObject({ leases: { count: 2, units: 3, ...lapses } });
@@ -47,6 +50,8 @@ describe('an explanation of what a key holds and was charged', () => {
       holds: { count: 1, units: 40, ...lapses },
       usage: { timezone: 'UTC', days: [{ units: 40 }] },
     });
+    await pause(1100);
+    expect(await stateOf('brief')).toMatchObject({ holds: { count: 0 }, usage: { days: [{ units: 7 }] } });
     await app.close();
     await redis.quit();
   });
