@@ -20,4 +20,6 @@ export class RateLimitStoreError extends Error {
   node?: string | undefined;
   /** @internal The slot of a Cluster that is being moved: its node has not failed. */
   slot?: number | undefined;
+  /** @internal It is kept on another server, which nobody named: no server has failed. */
+  isElsewhere?: boolean;
 }

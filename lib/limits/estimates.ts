@@ -44,6 +44,13 @@ export interface Settlement {
 /** A connection to Redis, as far as it is asked here. */
 export interface SortedSets {
   zcount(key: string, least: string, most: string): Promise<number>;
+  zrangebyscore(key: string, least: string, most: string): Promise<string[]>;
+}
+
+/** Units that have come back, and when they were charged, in microseconds. */
+export interface ReturnedUnits {
+  readonly units: number;
+  readonly chargedAt: number;
 }
 
 /**
@@ -65,4 +72,6 @@ export interface Estimates {
   saved(counter: OpenCounter): number;
   /** Whether any may lapse of the counter with this key on Redis. */
   mayLapse(redis: SortedSets, key: string): Promise<boolean>;
+  /** Units of the counter with this key on Redis that had lapsed by a time, and that the next check takes off. Changes nothing. */
+  lapsed(redis: SortedSets, key: string, now: number): Promise<ReturnedUnits[]>;
 }

@@ -12,20 +12,22 @@ export class ElsewhereOverrideStore implements OverrideStore {
   async watch(): Promise<void> {}
 
   async read(): Promise<void> {
-    if (!this.isSilent) throw unknown();
+    if (!this.isSilent) throw this.unknown();
   }
 
   write(): Promise<boolean> {
-    return Promise.reject(unknown());
+    return Promise.reject(this.unknown());
   }
 
   changes(): Promise<StoredChange[]> {
-    return Promise.reject(unknown());
+    return Promise.reject(this.unknown());
   }
 
   close(): void {}
-}
 
-function unknown(): RateLimitStoreError {
-  return new RateLimitStoreError(cliMessages.changesAtHome());
+  private unknown(): RateLimitStoreError {
+    // Only the console is not silent, and it has no option '--module'.
+    const message = this.isSilent ? cliMessages.changesAtHome() : cliMessages.changesWithoutHome();
+    return Object.assign(new RateLimitStoreError(message), { isElsewhere: true });
+  }
 }

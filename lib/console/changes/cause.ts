@@ -46,6 +46,11 @@ export function problemOf(error: unknown, otherwise: string): unknown {
   return wrongFields([{ field: FIELDS.get(option) ?? ofPatch, message: rest! }]);
 }
 
+/** Says why what was changed is not known, or only as it was. */
+export function unreadProblem({ message, isElsewhere }: RateLimitStoreError): string {
+  return isElsewhere === true ? message : consoleMessages.unread(message);
+}
+
 /** Makes a change; throws a problem if it fails. */
 export async function tried<T>(otherwise: string, change: () => Promise<T>): Promise<T> {
   try {

@@ -8,7 +8,7 @@ import type { Overrides } from '../../overrides/overrides.js';
 import type { Changed, ListItems } from '../api.js';
 import type { Fields } from '../fields.js';
 import { entryId, type ShownNames } from '../shown-names.js';
-import { type Cause, problemOf, tried } from './cause.js';
+import { type Cause, problemOf, tried, unreadProblem } from './cause.js';
 import type { Ends } from './rate-changes.js';
 import type { Undoing } from './undoing.js';
 
@@ -35,7 +35,7 @@ export class ListChanges {
   /** A page of all entries. Its cursor is a number, which reveals no identity. */
   async page(cursor: number): Promise<ListItems> {
     const failure = await this.overrides.readIfPossible();
-    const problem = failure && consoleMessages.unread(failure.message);
+    const problem = failure && unreadProblem(failure);
     return { ...(await this.known(cursor)), ...(problem !== undefined && { problem }) };
   }
 

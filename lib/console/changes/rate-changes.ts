@@ -9,7 +9,7 @@ import type { Fields } from '../fields.js';
 import { type CatalogEntry, type LimitCatalog, rateText } from '../limit-catalog.js';
 import { wrongFields } from '../problem.js';
 import type { ShownNames } from '../shown-names.js';
-import { type Cause, problemOf, tried } from './cause.js';
+import { type Cause, problemOf, tried, unreadProblem } from './cause.js';
 import type { Undoing } from './undoing.js';
 
 /** Shows and changes rates, modes and candidates. */
@@ -44,7 +44,7 @@ export class RateChanges {
     return {
       rates,
       version: changes === undefined ? null : (changes[0]?.version ?? 0),
-      ...(failure && { problem: consoleMessages.unread(failure.message) }),
+      ...(failure && { problem: unreadProblem(failure) }),
     };
   }
 

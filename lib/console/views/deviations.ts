@@ -5,6 +5,7 @@ import type { LimiterService } from '../../nest/limiter.service.js';
 import { hashOf } from '../../telemetry/decision-event.js';
 import { reasonOf } from '../../util/reason-of.js';
 import type { BlockDeviation, Deviation, DeviationKind, Deviations, LimitState, ListDeviation } from '../api.js';
+import { unreadProblem } from '../changes/cause.js';
 import { valuesText } from '../changes/change-log.js';
 import type { ConsoleLog, LoggedChange } from '../changes/console-log.js';
 import { allEntries } from '../changes/list-changes.js';
@@ -58,7 +59,7 @@ export class DeviationLists {
     if (query.kind === 'leases') return this.notedPage(query, 'holds');
     const failure = await this.overrides.readIfPossible();
     const found = query.kind === 'overrides' ? this.overridden() : this.listed();
-    const problem = failure && consoleMessages.unread(failure.message);
+    const problem = failure && unreadProblem(failure);
     return { ...(await this.matching(found, query)), ...(problem !== undefined && { problem }) };
   }
 

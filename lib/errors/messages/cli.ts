@@ -55,6 +55,7 @@ export const cliMessages = {
     `this is the home of regions, while limit ${show(name)} counts in each region; wants the '--redis' of the region, beside '--home'`,
   changesAtHome: () =>
     "this is the Redis of a region, while rates, modes and lists are kept at the home of the regions; wants '--home', or '--module'",
+  changesWithoutHome: () => "rates, modes and lists are kept at the home of the regions; wants '--home'",
   changesUnknown: () => 'what was changed is kept at the home of the regions',
   notHome: (got: string, region: string | undefined, prefix: string) =>
     `option '--home' is ${show(got)}, which is not the home of ${region === undefined ? 'regions' : `the region ${show(region)}`} under the prefix ` +

@@ -1,6 +1,13 @@
 import type { State } from '../../algorithms/algorithm.js';
 import { newIdentifier } from '../../algorithms/identifier.js';
-import type { DecidingLimit, Estimates, OpenCounter, Settlement, SortedSets } from '../../limits/estimates.js';
+import type {
+  DecidingLimit,
+  Estimates,
+  OpenCounter,
+  Settlement,
+  ReturnedUnits,
+  SortedSets,
+} from '../../limits/estimates.js';
 import type { FeatureInScript, LimitFeature } from '../../limits/limit-feature.js';
 import { noteCorrection } from '../../stores/memory/kept-by-features.js';
 import { Bare } from '../../util/bare.js';
@@ -11,6 +18,8 @@ import type { HoldTerms } from './terms.js';
 export const HOLDS_END = 'holds';
 /** The work of holds for the server. */
 const WORK = 8;
+/** More lapsed holds than these are not read at once. */
+const MOST_READ = 10_000;
 
 /** A counter with what is kept of it. */
 interface HoldingCounter extends OpenCounter {
@@ -99,6 +108,17 @@ export class LimitHolds extends Bare implements LimitFeature, Estimates {
 
   async mayLapse(redis: SortedSets, key: string): Promise<boolean> {
     return (await redis.zcount(`${key}:${HOLDS_END}`, '(0', '+inf')) > 0;
+  }
+
+  async lapsed(redis: SortedSets, key: string, now: number): Promise<ReturnedUnits[]> {
+    const range = [`${key}:${HOLDS_END}`, '(0', String(now)] as const;
+    const count = await redis.zcount(...range);
+    if (count === 0 || count > MOST_READ) return [];
+    const returning = 2 * this.terms.windows + 1;
+    return (await redis.zrangebyscore(...range)).flatMap((member) => {
+      const [, units, chargedAt, terms] = member.split(':').map(Number);
+      return terms === returning ? [{ units: units!, chargedAt: chargedAt! }] : [];
+    });
   }
 
   private numbers(): number[] {

@@ -1,12 +1,13 @@
 import { RateLimitStoreError } from '../../errors/errors.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
+import type { ReturnedUnits } from '../../limits/estimates.js';
 import { plainIdentity } from '../../limits/identity.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
 import type { RedisParts } from '../../stores/feature-reading.js';
-import { hashTagOf } from '../../stores/redis/keys.js';
+import { hashTagOf, keyOf } from '../../stores/redis/keys.js';
 import { slotTags, tagBeside } from '../../stores/redis/slot-tags.js';
-import type { DayUnits } from './days.js';
+import { correctDay, type DayUnits } from './days.js';
 import { LEFT_OUT } from './index-bound.js';
 import { limitUsageOf, type LimitUsage } from './limit-usage.js';
 import { usageMessages } from './messages.js';
@@ -33,12 +34,22 @@ export class RedisUsageReader {
   }
 
   /** The same, with whether the counter may be one that is not recorded. */
-  async recorded(counter: Counter, range: TimeRange): Promise<Recorded> {
+  private async recorded(counter: Counter, range: TimeRange): Promise<Recorded> {
     await this.parts.releaseLapsed([counter]);
+    return this.look(counter, range);
+  }
+
+  /** The same without a change on Redis: units of holds that have lapsed are only deducted here. */
+  async look(counter: Counter, range: TimeRange): Promise<Recorded> {
     const usage = limitUsageOf(counter.limit)!;
     const tag = hashTagOf(counter);
-    const [units = []] = await this.unitsOf(usage, [tag], range);
-    const mayBeLeftOut = units.length === 0 && usage.recording.maxKeys !== undefined;
+    const { recording } = usage;
+    const now = this.parts.now();
+    const [days = []] = await this.daysOf(usage, [tag], range, now);
+    // Read later than the days: what is taken off them meanwhile must not come off twice.
+    for (const { units, chargedAt } of await this.lapsed(counter)) correctDay(days, chargedAt, -units);
+    const units = namedUnits(recording, range, days, now);
+    const mayBeLeftOut = units.length === 0 && recording.maxKeys !== undefined;
     return { units, leftOut: mayBeLeftOut && (await this.hasLeftOut(usage, tag)) };
   }
 
@@ -75,6 +86,13 @@ export class RedisUsageReader {
     if (!isComplete) usage.warnOfLeftOut();
   }
 
+  private async lapsed(counter: Counter): Promise<readonly ReturnedUnits[]> {
+    const { estimates } = counter.limit;
+    if (estimates === undefined) return [];
+    const { client, prefix } = this.parts;
+    return this.parts.guarded(async () => estimates.lapsed(client, keyOf(prefix, counter), await this.parts.time()));
+  }
+
   private async hasLeftOut(usage: LimitUsage, tag: string): Promise<boolean> {
     const { client, prefix } = this.parts;
     const index = usage.indexKey(prefix, tagBeside(tag));
@@ -98,16 +116,25 @@ export class RedisUsageReader {
   }
 
   private async unitsOf(usage: LimitUsage, keys: readonly string[], range: TimeRange): Promise<NamedUnits[][]> {
-    const { recording } = usage;
     const now = this.parts.now();
-    const since = earliestStart(recording, range, now);
+    const found = await this.daysOf(usage, keys, range, now);
+    return found.map((days) => namedUnits(usage.recording, range, days, now));
+  }
+
+  private async daysOf(
+    usage: LimitUsage,
+    keys: readonly string[],
+    range: TimeRange,
+    now: number,
+  ): Promise<DayUnits[][]> {
+    const since = earliestStart(usage.recording, range, now);
     const last = Math.max(0, Math.ceil((now / 1e6 - since) / DAY_SECONDS)) + SPARE_DAYS;
-    const found: NamedUnits[][] = [];
+    const found: DayUnits[][] = [];
     for (let at = 0; at < keys.length; at += AT_ONCE) {
       const recorded = await this.all(keys.slice(at, at + AT_ONCE), (key) =>
         this.daysSince(usage.recordKey(this.parts.prefix, key), since, last),
       );
-      for (const days of recorded) found.push(namedUnits(recording, range, days, now));
+      found.push(...recorded);
     }
     return found;
   }
