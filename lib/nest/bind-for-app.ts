@@ -11,8 +11,9 @@ export interface Enhancers {
 
 /**
  * Binds a class of ours to a class of the app before what else is bound to it, with the instance that serves this app. Apps of a
- * process share the metadata, which names the class alone; its instance is in each app's own module. An app without this one makes
- * an instance by itself, so it can be made without arguments, and then does nothing.
+ * process share the metadata, which names the class alone; its instance is in each app's own module. Nest makes an instance by itself in
+ * an app without this one, and in the next one that has it, where it may do so later than here. So it can be made without arguments, gets
+ * what is the app's by properties, and does nothing without that.
  */
 export function bindForApp<T extends object>(
   { key, kind }: Enhancers,

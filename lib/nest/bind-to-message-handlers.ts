@@ -1,4 +1,4 @@
-import { type CanActivate, type ExecutionContext, SetMetadata } from '@nestjs/common';
+import { type CanActivate, type ExecutionContext, Inject, Injectable, Optional, SetMetadata } from '@nestjs/common';
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { bindsOwnGuard, GUARDS, OWN_GUARD } from '../rules/bound-guards.js';
 import { bindForApp } from './bind-for-app.js';
@@ -6,16 +6,24 @@ import { bindForApp } from './bind-for-app.js';
 /** Nest's metadata key of handlers of messages, in Nest 11 and 12: also of tools, prompts and resources of `@rekog/mcp-nest`. */
 const MESSAGE_HANDLER = 'microservices:handler_type';
 
+/** Finds the guard of an app, once its module is set up. */
+@Injectable()
+export class GuardOfApp {
+  find: () => CanActivate | undefined = () => undefined;
+}
+
 /** Checks messages with the app's guard, which checks and charges a message once if Nest's global guards reach it, too. */
 @SetMetadata(OWN_GUARD, 'shared')
 class MessageGuard implements CanActivate {
-  /** Finds the guard of the app whose instance this is. */
-  find: (() => CanActivate | undefined) | undefined;
+  /** Of the app whose instance this is; `undefined` in an app without limits, which shares the controller's class. */
+  @Optional()
+  @Inject(GuardOfApp)
+  ofApp: GuardOfApp | undefined;
 
   canActivate(context: ExecutionContext): ReturnType<CanActivate['canActivate']> {
     // Global guards reach the routes of such a controller.
     if (context.getType() === 'http') return true;
-    return this.find?.()?.canActivate(context) ?? true;
+    return this.ofApp?.find()?.canActivate(context) ?? true;
   }
 }
 
@@ -23,9 +31,9 @@ class MessageGuard implements CanActivate {
  * Binds the app's guard to controllers that handle messages. In a hybrid app, global guards reach these only with
  * `inheritAppConfig: true`: without it, no limit would hold.
  */
-export function bindToMessages(modules: ModulesContainer, find: () => CanActivate | undefined): void {
+export function bindToMessages(modules: ModulesContainer, ofApp: GuardOfApp): void {
   const scanner = new MetadataScanner();
-  const instance = Object.assign(new MessageGuard(), { find });
+  const instance = Object.assign(new MessageGuard(), { ofApp });
   for (const module of modules.values()) {
     for (const { metatype: type } of module.controllers.values()) {
       if (typeof type !== 'function' || bindsOwnGuard(type)) continue;

@@ -1,7 +1,15 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, type ExecutionContext, SetMetadata } from '@nestjs/common';
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  type ExecutionContext,
+  Inject,
+  Optional,
+  SetMetadata,
+} from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
-import type { ThrownRefusals } from '../request/thrown-refusals.js';
+import { ThrownRefusals } from '../request/thrown-refusals.js';
 import { isGateway } from '../rules/route-names.js';
 import { FILTERS, OWN_FILTER } from '../transports/ws.reader.js';
 import { bindForApp } from './bind-for-app.js';
@@ -11,6 +19,8 @@ import { bindForApp } from './bind-for-app.js';
 @Catch(RateLimitExceededException)
 class GatewayRefusalsFilter implements ExceptionFilter<RateLimitExceededException> {
   /** Of the app whose filter this is; `undefined` in an app without limits, which shares the gateway's class. */
+  @Optional()
+  @Inject(ThrownRefusals)
   refusals: ThrownRefusals | undefined;
 
   async catch(exception: RateLimitExceededException, host: ArgumentsHost): Promise<void> {

@@ -52,7 +52,7 @@ import { ThrownRefusals } from '../request/thrown-refusals.js';
 import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
 import { storeProviders } from './store.providers.js';
 import type { Store } from '../stores/store.js';
-import { bindToMessages } from './bind-to-message-handlers.js';
+import { bindToMessages, GuardOfApp } from './bind-to-message-handlers.js';
 import { bindContinuations } from './bind-continuations.js';
 import { followCalls } from './follow-calls.js';
 import { moduleIsSetUp } from './missing-module.js';
@@ -78,6 +78,7 @@ const providers: Provider[] = [
   ...policyProviders,
   ...storeProviders,
   { provide: RATE_LIMIT_RANDOM, useValue: Math.random },
+  GuardOfApp,
   RateLimitHealthIndicator,
   MetadataScanner,
   ...ruleProviders,
@@ -94,6 +95,9 @@ const exported: (Type | string | symbol)[] = [
   RateLimitHealthIndicator,
   RequestLimiter,
   LimitRegistry,
+  // Used by what is bound to classes of the app.
+  GuardOfApp,
+  ThrownRefusals,
   // Used by the console, a module of its own.
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
@@ -139,6 +143,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     private readonly resolvers: LimitResolvers,
     private readonly hooks: DecisionHooks,
     private readonly refusalResolvers: RefusalResolvers,
+    guardOfApp: GuardOfApp,
   ) {
     super();
     // All modules have been found by now, but no routes have been made.
@@ -150,7 +155,10 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     const needsInterceptor = plans.needInterceptor();
     // Nest reads what is bound to gateways and routes before it calls any hook.
     const ofApp = () => config.getGlobalGuards().find((each) => each.constructor === RateLimitGuard);
-    if (bindsGuard !== 'custom') bindToMessages(modules, bindsGuard === true ? () => guard : ofApp);
+    if (bindsGuard !== 'custom') {
+      guardOfApp.find = bindsGuard === true ? () => guard : ofApp;
+      bindToMessages(modules, guardOfApp);
+    }
     bindContinuations(modules, needsInterceptor);
     // Before those of the app: Nest uses the last filter that matches, so the app's own have precedence.
     config.getGlobalFilters().unshift(refusals);

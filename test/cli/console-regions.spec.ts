@@ -179,7 +179,7 @@ describe('nestjs-sluice console, in a region', () => {
       const home = new Redis(world.home.url);
       const states = async () => [
         await home.hgetall(`${alone}:world:regions`),
-        await Promise.all((await home.keys(`${alone}:world:{*`)).map((key) => home.dump(key))),
+        await Promise.all((await home.keys(`${alone}:world:{*`)).toSorted().map((key) => home.dump(key))),
       ];
       const before = await states();
       const beside = await ServedConsole.start(

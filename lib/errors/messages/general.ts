@@ -1,3 +1,4 @@
+import { LACKS_A_RIGHT } from '../lacks-a-right.js';
 import { counted, listOf, show } from '../wording.js';
 import { almost, meant, optionMessages } from './options.js';
 
@@ -9,9 +10,6 @@ interface ShownDecision {
   readonly remaining: number;
   readonly retryAfterMs: number;
 }
-
-/** Error replies of Redis and Valkey, from 6.2 on, that mean a missing right of the user, in a command and in a script. */
-export const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script can't/;
 
 /** Where something belongs that stands in place of a limit. */
 function otherThanALimit(got: unknown): string {

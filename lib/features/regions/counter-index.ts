@@ -3,7 +3,7 @@ import type { Connection } from '../../redis/connection.js';
 import { Script } from '../../redis/script.js';
 import { asStoreError, serverOf } from '../../redis/store-error.js';
 import type { Counter } from '../../limits/counter.js';
-import { LACKS_A_RIGHT } from '../../errors/messages/general.js';
+import { LACKS_A_RIGHT } from '../../errors/lacks-a-right.js';
 import { moduleLogger } from '../../errors/logger.js';
 import { OnceLogger } from '../../errors/once-logger.js';
 import { reasonOf } from '../../util/reason-of.js';
