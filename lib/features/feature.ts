@@ -39,13 +39,11 @@ export interface LayerSurroundings {
   /** Where limits count that hold over several regions; `undefined` if there is one. */
   readonly home?: HomePlace | undefined;
   /** Finds limits for which nobody has asked. */
-  readonly declared?: FindsLimits | undefined;
+  readonly findLimit?: FindLimit | undefined;
 }
 
 /** Finds the declared limit of an `id` that decides now for an identity; nothing if there is none. */
-export interface FindsLimits {
-  find(id: string, identity: string): CompiledLimit | undefined;
-}
+export type FindLimit = (id: string, identity: string) => CompiledLimit | undefined;
 
 /** Which of a limit's units are whose. */
 export interface ShownUnits {

@@ -11,9 +11,9 @@ export interface Enhancers {
 
 /**
  * Binds a class of ours to a class of the app before what else is bound to it, with the instance that serves this app. Apps of a
- * process share the metadata, which names the class alone; its instance is in each app's own module. Nest makes an instance by itself in
- * an app without this one, and in the next one that has it, where it may do so later than here. So it can be made without arguments, gets
- * what is the app's by properties, and does nothing without that.
+ * process share the metadata, which names the class alone; its instance is in each app's own module. In all apps
+ * but the first, Nest makes an instance by itself, perhaps after this. So the class needs no arguments: Nest injects what belongs to the app
+ * into its properties, and in an app without limits, where there is nothing to inject, it does nothing.
  */
 export function bindForApp<T extends object>(
   { key, kind }: Enhancers,

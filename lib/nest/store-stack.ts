@@ -8,7 +8,7 @@ import { FallbackStore } from '../stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../stores/layers/instance.store.js';
 import { ListStore } from '../overrides/lists/list.store.js';
 import type { ListVerdicts } from '../overrides/lists/lists.js';
-import type { FindsLimits, HomePlace, LayerSurroundings } from '../features/feature.js';
+import type { FindLimit, HomePlace, LayerSurroundings } from '../features/feature.js';
 import { layersOfFeatures, outerLayers } from '../features/index.js';
 import { LocalDecisions } from '../stores/layers/local-decisions.js';
 import { OuterLayer } from '../stores/layers/outer-layer.js';
@@ -37,7 +37,7 @@ export interface CountingPlace {
   /** The Redis that counts for several regions. */
   readonly home?: HomePlace | undefined;
   /** Finds the limits of the app for which nobody has asked. */
-  readonly declared?: FindsLimits | undefined;
+  readonly findLimit?: FindLimit | undefined;
 }
 
 export interface StoreSettings extends CountingPlace {

@@ -130,7 +130,8 @@ export const storeProviders: Provider[] = [
       home?: Connection,
     ) => {
       const { store, redis: given } = settings.options;
-      const place = { store, redis, ownsClient: !isClient(given), home: homeOf(settings, home), declared };
+      const own = { store, redis, ownsClient: !isClient(given) };
+      const place = { ...own, home: homeOf(settings, home), findLimit: declared.find };
       return createAppStore(settings, decisions, lists, place);
     },
     inject: [RATE_LIMIT_SETTINGS, DecisionStream, RATE_LIMIT_LISTS, DeclaredLimits, RATE_LIMIT_REDIS, RATE_LIMIT_HOME],

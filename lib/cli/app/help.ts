@@ -6,13 +6,16 @@ export const LIMIT_HELP = `  --limit <definition>  the limit as the app defines 
   --everywhere        the limit is one of the module's 'limits'
 `;
 
+/** The lines of `--help` on the home of regions. */
+export const HOME_HELP = `  --home <url>        the home of the app's 'regions', if there are several: rates,
+                      modes, lists and limits of scope 'world' are kept there; the
+                      variable HOME_REDIS_URL unless given
+`;
+
 /** The lines of `--help` on these options. */
 export const OPERATION_HELP = `  --redis <url>       where the app counts; the variable REDIS_URL of the
                       environment unless given
-  --home <url>        the home of the app's 'regions', if there are several: rates,
-                      modes, lists and limits of scope 'world' are kept there; the
-                      variable HOME_REDIS_URL unless given
-  --prefix <prefix>   the 'prefix' of the app; sluice unless given
+${HOME_HELP}  --prefix <prefix>   the 'prefix' of the app; sluice unless given
   --timeout <time>    how long Redis may take to answer; 2s unless given
   --module <file>     takes limits, Redis and prefix from the app's module instead,
                       built: ./dist/app.module.js, or with its name,

@@ -48,12 +48,3 @@ export async function listeners(redis: AppRedis['redis'], channel: string): Prom
 export function escaped(text: string): string {
   return text.replaceAll(/[\\*?[\]^]/g, String.raw`\$&`);
 }
-
-/** A reply of fields and values: a list, or with RESP3 an object. */
-export function pairs(reply: unknown): [string, string][] {
-  if (!Array.isArray(reply)) return Object.entries(reply as Record<string, string>);
-  return Array.from({ length: reply.length / 2 }, (_, index) => [
-    String(reply[2 * index]),
-    String(reply[2 * index + 1]),
-  ]);
-}

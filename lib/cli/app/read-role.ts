@@ -2,18 +2,17 @@ import { cliMessages } from '../../errors/messages/cli.js';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import { timeOf } from '../../console/telemetry/console-redis.js';
 import { type ReadApp, readPublished } from '../../console/telemetry/published-limits.js';
-import { overridesKey } from '../../stores/redis/keys.js';
+import { overridesKey, regionKeys, regionsIn } from '../../stores/redis/keys.js';
+import { pairsOf } from '../../redis/pairs-of.js';
 import { isErrorReply } from '../../redis/reply-error.js';
 import { reasonOf } from '../../util/reason-of.js';
 import { InputError } from '../command.js';
 import type { AppRedis } from './place-on-redis.js';
-import { atHome, NO_REGIONS, type RegionRole } from './region-role.js';
-import { anyKey, escaped, listeners, MOST_KEYS, pairs } from './key-search.js';
+import { NO_REGIONS, type RegionRole } from './region-role.js';
+import { anyKey, escaped, listeners, MOST_KEYS } from './key-search.js';
 
 /** A record of the home that is younger was written by an instance that runs: each region calls once a second. */
 const FRESH_MS = 60_000;
-/** What stands before the name of a region in the home's hash of those that called. */
-const SEEN = 'seen:';
 
 /** Reads what a Redis is to regions. With the option `--home`, throws `InputError` if that is not the home of the region. */
 export async function readRole(
@@ -48,10 +47,9 @@ async function assertHomeOf(
 
 /** The names of the regions that call a Redis their home; `undefined` if none does. */
 async function regionsAt({ redis, prefix }: AppRedis): Promise<string[] | undefined> {
-  const [reply] = await permitted(redis.read([['hgetall', `${atHome(prefix)}:regions`]]), [[]]);
-  const fields = pairs(reply ?? []).map(([field]) => field);
-  if (fields.length === 0) return undefined;
-  return fields.flatMap((field) => (field.startsWith(SEEN) ? [field.slice(SEEN.length)] : []));
+  const [reply] = await permitted(redis.read([['hgetall', regionKeys(prefix).regions]]), [[]]);
+  const fields = pairsOf(reply ?? []).map(([field]) => field);
+  return fields.length === 0 ? undefined : regionsIn(fields);
 }
 
 /** Whether instances with a console say that they are in a region: the only trace before a limit over regions is used. */
@@ -83,7 +81,7 @@ async function permitted<T>(reading: Promise<T>, otherwise: T): Promise<T> {
 
 /** The names of the regions whose units a Redis holds. */
 async function regionsOf({ redis, prefix }: AppRedis): Promise<string[]> {
-  const begin = `${prefix}:home:`;
+  const begin = regionKeys(prefix).home('');
   const names: string[] = [];
   try {
     await anyKey(redis, `${escaped(begin)}*`, MOST_KEYS, (key) => {

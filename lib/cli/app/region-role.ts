@@ -10,11 +10,6 @@ export interface RegionRole {
 
 export const NO_REGIONS: RegionRole = { isHome: false, isRegion: false };
 
-/** The prefix of a home's own keys. */
-export function atHome(prefix: string): string {
-  return `${prefix}:world`;
-}
-
 /** Whether changes are kept at a home that is not given. */
 export function isWithoutHome({ isHome, isRegion }: RegionRole, home: unknown): boolean {
   return home === undefined && isRegion && !isHome;

@@ -1,8 +1,8 @@
 import { addressOf, fieldOf, type OverrideAddress, type OverrideKind } from '../../overrides/override-address.js';
 import { isDamaged, isInForce, type OverrideRecord, readRecord } from '../../overrides/override-record.js';
 import { timeOf } from '../../console/telemetry/console-redis.js';
+import { pairsOf } from '../../redis/pairs-of.js';
 import { overrideKeys } from '../../stores/redis/keys.js';
-import { pairs } from './key-search.js';
 import type { AppRedis } from './place-on-redis.js';
 
 /** An override that Redis has, of any app with this prefix. */
@@ -27,12 +27,12 @@ export async function storedOverrides(
     const record = readRecord(json);
     if (!isDamaged(record) && isInForce(record, now)) found.push({ ...address, record });
   };
-  for (const [limit, json] of pairs(hash)) add({ kind: 'rate', limit, key: '' }, json);
+  for (const [limit, json] of pairsOf(hash)) add({ kind: 'rate', limit, key: '' }, json);
   let cursor = '0';
   do {
     const [page] = await redis.run([['hscan', others, cursor, 'count', STEP]]);
     const [next, flat] = page as [string, string[]];
-    for (const [field, json] of pairs(flat)) add(addressOf(field), json);
+    for (const [field, json] of pairsOf(flat)) add(addressOf(field), json);
     cursor = next;
   } while (cursor !== '0');
   const order = (each: StoredOverride) => fieldOf({ ...each, kind: 'rate' });

@@ -1,12 +1,12 @@
 import { algorithms } from '../../algorithms/index.js';
 import { cliMessages } from '../../errors/messages/cli.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import { overridesKey } from '../../stores/redis/keys.js';
+import { overridesKey, regionKeys } from '../../stores/redis/keys.js';
 import { InputError } from '../command.js';
 import type { Places } from './app-redis.js';
 import type { AppRedis } from './place-on-redis.js';
 import { anyKey, escaped, listeners, MOST_KEYS } from './key-search.js';
-import { atHome, isWithoutHome } from './region-role.js';
+import { isWithoutHome } from './region-role.js';
 
 /** The most keys of a search for names to suggest. */
 const MOST_FOR_NAMES = 50_000;
@@ -91,7 +91,7 @@ function countsOverRegions({ features }: CompiledLimit): boolean {
 
 /** Where counters of a home are, on its Redis. */
 function atHomeOf({ redis, prefix }: AppRedis): AppRedis {
-  return { redis, prefix: atHome(prefix) };
+  return { redis, prefix: regionKeys(prefix).atHome };
 }
 
 /** Where counters are whose limits a change may concern. */

@@ -1,3 +1,5 @@
+import { HOME_HELP } from '../app/help.js';
+
 /** The text of `nestjs-sluice console --help`. */
 export const HELP = `Usage: nestjs-sluice console --redis <url> [--home <url>] [--prefix <prefix>]
                              [--write --by <name>]
@@ -10,10 +12,7 @@ on this machine alone. It counts nothing and, without '--write', changes nothing
 Options:
   --redis <url>       where the app counts; the variable REDIS_URL of the
                       environment unless given
-  --home <url>        the home of the app's 'regions', if there are several: rates,
-                      modes, lists and limits of scope 'world' are kept there; the
-                      variable HOME_REDIS_URL unless given
-  --prefix <prefix>   the 'prefix' of the app; sluice unless given
+${HOME_HELP}  --prefix <prefix>   the 'prefix' of the app; sluice unless given
   --timeout <time>    how long Redis may take to answer; 2s unless given
   --port <port>       where to listen on 127.0.0.1; a free port unless given
   --write             lets whoever has the link change what the console can change

@@ -1,3 +1,5 @@
+import { HOME_HELP } from '../app/help.js';
+
 /** The text of `nestjs-sluice explain --help`. */
 export const HELP = `Usage: nestjs-sluice explain --redis <url> --limit <limit> --name <name> --key <key>
        nestjs-sluice explain --module <file> --name <name> --key <key>
@@ -18,10 +20,7 @@ closed again.
 Options:
   --redis <url>       where the app counts; the variable REDIS_URL of the
                       environment unless given
-  --home <url>        the home of the app's 'regions', if there are several: rates,
-                      modes, lists and limits of scope 'world' are kept there; the
-                      variable HOME_REDIS_URL unless given
-  --prefix <prefix>   the 'prefix' of the app; sluice unless given
+${HOME_HELP}  --prefix <prefix>   the 'prefix' of the app; sluice unless given
   --timeout <time>    how long Redis may take to answer; 2s unless given
   --limit <limit>     algo:rate/interval[,option=value...], such as
                       gcra:60/1s,burst=120 or concurrency:5/1m; with scope=world

@@ -118,9 +118,10 @@ async function change(name: string, { wants, repeats, without, work }: Part, rea
     // Without Redis, what the library reads is what it knew before.
     await own.redis.run([['time']]);
     const named = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit);
-    if (!('file' in place)) assertKeepsChanges(placesOf(app));
-    if (named !== undefined && !('file' in place) && !read.switches.has('force')) {
-      await assertUsedForChange(placesOf(app), named.limit);
+    if (!('file' in place)) {
+      const places = placesOf(app);
+      assertKeepsChanges(places);
+      if (named !== undefined && !read.switches.has('force')) await assertUsedForChange(places, named.limit);
     }
     const was = await currentOf(app, limit, read);
     if (!(await work(app, limit, read))) throw new InputError(cliMessages.noOverride(limit, read.values.get('key')));

@@ -4,6 +4,7 @@ import { operate } from '../../stores/decide.js';
 import type { Operation, OperationAnswer, OperationName } from '../../stores/operation.js';
 import { addressOf } from './counter-index.js';
 import type { Home } from './home.js';
+import { counterAtHome } from './limit-regions.js';
 import { readTexts } from './texts.js';
 
 /** What regions do with the units that they hold once a counter was changed at home. */
@@ -47,7 +48,6 @@ export class ChangesAtHome {
   constructor(
     private readonly home: Home,
     private readonly channel: InstanceChannel,
-    private readonly atHome: (counter: Counter) => Counter,
     private readonly units = NO_UNITS,
   ) {}
 
@@ -58,7 +58,7 @@ export class ChangesAtHome {
   ): Promise<OperationAnswer<N>> {
     const since = performance.now();
     const { home, units } = this;
-    const atHome = counters.map((counter) => this.atHome(counter));
+    const atHome = counters.map(counterAtHome);
     const answer = (
       ahead === 'reset'
         ? await Promise.all(counters.map((counter, index) => units.reset(counter, () => home.reset(atHome[index]!))))

@@ -7,16 +7,16 @@ import { LACKS_A_RIGHT } from '../../errors/lacks-a-right.js';
 import { moduleLogger } from '../../errors/logger.js';
 import { OnceLogger } from '../../errors/once-logger.js';
 import { reasonOf } from '../../util/reason-of.js';
+import { KEPT_FOR_MS } from './home-record.js';
 import { worldMessages } from './messages.js';
 import { INDEX_SCRIPT } from './index-script.generated.js';
 import { readTexts } from './texts.js';
 
 /** How many counters the index of a region has at most. */
 const MOST = 100_000;
-const KEPT_FOR_MS = 35 * 86_400_000;
-/** After how long a counter counts as left, and an instance as gone, which has said nothing of itself. */
+/** A counter that nobody has noted for so long counts as left, and an instance that has noted none as gone, in milliseconds. */
 export const LEFT_AFTER_MS = 30_000;
-/** For how long counters are taken for looked after whose instance has ended: others that use them say so by then. */
+/** How long the counters of an instance that ends still count as looked after: others that use them note them by then. */
 export const GRACE_MS = 15_000;
 
 /** A counter that nobody looks after. */
@@ -37,8 +37,8 @@ export function readAddress(address: string): readonly [id: string, identity: st
 }
 
 /**
- * The counters of a region that may hold units, on the region's server: so that units come back whose instance has ended. It is no part of
- * the protocol: what is missing in it only stays charged for longer.
+ * The counters of a region that may hold units, on the region's server, so that the units of instances that have ended come back. It is
+ * no part of the protocol: what is missing in it only stays charged for longer.
  */
 export class CounterIndex {
   private readonly log = new OnceLogger(moduleLogger);

@@ -6,8 +6,9 @@ import { BoundedMap } from '../../util/bounded-map.js';
 import type { CounterIndex } from './counter-index.js';
 import { RegionCounter } from './region-counter.js';
 import type { Home } from './home.js';
-import { type FindLimit, Leftovers } from './leftovers.js';
-import { atHome, limitRegionsOf } from './limit-regions.js';
+import { Leftovers } from './leftovers.js';
+import type { FindLimit } from '../feature.js';
+import { counterAtHome, limitRegionsOf } from './limit-regions.js';
 
 /** The most counters that an instance knows, and the memory they may take: others' units come back as those of an instance that has ended. */
 const MAX_COUNTERS = 10_000;
@@ -27,7 +28,6 @@ const PROBE_MS = 500;
 export class Exchanges {
   readonly leftovers: Leftovers;
   private readonly counters = new BoundedMap<RegionCounter>(MAX_COUNTERS, MAX_BYTES);
-  private readonly homes = new WeakMap<CompiledLimit, CompiledLimit>();
   private readonly timer: NodeJS.Timeout;
   private last: RegionCounter | undefined;
   private saying: Promise<void> | undefined;
@@ -40,9 +40,9 @@ export class Exchanges {
     /** Milliseconds since an instance of the region last got an answer of the home. */
     private readonly lastCall: () => Promise<number>,
     index: CounterIndex,
-    find: FindLimit,
+    findLimit: FindLimit | undefined,
   ) {
-    this.leftovers = new Leftovers(index, home, find, this);
+    this.leftovers = new Leftovers(index, home, findLimit, this);
     this.timer = setInterval(() => this.tick(), TICK_MS).unref();
   }
 
@@ -73,8 +73,8 @@ export class Exchanges {
     const { limit, identity } = counter;
     const id = counterId(limit, identity);
     const regions = limitRegionsOf(limit)!;
-    regions.time = this.home.clock;
-    this.last = new RegionCounter(id, { limit, identity }, this.atHome(counter), regions, this.region, this.home);
+    this.bindTime([counter]);
+    this.last = new RegionCounter(id, { limit, identity }, counterAtHome(counter), regions, this.region, this.home);
     return this.last;
   }
 
@@ -91,11 +91,6 @@ export class Exchanges {
     }
   }
 
-  /** The same counter at home. */
-  atHome(counter: Counter): Counter {
-    return { limit: this.homeOf(counter.limit), identity: counter.identity };
-  }
-
   /** All counters that are looked after. */
   all(): Iterable<RegionCounter> {
     return this.counters.values();
@@ -104,12 +99,6 @@ export class Exchanges {
   /** Learns the time of the home before the first check. One call serves all that wait for it. */
   async ready(): Promise<void> {
     if (this.home.clock.latest() === 0 && this.last !== undefined) await this.hello();
-  }
-
-  private homeOf(limit: CompiledLimit): CompiledLimit {
-    let home = this.homes.get(limit);
-    if (home === undefined) this.homes.set(limit, (home = atHome(limit)));
-    return home;
   }
 
   private hello(): Promise<void> {

@@ -1,7 +1,9 @@
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import { withDeadline } from '../../redis/deadline.js';
 import type { Connection } from '../../redis/connection.js';
+import { pairsOf } from '../../redis/pairs-of.js';
 import { asStoreError, serverOf } from '../../redis/store-error.js';
+import { regionsIn } from '../../stores/redis/keys.js';
 import { horizonOf } from './terms.js';
 
 /** What a home knows of its own charges, in microseconds of its clock. `lua/features/regions.lua` keeps it. */
@@ -32,17 +34,16 @@ export async function readDoubt(client: Connection, hash: string, timeoutMs: num
   } catch (error) {
     throw asStoreError(error, serverOf(client));
   }
-  const [time, info, stored] = replies as [[string, string], string, string[] | Record<string, string>];
+  const [time, info, stored] = replies as [[string, string], string, unknown];
   const now = Number(time[0]) * 1e6 + Number(time[1]);
-  const fields = new Map(Array.isArray(stored) ? pairs(stored) : Object.entries(stored));
+  const fields = new Map(pairsOf(stored));
   const of = (name: string) => Number(fields.get(name) ?? 0);
   const lost = Math.min(of('lost'), now);
   if (fields.size === 0) return { now, lost, since: now, isHeard: true };
   const [, id = ''] = /master_replid:([\da-f]{12})/.exec(info) ?? [];
   // The next call finds that the server is another one.
   if (of('history') !== Number.parseInt(id, 16)) return { now, lost, since: now, isHeard: false };
-  const regions = [...fields.keys()].flatMap((field) => (field.startsWith('seen:') ? [field.slice(5)] : []));
-  const isHeard = regions.every(
+  const isHeard = regionsIn([...fields.keys()]).every(
     (region) => of(`heard:${region}`) === of('epoch') || of(`seen:${region}`) <= of('survived') - SILENT,
   );
   return { now, lost, since: of('since'), isHeard };
@@ -53,8 +54,4 @@ export function doubtMs({ algorithm, parameters }: CompiledLimit, { now, lost, s
   const isOpen = (from: number) => from + horizonOf(algorithm, parameters, from) > now;
   if (!isHeard && isOpen(since)) return ASK_AGAIN_MS;
   return lost > 0 && isOpen(lost) ? Math.ceil((lost + horizonOf(algorithm, parameters, lost) - now) / 1000) : 0;
-}
-
-function pairs(flat: readonly string[]): [string, string][] {
-  return Array.from({ length: flat.length / 2 }, (_, index) => [flat[2 * index]!, flat[2 * index + 1]!]);
 }

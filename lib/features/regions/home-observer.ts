@@ -2,20 +2,20 @@ import { RateLimitArgumentError } from '../../errors/errors.js';
 import { cliMessages } from '../../errors/messages/cli.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { CheckEntry, Counter } from '../../limits/counter.js';
-import { ignoreConnectionErrors } from '../../redis/client.js';
-import { InstanceChannel } from '../../redis/instance-channel.js';
+import type { InstanceChannel } from '../../redis/instance-channel.js';
 import { answerWith, decided } from '../../stores/decide.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
-import { RedisStore } from '../../stores/redis/redis.store.js';
+import { regionKeys } from '../../stores/redis/keys.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
-import type { ObservedHome } from '../observed-home.js';
+import type { HomeServer } from '../home-server.js';
 import { AT_HOME, ChangesAtHome } from './changes-at-home.js';
 import { Home } from './home.js';
 import { doubtMs, type HomeDoubt, readDoubt } from './home-doubt.js';
 import type { HomeRecord } from './home-record.js';
 import { HOLDINGS } from './holdings.js';
-import { atHome, limitRegionsOf } from './limit-regions.js';
+import { homeStoreOn } from './home-store.js';
+import { counterAtHome, isOfWorld, limitRegionsOf } from './limit-regions.js';
 
 /**
  * Reads limits of scope 'world' at their home, and changes what is kept there, for a program that is no instance of any region. It makes
@@ -31,7 +31,7 @@ class HomeObserver extends StoreLayer {
     private readonly doubt: () => Promise<HomeDoubt>,
   ) {
     super(inner);
-    this.changes = new ChangesAtHome(home, channel, counterAtHome);
+    this.changes = new ChangesAtHome(home, channel);
   }
 
   override async open(): Promise<void> {
@@ -108,27 +108,13 @@ const NO_RECORD = {
   note: () => Promise.reject(new Error('nobody calls the home from here')),
 } as unknown as HomeRecord;
 
-function isOfWorld({ limit }: Counter): boolean {
-  return limitRegionsOf(limit) !== undefined;
-}
-
-const homes = new WeakMap<CompiledLimit, CompiledLimit>();
-
-/** The same counter at home. */
-function counterAtHome({ limit, identity }: Counter): Counter {
-  let home = homes.get(limit);
-  if (home === undefined) homes.set(limit, (home = atHome(limit)));
-  return { limit: home, identity };
-}
-
 /** Reads limits of scope 'world' at their home. */
-export function homeObserver({ connection, ownsClient, prefix, timeoutMs }: ObservedHome) {
-  const ofHome = `${prefix}:world`;
-  const release = ownsClient ? undefined : ignoreConnectionErrors(connection);
-  const store = new RedisStore(connection, { prefix: ofHome, timeoutMs, ownsClient, ...(release && { release }) });
+export function homeObserver(place: HomeServer) {
+  const { connection, prefix, timeoutMs } = place;
+  const { regions } = regionKeys(prefix);
+  const { store, channel } = homeStoreOn(place);
   // Each call fails by itself.
-  const home = new Home(store, `${ofHome}:regions`, '', NO_RECORD, timeoutMs, () => undefined);
-  const channel = new InstanceChannel(connection, `${ofHome}:ended`, timeoutMs);
-  const doubt = () => readDoubt(connection, `${ofHome}:regions`, timeoutMs);
+  const home = new Home(store, regions, '', NO_RECORD, timeoutMs, () => undefined);
+  const doubt = () => readDoubt(connection, regions, timeoutMs);
   return (inner: Store) => new HomeObserver(inner, home, channel, doubt);
 }

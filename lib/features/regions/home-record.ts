@@ -18,7 +18,7 @@ export interface Caller extends KnownHome {
 }
 
 /** How long a region remembers its home: as long as the home remembers its regions. */
-const KEPT_FOR_MS = 35 * 86_400_000;
+export const KEPT_FOR_MS = 35 * 86_400_000;
 
 /** The record of the home on the server of a region, which all of its instances share. */
 export class HomeRecord {

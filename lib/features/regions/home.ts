@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import type { Counter } from '../../limits/counter.js';
 import type { RegionHolding } from '../../limits/region-holding.js';
+import { regionsIn } from '../../stores/redis/keys.js';
 import type { RedisStore } from '../../stores/redis/redis.store.js';
 import type { Reply } from '../../stores/redis/reply.js';
 import { worldMessages } from './messages.js';
@@ -198,8 +199,7 @@ export class Home {
 
   /** The names of all regions that have called. */
   private async regions(): Promise<string[]> {
-    const fields = await this.store.membersOf(this.hash);
-    return fields.flatMap((field) => (field.startsWith(SEEN) ? [field.slice(SEEN.length)] : [])).toSorted();
+    return regionsIn(await this.store.membersOf(this.hash)).toSorted();
   }
 
   /** What the region knows, or this instance, whichever is newer. */
@@ -257,9 +257,6 @@ export class Home {
 function isOlder(home: KnownHome, known: KnownHome): boolean {
   return home.epoch < known.epoch || (home.epoch === known.epoch && home.history !== known.history);
 }
-
-/** What stands before the name of a region in the hash of those that called. */
-const SEEN = 'seen:';
 
 /** The key of what the home noted of a region beside a counter. */
 function recordKey(key: string, region: string): string {

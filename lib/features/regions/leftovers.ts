@@ -3,6 +3,7 @@ import { withDeadline } from '../../redis/deadline.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
 import type { Counter } from '../../limits/counter.js';
 import { addressOf, type CounterIndex, LEFT_AFTER_MS, type LeftCounter, readAddress } from './counter-index.js';
+import type { FindLimit } from '../feature.js';
 import type { Home } from './home.js';
 import { limitRegionsOf } from './limit-regions.js';
 import type { RegionCounter } from './region-counter.js';
@@ -10,7 +11,7 @@ import type { RegionCounter } from './region-counter.js';
 /** How often an instance says which counters it looks after, and looks for those that nobody does, in milliseconds. */
 const NOTE_MS = 10_000;
 const LOOK_MS = 5000;
-/** How many of these are seen to at once. */
+/** How many of these it deals with at once. */
 const MOST_AT_ONCE = 200;
 /** How long an instance that ends waits for the home to take units back, in milliseconds. */
 const LAST_MS = 2000;
@@ -20,9 +21,6 @@ const LOOK_AGAIN_MS = 25;
 const LONGEST_IDENTITY = 256;
 /** Counters of limits that no instance knows are forgotten in the end: with this probability each time. */
 const FORGOTTEN = 0.001;
-
-/** The limit of an `id` that decides now for an identity; `undefined` if it is not declared. */
-export type FindLimit = (id: string, identity: string) => CompiledLimit | undefined;
 
 /** The counters of an instance. */
 export interface OwnCounters {
@@ -47,7 +45,7 @@ export class Leftovers {
   constructor(
     private readonly index: CounterIndex,
     private readonly home: Home,
-    private readonly find: FindLimit,
+    private readonly findLimit: FindLimit | undefined,
     private readonly own: OwnCounters,
   ) {}
 
@@ -55,7 +53,7 @@ export class Leftovers {
   note(counter: RegionCounter, now = performance.now()): void {
     if (now - counter.notedAt < NOTE_MS) return;
     counter.notedAt = now;
-    if (counter.counter.identity.length > LONGEST_IDENTITY) return;
+    if (!isIndexed(counter)) return;
     if (this.unsaid.size === 0) setImmediate(() => void this.say().catch(() => undefined));
     this.unsaid.add(addressOf(counter.counter));
   }
@@ -82,7 +80,7 @@ export class Leftovers {
     if (id === undefined || identity === undefined) return undefined;
     const known = this.own.known({ id }, identity);
     if (known !== undefined) return known;
-    const limit = this.find(id, identity);
+    const limit = this.findLimit?.(id, identity);
     return limit && limitRegionsOf(limit) && this.own.make({ limit, identity });
   }
 
@@ -90,7 +88,7 @@ export class Leftovers {
   async end(): Promise<void> {
     this.hasEnded = true;
     const counters = [...this.own.all()];
-    const noted = counters.filter(({ counter }) => counter.identity.length <= LONGEST_IDENTITY);
+    const noted = counters.filter(isIndexed);
     try {
       // Without an index nobody knows of others: units that they need cost them a call.
       const others = await this.index.leave(noted.map(({ counter }) => addressOf(counter))).catch(() => 0);
@@ -165,4 +163,8 @@ export class Leftovers {
       return false;
     }
   }
+}
+
+function isIndexed({ counter }: RegionCounter): boolean {
+  return counter.identity.length <= LONGEST_IDENTITY;
 }

@@ -1,5 +1,6 @@
 import type { Algorithm, Parameters } from '../../algorithms/algorithm.js';
 import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { Counter } from '../../limits/counter.js';
 import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../limits/limit-feature.js';
 import { Bare } from '../../util/bare.js';
 import { homeParameters, lifetimeOf } from './terms.js';
@@ -98,6 +99,20 @@ const AT_HOME: FeatureTerms = { of: (limit, _terms, location) => new LimitAtHome
 /** The limit by which the home counts. */
 export function atHome(limit: CompiledLimit): CompiledLimit {
   return limit.unmet.withFeatures([AT_HOME]);
+}
+
+const homes = new WeakMap<CompiledLimit, CompiledLimit>();
+
+/** The same counter at home. */
+export function counterAtHome({ limit, identity }: Counter): Counter {
+  let home = homes.get(limit);
+  if (home === undefined) homes.set(limit, (home = atHome(limit)));
+  return { limit: home, identity };
+}
+
+/** Whether a counter counts over several regions. */
+export function isOfWorld({ limit }: Counter): boolean {
+  return limitRegionsOf(limit) !== undefined;
 }
 
 /** What a limit has of regions; nothing if it counts in one. */

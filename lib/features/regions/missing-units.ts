@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { RateLimitStoreError } from '../../errors/errors.js';
 import type { CheckEntry } from '../../limits/counter.js';
 import { allOrNothing, takeOf } from '../../stores/all-or-nothing.js';
@@ -64,7 +65,7 @@ export class MissingUnits {
           counter.exchangeFor(cost, check.upTo === true ? 1 : cost),
         );
         const outcomes = await this.inTime(Promise.all(asked), since);
-        if (outcomes.includes('waiting')) await this.inTime(pause(LOOK_AGAIN_MS), since);
+        if (outcomes.includes('waiting')) await this.inTime(sleep(LOOK_AGAIN_MS), since);
         else exchanges++;
       } catch (error) {
         // A home that answers has less than is asked for.
@@ -191,12 +192,6 @@ export class MissingUnits {
 /** Whether a check took units, of all limits that do not refuse it. */
 function isCharged({ entries }: Pick<Check, 'entries'>, decisions: readonly StoreDecision[]): boolean {
   return entries.every(({ limit }, index) => limit.shadow || decisions[index]!.allowed);
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
 }
 
 /** Resolves at a time of the process's clock, but not before what has arrived by then is read. */

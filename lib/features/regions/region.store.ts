@@ -12,7 +12,7 @@ import { MissingUnits } from './missing-units.js';
 import type { Exchanges } from './exchanges.js';
 import { cutOff } from './home.js';
 import { HOLDINGS } from './holdings.js';
-import { limitRegionsOf } from './limit-regions.js';
+import { counterAtHome, isOfWorld, limitRegionsOf } from './limit-regions.js';
 
 /**
  * Decides limits of scope 'world' by the units that the region holds, together with all other limits of a check. It has them refilled
@@ -41,7 +41,7 @@ export class RegionStore extends StoreLayer implements Listener {
       reset: (counter, atHome) => this.resetBoth(counter, atHome),
       learn: (counter) => exchanges.of(counter).learn(),
     };
-    this.changes = new ChangesAtHome(exchanges.home, channel, (counter) => exchanges.atHome(counter), units);
+    this.changes = new ChangesAtHome(exchanges.home, channel, units);
     channel.listen(this);
   }
 
@@ -76,7 +76,7 @@ export class RegionStore extends StoreLayer implements Listener {
     const ofWorld = (all as readonly Counter[]).filter(isOfWorld);
     if (ofWorld.length === 0) return super.operate(operation);
     if (measuredName(operation as Operation) === HOLDINGS) {
-      return this.exchanges.home.holdings(this.exchanges.atHome(ofWorld[0]!));
+      return this.exchanges.home.holdings(counterAtHome(ofWorld[0]!));
     }
     const atHome = AT_HOME[operation.name];
     if (atHome === undefined) {
@@ -168,10 +168,6 @@ export class RegionStore extends StoreLayer implements Listener {
 /** Whether it takes nothing: then the home says what is left. */
 function looks({ entries, peek }: Check): boolean {
   return peek === true || entries.every(({ cost }) => cost === 0);
-}
-
-function isOfWorld({ limit }: Counter): boolean {
-  return limitRegionsOf(limit) !== undefined;
 }
 
 /** Whether a region says nothing of a counter: it neither has units nor knows what the home has. */

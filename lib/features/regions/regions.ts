@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { InstanceChannel } from '../../redis/instance-channel.js';
-import { ignoreConnectionErrors } from '../../redis/client.js';
-import { RedisStore } from '../../stores/redis/redis.store.js';
+import { regionKeys } from '../../stores/redis/keys.js';
 import type { Store } from '../../stores/store.js';
 import type { Feature, HomePlace, LayerSurroundings } from '../feature.js';
 import { CounterIndex } from './counter-index.js';
 import { Exchanges } from './exchanges.js';
 import { Home } from './home.js';
+import { homeStoreOn } from './home-store.js';
 import { HomeRecord } from './home-record.js';
 import { holdingsOf } from './holdings.js';
 import { LimitRegions, limitRegionsOf } from './limit-regions.js';
@@ -31,22 +30,14 @@ export const regions: Feature<WorldTerms> = {
 };
 
 function regionStore(inner: Store, surroundings: LayerSurroundings, place: HomePlace): RegionStore {
-  const { store, connection, alone, prefix, timeoutMs, declared } = surroundings;
+  const { store, connection, alone, prefix, timeoutMs, findLimit } = surroundings;
   const { region, connection: toHome, ownsClient, report } = place;
-  // The home may be this region's own server: keys there have a prefix of their own.
-  const atHome = `${prefix}:world`;
-  const release = ignoreConnectionErrors(toHome);
-  const homeStore = new RedisStore(toHome, {
-    prefix: atHome,
-    timeoutMs: HOME_TIMEOUT_MS,
-    ownsClient,
-    ...(ownsClient ? {} : { release }),
-  });
-  const record = new HomeRecord(connection, `${prefix}:home:${region}`, timeoutMs);
-  const home = new Home(homeStore, `${atHome}:regions`, region, record, timeoutMs, report);
-  const index = new CounterIndex(connection, `${prefix}:{held:${region}}`, randomUUID(), timeoutMs);
+  const keys = regionKeys(prefix);
+  const atHome = homeStoreOn({ connection: toHome, ownsClient, prefix, timeoutMs: HOME_TIMEOUT_MS });
+  const record = new HomeRecord(connection, keys.home(region), timeoutMs);
+  const home = new Home(atHome.store, keys.regions, region, record, timeoutMs, report);
+  const index = new CounterIndex(connection, keys.held(region), randomUUID(), timeoutMs);
   const lastCall = async () => (await record.read()).ageMs;
-  const exchanges = new Exchanges(store, home, lastCall, index, (id, identity) => declared?.find(id, identity));
-  const channel = new InstanceChannel(toHome, `${atHome}:ended`, HOME_TIMEOUT_MS);
-  return new RegionStore(inner, exchanges, alone, channel, timeoutMs);
+  const exchanges = new Exchanges(store, home, lastCall, index, findLimit);
+  return new RegionStore(inner, exchanges, alone, atHome.channel, timeoutMs);
 }

@@ -28,26 +28,30 @@ export class RedisUsageReader {
 
   /** The units of a counter by the days of a range. */
   async units(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    const { units, leftOut } = await this.recorded(counter, range);
+    await this.parts.releaseLapsed([counter]);
+    const { units, leftOut } = await this.recorded(counter, range, async () => []);
     if (leftOut) limitUsageOf(counter.limit)!.warnOfLeftOut();
     return [...units];
   }
 
-  /** The same, with whether the counter may be one that is not recorded. */
-  private async recorded(counter: Counter, range: TimeRange): Promise<Recorded> {
-    await this.parts.releaseLapsed([counter]);
-    return this.look(counter, range);
+  /** The same without a change on Redis: units of holds that have lapsed are only deducted here. */
+  look(counter: Counter, range: TimeRange): Promise<Recorded> {
+    return this.recorded(counter, range, () => this.lapsed(counter));
   }
 
-  /** The same without a change on Redis: units of holds that have lapsed are only deducted here. */
-  async look(counter: Counter, range: TimeRange): Promise<Recorded> {
+  /** The same, with whether the counter may be one that is not recorded. */
+  private async recorded(
+    counter: Counter,
+    range: TimeRange,
+    lapsed: () => Promise<readonly ReturnedUnits[]>,
+  ): Promise<Recorded> {
     const usage = limitUsageOf(counter.limit)!;
     const tag = hashTagOf(counter);
     const { recording } = usage;
     const now = this.parts.now();
     const [days = []] = await this.daysOf(usage, [tag], range, now);
     // Read later than the days: what is taken off them meanwhile must not come off twice.
-    for (const { units, chargedAt } of await this.lapsed(counter)) correctDay(days, chargedAt, -units);
+    for (const { units, chargedAt } of await lapsed()) correctDay(days, chargedAt, -units);
     const units = namedUnits(recording, range, days, now);
     const mayBeLeftOut = units.length === 0 && recording.maxKeys !== undefined;
     return { units, leftOut: mayBeLeftOut && (await this.hasLeftOut(usage, tag)) };

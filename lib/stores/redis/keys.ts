@@ -78,6 +78,32 @@ export function overrideKeys(prefix: string, keyPrefix = ''): string[] {
   return [rates, ...others];
 }
 
+/** The keys of limits over several regions, beside those of counters. */
+export function regionKeys(prefix: string) {
+  // The home may be a region's own server.
+  const atHome = `${prefix}:world`;
+  return {
+    /** At home: the prefix of all counters there. */
+    atHome,
+    /** At home: what it knows of its regions. */
+    regions: `${atHome}:regions`,
+    /** At home: the channel on which it is said that counters ended. */
+    ended: `${atHome}:ended`,
+    /** In a region: what it knows of its home. */
+    home: (region: string) => `${prefix}:home:${region}`,
+    /** In a region: what the keys of its counters that may hold units begin with. */
+    held: (region: string) => `${prefix}:{held:${region}}`,
+  };
+}
+
+/** What stands before the name of a region in what the home knows of its regions. */
+const SEEN = 'seen:';
+
+/** The names of all regions that have called, by the fields of that. */
+export function regionsIn(fields: readonly string[]): string[] {
+  return fields.flatMap((field) => (field.startsWith(SEEN) ? [field.slice(SEEN.length)] : []));
+}
+
 /** The keys of the console, in one slot of a Cluster. No counter has them: theirs have two colons behind the braces. */
 export function consoleKeys(prefix: string) {
   const key = (name: string) => `${prefix}:{console}:${name}`;

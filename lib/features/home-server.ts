@@ -1,7 +1,7 @@
 import type { Connection } from '../redis/connection.js';
 
-/** The Redis that counts for several regions, for a program that is an instance of none. */
-export interface ObservedHome {
+/** The Redis that counts for several regions, and how it is asked. */
+export interface HomeServer {
   readonly connection: Connection;
   /** Whether closing the store closes the connection. */
   readonly ownsClient: boolean;
