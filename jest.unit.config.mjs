@@ -4,7 +4,7 @@ import { specPaths } from './test/support/spec-paths.mjs';
 
 /** The specs that start nothing, by folder: no Redis, no app that listens, no other process. */
 const UNITS = specPaths({
-  algorithms: [
+  'engine/algorithms': [
     'arrival-time',
     'calendar',
     'calendar-window',
@@ -18,7 +18,7 @@ const UNITS = specPaths({
     'sliding-window',
   ],
   console: ['live-feed', 'page/format', 'page/series', 'page-size', 'space-saving', 'telemetry'],
-  contract: [
+  'storage/contract': [
     'all-or-nothing',
     'blocks-in-memory',
     'circuit',
@@ -35,10 +35,10 @@ const UNITS = specPaths({
     'remembered-refusals-end',
     'scoped-store-calls',
   ],
-  docs: ['blocks-of-peers', 'check-links', 'fine-print', 'the-house'],
-  explain: ['impossible-keys', 'telemetry'],
-  hierarchies: ['policies'],
-  limits: '*',
+  docs: ['blocks-of-peers', 'check-links', 'fine-print'],
+  'nest/explain': ['impossible-keys', 'telemetry'],
+  'storage/features/hierarchies': ['policies'],
+  'engine/limits': '*',
   nest: [
     'guard-at-once',
     'hold-times',
@@ -50,13 +50,13 @@ const UNITS = specPaths({
     'transports',
     'unread-transports',
   ],
-  outbound: ['any-upstream', 'headers'],
-  overrides: ['key-table', 'lists/configured-lists', 'lists/prefix-table'],
+  'integrations/outbound': ['any-upstream', 'headers'],
+  'app/overrides': ['key-table', 'lists/configured-lists', 'lists/prefix-table'],
   package: ['layers', 'suites', 'version'],
   playground: ['attributes', 'rate-limit-headers', 'simulation'],
-  request: '*',
+  'nest/request': '*',
   testing: ['expectations', 'test-clock'],
-  waiting: ['changed-limits', 'giving-up', 'memory', 'wait-queue'],
+  'app/waiting': ['changed-limits', 'giving-up', 'memory', 'wait-queue'],
 });
 
 const { globalSetup: _setup, globalTeardown: _teardown, ...shared } = config;

@@ -7,15 +7,15 @@ process.env['NODE_ENV'] = 'test';
 
 await startSharedRedis();
 
-/** Mutation testing of the core: `npm run test:mutation`, or of some files with `-- --mutate lib/algorithms/gcra.ts`. */
+/** Mutation testing of the core: `npm run test:mutation`, or of some files with `-- --mutate lib/engine/algorithms/gcra.ts`. */
 export default {
   mutate: [
-    'lib/algorithms/**/*.ts',
-    'lib/features/**/*.ts',
-    'lib/limits/**/*.ts',
-    'lib/request/**/*.ts',
-    'lib/stores/layers/**/*.ts',
-    'lib/stores/memory/**/*.ts',
+    'lib/engine/algorithms/**/*.ts',
+    'lib/storage/features/**/*.ts',
+    'lib/engine/limits/**/*.ts',
+    'lib/nest/request/**/*.ts',
+    'lib/storage/stores/layers/**/*.ts',
+    'lib/storage/stores/memory/**/*.ts',
   ],
   testRunner: 'in-process',
   plugins: ['./test/support/mutation/in-process-runner.mjs'],

@@ -2,15 +2,16 @@
 import { join, posix, relative, sep } from 'node:path';
 import { rollup } from 'rollup';
 import { dts } from 'rollup-plugin-dts';
-import { ENTRIES, OPTIONAL, ROOT } from './manifest.mjs';
+import { ENTRIES, OPTIONAL, ROOT, sourceOf } from './manifest.mjs';
 
 /** What of a folder goes into a second file: it would be too long to be compressed with its copy. */
-const CONTRACT = /^algorithms\/(?:algorithm|capabilities|adaptive|in-flight|arrival-time|scale|leases|hold-options)/;
+const CONTRACT =
+  /^engine\/algorithms\/(?:algorithm|capabilities|adaptive|in-flight|arrival-time|scale|leases|hold-options)/;
 
 /** The texts of declarations by their paths. */
 export async function bundledDeclarations() {
   const bundle = await rollup({
-    input: Object.fromEntries(ENTRIES.map((entry) => [entry, join(ROOT, `build/${entry}.d.ts`)])),
+    input: Object.fromEntries(ENTRIES.map((entry) => [entry, join(ROOT, `${sourceOf(entry)}.d.ts`)])),
     plugins: [dts()],
     external: /^[^./]/,
     onwarn({ code, message }) {
@@ -24,9 +25,10 @@ export async function bundledDeclarations() {
     format: 'es',
     // A file for each folder. npm compresses within 32 kB: what both formats have alike costs once if it is in small files.
     manualChunks: (path) => {
-      const file = posix.relative('build', relative(ROOT, path).replaceAll(sep, '/'));
-      if (ENTRIES.some((entry) => file === `${entry}.d.ts`)) return undefined;
-      return CONTRACT.test(file) ? 'algorithm-contract' : file.split('/')[0];
+      const built = relative(ROOT, path).replaceAll(sep, '/');
+      if (ENTRIES.some((entry) => built === `${sourceOf(entry)}.d.ts`)) return undefined;
+      const file = posix.relative('build', built);
+      return CONTRACT.test(file) ? 'algorithm-contract' : folderOf(file);
     },
     chunkFileNames: 'shared/[name].d.ts',
     minifyInternalExports: false,
@@ -36,6 +38,12 @@ export async function bundledDeclarations() {
   return output
     .filter(({ isEntry, exports }) => isEntry || exports.length > 0)
     .map(({ fileName, code }) => [fileName, withOptionalPeers(code)]);
+}
+
+/** The folder that a file is in: `engine/algorithms/gcra` goes into `algorithms`, and all of a small district into one file. */
+function folderOf(file) {
+  const [district, folder] = file.split('/');
+  return ['console', 'cli', 'testing'].includes(district) || folder.includes('.') ? district : folder;
 }
 
 /** The comment by which types of a package that is not installed are `any` belongs before its import, which the bundler has moved. */

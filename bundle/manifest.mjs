@@ -1,5 +1,5 @@
 /** What the package's manifest says to the bundler. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -9,6 +9,11 @@ export const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf
 export const ENTRIES = Object.values(MANIFEST.exports).flatMap(
   (entry) => /^\.\/dist\/(.*)\.js$/.exec(entry.import)?.[1] ?? [],
 );
+/** The compiled module of an entry point, without an ending: `graphql/index` is `build/integrations/graphql/index`. */
+export const sourceOf = (entry) => {
+  const districts = ['', 'integrations/', 'testing/'].map((district) => `build/${district}${entry}`);
+  return districts.find((path) => existsSync(join(ROOT, `${path}.js`)));
+};
 export const CORE = 'index';
 export const PROGRAM = 'cli/main';
 export const INSTALLED = Object.keys({ ...MANIFEST.dependencies, ...MANIFEST.peerDependencies });

@@ -64,7 +64,7 @@ function folderOf(inputs) {
   const sizes = new Map();
   for (const [path, { bytesInOutput }] of Object.entries(inputs)) {
     if (path === 'build/nest/rate-limit.module.js') return 'core';
-    const folder = /^build\/([^/]+)\//.exec(path)?.[1];
+    const folder = /^build\/(?:(?:engine|storage|app|integrations)\/)?([^/]+)\//.exec(path)?.[1];
     const piece = /piece:([a-z]+)-\d+$/.exec(path)?.[1];
     if (piece !== undefined) return piece;
     if (folder !== undefined) sizes.set(folder, (sizes.get(folder) ?? 0) + bytesInOutput);

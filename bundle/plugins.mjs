@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
 import { transform } from 'esbuild';
-import { CORE, ROOT, TARGET } from './manifest.mjs';
+import { CORE, ROOT, sourceOf, TARGET } from './manifest.mjs';
 
 /** npm compresses within 32 kB: what both formats have alike costs once if it is in files that are smaller. */
 const PIECE = 30_000;
@@ -25,7 +25,7 @@ export const coreInOneFile = {
     onResolve({ filter: /^core$/ }, () => core);
     onResolve({ filter: /^entry:/ }, ({ path }) => ({ path: path.slice('entry:'.length), namespace: 'entry' }));
     onLoad({ filter: /./, namespace: 'entry' }, ({ path }) => ({
-      contents: `export * from './build/${path}.js';\nimport 'core';`,
+      contents: `export * from './${sourceOf(path)}.js';\nimport 'core';`,
       resolveDir: ROOT,
     }));
     // So it does to run an app of its own beside others, or to serve a console, which it shares with that entry point.
@@ -94,7 +94,7 @@ function inPieces(name, code) {
 
 /** The script is compressed, and expanded once for all stores on Redis. Few apps have Redis and no HTTP, which loads zlib anyway. */
 function scriptInPieces() {
-  const expanded = readBuilt('stores/redis/script.generated.js').replace(SCRIPT, (_, text) => {
+  const expanded = readBuilt('storage/stores/redis/script.generated.js').replace(SCRIPT, (_, text) => {
     const base64 = brotliCompressSync(JSON.parse(text)).toString('base64');
     return `decisionScript = () => script ??=
   process.getBuiltinModule('node:zlib').brotliDecompressSync(Buffer.from("${base64}", 'base64')).toString();

@@ -5,13 +5,23 @@ import { composeScript, PLAIN, read } from './compose.mjs';
 
 /** Each a file, and the constants that it exports; the long script by a function, which the package has compressed. */
 const modules = [
-  { target: 'lib/stores/redis/script.generated.ts', constants: { PLAIN_ALGORITHMS: PLAIN }, script: composeScript() },
-  { target: 'lib/overrides/overrides-script.generated.ts', constants: { OVERRIDES_SCRIPT: read('overrides.lua') } },
-  { target: 'lib/console/telemetry/fold-script.generated.ts', constants: { FOLD_SCRIPT: read('console-fold.lua') } },
-  { target: 'lib/features/regions/home-script.generated.ts', constants: { HOME_SCRIPT: read('region-home.lua') } },
-  { target: 'lib/features/regions/index-script.generated.ts', constants: { INDEX_SCRIPT: read('region-index.lua') } },
   {
-    target: 'lib/features/shares/tenants-script.generated.ts',
+    target: 'lib/storage/stores/redis/script.generated.ts',
+    constants: { PLAIN_ALGORITHMS: PLAIN },
+    script: composeScript(),
+  },
+  { target: 'lib/app/overrides/overrides-script.generated.ts', constants: { OVERRIDES_SCRIPT: read('overrides.lua') } },
+  { target: 'lib/console/telemetry/fold-script.generated.ts', constants: { FOLD_SCRIPT: read('console-fold.lua') } },
+  {
+    target: 'lib/storage/features/regions/home-script.generated.ts',
+    constants: { HOME_SCRIPT: read('region-home.lua') },
+  },
+  {
+    target: 'lib/storage/features/regions/index-script.generated.ts',
+    constants: { INDEX_SCRIPT: read('region-index.lua') },
+  },
+  {
+    target: 'lib/storage/features/shares/tenants-script.generated.ts',
     constants: { TENANTS_SCRIPT: read('console-tenants.lua') },
   },
 ];

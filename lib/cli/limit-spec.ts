@@ -1,14 +1,14 @@
 import ms from 'ms';
-import { algorithms } from '../algorithms/index.js';
-import { cliMessages } from '../errors/messages/cli.js';
-import { show } from '../errors/wording.js';
-import { limitName } from '../limits/limit-name.js';
-import { dataOf, type OptionRow, requiredOf } from '../options/option-row.js';
-import { algorithmOptions } from '../rules/common-options.js';
-import { blockTerms } from '../limits/block-terms.js';
-import type { ExactLimit } from '../config/limit-definition.js';
-import { checkLimit, commonOptionsThat, isCommon, limitOptions } from '../config/limit-options.js';
-import { CompiledLimit } from '../limits/compiled-limit.js';
+import { algorithms } from '../engine/algorithms/index.js';
+import { cliMessages } from '../engine/errors/messages/cli.js';
+import { show } from '../engine/errors/wording.js';
+import { limitName } from '../engine/limits/limit-name.js';
+import { dataOf, type OptionRow, requiredOf } from '../engine/options/option-row.js';
+import { algorithmOptions } from '../app/rules/common-options.js';
+import { blockTerms } from '../engine/limits/block-terms.js';
+import type { ExactLimit } from '../app/config/limit-definition.js';
+import { checkLimit, commonOptionsThat, isCommon, limitOptions } from '../app/config/limit-options.js';
+import { CompiledLimit } from '../engine/limits/compiled-limit.js';
 import { UsageError } from './command.js';
 
 /** A limit on the command line: `algo:rate/interval[,option=value...][@name]`. */

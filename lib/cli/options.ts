@@ -1,5 +1,5 @@
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { cliMessages } from '../errors/messages/cli.js';
+import { cliMessages } from '../engine/errors/messages/cli.js';
 import { UsageError } from './command.js';
 
 /** The options that a command knows. */

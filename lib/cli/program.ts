@@ -1,8 +1,8 @@
-import { cliMessages } from '../errors/messages/cli.js';
-import { RateLimitArgumentError, RateLimitConfigError } from '../errors/errors.js';
-import { VERSION } from '../telemetry/version.js';
+import { cliMessages } from '../engine/errors/messages/cli.js';
+import { RateLimitArgumentError, RateLimitConfigError } from '../engine/errors/errors.js';
+import { VERSION } from '../storage/telemetry/version.js';
 import { type Command, InputError, type Terminal, UsageError } from './command.js';
-import { printable } from '../util/printable.js';
+import { printable } from '../engine/util/printable.js';
 
 /** A command that is loaded only when it is used. */
 interface Listed {

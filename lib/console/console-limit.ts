@@ -1,5 +1,5 @@
-import { consoleMessages } from '../errors/messages/console.js';
-import type { Limiter } from '../limiter/limiter.js';
+import { consoleMessages } from '../engine/errors/messages/console.js';
+import type { Limiter } from '../app/limiter/limiter.js';
 import { OWN_LIMIT } from './limit-catalog.js';
 import { ConsoleProblem } from './problem.js';
 

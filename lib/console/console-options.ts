@@ -6,13 +6,13 @@ import type {
   ModuleMetadata,
   Type,
 } from '@nestjs/common';
-import { oneOf, refuseUnknown } from '../options/check-options.js';
-import { givenOptions, orElse } from '../options/values.js';
+import { oneOf, refuseUnknown } from '../engine/options/check-options.js';
+import { givenOptions, orElse } from '../engine/options/values.js';
 import type { ReadApp } from './telemetry/published-limits.js';
-import { consoleMessages } from '../errors/messages/console.js';
-import { RateLimitConfigError } from '../errors/errors.js';
+import { consoleMessages } from '../engine/errors/messages/console.js';
+import { RateLimitConfigError } from '../engine/errors/errors.js';
 import { type ConsoleAlerts, readAlerts, type ReadAlerts } from './alerts/alert-options.js';
-import { messages } from '../errors/messages/general.js';
+import { messages } from '../engine/errors/messages/general.js';
 
 /** A guard as `@UseGuards` takes it: a class, or an object. */
 export type ConsoleGuard = Type<CanActivate> | CanActivate;

@@ -1,6 +1,6 @@
-import { milliseconds } from '../options/values.js';
-import { consoleMessages } from '../errors/messages/console.js';
-import { isCauseText, CAUSE_WANTS } from '../overrides/change-options.js';
+import { milliseconds } from '../engine/options/values.js';
+import { consoleMessages } from '../engine/errors/messages/console.js';
+import { isCauseText, CAUSE_WANTS } from '../app/overrides/change-options.js';
 import type { FieldError } from './api.js';
 import { ConsoleProblem, wrongFields } from './problem.js';
 

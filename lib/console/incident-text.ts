@@ -1,4 +1,4 @@
-import { milliseconds, percent, plural, whole } from '../util/figures.js';
+import { milliseconds, percent, plural, whole } from '../engine/util/figures.js';
 import type { Incident } from './api.js';
 
 /** What happens, in the figures of the last minute. For an incident of a limit, the limit's name is to stand before it. */

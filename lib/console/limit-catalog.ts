@@ -1,14 +1,14 @@
-import { algorithms, type AlgorithmOptions } from '../algorithms/index.js';
-import { milliseconds } from '../options/values.js';
-import { nameOfKey } from '../explain/described-limit.js';
-import type { CompiledLimit } from '../limits/compiled-limit.js';
-import type { Overrides } from '../overrides/overrides.js';
-import type { HandlerClasses } from '../rules/handler-classes.js';
-import type { LimitRegistry } from '../rules/limit-registry.js';
-import { declaredRules } from '../rules/declared-limits.js';
-import type { RouteRulesRegistry } from '../rules/route-rules-registry.js';
-import { ROUTE_OF_CLASS } from '../rules/route-rule.js';
-import type { Rule } from '../rules/rule.js';
+import { algorithms, type AlgorithmOptions } from '../engine/algorithms/index.js';
+import { milliseconds } from '../engine/options/values.js';
+import { nameOfKey } from '../nest/explain/described-limit.js';
+import type { CompiledLimit } from '../engine/limits/compiled-limit.js';
+import type { Overrides } from '../app/overrides/overrides.js';
+import type { HandlerClasses } from '../app/rules/handler-classes.js';
+import type { LimitRegistry } from '../app/rules/limit-registry.js';
+import { declaredRules } from '../app/rules/declared-limits.js';
+import type { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
+import { ROUTE_OF_CLASS } from '../app/rules/route-rule.js';
+import type { Rule } from '../app/rules/rule.js';
 import type { LimitInfo } from './api.js';
 import { structureOf } from './limit-structure.js';
 

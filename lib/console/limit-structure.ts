@@ -1,8 +1,8 @@
-import { asksForAnchor, readAnchor } from '../algorithms/anchor.js';
-import type { AlgorithmOptions } from '../algorithms/index.js';
-import { nameOfKey } from '../explain/described-limit.js';
-import { shownUnitsOf } from '../features/index.js';
-import type { Rule } from '../rules/rule.js';
+import { asksForAnchor, readAnchor } from '../engine/algorithms/anchor.js';
+import type { AlgorithmOptions } from '../engine/algorithms/index.js';
+import { nameOfKey } from '../nest/explain/described-limit.js';
+import { shownUnitsOf } from '../storage/features/index.js';
+import type { Rule } from '../app/rules/rule.js';
 import type { LimitInfo, PlanInfo } from './api.js';
 
 /** Options that only plans have. */

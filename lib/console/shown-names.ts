@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
-import { ipIdentity } from '../key-resolvers/ip.js';
-import type { ListEntry } from '../config/list-entry.js';
-import type { Override } from '../overrides/override.js';
-import type { ListedEntry } from '../overrides/lists/list.js';
-import { hashOf } from '../telemetry/decision-event.js';
+import { ipIdentity } from '../app/key-resolvers/ip.js';
+import type { ListEntry } from '../app/config/list-entry.js';
+import type { Override } from '../app/overrides/override.js';
+import type { ListedEntry } from '../app/overrides/lists/list.js';
+import { hashOf } from '../storage/telemetry/decision-event.js';
 import type { ListItem, OverrideInfo } from './api.js';
 
 const ADDRESS = 'ip:';

@@ -1,8 +1,8 @@
 import { type CanActivate, type ExecutionContext, type NestInterceptor, SetMetadata } from '@nestjs/common';
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
-import { bindsCheckingGuard, GUARDS, OWN_GUARD } from '../rules/bound-guards.js';
-import { reportPromise } from '../request/handler-run.js';
-import { searchRequest } from '../request/requests.js';
+import { bindsCheckingGuard, GUARDS, OWN_GUARD } from '../app/rules/bound-guards.js';
+import { reportPromise } from './request/handler-run.js';
+import { searchRequest } from './request/requests.js';
 
 /** Nest's metadata keys of `@UseInterceptors`, and of classes and handlers, in Nest 11 and 12. */
 const INTERCEPTORS = '__interceptors__';

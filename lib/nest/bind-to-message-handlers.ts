@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable, Optional, SetMetadata } from '@nestjs/common';
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
-import { bindsOwnGuard, GUARDS, OWN_GUARD } from '../rules/bound-guards.js';
+import { bindsOwnGuard, GUARDS, OWN_GUARD } from '../app/rules/bound-guards.js';
 import { bindForApp } from './bind-for-app.js';
 
 /** Nest's metadata key of handlers of messages, in Nest 11 and 12: also of tools, prompts and resources of `@rekog/mcp-nest`. */

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import type { ClientSocket } from '../transports/connection.js';
+import type { ClientSocket } from '../app/transports/connection.js';
 
 /** The diagnostics channel on which Node publishes each connection that any server of the process accepts. */
 const CONNECTIONS = 'net.server.socket';

@@ -3,11 +3,11 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import { InterceptorsConsumer } from '@nestjs/core/interceptors/interceptors-consumer.js';
 import type { NestInterceptor } from '@nestjs/common';
 import { isObservable } from 'rxjs';
-import { partOfCall } from '../request/abandoned-observable.js';
-import { CallRun, keepRun, runOf } from '../request/call-run.js';
-import { searchRequest } from '../request/requests.js';
-import { isAwaited } from '../rules/route-rules-registry.js';
-import { isPromise } from '../util/awaitable.js';
+import { partOfCall } from './request/abandoned-observable.js';
+import { CallRun, keepRun, runOf } from './request/call-run.js';
+import { searchRequest } from './request/requests.js';
+import { isAwaited } from '../app/rules/route-rules-registry.js';
+import { isPromise } from '../engine/util/awaitable.js';
 
 type Activate = GuardsConsumer['tryActivate'];
 type Intercept = InterceptorsConsumer['intercept'];

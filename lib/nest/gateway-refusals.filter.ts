@@ -8,10 +8,10 @@ import {
   SetMetadata,
 } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
-import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
-import { ThrownRefusals } from '../request/thrown-refusals.js';
-import { isGateway } from '../rules/route-names.js';
-import { FILTERS, OWN_FILTER } from '../transports/ws.reader.js';
+import { RateLimitExceededException } from '../app/http/rate-limit-exceeded.exception.js';
+import { ThrownRefusals } from './request/thrown-refusals.js';
+import { isGateway } from '../app/rules/route-names.js';
+import { FILTERS, OWN_FILTER } from '../app/transports/ws.reader.js';
 import { bindForApp } from './bind-for-app.js';
 
 /** Sends refusals of the app's own code to clients of gateways in the form of the guard's refusals. */

@@ -1,27 +1,27 @@
 import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import type { LimitDefinition } from '../config/limit-definition.js';
-import { Explainer } from '../explain/explainer.js';
-import type { Explanation } from '../explain/explanation.js';
-import type { LimitQuery, RouteQuery } from '../explain/question.js';
-import type { ListEntry } from '../config/list-entry.js';
-import { Limiter } from '../limiter/limiter.js';
-import { LimitRegistry } from '../rules/limit-registry.js';
-import type { Rule } from '../rules/rule.js';
-import { CallerAnswer, leasedResult } from '../limiter/caller-answer.js';
-import { takenResult } from '../limiter/take.js';
-import { decidedEnforced, decideEnforced } from '../stores/enforced-entries.js';
-import { refuseHeldEntries } from '../limiter/reserve.js';
-import { checkOf, entriesOf, type LimitCheck } from '../limiter/limit-checks.js';
-import type { LeasedCheckResult } from '../limiter/lease.js';
-import { ReservedCheck } from '../limiter/reserved-check.js';
-import { WaitQueues } from '../waiting/wait-queues.js';
-import type { AxiosOptions, LimitedAxios } from '../outbound/clients/axios-types.js';
-import type { DispatcherOptions, LimitedDispatcher } from '../outbound/clients/undici-types.js';
-import { OutboundCalls } from '../outbound/outbound-calls.js';
-import type { FetchOptions, OutboundLimits } from '../outbound/outbound-options.js';
-import { RATE_LIMIT_STORE } from '../config/tokens.js';
-import type { ChangeCause } from '../overrides/change-cause.js';
+import type { LimitDefinition } from '../app/config/limit-definition.js';
+import { Explainer } from './explain/explainer.js';
+import type { Explanation } from './explain/explanation.js';
+import type { LimitQuery, RouteQuery } from './explain/question.js';
+import type { ListEntry } from '../app/config/list-entry.js';
+import { Limiter } from '../app/limiter/limiter.js';
+import { LimitRegistry } from '../app/rules/limit-registry.js';
+import type { Rule } from '../app/rules/rule.js';
+import { CallerAnswer, leasedResult } from '../app/limiter/caller-answer.js';
+import { takenResult } from '../app/limiter/take.js';
+import { decidedEnforced, decideEnforced } from '../storage/stores/enforced-entries.js';
+import { refuseHeldEntries } from '../app/limiter/reserve.js';
+import { checkOf, entriesOf, type LimitCheck } from '../app/limiter/limit-checks.js';
+import type { LeasedCheckResult } from '../app/limiter/lease.js';
+import { ReservedCheck } from '../app/limiter/reserved-check.js';
+import { WaitQueues } from '../app/waiting/wait-queues.js';
+import type { AxiosOptions, LimitedAxios } from '../integrations/outbound/clients/axios-types.js';
+import type { DispatcherOptions, LimitedDispatcher } from '../integrations/outbound/clients/undici-types.js';
+import { OutboundCalls } from '../integrations/outbound/outbound-calls.js';
+import type { FetchOptions, OutboundLimits } from '../integrations/outbound/outbound-options.js';
+import { RATE_LIMIT_STORE } from '../app/config/tokens.js';
+import type { ChangeCause } from '../app/overrides/change-cause.js';
 import type {
   ListedEntry,
   ListOptions,
@@ -29,8 +29,8 @@ import type {
   ListPageOptions,
   ListQuery,
   UnlistOptions,
-} from '../overrides/lists/list.js';
-import type { LimitMode } from '../limits/limit-mode.js';
+} from '../app/overrides/lists/list.js';
+import type { LimitMode } from '../engine/limits/limit-mode.js';
 import type {
   ChangesOptions,
   ClearOptions,
@@ -43,11 +43,11 @@ import type {
   RatePatch,
   RecordedChange,
   SetRateOptions,
-} from '../overrides/override.js';
-import { Overrides } from '../overrides/overrides.js';
-import type { Store } from '../stores/store.js';
-import type { DecisionEvent } from '../telemetry/decision-event.js';
-import { DecisionStream } from '../telemetry/decision-stream.js';
+} from '../app/overrides/override.js';
+import { Overrides } from '../app/overrides/overrides.js';
+import type { Store } from '../storage/stores/store.js';
+import type { DecisionEvent } from '../storage/telemetry/decision-event.js';
+import { DecisionStream } from '../storage/telemetry/decision-stream.js';
 
 /** Limits for code that is not a route. Limits with the same name share their counters, in code and on routes. */
 @Injectable()

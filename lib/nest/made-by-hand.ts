@@ -1,5 +1,5 @@
-import { RateLimitConfigError } from '../errors/errors.js';
-import { messages } from '../errors/messages/general.js';
+import { RateLimitConfigError } from '../engine/errors/errors.js';
+import { messages } from '../engine/errors/messages/general.js';
 
 /** Refuses a guard or a middleware that code makes without what Nest would give it. Throws `RateLimitConfigError`. */
 export function refuseByHand(type: 'RateLimitGuard' | 'RateLimitMiddleware', limiter: unknown): void {

@@ -1,5 +1,5 @@
-import { moduleLogger } from '../errors/logger.js';
-import { messages } from '../errors/messages/general.js';
+import { moduleLogger } from '../engine/errors/logger.js';
+import { messages } from '../engine/errors/messages/general.js';
 
 /** How long an app has to set up the module after its first `@RateLimit`: both happen while its files are loaded. */
 const PATIENCE_MS = 10_000;

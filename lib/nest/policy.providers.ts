@@ -1,12 +1,12 @@
 import type { Provider } from '@nestjs/common';
-import type { Policy } from '../config/policy.js';
-import type { RateLimitSettings } from '../config/settings.js';
-import { POLICY_SETTINGS, RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
-import { RateLimitConfigError } from '../errors/errors.js';
-import { policyMessages } from '../errors/messages/policy.js';
-import { Policies } from '../policy/policies.js';
-import { type PolicySettings, readPolicySettings } from '../policy/policy-settings.js';
-import { showProblem } from '../policy/problems.js';
+import type { Policy } from '../app/config/policy.js';
+import type { RateLimitSettings } from '../app/config/settings.js';
+import { POLICY_SETTINGS, RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../app/config/tokens.js';
+import { RateLimitConfigError } from '../engine/errors/errors.js';
+import { policyMessages } from '../engine/errors/messages/policy.js';
+import { Policies } from '../app/policy/policies.js';
+import { type PolicySettings, readPolicySettings } from '../app/policy/policy-settings.js';
+import { showProblem } from '../app/policy/problems.js';
 
 /** The first version of the policy is read before the first limit. */
 export const policyProviders: readonly Provider[] = [

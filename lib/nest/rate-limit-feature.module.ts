@@ -1,9 +1,9 @@
 import { type DynamicModule, type FactoryProvider, Module, type Provider } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
-import { getLimiterToken } from '../config/limiter-tokens.js';
-import type { LimitDefinition } from '../config/limit-definition.js';
+import { getLimiterToken } from '../app/config/limiter-tokens.js';
+import type { LimitDefinition } from '../app/config/limit-definition.js';
 import { LimiterService } from './limiter.service.js';
-import { LimitRegistry } from '../rules/limit-registry.js';
+import { LimitRegistry } from '../app/rules/limit-registry.js';
 
 /** The limits of one `forFeature`, by name. */
 export type FeatureDefinitions = Readonly<Record<string, LimitDefinition>>;

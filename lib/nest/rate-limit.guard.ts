@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
-import { OWN_GUARD } from '../rules/bound-guards.js';
+import { OWN_GUARD } from '../app/rules/bound-guards.js';
 import { refuseByHand } from './made-by-hand.js';
-import { RequestLimiter } from '../request/request-limiter.js';
+import { RequestLimiter } from './request/request-limiter.js';
 
 /**
  * Refuses requests that exceed a limit, and holds those that a `leaky-bucket` delays. The module binds it to all routes; with

@@ -1,6 +1,6 @@
 import { type CallHandler, type ExecutionContext, Injectable, type NestInterceptor } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import { RequestLimiter } from '../request/request-limiter.js';
+import { RequestLimiter } from './request/request-limiter.js';
 
 /**
  * Checks the limits that need to know the user: Nest runs it after all guards, before pipes and handler. If no response shows how

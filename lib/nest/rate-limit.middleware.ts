@@ -1,6 +1,6 @@
 import { type INestApplicationContext, Injectable, type NestMiddleware } from '@nestjs/common';
 import { refuseByHand } from './made-by-hand.js';
-import { RequestLimiter } from '../request/request-limiter.js';
+import { RequestLimiter } from './request/request-limiter.js';
 
 /** A Node-style middleware, which both Express and Fastify accept. A hook of Fastify can pass its request and reply, too. */
 export type RateLimitMiddlewareFunction = (

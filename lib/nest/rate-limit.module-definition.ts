@@ -1,6 +1,6 @@
 import { ConfigurableModuleBuilder } from '@nestjs/common';
-import { RATE_LIMIT_GUARD_OPTION } from '../config/tokens.js';
-import type { RateLimitModuleExtras, ReturnedModuleOptions } from '../config/module-options.js';
+import { RATE_LIMIT_GUARD_OPTION } from '../app/config/tokens.js';
+import type { RateLimitModuleExtras, ReturnedModuleOptions } from '../app/config/module-options.js';
 
 export const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, ASYNC_OPTIONS_TYPE } =
   new ConfigurableModuleBuilder<ReturnedModuleOptions>({ moduleName: 'RateLimit' })

@@ -10,24 +10,24 @@ import {
   type Type,
 } from '@nestjs/common';
 import { ApplicationConfig, MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { getLimiterToken, onLimiterRecorded } from '../config/limiter-tokens.js';
-import { RateLimitConfigError } from '../errors/errors.js';
-import { moduleLogger } from '../errors/logger.js';
-import { messages } from '../errors/messages/general.js';
-import { optionMessages } from '../errors/messages/options.js';
+import { getLimiterToken, onLimiterRecorded } from '../app/config/limiter-tokens.js';
+import { RateLimitConfigError } from '../engine/errors/errors.js';
+import { moduleLogger } from '../engine/errors/logger.js';
+import { messages } from '../engine/errors/messages/general.js';
+import { optionMessages } from '../engine/errors/messages/options.js';
 import { RateLimitHealthIndicator } from './health/rate-limit.health-indicator.js';
-import { RATE_LIMIT_RANDOM } from '../config/tokens.js';
-import { DecisionHooks } from '../hooks/decision-hooks.js';
-import { KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
-import type { LimitDefinition } from '../config/limit-definition.js';
+import { RATE_LIMIT_RANDOM } from '../app/config/tokens.js';
+import { DecisionHooks } from '../app/hooks/decision-hooks.js';
+import { KeyResolverFactory } from '../app/key-resolvers/key-resolver.factory.js';
+import type { LimitDefinition } from '../app/config/limit-definition.js';
 import { LimiterService } from './limiter.service.js';
 import { ApiDocumentation } from './openapi/api-documentation.js';
-import { HandlerClasses } from '../rules/handler-classes.js';
-import { RefusalResolvers } from '../rules/refusal-resolvers.js';
-import { StartUpCheck } from '../rules/start-up-check.js';
-import { LimitResolvers } from '../rules/by-request/limit-resolvers.js';
-import { LimitRegistry } from '../rules/limit-registry.js';
-import { RouteRulesRegistry } from '../rules/route-rules-registry.js';
+import { HandlerClasses } from '../app/rules/handler-classes.js';
+import { RefusalResolvers } from '../app/rules/refusal-resolvers.js';
+import { StartUpCheck } from '../app/rules/start-up-check.js';
+import { LimitResolvers } from '../app/rules/by-request/limit-resolvers.js';
+import { LimitRegistry } from '../app/rules/limit-registry.js';
+import { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
 import { limiterProvider, RateLimitFeatureModule } from './rate-limit-feature.module.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
@@ -36,22 +36,27 @@ import {
   ConfigurableModuleClass,
   MODULE_OPTIONS_TOKEN,
 } from './rate-limit.module-definition.js';
-import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../config/module-options.js';
-import { RATE_LIMIT_GUARD_OPTION, RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../config/tokens.js';
-import { MODULE_OPTIONS } from '../config/module-option-names.js';
-import { type RateLimitSettings, readSettings } from '../config/settings.js';
-import { isLikelySeconds } from '../options/likely-seconds.js';
-import { Policies } from '../policy/policies.js';
+import type { RateLimitModuleExtras, RateLimitModuleOptions } from '../app/config/module-options.js';
+import {
+  RATE_LIMIT_GUARD_OPTION,
+  RATE_LIMIT_REDIS,
+  RATE_LIMIT_SETTINGS,
+  RATE_LIMIT_STORE,
+} from '../app/config/tokens.js';
+import { MODULE_OPTIONS } from '../app/config/module-option-names.js';
+import { type RateLimitSettings, readSettings } from '../app/config/settings.js';
+import { isLikelySeconds } from '../engine/options/likely-seconds.js';
+import { Policies } from '../app/policy/policies.js';
 import { policyProviders } from './policy.providers.js';
-import { Overrides } from '../overrides/overrides.js';
-import { DecisionStream } from '../telemetry/decision-stream.js';
-import { Explainer } from '../explain/explainer.js';
-import { DeniedAddresses } from '../request/denied-addresses.js';
-import { RequestLimiter } from '../request/request-limiter.js';
-import { ThrownRefusals } from '../request/thrown-refusals.js';
+import { Overrides } from '../app/overrides/overrides.js';
+import { DecisionStream } from '../storage/telemetry/decision-stream.js';
+import { Explainer } from './explain/explainer.js';
+import { DeniedAddresses } from './request/denied-addresses.js';
+import { RequestLimiter } from './request/request-limiter.js';
+import { ThrownRefusals } from './request/thrown-refusals.js';
 import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
 import { storeProviders } from './store.providers.js';
-import type { Store } from '../stores/store.js';
+import type { Store } from '../storage/stores/store.js';
 import { bindToMessages, GuardOfApp } from './bind-to-message-handlers.js';
 import { bindContinuations } from './bind-continuations.js';
 import { followCalls } from './follow-calls.js';
@@ -59,9 +64,9 @@ import { moduleIsSetUp } from './missing-module.js';
 import { bindGatewayFilters } from './gateway-refusals.filter.js';
 import { requestProviders } from './request.providers.js';
 import { ruleProviders } from './rule.providers.js';
-import { Transports } from '../request/transports.js';
-import { OutboundCalls } from '../outbound/outbound-calls.js';
-import { WaitQueues } from '../waiting/wait-queues.js';
+import { Transports } from './request/transports.js';
+import { OutboundCalls } from '../integrations/outbound/outbound-calls.js';
+import { WaitQueues } from '../app/waiting/wait-queues.js';
 
 /** How long a closing app waits for work that holds leases: supervisors kill it after 10 or 30 s. */
 const LONGEST_WORK_MS = 5000;

@@ -1,25 +1,25 @@
-import { InstanceChannel } from '../redis/instance-channel.js';
-import { connectionOf, createClient, ignoreConnectionErrors, isClient, isCluster } from '../redis/client.js';
-import type { RedisConnection } from '../redis/client.js';
-import type { Connection } from '../redis/connection.js';
-import type { StoreReport } from '../stores/layers/circuits.js';
-import { DeadlineStore } from '../stores/layers/deadline.store.js';
-import { FallbackStore } from '../stores/layers/fallback.store.js';
-import { InstanceScopeStore } from '../stores/layers/instance.store.js';
-import { ListStore } from '../overrides/lists/list.store.js';
-import type { ListVerdicts } from '../overrides/lists/lists.js';
-import type { FindLimit, HomePlace, LayerSurroundings } from '../features/feature.js';
-import { layersOfFeatures, outerLayers } from '../features/index.js';
-import { LocalDecisions } from '../stores/layers/local-decisions.js';
-import { OuterLayer } from '../stores/layers/outer-layer.js';
-import { RefusalCacheStore } from '../stores/layers/refusal-cache.store.js';
-import { MemoryStore } from '../stores/memory/memory.store.js';
-import { givenBackChannel } from '../stores/redis/keys.js';
-import { RedisStore } from '../stores/redis/redis.store.js';
-import type { Store, StoreDecision } from '../stores/store.js';
-import type { CompiledLimit } from '../limits/compiled-limit.js';
-import type { DecisionStream } from '../telemetry/decision-stream.js';
-import { ObservedStore } from '../telemetry/observed.store.js';
+import { InstanceChannel } from '../storage/redis/instance-channel.js';
+import { connectionOf, createClient, ignoreConnectionErrors, isClient, isCluster } from '../storage/redis/client.js';
+import type { RedisConnection } from '../storage/redis/client.js';
+import type { Connection } from '../storage/redis/connection.js';
+import type { StoreReport } from '../storage/stores/layers/circuits.js';
+import { DeadlineStore } from '../storage/stores/layers/deadline.store.js';
+import { FallbackStore } from '../storage/stores/layers/fallback.store.js';
+import { InstanceScopeStore } from '../storage/stores/layers/instance.store.js';
+import { ListStore } from '../app/overrides/lists/list.store.js';
+import type { ListVerdicts } from '../app/overrides/lists/lists.js';
+import type { FindLimit, HomePlace, LayerSurroundings } from '../storage/features/feature.js';
+import { layersOfFeatures, outerLayers } from '../storage/features/index.js';
+import { LocalDecisions } from '../storage/stores/layers/local-decisions.js';
+import { OuterLayer } from '../storage/stores/layers/outer-layer.js';
+import { RefusalCacheStore } from '../storage/stores/layers/refusal-cache.store.js';
+import { MemoryStore } from '../storage/stores/memory/memory.store.js';
+import { givenBackChannel } from '../storage/stores/redis/keys.js';
+import { RedisStore } from '../storage/stores/redis/redis.store.js';
+import type { Store, StoreDecision } from '../storage/stores/store.js';
+import type { CompiledLimit } from '../engine/limits/compiled-limit.js';
+import type { DecisionStream } from '../storage/telemetry/decision-stream.js';
+import { ObservedStore } from '../storage/telemetry/observed.store.js';
 
 /** Where an app counts: in process, unless one of these is set. */
 export interface CountingPlace {

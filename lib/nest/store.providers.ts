@@ -1,6 +1,6 @@
 import type { Provider } from '@nestjs/common';
-import type { RateLimitModuleOptions } from '../config/module-options.js';
-import type { RateLimitSettings } from '../config/settings.js';
+import type { RateLimitModuleOptions } from '../app/config/module-options.js';
+import type { RateLimitSettings } from '../app/config/settings.js';
 import {
   OVERRIDE_STORE,
   RATE_LIMIT_HOME,
@@ -8,27 +8,27 @@ import {
   RATE_LIMIT_REDIS,
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
-} from '../config/tokens.js';
-import { RateLimitConfigError } from '../errors/errors.js';
-import { moduleLogger } from '../errors/logger.js';
-import { messages } from '../errors/messages/general.js';
-import { redisMessages } from '../errors/messages/redis.js';
-import { regionMessages } from '../errors/messages/regions.js';
-import { replicaMessages } from '../errors/messages/replica.js';
-import type { HomePlace } from '../features/feature.js';
-import { readConfiguredLists } from '../overrides/lists/list-options.js';
-import { Lists } from '../overrides/lists/lists.js';
-import { MemoryOverrideStore } from '../overrides/memory.override-store.js';
-import { RedisOverrideStore } from '../overrides/redis.override-store.js';
-import { connectionOf, createClient, isClient, isUnopened, resends } from '../redis/client.js';
-import type { Connection } from '../redis/connection.js';
-import { missesFailovers } from '../redis/sentinels.js';
-import { addressesOf, connectionReason, serverOf } from '../redis/store-error.js';
-import type { StoreReport } from '../stores/layers/circuits.js';
-import type { SlotReport } from '../stores/layers/slot-circuits.js';
-import { DecisionHooks } from '../hooks/decision-hooks.js';
-import { DecisionStream } from '../telemetry/decision-stream.js';
-import { DeclaredLimits } from '../rules/declared-limits.js';
+} from '../app/config/tokens.js';
+import { RateLimitConfigError } from '../engine/errors/errors.js';
+import { moduleLogger } from '../engine/errors/logger.js';
+import { messages } from '../engine/errors/messages/general.js';
+import { redisMessages } from '../engine/errors/messages/redis.js';
+import { regionMessages } from '../engine/errors/messages/regions.js';
+import { replicaMessages } from '../engine/errors/messages/replica.js';
+import type { HomePlace } from '../storage/features/feature.js';
+import { readConfiguredLists } from '../app/overrides/lists/list-options.js';
+import { Lists } from '../app/overrides/lists/lists.js';
+import { MemoryOverrideStore } from '../app/overrides/memory.override-store.js';
+import { RedisOverrideStore } from '../app/overrides/redis.override-store.js';
+import { connectionOf, createClient, isClient, isUnopened, resends } from '../storage/redis/client.js';
+import type { Connection } from '../storage/redis/connection.js';
+import { missesFailovers } from '../storage/redis/sentinels.js';
+import { addressesOf, connectionReason, serverOf } from '../storage/redis/store-error.js';
+import type { StoreReport } from '../storage/stores/layers/circuits.js';
+import type { SlotReport } from '../storage/stores/layers/slot-circuits.js';
+import { DecisionHooks } from '../app/hooks/decision-hooks.js';
+import { DecisionStream } from '../storage/telemetry/decision-stream.js';
+import { DeclaredLimits } from '../app/rules/declared-limits.js';
 import { type CountingPlace, createStoreStack, type StoreStack } from './store-stack.js';
 
 /** Builds the store of an app that counts in the given place, whatever its options say about that. */

@@ -1,11 +1,11 @@
 import { type ArgumentsHost, Catch, type ExceptionFilter, Injectable } from '@nestjs/common';
 import { BaseExceptionFilter, HttpAdapterHost } from '@nestjs/core';
 import { from, mergeMap, type Observable, throwError } from 'rxjs';
-import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
-import { ThrownRefusals } from '../request/thrown-refusals.js';
-import { isPromise } from '../util/awaitable.js';
-import { asMcpContext, mcpRefusal } from '../transports/mcp-refusal.js';
-import { refusalData } from '../transports/refusal.js';
+import { RateLimitExceededException } from '../app/http/rate-limit-exceeded.exception.js';
+import { ThrownRefusals } from './request/thrown-refusals.js';
+import { isPromise } from '../engine/util/awaitable.js';
+import { asMcpContext, mcpRefusal } from '../app/transports/mcp-refusal.js';
+import { refusalData } from '../app/transports/refusal.js';
 
 /**
  * Answers refusals that code of the app throws. It is bound before all other global filters, and Nest uses the last one that

@@ -1,9 +1,9 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { moduleLogger } from '../errors/logger.js';
-import { messages } from '../errors/messages/general.js';
-import { StartUpCheck } from '../rules/start-up-check.js';
-import { trustsAnyone } from '../transports/framework-address.js';
+import { moduleLogger } from '../engine/errors/logger.js';
+import { messages } from '../engine/errors/messages/general.js';
+import { StartUpCheck } from '../app/rules/start-up-check.js';
+import { trustsAnyone } from '../app/transports/framework-address.js';
 
 /** Warns at start-up if limits count by addresses that any client may choose. */
 @Injectable()

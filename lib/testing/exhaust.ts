@@ -1,6 +1,6 @@
-import type { Limiter } from '../limiter/limiter.js';
-import type { LeasedDecision } from '../limiter/lease.js';
-import type { OfTenant, WithinOptions } from '../limits/consume-options.js';
+import type { Limiter } from '../app/limiter/limiter.js';
+import type { LeasedDecision } from '../app/limiter/lease.js';
+import type { OfTenant, WithinOptions } from '../engine/limits/consume-options.js';
 
 /**
  * Takes all units that are left for a key, so that the next call or request is refused. For a route with a defined limit the key

@@ -1,6 +1,6 @@
 import { AssertionError } from 'node:assert';
-import { messages } from '../errors/messages/general.js';
-import type { CheckResult, Decision } from '../limits/decision.js';
+import { messages } from '../engine/errors/messages/general.js';
+import type { CheckResult, Decision } from '../engine/limits/decision.js';
 
 /** What an allowed decision is expected to have. */
 export interface ExpectedAllowance {

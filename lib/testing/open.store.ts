@@ -1,8 +1,8 @@
-import type { WindowCount } from '../algorithms/algorithm.js';
-import { uncountedDecision } from '../stores/layers/store-error-policies.js';
-import { DirectStore, report } from '../stores/decide.js';
-import type { Check, CheckAnswer, Store, StoreDecision } from '../stores/store.js';
-import type { CheckEntry } from '../limits/counter.js';
+import type { WindowCount } from '../engine/algorithms/algorithm.js';
+import { uncountedDecision } from '../storage/stores/layers/store-error-policies.js';
+import { DirectStore, report } from '../storage/stores/decide.js';
+import type { Check, CheckAnswer, Store, StoreDecision } from '../storage/stores/store.js';
+import type { CheckEntry } from '../engine/limits/counter.js';
 
 /** Allows everything, and counts nothing. */
 export class OpenStore extends DirectStore implements Store {

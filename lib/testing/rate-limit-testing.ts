@@ -1,17 +1,17 @@
-import type { RateLimitSettings } from '../config/settings.js';
+import type { RateLimitSettings } from '../app/config/settings.js';
 import {
   RATE_LIMIT_HOME,
   RATE_LIMIT_LISTS,
   RATE_LIMIT_REDIS,
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
-} from '../config/tokens.js';
+} from '../app/config/tokens.js';
 import type { CountingPlace } from '../nest/store-stack.js';
 import { createAppStore } from '../nest/store.providers.js';
-import { readConfiguredLists } from '../overrides/lists/list-options.js';
-import { Lists } from '../overrides/lists/lists.js';
-import type { Store } from '../stores/store.js';
-import { DecisionStream } from '../telemetry/decision-stream.js';
+import { readConfiguredLists } from '../app/overrides/lists/list-options.js';
+import { Lists } from '../app/overrides/lists/lists.js';
+import type { Store } from '../storage/stores/store.js';
+import { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import { OpenStore } from './open.store.js';
 
 /** The part of the builder of `Test.createTestingModule` (`@nestjs/testing`) that is used. */

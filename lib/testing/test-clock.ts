@@ -1,7 +1,7 @@
-import type { Duration } from '../options/values.js';
-import { toMs } from '../limits/arguments.js';
-import { RateLimitArgumentError } from '../errors/errors.js';
-import { messages } from '../errors/messages/general.js';
+import type { Duration } from '../engine/options/values.js';
+import { toMs } from '../engine/limits/arguments.js';
+import { RateLimitArgumentError } from '../engine/errors/errors.js';
+import { messages } from '../engine/errors/messages/general.js';
 
 /** Where a clock starts by default: a fixed time, so that a failing test fails again. */
 const START = '2030-01-01T00:00:00Z';

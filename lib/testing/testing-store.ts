@@ -1,4 +1,4 @@
-import { MemoryStore } from '../features/own-stores.js';
+import { MemoryStore } from '../storage/features/own-stores.js';
 import { TestClock } from './test-clock.js';
 
 /** The options of `createTestingStore`. */

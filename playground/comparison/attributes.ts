@@ -1,4 +1,4 @@
-import { oneOf, wholeNumber } from '../../lib/options/check-options.js';
+import { oneOf, wholeNumber } from '../../lib/engine/options/check-options.js';
 import { type AlgorithmName, readAlgorithms, readSettings, type Settings } from '../simulation/settings.js';
 import { type Pattern, readPattern } from '../simulation/traffic.js';
 

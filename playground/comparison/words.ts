@@ -1,4 +1,4 @@
-import { duration, spaced } from '../../lib/util/figures.js';
+import { duration, spaced } from '../../lib/engine/util/figures.js';
 import { type AlgorithmName, costOf, type Interval, type Settings } from '../simulation/settings.js';
 import type { Pattern } from '../simulation/traffic.js';
 

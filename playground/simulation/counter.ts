@@ -1,6 +1,6 @@
-import type { Algorithm, Parameters, State } from '../../lib/algorithms/algorithm.js';
-import { algorithms, type AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { toMs } from '../../lib/stores/memory/evaluation.js';
+import type { Algorithm, Parameters, State } from '../../lib/engine/algorithms/algorithm.js';
+import { algorithms, type AlgorithmOptions } from '../../lib/engine/algorithms/index.js';
+import { toMs } from '../../lib/storage/stores/memory/evaluation.js';
 
 /** What a limit says of one request. */
 export interface Verdict {

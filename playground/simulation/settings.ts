@@ -1,5 +1,5 @@
-import { algorithms, type AlgorithmOptions } from '../../lib/algorithms/index.js';
-import { oneOf, wholeNumber } from '../../lib/options/check-options.js';
+import { algorithms, type AlgorithmOptions } from '../../lib/engine/algorithms/index.js';
+import { oneOf, wholeNumber } from '../../lib/engine/options/check-options.js';
 
 /** The algorithms that can be compared, in the order in which they are shown. */
 export const ALGORITHMS = [

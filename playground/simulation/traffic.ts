@@ -1,4 +1,4 @@
-import { oneOf } from '../../lib/options/check-options.js';
+import { oneOf } from '../../lib/engine/options/check-options.js';
 import { randomNumbers } from '../../lib/cli/simulate/random-numbers.js';
 
 /** How requests come. */

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, RedisStore } from '../../lib/index.js';
-import { readReservationId } from '../../lib/limiter/reservation-id.js';
+import { readReservationId } from '../../lib/app/limiter/reservation-id.js';
 import { ensureBuilt } from '../support/built.js';
 import { bundledWorker } from '../support/bundled-worker.js';
 import { ask, compile, connectRedis, freshPrefix } from '../support/stores.js';

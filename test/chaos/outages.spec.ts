@@ -12,9 +12,9 @@ import {
   RateLimitStoreError,
   type Store,
 } from '../../lib/index.js';
-import { CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
+import { CompiledLimit, type StoreDecision } from '../../lib/testing/store/index.js';
 import { createStoreStack } from '../../lib/nest/store-stack.js';
-import type { StoreReport } from '../../lib/stores/layers/circuits.js';
+import type { StoreReport } from '../../lib/storage/stores/layers/circuits.js';
 import { isLong, scenarioMs, until } from '../support/chaos.js';
 import { OwnTime } from '../support/own-time.mjs';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';

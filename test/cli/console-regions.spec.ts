@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { RateLimitConsoleModule } from '../../lib/console/index.js';
 import { RateLimitConsole } from '../../lib/console/rate-limit-console.js';
 import { type Lookup, type Overview, type Rates, type Session, WHO_MAY } from '../console/console-app.js';
-import { type AppInRegion, World } from '../regions/world.js';
+import { type AppInRegion, World } from '../storage/features/regions/world.js';
 import { browserOfSpec } from '../support/browser.js';
 import { ensureBuilt } from '../support/built.js';
 import { freshPrefix } from '../support/stores.js';

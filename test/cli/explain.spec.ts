@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Explanation } from '../../lib/index.js';
-import { RatesApp } from '../overrides/overrides-app.js';
+import { RatesApp } from '../app/overrides/overrides-app.js';
 import { ensureBuilt } from '../support/built.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';

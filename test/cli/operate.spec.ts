@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { RatesApp } from '../overrides/overrides-app.js';
+import { RatesApp } from '../app/overrides/overrides-app.js';
 import { ensureBuilt } from '../support/built.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 import { withOwnRedis } from '../support/own-redis.js';

@@ -86,7 +86,7 @@ describe('the compiled files', () => {
 
   it('of the library load nothing of the program', () => {
     const loaded = ['index.js', 'testing/index.js'].flatMap((entry) => [...filesOf(entry)]);
-    expect(loaded).toContain(normalize('stores/memory/memory.store.js'));
+    expect(loaded).toContain(normalize('storage/stores/memory/memory.store.js'));
     expect(loaded.filter((file) => /^cli[\\/]|messages[\\/]cli\./.test(file))).toEqual([]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { MemoryStore } from '../../lib/index.js';
-import { CompiledLimit } from '../../lib/store/index.js';
+import { CompiledLimit } from '../../lib/testing/store/index.js';
 import { AdmittedUnits } from '../../lib/cli/simulate/admitted-units.js';
 import { Histogram } from '../../lib/cli/simulate/histogram.js';
 import type { LoggedRequest } from '../../lib/cli/simulate/logged-request.js';

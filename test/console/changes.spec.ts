@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { hashOf } from '../../lib/telemetry/decision-event.js';
+import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 import {
   type Changed,
   type Changes,

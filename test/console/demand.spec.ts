@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { CompiledLimit } from '../../lib/store/index.js';
+import { CompiledLimit } from '../../lib/testing/store/index.js';
 import { DemandSampler } from '../../lib/console/telemetry/demand-sampler.js';
 import {
   ALL_HASHES,

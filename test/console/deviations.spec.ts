@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Cluster, type Redis } from 'ioredis';
-import { hashOf } from '../../lib/telemetry/decision-event.js';
+import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 import { type RedisCluster, startCluster } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import {

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { hashOf } from '../../lib/telemetry/decision-event.js';
+import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 import { ensureBuilt } from '../support/built.js';
 import { bundledWorker } from '../support/bundled-worker.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';

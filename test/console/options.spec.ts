@@ -53,7 +53,7 @@ describe('the options of the console', () => {
       "option 'path' is ':tenant/limits', wants a path such as 'ops/limits'",
     ],
     [{ guards: [OpsGuard], path: '' }, "option 'path' is '', wants"],
-    [{ guards: [OpsGuard], path: '../limits' }, "option 'path' is '../limits', wants"],
+    [{ guards: [OpsGuard], path: '../engine/limits' }, "option 'path' is '../engine/limits', wants"],
     [{ guards: [OpsGuard], path: ['a', 'b'] }, "option 'path' is [ 'a', 'b' ], wants"],
     [{ guards: [OpsGuard], identities: 'clear' }, "option 'identities' is 'clear', wants one of hashed, plain"],
     [{ guards: [OpsGuard], topKeys: true }, "option 'topKeys' is true, wants one of watched, always"],

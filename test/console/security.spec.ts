@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { type CallHandler, type INestApplication, Logger } from '@nestjs/common';
 import { map } from 'rxjs';
 import { CONSOLE_LIMIT } from '../../lib/console/http/console-request.guard.js';
-import { hashOf } from '../../lib/telemetry/decision-event.js';
+import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 import {
   type Changes,
   ConsoleApp,

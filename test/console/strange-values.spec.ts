@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import type { CompiledLimit } from '../../lib/store/index.js';
+import type { CompiledLimit } from '../../lib/testing/store/index.js';
 import { ConsoleRedis } from '../../lib/console/telemetry/console-redis.js';
-import { hashOf } from '../../lib/telemetry/decision-event.js';
+import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import { type Changes, ConsoleApp, type ConsoleAppOptions, type Overview, type TopKeys } from './console-app.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { type CheckEntry, CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
-import { openDecision } from '../../lib/stores/store-decision.js';
+import { type CheckEntry, CompiledLimit, type StoreDecision } from '../../lib/testing/store/index.js';
+import { openDecision } from '../../lib/storage/stores/store-decision.js';
 import {
   type Bucket,
   emptyBucket,
@@ -16,7 +16,7 @@ import { RESOLUTIONS, Timeline } from '../../lib/console/telemetry/timeline.js';
 import { KeyCounts, namesOf } from '../../lib/console/telemetry/top-keys.js';
 import { KeyBudget } from '../../lib/console/telemetry/key-budget.js';
 import { WatchedLimits } from '../../lib/console/telemetry/watched-limits.js';
-import { hashOf } from '../../lib/telemetry/decision-event.js';
+import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 
 const limitOf = (name: string, settings: object = {}) =>
   new CompiledLimit({ algo: 'gcra', rate: 10, interval: '1m' }, { location: 'test', name, ...settings });

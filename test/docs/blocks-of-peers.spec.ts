@@ -4,7 +4,7 @@ import type { ThrottlerStorageService } from '@nestjs/throttler';
 import fc from 'fast-check';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { type AlgorithmOptions, MemoryStore } from '../../lib/index.js';
-import { CompiledLimit } from '../../lib/store/index.js';
+import { CompiledLimit } from '../../lib/testing/store/index.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
 import { ask } from '../support/stores.js';
 

@@ -6,7 +6,7 @@ import { NestFactory as Factory } from '@nestjs/core';
 import * as bullmq from 'bullmq';
 import type { Job } from 'bullmq';
 import { LimiterService, RateLimitModule as Limits, type RateLimitModuleOptions } from '../../lib/index.js';
-import { JobRateLimit, jobLimitsOf, rateLimited } from '../../lib/bullmq/index.js';
+import { JobRateLimit, jobLimitsOf, rateLimited } from '../../lib/integrations/bullmq/index.js';
 import { freshPrefix } from '../support/stores.js';
 import { until } from '../support/until.js';
 import { untriedCode } from './rows.js';

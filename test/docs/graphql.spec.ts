@@ -16,7 +16,7 @@ import {
   Resolver,
   TypeMetadataStorage,
 } from '@nestjs/graphql';
-import { RateLimitApolloPlugin, RateLimitGraphqlModule } from '../../lib/graphql/index.js';
+import { RateLimitApolloPlugin, RateLimitGraphqlModule } from '../../lib/integrations/graphql/index.js';
 import { type LimitDefinition, RateLimit, RateLimitModule } from '../../lib/index.js';
 import { untriedCode } from './rows.js';
 

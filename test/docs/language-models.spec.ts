@@ -4,7 +4,7 @@ import { Body, Controller, type INestApplication, Module, Post } from '@nestjs/c
 import { NestFactory as Factory } from '@nestjs/core';
 import { generateText, wrapLanguageModel } from 'ai';
 import { MockLanguageModelV3 } from 'ai/test';
-import { limitModel } from '../../lib/ai/index.js';
+import { limitModel } from '../../lib/integrations/ai/index.js';
 import { LimiterService, RateLimitModule } from '../../lib/index.js';
 import { untriedCode } from './rows.js';
 

@@ -8,7 +8,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { McpController, McpStrategy, StreamableHttpTransport, Tool } from '@rekog/mcp-nest';
 import { z } from 'zod';
 import { RateLimit, RateLimitModule as Limits, type RateLimitModuleOptions } from '../../lib/index.js';
-import { bySession, McpReader } from '../../lib/mcp/index.js';
+import { bySession, McpReader } from '../../lib/integrations/mcp/index.js';
 import { freshPrefix } from '../support/stores.js';
 import { untriedCode } from './rows.js';
 

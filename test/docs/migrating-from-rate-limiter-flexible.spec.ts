@@ -18,7 +18,7 @@ import {
   RateLimitStoreError,
 } from '../../lib/index.js';
 import { expectAllowed, expectRefused } from '../../lib/testing/index.js';
-import { until } from '../overrides/overrides-app.js';
+import { until } from '../app/overrides/overrides-app.js';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 import { Rows } from './rows.js';

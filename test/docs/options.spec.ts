@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { algorithms } from '../../lib/algorithms/index.js';
-import { COMMON_OPTIONS, isDefault, limitOptions } from '../../lib/config/limit-options.js';
-import { type OptionRow, requiredOf, usualOf } from '../../lib/options/option-row.js';
+import { algorithms } from '../../lib/engine/algorithms/index.js';
+import { COMMON_OPTIONS, isDefault, limitOptions } from '../../lib/app/config/limit-options.js';
+import { type OptionRow, requiredOf, usualOf } from '../../lib/engine/options/option-row.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 
 const read = (page: string) => readFileSync(join(PACKAGE_FOLDER, 'docs/reference', page), 'utf8');

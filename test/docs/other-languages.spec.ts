@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { RatesApp } from '../overrides/overrides-app.js';
+import { RatesApp } from '../app/overrides/overrides-app.js';
 import { ensureBuilt } from '../support/built.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 import { withOwnRedis } from '../support/own-redis.js';

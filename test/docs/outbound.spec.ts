@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs';
 import type { TestingModule } from '@nestjs/testing';
 import { Agent, fetch as fetchOfUndici, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import type { LimiterService } from '../../lib/index.js';
-import { upstreams } from '../../lib/outbound/index.js';
-import { startLimiters, Upstream } from '../outbound/upstream.js';
+import { upstreams } from '../../lib/integrations/outbound/index.js';
+import { startLimiters, Upstream } from '../integrations/outbound/upstream.js';
 import { until } from '../support/until.js';
 import { untriedCode } from './rows.js';
 

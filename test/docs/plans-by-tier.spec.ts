@@ -9,7 +9,7 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
-import { reported } from '../dynamic/dynamic-app.js';
+import { reported } from '../app/rules/dynamic-app.js';
 import { untriedCode } from './rows.js';
 import { TriedApp } from './tried-app.js';
 

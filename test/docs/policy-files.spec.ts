@@ -6,8 +6,8 @@ import { Controller, type ExecutionContext, Get, Global, Injectable, Module } fr
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 import { type KeyResolver, RateLimit, RateLimitModule } from '../../lib/index.js';
-import { FilePolicySource } from '../../lib/policy/file.source.js';
-import { showProblem } from '../../lib/policy/problems.js';
+import { FilePolicySource } from '../../lib/app/policy/file.source.js';
+import { showProblem } from '../../lib/app/policy/problems.js';
 import { runProgram } from '../cli/run-program.js';
 import { ensureBuilt } from '../support/built.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';

@@ -33,8 +33,8 @@ const measured = (row: string) =>
 describe('the reference', () => {
   it('has all options of the module', () => {
     const options = [
-      ...propertiesOf('lib/config/module-options.ts', 'RateLimitModuleOptions', 'RateLimitModuleSettings'),
-      ...propertiesOf('lib/hooks/decision-hook.ts', 'DecisionHooksOptions'),
+      ...propertiesOf('lib/app/config/module-options.ts', 'RateLimitModuleOptions', 'RateLimitModuleSettings'),
+      ...propertiesOf('lib/app/hooks/decision-hook.ts', 'DecisionHooksOptions'),
       'guard',
     ];
     const rows = firstCells(reference('module-options'));

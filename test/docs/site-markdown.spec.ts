@@ -31,7 +31,7 @@ describe('a link of the repository', () => {
     ['#here', '#here'],
     ['https://example.com/a.md', 'https://example.com/a.md'],
     ['../grafana-dashboard.json', '/files/docs/grafana-dashboard.json'],
-    ['../../lib/stores/store.ts', '/files/lib/stores/store.ts.txt'],
+    ['../../lib/storage/stores/store.ts', '/files/lib/storage/stores/store.ts.txt'],
     ['../../LICENSE', '/files/LICENSE.txt'],
   ])('%s is %s in the site', (href, wanted) => {
     expect(inSite(href)).toBe(wanted);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { runHere } from '../cli/run-program.js';
-import { RatesApp } from '../overrides/overrides-app.js';
+import { RatesApp } from '../app/overrides/overrides-app.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 import { withOwnRedis } from '../support/own-redis.js';
 

@@ -8,9 +8,9 @@ import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
 import { WebSocket } from 'ws';
 import { RateLimitModule as Limits, type RateLimitModuleOptions } from '../../lib/index.js';
-import { bySocket, rateLimitSockets, type SocketLimitOptions } from '../../lib/sockets/index.js';
+import { bySocket, rateLimitSockets, type SocketLimitOptions } from '../../lib/integrations/sockets/index.js';
 import { connect, type GatewayClient } from '../e2e/websocket-clients.js';
-import { shake } from '../sockets/socket-app.js';
+import { shake } from '../integrations/sockets/socket-app.js';
 import { freshPrefix } from '../support/stores.js';
 import { untriedCode } from './rows.js';
 

@@ -10,7 +10,7 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
-import { readSettings } from '../../lib/config/settings.js';
+import { readSettings } from '../../lib/app/config/settings.js';
 import { freshPrefix } from '../support/stores.js';
 import { startUp } from './http-app.js';
 

@@ -337,13 +337,13 @@ describe('while Redis is down', () => {
 });
 
 describe('a server that takes no script', () => {
-  const BUILT = fileURLToPath(new URL('../../build/stores/redis/redis.store.js', import.meta.url));
+  const BUILT = fileURLToPath(new URL('../../build/storage/stores/redis/redis.store.js', import.meta.url));
 
   /** Node ends a process on a rejection that nobody handles; a test runner does not, so this runs in a process of its own. */
   const PROGRAM = `
-    import { CompiledLimit } from './build/limits/compiled-limit.js';
-    import { createClient } from './build/redis/client.js';
-    import { RedisStore } from './build/stores/redis/redis.store.js';
+    import { CompiledLimit } from './build/engine/limits/compiled-limit.js';
+    import { createClient } from './build/storage/redis/client.js';
+    import { RedisStore } from './build/storage/stores/redis/redis.store.js';
     const store = new RedisStore(await createClient(process.argv[1]), { timeoutMs: 5000, ownsClient: true });
     const limit = new CompiledLimit({ algo: 'gcra', rate: 5, interval: '1h' }, { location: 'test' });
     const check = () => store.check([{ entries: [{ limit, identity: 'global', cost: 1 }] }]);

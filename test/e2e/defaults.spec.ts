@@ -17,7 +17,7 @@ import {
   RateLimitConfigError,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
-import { LimitRegistry } from '../../lib/rules/limit-registry.js';
+import { LimitRegistry } from '../../lib/app/rules/limit-registry.js';
 import { type AppOptions, adapters, HttpApp, startUp } from './http-app.js';
 
 const five = { algo: 'fixed-window', rate: 5, interval: '1h' } as const;

@@ -10,7 +10,7 @@ import {
   type RateLimitModuleExtras,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
-import { RATE_LIMIT_RANDOM } from '../../lib/config/tokens.js';
+import { RATE_LIMIT_RANDOM } from '../../lib/app/config/tokens.js';
 import { createTestingStore } from '../../lib/testing/index.js';
 import { PlainAdapter } from '../support/plain-adapter.js';
 import { ManualClock } from '../support/stores.js';

@@ -9,7 +9,7 @@ import {
   RateLimit,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
-import type { Check } from '../../lib/store/index.js';
+import type { Check } from '../../lib/testing/store/index.js';
 import { type AppOptions, type Framework, adapters, HttpApp } from './http-app.js';
 
 @Injectable()

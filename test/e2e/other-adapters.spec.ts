@@ -3,9 +3,9 @@ import { type CanActivate, Controller, Get, type INestApplication, type LoggerSe
 import { IoAdapter } from '@nestjs/platform-socket.io';
 import { Test } from '@nestjs/testing';
 import { type LimitDefinition, LimiterService, RateLimit, RateLimitModule } from '../../lib/index.js';
-import { rateLimitSockets } from '../../lib/sockets/index.js';
+import { rateLimitSockets } from '../../lib/integrations/sockets/index.js';
 import { ConsoleApp, type Overview } from '../console/console-app.js';
-import { ChatGateway, shake } from '../sockets/socket-app.js';
+import { ChatGateway, shake } from '../integrations/sockets/socket-app.js';
 import { PlainAdapter, type PlainOptions } from '../support/plain-adapter.js';
 import { until } from '../support/until.js';
 

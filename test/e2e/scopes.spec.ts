@@ -28,7 +28,7 @@ import {
   type RateLimitModuleOptions,
   SkipRateLimit,
 } from '../../lib/index.js';
-import { RouteRulesRegistry } from '../../lib/rules/route-rules-registry.js';
+import { RouteRulesRegistry } from '../../lib/app/rules/route-rules-registry.js';
 import { type AppOptions, frameworks, HttpApp, startUp } from './http-app.js';
 
 function limit(name: string, rate: number, more: Partial<LimitDefinition> = {}): LimitDefinition {

@@ -16,7 +16,7 @@ import {
   type RateLimitModuleOptions,
   SkipRateLimit,
 } from '../../lib/index.js';
-import { MODULE_OPTIONS } from '../../lib/config/module-option-names.js';
+import { MODULE_OPTIONS } from '../../lib/app/config/module-option-names.js';
 import { startUp } from './http-app.js';
 
 const login: LimitDefinition = { algo: 'fixed-window', rate: 3, interval: '1m' };

@@ -5,8 +5,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
 import { type CommonLimitOptions, type LimitKey, RateLimit, RateLimitConfigError } from '../../lib/index.js';
-import { keySchemes } from '../../lib/key-resolvers/index.js';
-import type { KeyScheme } from '../../lib/key-resolvers/key-scheme.js';
+import { keySchemes } from '../../lib/app/key-resolvers/index.js';
+import type { KeyScheme } from '../../lib/app/key-resolvers/key-scheme.js';
 import { HttpApp, startUp } from './http-app.js';
 
 /** A form of key from outside of the package: counts by a parameter of the query. */

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, type INestApplication, type Type } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { algorithms } from '../../lib/algorithms/index.js';
+import { algorithms } from '../../lib/engine/algorithms/index.js';
 import { type LimitDefinition, LimiterService, RateLimit, RateLimitModule } from '../../lib/index.js';
 
 const CONTROLLERS = 5;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
-import { leaseBegan, leaseEnded, withExpectedWait } from '../../lib/limiter/hold-times.js';
+import { CompiledLimit, type StoreDecision } from '../../lib/testing/store/index.js';
+import { leaseBegan, leaseEnded, withExpectedWait } from '../../lib/app/limiter/hold-times.js';
 
 const compile = (limit: number, blockFor = 0) =>
   new CompiledLimit({ algo: 'concurrency', limit, ttl: '10s' }, { location: 'test', blockFor });

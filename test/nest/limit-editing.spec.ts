@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { algorithms } from '../../lib/algorithms/index.js';
-import { optionsOf } from '../../lib/config/limit-options.js';
+import { algorithms } from '../../lib/engine/algorithms/index.js';
+import { optionsOf } from '../../lib/app/config/limit-options.js';
 import { LIMIT_MISTAKES, MOST_LINES } from '../support/limit-mistakes.js';
 
 const FOLDER = process.cwd();
 const CURSOR = '/* here */';
 const IMPORTS = `
 import { RateLimit } from './lib/nest/decorators/rate-limit.decorator.js';
-import { defineLimit } from './lib/config/define-limit.js';
+import { defineLimit } from './lib/app/config/define-limit.js';
 `;
 
 /** What an editor has open, by path. */

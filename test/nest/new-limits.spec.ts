@@ -4,7 +4,7 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { firstValueFrom, of } from 'rxjs';
 import { type LimitDefinition, LimiterService, RateLimit, RateLimitGuard, RateLimitModule } from '../../lib/index.js';
-import { ValueCache } from '../../lib/util/value-cache.js';
+import { ValueCache } from '../../lib/engine/util/value-cache.js';
 import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
 import { startRedis, type RedisServer } from '../support/redis-servers.js';
 import { freshPrefix } from '../support/stores.js';

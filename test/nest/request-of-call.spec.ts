@@ -2,8 +2,8 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import type { LimitedRequest } from '../../lib/request/limited-request.js';
-import { keepRequest, requestOfCall } from '../../lib/request/request-of-call.js';
+import type { LimitedRequest } from '../../lib/nest/request/limited-request.js';
+import { keepRequest, requestOfCall } from '../../lib/nest/request/request-of-call.js';
 
 const known = (name: string) => ({ name }) as unknown as LimitedRequest;
 const message = () => new IncomingMessage(new Socket());

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { MemoryStore, type Store } from '../../lib/index.js';
 import { createStoreStack, type StoreSettings } from '../../lib/nest/store-stack.js';
-import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
-import { DecisionStream } from '../../lib/telemetry/decision-stream.js';
+import { StoreLayer } from '../../lib/storage/stores/layers/store-layer.js';
+import { DecisionStream } from '../../lib/storage/telemetry/decision-stream.js';
 import { connectRedis, freshPrefix } from '../support/stores.js';
 
 /** The names of a store's layers, from top to bottom. */

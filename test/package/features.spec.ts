@@ -29,7 +29,11 @@ describe('the library', () => {
 
   it('compiles without any feature', async () => {
     expect(features).toEqual(
-      expect.arrayContaining(['lib/features/usage', 'lib/algorithms/plan', 'lib/algorithms/warm-up']),
+      expect.arrayContaining([
+        'lib/storage/features/usage',
+        'lib/engine/algorithms/plan',
+        'lib/engine/algorithms/warm-up',
+      ]),
     );
     await expect(node(TSC)).resolves.toMatchObject({ stdout: '' });
   });

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { HttpException } from '@nestjs/common';
+import { sourceOf } from '../../bundle/manifest.mjs';
 import { ensureBuilt } from '../support/built.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 
@@ -76,7 +77,9 @@ describe('the entry points', () => {
   });
 
   it('name what they export as the sources do', async () => {
-    const sources = await Promise.all(ENTRIES.map(([, path]) => import(`../../lib/${path}.js`) as Promise<object>));
+    const sources = await Promise.all(
+      ENTRIES.map(([, path]) => import(`../../${sourceOf(path).replace('build', 'lib')}.js`) as Promise<object>),
+    );
     const built = await Promise.all(ENTRIES.map(([, path]) => import(`../../dist/${path}.js`) as Promise<object>));
     expect(built.map(namesIn)).toEqual(sources.map(namesIn));
   });

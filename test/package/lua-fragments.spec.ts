@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { AlgorithmOptions } from '../../lib/index.js';
-import { CompiledLimit } from '../../lib/store/index.js';
-import { algorithms } from '../../lib/algorithms/index.js';
-import * as operations from '../../lib/stores/redis/operations.js';
+import { CompiledLimit } from '../../lib/testing/store/index.js';
+import { algorithms } from '../../lib/engine/algorithms/index.js';
+import * as operations from '../../lib/storage/stores/redis/operations.js';
 import { namesOf } from '../support/lua-names.js';
 import { compile, featuresOfOptions, featureTerms } from '../support/stores.js';
 

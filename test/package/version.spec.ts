@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from '@jest/globals';
-import { VERSION } from '../../lib/telemetry/version.js';
+import { VERSION } from '../../lib/storage/telemetry/version.js';
 import { PACKAGE_FOLDER } from '../support/npm.js';
 
 it('the version that is told is that of the package', () => {

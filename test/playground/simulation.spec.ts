@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { MemoryStore } from '../../lib/index.js';
-import type { Refund, StoreDecision } from '../../lib/store/index.js';
+import type { Refund, StoreDecision } from '../../lib/testing/store/index.js';
 import {
   ALGORITHMS,
   type AlgorithmName,
@@ -17,7 +17,7 @@ import {
 import { type Run, runUntil, simulate, START } from '../../playground/simulation/simulation.js';
 import { arrivalsOf, COLUMNS, columnsOf, PATTERNS, readPattern, SPAN } from '../../playground/simulation/traffic.js';
 import { worstStretch } from '../../playground/simulation/worst-stretch.js';
-import { algorithms } from '../../lib/algorithms/index.js';
+import { algorithms } from '../../lib/engine/algorithms/index.js';
 import { chargeOf, compile, ManualClock } from '../support/stores.js';
 import { expectEqual, propertyRuns } from '../support/property-runs.js';
 

@@ -15,9 +15,9 @@ import {
   RateLimitStoreError,
   RedisStore,
 } from '../../lib/index.js';
-import type { Check, StoreDecision } from '../../lib/store/index.js';
-import type { OverrideUpdate } from '../../lib/overrides/override-store.js';
-import { RedisOverrideStore } from '../../lib/overrides/redis.override-store.js';
+import type { Check, StoreDecision } from '../../lib/testing/store/index.js';
+import type { OverrideUpdate } from '../../lib/app/overrides/override-store.js';
+import { RedisOverrideStore } from '../../lib/app/overrides/redis.override-store.js';
 import { anyOptions, steadyOptions } from '../support/arbitraries.js';
 import { assertSideBySide, expectHolds, propertyRuns } from '../support/property-runs.js';
 import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';

@@ -15,9 +15,9 @@ import {
   RedisStore,
   type RequestLike,
 } from '../../lib/index.js';
-import { CompiledLimit } from '../../lib/store/index.js';
-import { ProxyWarning } from '../../lib/key-resolvers/proxy-warning.js';
-import { boundedIdentity } from '../../lib/limits/identity.js';
+import { CompiledLimit } from '../../lib/testing/store/index.js';
+import { ProxyWarning } from '../../lib/app/key-resolvers/proxy-warning.js';
+import { boundedIdentity } from '../../lib/engine/limits/identity.js';
 import { type AppOptions, frameworks, HttpApp } from '../e2e/http-app.js';
 import { propertyRuns } from '../support/property-runs.js';
 import { withOwnRedis } from '../support/own-redis.js';

@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it } from '@jest/globals';
-import { byIp } from '../../lib/key-resolvers/ip.js';
-import { ProxyWarning } from '../../lib/key-resolvers/proxy-warning.js';
+import { byIp } from '../../lib/app/key-resolvers/ip.js';
+import { ProxyWarning } from '../../lib/app/key-resolvers/proxy-warning.js';
 
 it('keeps no long header alive by an address that was cut out of it', () => {
   setFlagsFromString('--expose-gc');

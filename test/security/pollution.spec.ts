@@ -9,11 +9,11 @@ import {
   rateLimitMiddleware,
   RateLimitModule,
 } from '../../lib/index.js';
-import { givenOptions } from '../../lib/options/values.js';
-import { readSettings } from '../../lib/config/settings.js';
-import { type OverrideRecord, readRecord } from '../../lib/overrides/override-record.js';
+import { givenOptions } from '../../lib/engine/options/values.js';
+import { readSettings } from '../../lib/app/config/settings.js';
+import { type OverrideRecord, readRecord } from '../../lib/app/overrides/override-record.js';
 import { frameworks, HttpApp, startUp } from '../e2e/http-app.js';
-import { RatesApp } from '../overrides/overrides-app.js';
+import { RatesApp } from '../app/overrides/overrides-app.js';
 
 const polluted = new Set<string>();
 

@@ -3,14 +3,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { type Limiter, type RateLimitModuleOptions, RateLimitStoreError, RedisStore } from '../../lib/index.js';
-import { CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
-import { pagesOf, unitsOf } from '../../lib/features/usage/stores.js';
-import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
-import { connect, createClient } from '../../lib/redis/client.js';
-import { RatesApp, until } from '../overrides/overrides-app.js';
+import { CompiledLimit, type StoreDecision } from '../../lib/testing/store/index.js';
+import { pagesOf, unitsOf } from '../../lib/storage/features/usage/stores.js';
+import type { SharedAlgorithmOptions } from '../../lib/engine/algorithms/index.js';
+import { connect, createClient } from '../../lib/storage/redis/client.js';
+import { RatesApp, until } from '../app/overrides/overrides-app.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis-servers.js';
-import { OVERRIDES_SCRIPT } from '../../lib/overrides/overrides-script.generated.js';
-import { decisionScript } from '../../lib/stores/redis/script.generated.js';
+import { OVERRIDES_SCRIPT } from '../../lib/app/overrides/overrides-script.generated.js';
+import { decisionScript } from '../../lib/storage/stores/redis/script.generated.js';
 import { ask, compile, featuresOfOptions, featureTerms, ManualClock } from '../support/stores.js';
 
 const GUIDE = new URL('../../docs/guides/redis-users.md', `file://${process.cwd()}/test/security/`);

@@ -5,8 +5,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import type { RateLimitModuleOptions } from '../../lib/index.js';
-import { readSettings } from '../../lib/config/settings.js';
-import { RatesApp, until } from '../overrides/overrides-app.js';
+import { readSettings } from '../../lib/app/config/settings.js';
+import { RatesApp, until } from '../app/overrides/overrides-app.js';
 import { type Certificate, selfSigned } from '../support/certificate.js';
 import { freePort } from '../support/ports.mjs';
 import { type RedisServer, startRedis } from '../support/redis-servers.js';

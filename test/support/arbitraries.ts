@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { CompiledLimit } from '../../lib/store/index.js';
-import { featuresOfOptions } from '../../lib/features/index.js';
-import type { SharedAlgorithmOptions } from '../../lib/algorithms/index.js';
-import { PERIODS } from '../../lib/algorithms/calendar.js';
-import { MAX_INTERVAL_MS } from '../../lib/options/values.js';
-import type { Escalation } from '../../lib/limits/compiled-limit.js';
+import { CompiledLimit } from '../../lib/testing/store/index.js';
+import { featuresOfOptions } from '../../lib/storage/features/index.js';
+import type { SharedAlgorithmOptions } from '../../lib/engine/algorithms/index.js';
+import { PERIODS } from '../../lib/engine/algorithms/calendar.js';
+import { MAX_INTERVAL_MS } from '../../lib/engine/options/values.js';
+import type { Escalation } from '../../lib/engine/limits/compiled-limit.js';
 
 const rate = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 5000 }));
 const interval = fc.oneof(

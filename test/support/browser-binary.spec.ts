@@ -5,8 +5,8 @@ describe('a run of Jest', () => {
   it.each([
     [[], true],
     [['test/console/browser'], true],
-    [['test/algorithms', 'BROWSER/'], true],
-    [['test/algorithms'], false],
+    [['test/engine/algorithms', 'BROWSER/'], true],
+    [['test/engine/algorithms'], false],
     [['browser-binary'], false],
   ])('of the patterns %j has specs that open pages: %s', (patterns, opens) => {
     expect(opensPages(patterns)).toBe(opens);

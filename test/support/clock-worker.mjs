@@ -3,8 +3,8 @@
  * the clock shows in each phase; its result is how many of each limit were allowed in each.
  */
 import { Redis } from 'ioredis';
-import { CompiledLimit } from '../../build/limits/compiled-limit.js';
-import { RedisStore } from '../../build/stores/redis/redis.store.js';
+import { CompiledLimit } from '../../build/engine/limits/compiled-limit.js';
+import { RedisStore } from '../../build/storage/stores/redis/redis.store.js';
 import { runTask } from './process-task.mjs';
 
 await runTask(async ({ url, prefix, limits, phases, requests }, startTogether) => {

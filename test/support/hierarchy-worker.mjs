@@ -3,10 +3,10 @@
  * whose counters, how often and with how many requests in flight; its result is how many units each counter was charged.
  */
 import { Redis } from 'ioredis';
-import { featureTerms } from '../../build/features/index.js';
-import { CompiledLimit } from '../../build/limits/compiled-limit.js';
-import { identityWithin } from '../../build/limits/hierarchy.js';
-import { RedisStore } from '../../build/stores/redis/redis.store.js';
+import { featureTerms } from '../../build/storage/features/index.js';
+import { CompiledLimit } from '../../build/engine/limits/compiled-limit.js';
+import { identityWithin } from '../../build/engine/limits/hierarchy.js';
+import { RedisStore } from '../../build/storage/stores/redis/redis.store.js';
 import { runTask } from './process-task.mjs';
 
 await runTask(async ({ url, prefix, levels, paths, requests, inFlight }, startTogether) => {

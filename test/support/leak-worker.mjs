@@ -3,7 +3,7 @@
  * With `leak` it keeps one small object a check, so that a test can prove that it would tell. Runs with the flags `STEADY_HEAP`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CompiledLimit } from '../../build/limits/compiled-limit.js';
+import { CompiledLimit } from '../../build/engine/limits/compiled-limit.js';
 import { createStoreStack } from '../../build/nest/store-stack.js';
 import { runTask } from './process-task.mjs';
 

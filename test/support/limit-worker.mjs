@@ -3,8 +3,8 @@
  * how often and with how many requests in flight; its result is how many each allowed.
  */
 import { Redis } from 'ioredis';
-import { CompiledLimit } from '../../build/limits/compiled-limit.js';
-import { RedisStore } from '../../build/stores/redis/redis.store.js';
+import { CompiledLimit } from '../../build/engine/limits/compiled-limit.js';
+import { RedisStore } from '../../build/storage/stores/redis/redis.store.js';
 import { runTask } from './process-task.mjs';
 
 await runTask(async ({ url, prefix, limits, requests, inFlight }, startTogether) => {

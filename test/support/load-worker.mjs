@@ -3,7 +3,7 @@
  * Its input says which limits, of whom, and with how many requests in flight; its result counts what was allowed, and by whom.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CompiledLimit } from '../../build/limits/compiled-limit.js';
+import { CompiledLimit } from '../../build/engine/limits/compiled-limit.js';
 import { createStoreStack } from '../../build/nest/store-stack.js';
 import { OwnTime } from './own-time.mjs';
 import { runTask, tell } from './process-task.mjs';

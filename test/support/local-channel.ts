@@ -1,4 +1,4 @@
-import type { InstanceChannel, Listener } from '../../lib/redis/instance-channel.js';
+import type { InstanceChannel, Listener } from '../../lib/storage/redis/instance-channel.js';
 
 /** A channel within one process, which carries each message at once. */
 export class LocalChannel {

@@ -2,8 +2,8 @@
  * A process that fills a store in process with counters, with the built package, and says what these take of its heap. Runs
  * with the flags `STEADY_HEAP`.
  */
-import { CompiledLimit } from '../../build/limits/compiled-limit.js';
-import { MemoryStore } from '../../build/stores/memory/memory.store.js';
+import { CompiledLimit } from '../../build/engine/limits/compiled-limit.js';
+import { MemoryStore } from '../../build/storage/stores/memory/memory.store.js';
 import { runTask } from './process-task.mjs';
 
 function heapUsed() {

@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { CONNECT_TIMEOUT_MS } from '../../lib/redis/client.js';
+import { CONNECT_TIMEOUT_MS } from '../../lib/storage/redis/client.js';
 
 const start = globalThis.setTimeout;
 

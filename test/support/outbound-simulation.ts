@@ -1,20 +1,20 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
-import type { ResponseHeaders, UpstreamResponse } from '../../lib/outbound/index.js';
+import type { ResponseHeaders, UpstreamResponse } from '../../lib/integrations/outbound/index.js';
 import type { Store } from '../../lib/index.js';
-import type { Check } from '../../lib/store/index.js';
+import type { Check } from '../../lib/testing/store/index.js';
 import { randomNumbers } from '../../lib/cli/simulate/random-numbers.js';
-import { WaitQueues } from '../../lib/waiting/wait-queues.js';
-import { Flights } from '../../lib/outbound/learning/flights.js';
-import type { OutboundRule } from '../../lib/outbound/learning/learned-rule.js';
-import type { LearnedRules } from '../../lib/outbound/learning/learned-rules.js';
-import { OutboundCaller } from '../../lib/outbound/outbound-caller.js';
-import { readOptions } from '../../lib/outbound/read-options.js';
-import { decide } from '../../lib/stores/decide.js';
-import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
-import { StoreLayer } from '../../lib/stores/layers/store-layer.js';
-import type { Operation, OperationAnswer, OperationName } from '../../lib/stores/operation.js';
-import type { CheckAnswer } from '../../lib/stores/store.js';
+import { WaitQueues } from '../../lib/app/waiting/wait-queues.js';
+import { Flights } from '../../lib/integrations/outbound/learning/flights.js';
+import type { OutboundRule } from '../../lib/integrations/outbound/learning/learned-rule.js';
+import type { LearnedRules } from '../../lib/integrations/outbound/learning/learned-rules.js';
+import { OutboundCaller } from '../../lib/integrations/outbound/outbound-caller.js';
+import { readOptions } from '../../lib/integrations/outbound/read-options.js';
+import { decide } from '../../lib/storage/stores/decide.js';
+import { RefusalCacheStore } from '../../lib/storage/stores/layers/refusal-cache.store.js';
+import { StoreLayer } from '../../lib/storage/stores/layers/store-layer.js';
+import type { Operation, OperationAnswer, OperationName } from '../../lib/storage/stores/operation.js';
+import type { CheckAnswer } from '../../lib/storage/stores/store.js';
 import { LocalChannel } from './local-channel.js';
 
 /** What an upstream says besides its status. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { connect, createClient } from '../../lib/redis/client.js';
+import { connect, createClient } from '../../lib/storage/redis/client.js';
 import { type RedisServer, startRedis } from './redis-servers.js';
 
 /**

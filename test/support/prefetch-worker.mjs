@@ -3,8 +3,8 @@
  * input says, and tells every 20 ms what was allowed since: a list of times, in milliseconds, before and after each.
  */
 import { Redis } from 'ioredis';
-import { prefetch as feature } from '../../build/features/prefetch/prefetch.js';
-import { CompiledLimit } from '../../build/limits/compiled-limit.js';
+import { prefetch as feature } from '../../build/storage/features/prefetch/prefetch.js';
+import { CompiledLimit } from '../../build/engine/limits/compiled-limit.js';
 import { createStoreStack } from '../../build/nest/store-stack.js';
 
 const FEWEST_BURSTS = 3;

@@ -1,7 +1,7 @@
-import { prefetch } from '../../lib/features/prefetch/prefetch.js';
-import type { FeatureTerms } from '../../lib/limits/limit-feature.js';
+import { prefetch } from '../../lib/storage/features/prefetch/prefetch.js';
+import type { FeatureTerms } from '../../lib/engine/limits/limit-feature.js';
 import type { Store } from '../../lib/index.js';
-import { CompiledLimit, type Counter, type LimitSettings, type StoreDecision } from '../../lib/store/index.js';
+import { CompiledLimit, type Counter, type LimitSettings, type StoreDecision } from '../../lib/testing/store/index.js';
 
 /** How long units can be used that were taken in advance. */
 export const TTL_MS = 100;

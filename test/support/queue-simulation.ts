@@ -1,9 +1,9 @@
 import { type AdaptiveOptions, type LeaseEnd, MemoryStore, type Priority } from '../../lib/index.js';
-import { CompiledLimit } from '../../lib/store/index.js';
-import type { ProcessLoad } from '../../lib/algorithms/algorithm.js';
+import { CompiledLimit } from '../../lib/testing/store/index.js';
+import type { ProcessLoad } from '../../lib/engine/algorithms/algorithm.js';
 import { randomNumbers } from '../../lib/cli/simulate/random-numbers.js';
-import { PRIORITIES } from '../../lib/limits/priority.js';
-import { Heap } from '../../lib/util/heap.js';
+import { PRIORITIES } from '../../lib/engine/limits/priority.js';
+import { Heap } from '../../lib/engine/util/heap.js';
 import { ManualClock } from './stores.js';
 
 /** A server with so many workers and one queue, and those who call it without waiting for each other. Times are milliseconds. */

@@ -1,4 +1,4 @@
-import { RefusalCacheStore } from '../../lib/stores/layers/refusal-cache.store.js';
+import { RefusalCacheStore } from '../../lib/storage/stores/layers/refusal-cache.store.js';
 import { LocalChannel } from './local-channel.js';
 import { SharedStore } from './shared-store.js';
 

@@ -1,10 +1,10 @@
 import { Logger } from '@nestjs/common';
 import type { AlgorithmOptions } from '../../lib/index.js';
-import { CompiledLimit, type LimitSettings } from '../../lib/store/index.js';
-import { featuresOfOptions } from '../../lib/features/index.js';
-import { OnceLogger } from '../../lib/errors/once-logger.js';
-import { Rule } from '../../lib/rules/rule.js';
-import type { RuleSettings } from '../../lib/rules/rule-settings.js';
+import { CompiledLimit, type LimitSettings } from '../../lib/testing/store/index.js';
+import { featuresOfOptions } from '../../lib/storage/features/index.js';
+import { OnceLogger } from '../../lib/engine/errors/once-logger.js';
+import { Rule } from '../../lib/app/rules/rule.js';
+import type { RuleSettings } from '../../lib/app/rules/rule-settings.js';
 
 /** A key that all requests have. */
 export const byGlobal = {

@@ -1,5 +1,5 @@
 import { MemoryStore } from '../../lib/index.js';
-import type { Check, Refund, ReserveEntry, StoreDecision } from '../../lib/store/index.js';
+import type { Check, Refund, ReserveEntry, StoreDecision } from '../../lib/testing/store/index.js';
 
 /**
  * Stands for the store that instances share, below their layers: it counts in process, on the process's clock, which tests move, and

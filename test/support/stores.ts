@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { type Cluster, Redis } from 'ioredis';
 import { TestClock } from '../../lib/testing/index.js';
 import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
-import { type CheckEntry, CompiledLimit, type StoreDecision } from '../../lib/store/index.js';
-import { featuresOfOptions } from '../../lib/features/index.js';
-import { createClient, isCluster } from '../../lib/redis/client.js';
+import { type CheckEntry, CompiledLimit, type StoreDecision } from '../../lib/testing/store/index.js';
+import { featuresOfOptions } from '../../lib/storage/features/index.js';
+import { createClient, isCluster } from '../../lib/storage/redis/client.js';
 import type { RedisCluster } from './redis-servers.js';
 
 /** Where counters lie on Redis, what a charge is, and what features make of options: what specs need that ask a store without a limiter. */
-export { featuresOfOptions, featureTerms } from '../../lib/features/index.js';
-export { extraKeysOf, keyOf, overrideKeys } from '../../lib/stores/redis/keys.js';
-export { chargeOf, chargesOf } from '../../lib/stores/store-decision.js';
+export { featuresOfOptions, featureTerms } from '../../lib/storage/features/index.js';
+export { extraKeysOf, keyOf, overrideKeys } from '../../lib/storage/stores/redis/keys.js';
+export { chargeOf, chargesOf } from '../../lib/storage/stores/store-decision.js';
 
 /** A year after the epoch: times before that are negative, which Redis never tells. */
 const EARLIEST = Date.UTC(1971) * 1000;

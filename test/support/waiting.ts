@@ -1,7 +1,7 @@
 import { type AlgorithmOptions, Limiter, type ShareOptions, type Store } from '../../lib/index.js';
-import { CompiledLimit, type LimitSettings } from '../../lib/store/index.js';
-import { featureTerms, requestTraitOf } from '../../lib/features/index.js';
-import { WaitQueues } from '../../lib/waiting/wait-queues.js';
+import { CompiledLimit, type LimitSettings } from '../../lib/testing/store/index.js';
+import { featureTerms, requestTraitOf } from '../../lib/storage/features/index.js';
+import { WaitQueues } from '../../lib/app/waiting/wait-queues.js';
 import { byGlobal, ruleOf } from './rules.js';
 
 const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =>

@@ -14,20 +14,20 @@ const COPIED = [
   'tsconfig.json',
 ];
 /** Where each feature has a folder, and each variant of algorithms. */
-const FOLDERS = ['lib/features', 'lib/algorithms'];
+const FOLDERS = ['lib/storage/features', 'lib/engine/algorithms'];
 /** The only files outside a feature's folder that may name it: the lists, the classes with the methods of all, and the public surface. */
 const NAMING = [
-  'lib/algorithms/index.ts',
+  'lib/engine/algorithms/index.ts',
   // The types of options.
-  'lib/algorithms/budget.ts',
-  'lib/algorithms/calendar-window.ts',
-  'lib/algorithms/gcra.ts',
-  'lib/algorithms/token-bucket.ts',
-  'lib/features/beside-apps.ts',
-  'lib/features/index.ts',
-  'lib/features/options.ts',
-  'lib/features/own-stores.ts',
-  'lib/limiter/limiter.ts',
+  'lib/engine/algorithms/budget.ts',
+  'lib/engine/algorithms/calendar-window.ts',
+  'lib/engine/algorithms/gcra.ts',
+  'lib/engine/algorithms/token-bucket.ts',
+  'lib/storage/features/beside-apps.ts',
+  'lib/storage/features/index.ts',
+  'lib/storage/features/options.ts',
+  'lib/storage/features/own-stores.ts',
+  'lib/app/limiter/limiter.ts',
   'lib/index.ts',
 ];
 

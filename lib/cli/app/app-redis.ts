@@ -1,6 +1,6 @@
-import type { RateLimitSettings } from '../../config/settings.js';
-import { cliMessages } from '../../errors/messages/cli.js';
-import type { Connection } from '../../redis/connection.js';
+import type { RateLimitSettings } from '../../app/config/settings.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import type { Connection } from '../../storage/redis/connection.js';
 import { InputError } from '../command.js';
 import { type AppRedis, appRedis } from './place-on-redis.js';
 import { NO_REGIONS, type RegionRole } from './region-role.js';

@@ -1,6 +1,6 @@
-import { cliMessages } from '../../errors/messages/cli.js';
-import { RateLimitStoreError } from '../../errors/errors.js';
-import type { OverrideStore, StoredChange } from '../../overrides/override-store.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { RateLimitStoreError } from '../../engine/errors/errors.js';
+import type { OverrideStore, StoredChange } from '../../app/overrides/override-store.js';
 
 /** Stands for the changes of a region's app while its home is not given: it knows none, and makes none. */
 export class ElsewhereOverrideStore implements OverrideStore {

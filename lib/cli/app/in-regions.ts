@@ -1,6 +1,6 @@
 import type { DynamicModule } from '@nestjs/common';
-import type { RateLimitModuleOptions } from '../../config/module-options.js';
-import { type RateLimitSettings, readSettings } from '../../config/settings.js';
+import type { RateLimitModuleOptions } from '../../app/config/module-options.js';
+import { type RateLimitSettings, readSettings } from '../../app/config/settings.js';
 import {
   OVERRIDE_STORE,
   RATE_LIMIT_HOME,
@@ -8,15 +8,15 @@ import {
   RATE_LIMIT_REDIS,
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
-} from '../../config/tokens.js';
-import { layersBesideApps } from '../../features/beside-apps.js';
+} from '../../app/config/tokens.js';
+import { layersBesideApps } from '../../storage/features/beside-apps.js';
 import { RateLimitModule } from '../../nest/rate-limit.module.js';
 import { createAppStore } from '../../nest/store.providers.js';
-import type { Lists } from '../../overrides/lists/lists.js';
-import { RedisOverrideStore } from '../../overrides/redis.override-store.js';
-import { connect, connectionOf, createClient } from '../../redis/client.js';
-import type { Connection } from '../../redis/connection.js';
-import { DecisionStream } from '../../telemetry/decision-stream.js';
+import type { Lists } from '../../app/overrides/lists/lists.js';
+import { RedisOverrideStore } from '../../app/overrides/redis.override-store.js';
+import { connect, connectionOf, createClient } from '../../storage/redis/client.js';
+import type { Connection } from '../../storage/redis/connection.js';
+import { DecisionStream } from '../../storage/telemetry/decision-stream.js';
 import { ElsewhereOverrideStore } from './elsewhere.override-store.js';
 import { isWithoutHome, type RegionRole } from './region-role.js';
 

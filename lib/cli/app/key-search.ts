@@ -1,5 +1,5 @@
-import { cliMessages } from '../../errors/messages/cli.js';
-import { reasonOf } from '../../util/reason-of.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
 import { InputError } from '../command.js';
 import type { AppRedis } from './place-on-redis.js';
 

@@ -1,6 +1,6 @@
-import { withoutSecrets } from '../../config/redis-option.js';
-import { cliMessages } from '../../errors/messages/cli.js';
-import { milliseconds } from '../../options/values.js';
+import { withoutSecrets } from '../../app/config/redis-option.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { milliseconds } from '../../engine/options/values.js';
 import { InputError, UsageError } from '../command.js';
 import type { KnownOptions, ReadArguments } from '../options.js';
 import { PLACE_OPTIONS, type Place } from './place.js';

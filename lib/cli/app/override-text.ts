@@ -1,5 +1,5 @@
-import { entryOf } from '../../overrides/lists/listed.js';
-import type { OverrideRecord } from '../../overrides/override-record.js';
+import { entryOf } from '../../app/overrides/lists/listed.js';
+import type { OverrideRecord } from '../../app/overrides/override-record.js';
 import type { StoredOverride } from './stored-overrides.js';
 
 /** An override as JSON has it. */

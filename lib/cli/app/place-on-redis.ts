@@ -1,6 +1,6 @@
-import type { RateLimitSettings } from '../../config/settings.js';
+import type { RateLimitSettings } from '../../app/config/settings.js';
 import { ConsoleRedis } from '../../console/telemetry/console-redis.js';
-import type { Connection } from '../../redis/connection.js';
+import type { Connection } from '../../storage/redis/connection.js';
 
 /** The Redis of an app, for commands of the program's own. */
 export interface AppRedis {

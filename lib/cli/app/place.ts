@@ -1,7 +1,7 @@
-import type { ExactLimit } from '../../config/limit-definition.js';
-import { isRedisConnection, withoutSecrets } from '../../config/redis-option.js';
-import { cliMessages } from '../../errors/messages/cli.js';
-import { milliseconds } from '../../options/values.js';
+import type { ExactLimit } from '../../app/config/limit-definition.js';
+import { isRedisConnection, withoutSecrets } from '../../app/config/redis-option.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { milliseconds } from '../../engine/options/values.js';
 import { UsageError } from '../command.js';
 import { readDefinition } from '../limit-spec.js';
 import type { KnownOptions, ReadArguments } from '../options.js';

@@ -1,11 +1,11 @@
-import { cliMessages } from '../../errors/messages/cli.js';
-import { RateLimitStoreError } from '../../errors/errors.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { timeOf } from '../../console/telemetry/console-redis.js';
 import { type ReadApp, readPublished } from '../../console/telemetry/published-limits.js';
-import { overridesKey, regionKeys, regionsIn } from '../../stores/redis/keys.js';
-import { pairsOf } from '../../redis/pairs-of.js';
-import { isErrorReply } from '../../redis/reply-error.js';
-import { reasonOf } from '../../util/reason-of.js';
+import { overridesKey, regionKeys, regionsIn } from '../../storage/stores/redis/keys.js';
+import { pairsOf } from '../../storage/redis/pairs-of.js';
+import { isErrorReply } from '../../storage/redis/reply-error.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
 import { InputError } from '../command.js';
 import type { AppRedis } from './place-on-redis.js';
 import { NO_REGIONS, type RegionRole } from './region-role.js';

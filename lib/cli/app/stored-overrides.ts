@@ -1,8 +1,8 @@
-import { addressOf, fieldOf, type OverrideAddress, type OverrideKind } from '../../overrides/override-address.js';
-import { isDamaged, isInForce, type OverrideRecord, readRecord } from '../../overrides/override-record.js';
+import { addressOf, fieldOf, type OverrideAddress, type OverrideKind } from '../../app/overrides/override-address.js';
+import { isDamaged, isInForce, type OverrideRecord, readRecord } from '../../app/overrides/override-record.js';
 import { timeOf } from '../../console/telemetry/console-redis.js';
-import { pairsOf } from '../../redis/pairs-of.js';
-import { overrideKeys } from '../../stores/redis/keys.js';
+import { pairsOf } from '../../storage/redis/pairs-of.js';
+import { overrideKeys } from '../../storage/stores/redis/keys.js';
 import type { AppRedis } from './place-on-redis.js';
 
 /** An override that Redis has, of any app with this prefix. */

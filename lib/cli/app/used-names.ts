@@ -1,7 +1,7 @@
-import { algorithms } from '../../algorithms/index.js';
-import { cliMessages } from '../../errors/messages/cli.js';
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import { overridesKey, regionKeys } from '../../stores/redis/keys.js';
+import { algorithms } from '../../engine/algorithms/index.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { overridesKey, regionKeys } from '../../storage/stores/redis/keys.js';
 import { InputError } from '../command.js';
 import type { Places } from './app-redis.js';
 import type { AppRedis } from './place-on-redis.js';

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { USUAL_TIME } from '../../stores/redis/fast-way/plain-checks.js';
-import { GeneralProgram } from '../../stores/redis/general-program.js';
-import { decisionScript } from '../../stores/redis/script.generated.js';
-import { printable } from '../../util/printable.js';
+import { USUAL_TIME } from '../../storage/stores/redis/fast-way/plain-checks.js';
+import { GeneralProgram } from '../../storage/stores/redis/general-program.js';
+import { decisionScript } from '../../storage/stores/redis/script.generated.js';
+import { printable } from '../../engine/util/printable.js';
 import type { Command } from '../command.js';
 import { type AskedOnce, readSettings } from './call.settings.js';
 import { CALL_HELP } from './help.js';
-import { units } from '../../util/figures.js';
+import { units } from '../../engine/util/figures.js';
 
 /** Longer than any calendar window. */
 const MUCH_LATER = 20 * 366 * 86_400 * 1e6;

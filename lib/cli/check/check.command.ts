@@ -1,11 +1,11 @@
-import { cliMessages } from '../../errors/messages/cli.js';
-import { FilePolicySource } from '../../policy/file.source.js';
-import { isPolicyPath } from '../../policy/read-text.js';
-import { showProblem } from '../../policy/problems.js';
-import type { PolicyReading } from '../../policy/read-policy.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { FilePolicySource } from '../../app/policy/file.source.js';
+import { isPolicyPath } from '../../app/policy/read-text.js';
+import { showProblem } from '../../app/policy/problems.js';
+import type { PolicyReading } from '../../app/policy/read-policy.js';
 import { type Command, UsageError } from '../command.js';
 import { readArguments } from '../options.js';
-import { printable, printableJson } from '../../util/printable.js';
+import { printable, printableJson } from '../../engine/util/printable.js';
 
 const HELP = `Usage: nestjs-sluice check [options] <file...>
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { INestApplication } from '@nestjs/common';
-import { cliMessages } from '../../errors/messages/cli.js';
-import { reasonOf } from '../../util/reason-of.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
 import { placesOf, redisOf } from '../app/app-redis.js';
 import { withApp } from '../app/operation.js';
 import { readPlace, type RedisPlace } from '../app/place.js';

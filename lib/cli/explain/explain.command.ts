@@ -1,9 +1,9 @@
-import { cliMessages } from '../../errors/messages/cli.js';
-import type { Explanation } from '../../explain/explanation.js';
-import { formatExplanation } from '../../explain/format.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import type { Explanation } from '../../nest/explain/explanation.js';
+import { formatExplanation } from '../../nest/explain/format.js';
 import { type Command, UsageError } from '../command.js';
-import { printableJson } from '../../util/printable.js';
-import type { LimitRegistry } from '../../rules/limit-registry.js';
+import { printableJson } from '../../engine/util/printable.js';
+import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { placesOf } from '../app/app-redis.js';
 import type { Place } from '../app/place.js';
 import { isWithoutHome } from '../app/region-role.js';

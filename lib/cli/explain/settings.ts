@@ -1,5 +1,5 @@
-import { withoutSecrets } from '../../config/redis-option.js';
-import { cliMessages } from '../../errors/messages/cli.js';
+import { withoutSecrets } from '../../app/config/redis-option.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { PLACE_OPTIONS, type Place, readPlace, refuseOptions } from '../app/place.js';
 import { UsageError } from '../command.js';
 import { type KnownOptions, type ReadArguments, readArguments } from '../options.js';

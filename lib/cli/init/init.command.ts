@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { cliMessages } from '../../errors/messages/cli.js';
-import { initMessages } from '../../errors/messages/init.js';
-import { printable } from '../../util/printable.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { initMessages } from '../../engine/errors/messages/init.js';
+import { printable } from '../../engine/util/printable.js';
 import { type Command, InputError, UsageError } from '../command.js';
 import { type Compiler, loadCompiler } from '../migrate/compiler.js';
 import { unifiedDiff } from '../migrate/diff.js';

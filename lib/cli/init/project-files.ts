@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, relative, sep } from 'node:path';
-import { initMessages } from '../../errors/messages/init.js';
+import { initMessages } from '../../engine/errors/messages/init.js';
 import { InputError } from '../command.js';
 
 /** What a Nest project says of itself. */

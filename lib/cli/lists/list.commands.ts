@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
-import type { ListEntry } from '../../config/list-entry.js';
-import { cliMessages } from '../../errors/messages/cli.js';
-import { entryOf } from '../../overrides/lists/listed.js';
-import { readEntry } from '../../overrides/lists/list-options.js';
-import type { OverrideRecord } from '../../overrides/override-record.js';
-import { printable, printableJson } from '../../util/printable.js';
+import type { ListEntry } from '../../app/config/list-entry.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { entryOf } from '../../app/overrides/lists/listed.js';
+import { readEntry } from '../../app/overrides/lists/list-options.js';
+import type { OverrideRecord } from '../../app/overrides/override-record.js';
+import { printable, printableJson } from '../../engine/util/printable.js';
 import { changesRedisOf, placesOf, type Places } from '../app/app-redis.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
 import { causeText, recordReport, valueText } from '../app/override-text.js';

@@ -1,8 +1,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
-import { cliMessages } from '../../errors/messages/cli.js';
-import { migrateMessages } from '../../errors/messages/migrate.js';
-import { VERSION } from '../../telemetry/version.js';
-import { printable } from '../../util/printable.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { migrateMessages } from '../../engine/errors/messages/migrate.js';
+import { VERSION } from '../../storage/telemetry/version.js';
+import { printable } from '../../engine/util/printable.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
 import { readArguments } from '../options.js';
 import { loadCompiler } from './compiler.js';

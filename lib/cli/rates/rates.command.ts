@@ -1,8 +1,8 @@
-import { cliMessages } from '../../errors/messages/cli.js';
-import type { LimitMode } from '../../limits/limit-mode.js';
-import type { CurrentMode, CurrentRate } from '../../overrides/override.js';
-import type { LimitRegistry } from '../../rules/limit-registry.js';
-import { columns, printable, printableJson } from '../../util/printable.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { CurrentMode, CurrentRate } from '../../app/overrides/override.js';
+import type { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { columns, printable, printableJson } from '../../engine/util/printable.js';
 import { changesRedisOf, placesOf } from '../app/app-redis.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
 import { causeText, entryText, overrideReport, valueText } from '../app/override-text.js';

@@ -1,5 +1,5 @@
 import type { Report } from './report.js';
-import { printable, showCount, showMs } from '../../util/printable.js';
+import { printable, showCount, showMs } from '../../engine/util/printable.js';
 
 const WIDTH = 860;
 const HEIGHT = 320;

@@ -1,4 +1,4 @@
-import { cliMessages } from '../../errors/messages/cli.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { UsageError } from '../command.js';
 import { type Field, keyField } from './fields.js';
 import { filterOf } from './filters.js';

@@ -1,5 +1,5 @@
-import { cliMessages } from '../../errors/messages/cli.js';
-import { ipIdentity } from '../../key-resolvers/ip.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { ipIdentity } from '../../app/key-resolvers/ip.js';
 import { UsageError } from '../command.js';
 
 /** Reads a field of a record: a text that is not empty, or `undefined`. */

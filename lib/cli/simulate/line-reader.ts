@@ -1,5 +1,5 @@
-import { hashIdentity, LONGEST_IDENTITY } from '../../limits/identity.js';
-import { flatCopy } from '../../util/flat-copy.js';
+import { hashIdentity, LONGEST_IDENTITY } from '../../engine/limits/identity.js';
+import { flatCopy } from '../../engine/util/flat-copy.js';
 import { type Field, readCost, reasons } from './fields.js';
 import type { ReadLine, WantedFields } from './logged-request.js';
 import { RequestKey } from './tracked-keys.js';

@@ -1,4 +1,4 @@
-import { cliMessages } from '../../errors/messages/cli.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { InputError } from '../command.js';
 import { reasons } from './fields.js';
 import { detectFormat, formatNamed } from './formats.js';

@@ -1,13 +1,13 @@
-import { algorithms } from '../../algorithms/index.js';
-import { checkLimit } from '../../config/limit-options.js';
-import type { ExactLimit } from '../../config/limit-definition.js';
-import { cliMessages } from '../../errors/messages/cli.js';
-import { blockTerms } from '../../limits/block-terms.js';
-import { CompiledLimit } from '../../limits/compiled-limit.js';
-import { FilePolicySource } from '../../policy/file.source.js';
-import { showProblem } from '../../policy/problems.js';
-import { isPolicyPath } from '../../policy/read-text.js';
-import { algorithmOptions } from '../../rules/common-options.js';
+import { algorithms } from '../../engine/algorithms/index.js';
+import { checkLimit } from '../../app/config/limit-options.js';
+import type { ExactLimit } from '../../app/config/limit-definition.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { blockTerms } from '../../engine/limits/block-terms.js';
+import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { FilePolicySource } from '../../app/policy/file.source.js';
+import { showProblem } from '../../app/policy/problems.js';
+import { isPolicyPath } from '../../app/policy/read-text.js';
+import { algorithmOptions } from '../../app/rules/common-options.js';
 import { InputError, UsageError } from '../command.js';
 import type { LimitSpec } from '../limit-spec.js';
 

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { showMs } from '../../util/printable.js';
+import { showMs } from '../../engine/util/printable.js';
 
 /** Nothing is shown of what is over sooner. */
 const AFTER_MS = 500;

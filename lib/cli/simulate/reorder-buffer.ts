@@ -1,4 +1,4 @@
-import { Heap } from '../../util/heap.js';
+import { Heap } from '../../engine/util/heap.js';
 import type { LoggedRequest } from './logged-request.js';
 
 /** The most requests to hold back. */

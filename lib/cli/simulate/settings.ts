@@ -1,6 +1,6 @@
-import { milliseconds } from '../../options/values.js';
-import { cliMessages } from '../../errors/messages/cli.js';
-import { show } from '../../errors/wording.js';
+import { milliseconds } from '../../engine/options/values.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { show } from '../../engine/errors/wording.js';
 import { UsageError } from '../command.js';
 import { assertNames, ofOne, readLimits } from '../limit-spec.js';
 import { type KnownOptions, type ReadArguments, readArguments } from '../options.js';

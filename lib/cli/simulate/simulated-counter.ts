@@ -1,8 +1,8 @@
-import type { State } from '../../algorithms/algorithm.js';
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import { type Block, blockAt, endOf } from '../../stores/memory/block.js';
-import { beginBlock, prolongBlock, takeOver, View } from '../../stores/memory/counter-view.js';
-import { decisionOf, toMs } from '../../stores/memory/evaluation.js';
+import type { State } from '../../engine/algorithms/algorithm.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { type Block, blockAt, endOf } from '../../storage/stores/memory/block.js';
+import { beginBlock, prolongBlock, takeOver, View } from '../../storage/stores/memory/counter-view.js';
+import { decisionOf, toMs } from '../../storage/stores/memory/evaluation.js';
 import { AdmittedUnits } from './admitted-units.js';
 
 /**

@@ -1,4 +1,4 @@
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { Histogram } from './histogram.js';
 import type { SimulatedCounter } from './simulated-counter.js';
 

@@ -1,6 +1,6 @@
 import { type Look, PLAIN } from '../look.js';
-import { plural } from '../../util/figures.js';
-import { columns, printable, showCount, showMs, showShare } from '../../util/printable.js';
+import { plural } from '../../engine/util/figures.js';
+import { columns, printable, showCount, showMs, showShare } from '../../engine/util/printable.js';
 import type { LimitReport, Report } from './report.js';
 
 /** Formats a report as text for a terminal. */

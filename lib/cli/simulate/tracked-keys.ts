@@ -1,5 +1,5 @@
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import { BoundedMap, Kept } from '../../util/bounded-map.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { BoundedMap, Kept } from '../../engine/util/bounded-map.js';
 import { SimulatedCounter } from './simulated-counter.js';
 
 /** The bytes of a key and of each of its counters, without their lists: slightly more than measured. */

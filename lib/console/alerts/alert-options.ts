@@ -1,7 +1,7 @@
-import { refuseUnknown } from '../../options/check-options.js';
-import { givenOptions, orElse } from '../../options/values.js';
-import { RateLimitConfigError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages/general.js';
+import { refuseUnknown } from '../../engine/options/check-options.js';
+import { givenOptions, orElse } from '../../engine/options/values.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
 import type { IncidentKind } from '../api.js';
 import type { ConsoleAlert } from './alert.js';
 

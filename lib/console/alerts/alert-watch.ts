@@ -1,6 +1,6 @@
-import { consoleLogger } from '../../errors/logger.js';
-import { consoleMessages } from '../../errors/messages/console.js';
-import { reasonOf } from '../../util/reason-of.js';
+import { consoleLogger } from '../../engine/errors/logger.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
 import type { Incident, Incidents } from '../api.js';
 import type { ConsoleRedis } from '../telemetry/console-redis.js';
 import { begun, type ConsoleAlert, ended } from './alert.js';

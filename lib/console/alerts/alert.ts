@@ -1,4 +1,4 @@
-import { duration } from '../../util/figures.js';
+import { duration } from '../../engine/util/figures.js';
 import type { Incident, IncidentKind } from '../api.js';
 import { incidentText } from '../incident-text.js';
 

@@ -1,5 +1,5 @@
-import type { ListName } from '../../config/list-entry.js';
-import type { LimitMode } from '../../limits/limit-mode.js';
+import type { ListName } from '../../app/config/list-entry.js';
+import type { LimitMode } from '../../engine/limits/limit-mode.js';
 
 /** Body of `POST api/lookup`. */
 export interface LookupBody {

@@ -1,6 +1,6 @@
-import type { AlgorithmOptions } from '../../algorithms/index.js';
-import type { LimitMode } from '../../limits/limit-mode.js';
-import type { OverrideSource } from '../../overrides/override.js';
+import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
+import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { OverrideSource } from '../../app/overrides/override.js';
 import type { OverrideInfo } from './lookup.js';
 
 /** A limit's rate and mode. */

@@ -1,11 +1,11 @@
-import type { AlgorithmOptions } from '../../algorithms/index.js';
-import type { Decision } from '../../limits/decision.js';
-import type { ListName } from '../../config/list-entry.js';
-import type { LimitMode } from '../../limits/limit-mode.js';
-import type { HeldNow } from '../../limits/held-now.js';
-import type { RecentUsage } from '../../limits/recent-usage.js';
-import type { RegionHolding } from '../../limits/region-holding.js';
-import type { OverrideSource } from '../../overrides/override.js';
+import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
+import type { Decision } from '../../engine/limits/decision.js';
+import type { ListName } from '../../app/config/list-entry.js';
+import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { HeldNow } from '../../engine/limits/held-now.js';
+import type { RecentUsage } from '../../engine/limits/recent-usage.js';
+import type { RegionHolding } from '../../engine/limits/region-holding.js';
+import type { OverrideSource } from '../../app/overrides/override.js';
 
 /** An override of a rate or mode. */
 export interface OverrideInfo {

@@ -1,5 +1,5 @@
-import type { AlgorithmOptions } from '../../algorithms/index.js';
-import type { LimitMode } from '../../limits/limit-mode.js';
+import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
+import type { LimitMode } from '../../engine/limits/limit-mode.js';
 import type { Incident } from './incidents.js';
 import type { Coverage, InstanceInfo } from './instances.js';
 import type { TopKeys } from './top-keys.js';

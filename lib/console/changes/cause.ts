@@ -1,6 +1,6 @@
-import { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from '../../errors/errors.js';
-import { consoleMessages } from '../../errors/messages/console.js';
-import { asCauseText } from '../../overrides/change-options.js';
+import { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from '../../engine/errors/errors.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
+import { asCauseText } from '../../app/overrides/change-options.js';
 import { ConsoleProblem, wrongFields } from '../problem.js';
 
 /** Who makes a change, and why. */

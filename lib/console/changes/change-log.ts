@@ -1,6 +1,6 @@
-import { reasonOf } from '../../util/reason-of.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
-import type { RecordedChange } from '../../overrides/override.js';
+import type { RecordedChange } from '../../app/overrides/override.js';
 import type { ChangeInfo, Changes, Difference } from '../api.js';
 import type { ShownNames } from '../shown-names.js';
 import type { ConsoleLog } from './console-log.js';

@@ -1,10 +1,10 @@
-import { reasonOf } from '../../util/reason-of.js';
-import { consoleMessages } from '../../errors/messages/console.js';
-import type { Limiter } from '../../limiter/limiter.js';
-import { keysOfShown } from '../../rules/resolve/keys-of-shown.js';
-import type { WithinOptions } from '../../limits/consume-options.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
+import type { Limiter } from '../../app/limiter/limiter.js';
+import { keysOfShown } from '../../app/rules/resolve/keys-of-shown.js';
+import type { WithinOptions } from '../../engine/limits/consume-options.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
-import { prefixOf } from '../../overrides/override-address.js';
+import { prefixOf } from '../../app/overrides/override-address.js';
 import type { KeyChanged, LimitState } from '../api.js';
 import type { Fields } from '../fields.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';

@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
-import { consoleMessages } from '../../errors/messages/console.js';
-import type { ListEntry, ListName } from '../../config/list-entry.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
+import type { ListEntry, ListName } from '../../app/config/list-entry.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
-import { FORMS, readForm } from '../../overrides/lists/list-form.js';
-import type { ListedEntry } from '../../overrides/lists/list.js';
-import type { Overrides } from '../../overrides/overrides.js';
+import { FORMS, readForm } from '../../app/overrides/lists/list-form.js';
+import type { ListedEntry } from '../../app/overrides/lists/list.js';
+import type { Overrides } from '../../app/overrides/overrides.js';
 import type { Changed, ListItems } from '../api.js';
 import type { Fields } from '../fields.js';
 import { entryId, type ShownNames } from '../shown-names.js';

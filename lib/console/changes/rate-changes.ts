@@ -1,9 +1,9 @@
-import { algorithms, type AlgorithmOptions } from '../../algorithms/index.js';
-import { consoleMessages } from '../../errors/messages/console.js';
+import { algorithms, type AlgorithmOptions } from '../../engine/algorithms/index.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
-import type { LimitMode } from '../../limits/limit-mode.js';
-import type { RatePatch } from '../../overrides/override.js';
-import type { Overrides } from '../../overrides/overrides.js';
+import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { RatePatch } from '../../app/overrides/override.js';
+import type { Overrides } from '../../app/overrides/overrides.js';
 import type { CandidateInfo, Changed, LimitTotals, RateInfo, Rates } from '../api.js';
 import type { Fields } from '../fields.js';
 import { type CatalogEntry, type LimitCatalog, rateText } from '../limit-catalog.js';

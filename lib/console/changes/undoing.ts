@@ -1,6 +1,6 @@
-import { consoleMessages } from '../../errors/messages/console.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
-import type { RecordedChange } from '../../overrides/override.js';
+import type { RecordedChange } from '../../app/overrides/override.js';
 import type { Changed, RollbackPreview } from '../api.js';
 import { ConsoleProblem } from '../problem.js';
 import type { ChangeLog } from './change-log.js';

@@ -1,11 +1,11 @@
 import { Get, Injectable, Post, Req, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { LISTS } from '../../config/list-entry.js';
+import { LISTS } from '../../app/config/list-entry.js';
 import { RateLimitConsole } from '../rate-limit-console.js';
 import { ChangeController, endsOf } from './change.controller.js';
 import { type ConsoleRequest, contextOf } from './exchange.js';
 import { Roles } from './roles.js';
-import { plural } from '../../util/figures.js';
+import { plural } from '../../engine/util/figures.js';
 
 /** Acts on single keys and entries of lists. What has no end is left to those who may change anything. */
 @Injectable()

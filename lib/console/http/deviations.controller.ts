@@ -1,6 +1,6 @@
 import { Injectable, Post, Req, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { consoleMessages } from '../../errors/messages/console.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { DeviationKind } from '../api.js';
 import { Fields } from '../fields.js';
 import { RateLimitConsole } from '../rate-limit-console.js';

@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionContext } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
-import { consoleMessages } from '../../errors/messages/console.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { ConsoleProblem } from '../problem.js';
-import { ipIdentity } from '../../key-resolvers/ip.js';
-import { PROBLEM_TYPE } from '../../http/problem.js';
+import { ipIdentity } from '../../app/key-resolvers/ip.js';
+import { PROBLEM_TYPE } from '../../app/http/problem.js';
 
 /** The part of a request that is used, in any framework. */
 export interface ConsoleRequest {

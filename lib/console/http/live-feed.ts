@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Tick, TopKeys } from '../api.js';
-import { consoleMessages } from '../../errors/messages/console.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { ConsoleProblem } from '../problem.js';
 
 /** The most viewers of one instance. */

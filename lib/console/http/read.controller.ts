@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Get, Inject, Injectable, Post, Req, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { consoleMessages } from '../../errors/messages/console.js';
-import { headerOf } from '../../transports/header-of.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
+import { headerOf } from '../../app/transports/header-of.js';
 import type { ReadRoutes } from '../console-options.js';
 import type { Range } from '../api.js';
 import { RANGES } from '../views/overviews.js';

@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable, Scope } from '@nestjs/common';
 import { ContextIdFactory, ModuleRef } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
-import { consoleMessages } from '../../errors/messages/console.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { ConsoleGuard, ReadRoutes } from '../console-options.js';
 import { CONSOLE_ROUTES } from '../console-tokens.js';
 import { ConsoleProblem } from '../problem.js';

@@ -1,5 +1,5 @@
 import { Get, Injectable, Post, Req, Res } from '@nestjs/common';
-import { LIMIT_MODES } from '../../limits/limit-mode.js';
+import { LIMIT_MODES } from '../../engine/limits/limit-mode.js';
 import type { Changed } from '../api.js';
 import type { Cause } from '../changes/cause.js';
 import type { CatalogEntry } from '../limit-catalog.js';

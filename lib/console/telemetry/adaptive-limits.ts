@@ -1,5 +1,5 @@
-import type { CheckEntry } from '../../limits/counter.js';
-import type { LookAtAdaptive } from '../../telemetry/adaptive-metrics.js';
+import type { CheckEntry } from '../../engine/limits/counter.js';
+import type { LookAtAdaptive } from '../../storage/telemetry/adaptive-metrics.js';
 import type { AdaptiveNow } from '../api.js';
 import { type Bucket, noLimitCounts } from './bucket.js';
 

@@ -1,10 +1,10 @@
-import { isCluster } from '../../redis/client.js';
-import type { Connection } from '../../redis/connection.js';
-import { notConnected } from '../../redis/connection-errors.js';
-import { withDeadline } from '../../redis/deadline.js';
-import { noteSilence } from '../../redis/silence.js';
-import { asStoreError, serverOf } from '../../redis/store-error.js';
-import { consoleKeys } from '../../stores/redis/keys.js';
+import { isCluster } from '../../storage/redis/client.js';
+import type { Connection } from '../../storage/redis/connection.js';
+import { notConnected } from '../../storage/redis/connection-errors.js';
+import { withDeadline } from '../../storage/redis/deadline.js';
+import { noteSilence } from '../../storage/redis/silence.js';
+import { asStoreError, serverOf } from '../../storage/redis/store-error.js';
+import { consoleKeys } from '../../storage/stores/redis/keys.js';
 
 /** A command with its arguments. */
 export type Command = readonly [name: string, ...args: (string | number)[]];

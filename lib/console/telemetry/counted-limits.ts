@@ -1,4 +1,4 @@
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { type Bucket, type LimitCounts, noLimitCounts, OTHERS } from './bucket.js';
 import type { DemandWindow } from './demand-window.js';
 import type { TopKeyCounts } from './top-keys.js';

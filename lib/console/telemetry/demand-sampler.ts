@@ -1,5 +1,5 @@
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import { milliseconds } from '../../options/values.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { milliseconds } from '../../engine/options/values.js';
 import { DemandWindow, type KeyDemand, writeDemand } from './demand-window.js';
 
 /** How long what was counted is kept. */

@@ -1,4 +1,4 @@
-import { Script } from '../../redis/script.js';
+import { Script } from '../../storage/redis/script.js';
 import { addBucket, emptyBucket, readBucket, writeBucket } from './bucket.js';
 import type { ConsoleClock } from './console-clock.js';
 import type { ConsoleRedis } from './console-redis.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import { VERSION } from '../../telemetry/version.js';
+import { VERSION } from '../../storage/telemetry/version.js';
 import type { AdaptiveNow, InstanceInfo } from '../api.js';
 
 /** What an instance publishes about itself. */

@@ -1,8 +1,8 @@
-import { milliseconds } from '../../options/values.js';
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import type { CheckEntry, Counter } from '../../limits/counter.js';
-import { shownIdentity } from '../../limits/hierarchy.js';
-import type { HeldLease, StoreDecision } from '../../stores/store.js';
+import { milliseconds } from '../../engine/options/values.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { CheckEntry, Counter } from '../../engine/limits/counter.js';
+import { shownIdentity } from '../../engine/limits/hierarchy.js';
+import type { HeldLease, StoreDecision } from '../../storage/stores/store.js';
 import type { NotedKeys } from './noted-keys.js';
 
 /** Whether units of a limit are held by leases that are kept in the store. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { RateLimitSettings } from '../../config/settings.js';
-import type { LimitRegistry, NamedLimit } from '../../rules/limit-registry.js';
+import type { RateLimitSettings } from '../../app/config/settings.js';
+import type { LimitRegistry, NamedLimit } from '../../app/rules/limit-registry.js';
 import type { LimitInfo } from '../api.js';
 import type { LimitCatalog } from '../limit-catalog.js';
 import type { Command, ConsoleRedis } from './console-redis.js';

@@ -1,5 +1,5 @@
-import type { LookAtAdaptive } from '../../telemetry/adaptive-metrics.js';
-import { reasonOf } from '../../util/reason-of.js';
+import type { LookAtAdaptive } from '../../storage/telemetry/adaptive-metrics.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
 import type { InstanceInfo } from '../api.js';
 import type { ConsoleClock } from './console-clock.js';
 import type { ConsoleRedis } from './console-redis.js';

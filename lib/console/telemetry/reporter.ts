@@ -1,4 +1,4 @@
-import { reasonOf } from '../../util/reason-of.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
 import type { ConsoleClock } from './console-clock.js';
 import { type Command, type ConsoleRedis, timeOf } from './console-redis.js';
 import type { PublishedInstance } from './instance.js';

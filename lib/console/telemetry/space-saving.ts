@@ -1,4 +1,4 @@
-import { flatCopy } from '../../util/flat-copy.js';
+import { flatCopy } from '../../engine/util/flat-copy.js';
 
 /** A key that may be among the most frequent. */
 export interface Frequent {

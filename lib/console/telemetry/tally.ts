@@ -1,10 +1,10 @@
-import { isRefusal } from '../../limits/check-result.js';
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
-import type { CheckEntry, Counter } from '../../limits/counter.js';
-import { shownIdentity } from '../../limits/hierarchy.js';
-import type { HeldLease, StoreDecision } from '../../stores/store.js';
-import { becameNear } from '../../telemetry/decision-event.js';
-import type { DecisionTap } from '../../telemetry/decision-tap.js';
+import { isRefusal } from '../../engine/limits/check-result.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { CheckEntry, Counter } from '../../engine/limits/counter.js';
+import { shownIdentity } from '../../engine/limits/hierarchy.js';
+import type { HeldLease, StoreDecision } from '../../storage/stores/store.js';
+import { becameNear } from '../../storage/telemetry/decision-event.js';
+import type { DecisionTap } from '../../storage/telemetry/decision-tap.js';
 import { AdaptiveLimits } from './adaptive-limits.js';
 import { type Bucket, noCheckCounts, noLimitCounts } from './bucket.js';
 import { CountedLimits } from './counted-limits.js';

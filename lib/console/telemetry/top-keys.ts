@@ -1,4 +1,4 @@
-import { hashOf } from '../../telemetry/decision-event.js';
+import { hashOf } from '../../storage/telemetry/decision-event.js';
 import { mergeFrequent, type SpaceSaving, type Summary } from './space-saving.js';
 
 /** Longer identities are kept as hashes, behind a marker. */

@@ -1,4 +1,4 @@
-import type { CompiledLimit } from '../../limits/compiled-limit.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { DemandSampler } from './demand-sampler.js';
 import type { DemandWindow } from './demand-window.js';
 import { KeyBudget } from './key-budget.js';

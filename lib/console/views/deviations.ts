@@ -1,9 +1,9 @@
-import { consoleMessages } from '../../errors/messages/console.js';
-import type { ListedEntry } from '../../overrides/lists/list.js';
-import type { Overrides } from '../../overrides/overrides.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
+import type { ListedEntry } from '../../app/overrides/lists/list.js';
+import type { Overrides } from '../../app/overrides/overrides.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
-import { hashOf } from '../../telemetry/decision-event.js';
-import { reasonOf } from '../../util/reason-of.js';
+import { hashOf } from '../../storage/telemetry/decision-event.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
 import type { BlockDeviation, Deviation, DeviationKind, Deviations, LimitState, ListDeviation } from '../api.js';
 import { unreadProblem } from '../changes/cause.js';
 import { valuesText } from '../changes/change-log.js';

@@ -1,10 +1,10 @@
-import { consoleMessages } from '../../errors/messages/console.js';
-import { shownUnitsOf, tenantsNow } from '../../features/index.js';
-import { identityOfShown } from '../../limits/hierarchy.js';
-import { decided } from '../../stores/decide.js';
-import type { StoreLayer } from '../../stores/layers/store-layer.js';
-import { hashOf } from '../../telemetry/decision-event.js';
-import { reasonOf } from '../../util/reason-of.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
+import { shownUnitsOf, tenantsNow } from '../../storage/features/index.js';
+import { identityOfShown } from '../../engine/limits/hierarchy.js';
+import { decided } from '../../storage/stores/decide.js';
+import type { StoreLayer } from '../../storage/stores/layers/store-layer.js';
+import { hashOf } from '../../storage/telemetry/decision-event.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
 import type { Tenants, Tree, TreeNode } from '../api.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import type { ShownNames } from '../shown-names.js';

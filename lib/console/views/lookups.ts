@@ -1,11 +1,11 @@
-import type { ExplainedLimit } from '../../explain/explanation.js';
-import type { Explainer } from '../../explain/explainer.js';
-import { formatExplanation } from '../../explain/format.js';
-import { keysOfShown } from '../../rules/resolve/keys-of-shown.js';
+import type { ExplainedLimit } from '../../nest/explain/explanation.js';
+import type { Explainer } from '../../nest/explain/explainer.js';
+import { formatExplanation } from '../../nest/explain/format.js';
+import { keysOfShown } from '../../app/rules/resolve/keys-of-shown.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
-import { consoleMessages } from '../../errors/messages/console.js';
-import { keyProblem } from '../../rules/possible-keys.js';
-import { hashOf } from '../../telemetry/decision-event.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
+import { keyProblem } from '../../app/rules/possible-keys.js';
+import { hashOf } from '../../storage/telemetry/decision-event.js';
 import type { HistoryWindow, LimitState, Lookup } from '../api.js';
 import { type CatalogEntry, type LimitCatalog, rateText } from '../limit-catalog.js';
 import { wrongFields } from '../problem.js';

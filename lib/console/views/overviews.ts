@@ -1,5 +1,5 @@
-import { reasonOf } from '../../util/reason-of.js';
-import { consoleMessages } from '../../errors/messages/console.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { LimitTotals, Overview, Range, Tick } from '../api.js';
 import { type Bucket, readBucket } from '../telemetry/bucket.js';
 import type { ConsoleClock } from '../telemetry/console-clock.js';

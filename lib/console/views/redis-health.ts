@@ -1,6 +1,6 @@
 import type { RedisInfo } from '../api.js';
-import { withDeadline } from '../../redis/deadline.js';
-import { isCluster } from '../../redis/client.js';
+import { withDeadline } from '../../storage/redis/deadline.js';
+import { isCluster } from '../../storage/redis/client.js';
 import type { ConsoleRedis } from '../telemetry/console-redis.js';
 import type { Recorder } from '../telemetry/recorder.js';
 

@@ -1,5 +1,5 @@
-import { consoleMessages } from '../../errors/messages/console.js';
-import { reasonOf } from '../../util/reason-of.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
 import type { Coverage, TopKey, TopKeys } from '../api.js';
 import type { ConsoleClock } from '../telemetry/console-clock.js';
 import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';

@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common';
-import { getLimiterToken, recordInjection } from '../../config/limiter-tokens.js';
+import { getLimiterToken, recordInjection } from '../../app/config/limiter-tokens.js';
 
 /**
  * Injects the `Limiter` of a defined limit.

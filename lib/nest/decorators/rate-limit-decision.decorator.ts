@@ -1,5 +1,5 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
-import { RequestDecision } from '../../request/request-decision.js';
+import { RequestDecision } from '../request/request-decision.js';
 
 /** Injects the `RequestDecision` of all limits of a request into a handler; `undefined` if none applied. */
 export const RateLimitDecision: () => ParameterDecorator = createParamDecorator(

@@ -1,6 +1,6 @@
-import type { LimitSpec } from '../../config/limits-by-request.js';
+import type { LimitSpec } from '../../app/config/limits-by-request.js';
 import { expectModule } from '../missing-module.js';
-import { declare, declareNamespace } from '../../rules/declared-metadata.js';
+import { declare, declareNamespace } from '../../app/rules/declared-metadata.js';
 
 /**
  * No value has this type. With a plain `string` beside limits, TypeScript would take the option `anchor` for the method of that

@@ -1,4 +1,4 @@
-import { declare } from '../../rules/declared-metadata.js';
+import { declare } from '../../app/rules/declared-metadata.js';
 
 /**
  * Exempts a route or a controller from limits that are declared farther out: from those with the given names, or from all. Limits

@@ -1,14 +1,14 @@
 import { Inject, Injectable, Optional } from '@nestjs/common';
-import { CompiledLimit } from '../../limits/compiled-limit.js';
-import { RateLimitArgumentError } from '../../errors/errors.js';
-import { messages } from '../../errors/messages/general.js';
-import type { RateLimitSettings } from '../../config/settings.js';
-import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../../config/tokens.js';
-import type { Decision } from '../../limits/decision.js';
-import { isCluster } from '../../redis/client.js';
-import type { Connection } from '../../redis/connection.js';
-import { isMasterOfSentinels } from '../../redis/sentinels.js';
-import type { StoreLayer } from '../../stores/layers/store-layer.js';
+import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import type { RateLimitSettings } from '../../app/config/settings.js';
+import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../../app/config/tokens.js';
+import type { Decision } from '../../engine/limits/decision.js';
+import { isCluster } from '../../storage/redis/client.js';
+import type { Connection } from '../../storage/redis/connection.js';
+import { isMasterOfSentinels } from '../../storage/redis/sentinels.js';
+import type { StoreLayer } from '../../storage/stores/layers/store-layer.js';
 
 /** The statuses of `@nestjs/terminus`; it supports `'degraded'` from version 12 on. */
 export type RateLimitHealthStatus = 'up' | 'degraded' | 'down';

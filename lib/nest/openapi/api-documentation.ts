@@ -1,9 +1,9 @@
 import { HttpStatus, Inject, Injectable, RequestMethod } from '@nestjs/common';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
-import { RouteRulesRegistry } from '../../rules/route-rules-registry.js';
-import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
-import { type RateLimitSettings } from '../../config/settings.js';
-import { HandlerClasses } from '../../rules/handler-classes.js';
+import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
+import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
+import { type RateLimitSettings } from '../../app/config/settings.js';
+import { HandlerClasses } from '../../app/rules/handler-classes.js';
 import { documentResponses, LateResponses, type Responses, responsesOf } from './late-responses.js';
 import { refusalResponse } from './refusal-response.js';
 

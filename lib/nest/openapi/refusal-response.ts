@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { HttpStatus } from '@nestjs/common';
-import { PROBLEM_TYPE } from '../../http/problem.js';
-import type { RateLimitSettings } from '../../config/settings.js';
+import { PROBLEM_TYPE } from '../../app/http/problem.js';
+import type { RateLimitSettings } from '../../app/config/settings.js';
 
 /** A response as OpenAPI describes it. */
 export interface DescribedResponse {

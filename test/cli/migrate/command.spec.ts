@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { VERSION } from '../../../lib/telemetry/version.js';
+import { VERSION } from '../../../lib/storage/telemetry/version.js';
 import { runHere, runProgram } from '../run-program.js';
 import { ensureBuilt } from '../../support/built.js';
 import { PACKAGE_FOLDER } from '../../support/npm.js';

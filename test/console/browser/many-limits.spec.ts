@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LimitDefinition } from '../../../lib/index.js';
-import { hashOf } from '../../../lib/telemetry/decision-event.js';
+import { hashOf } from '../../../lib/storage/telemetry/decision-event.js';
 import { browserOfSpec } from '../../support/browser.js';
 import { until } from '../../support/until.js';
 import { findings, THEMES } from './axe.js';

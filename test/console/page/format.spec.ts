@@ -10,7 +10,7 @@ import {
   relative,
   signedMilliseconds,
   units,
-} from '../../../lib/util/figures.js';
+} from '../../../lib/engine/util/figures.js';
 
 /** What is written, with ordinary spaces. */
 const plain = (text: string): string => text.replaceAll(/[\u00a0\u202f]/g, ' ');

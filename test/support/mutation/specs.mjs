@@ -2,8 +2,8 @@ import { specPaths } from '../spec-paths.mjs';
 
 /** The specs of what is mutated, by their folders. */
 const ALL = specPaths({
-  adaptive: ['app', 'asking', 'simulation', 'transports'],
-  algorithms: [
+  'engine/adaptive': ['app', 'asking', 'simulation', 'transports'],
+  'engine/algorithms': [
     'anchored-calendar',
     'arrival-time',
     'block-for',
@@ -28,8 +28,8 @@ const ALL = specPaths({
     'toy-algorithm',
     'warm-up-options',
   ],
-  candidates: ['app', 'histories', 'limiter', 'options', 'overrides', 'places'],
-  contract: [
+  'storage/features/candidates': ['app', 'histories', 'limiter', 'options', 'overrides', 'places'],
+  'storage/contract': [
     'all-or-nothing',
     'blocks-in-memory',
     'carried-over',
@@ -58,7 +58,7 @@ const ALL = specPaths({
     'store-layer',
     'stores',
   ],
-  differential: ['escalating-blocks', 'holds', 'stores'],
+  models: ['escalating-blocks', 'holds', 'stores'],
   e2e: [
     'answers',
     'bad-input',
@@ -83,8 +83,8 @@ const ALL = specPaths({
     'websockets',
     'wiring',
   ],
-  hierarchies: ['app', 'borrowing', 'limiter', 'stores'],
-  limits: ['arguments', 'block-terms', 'check-result', 'identity', 'money', 'priorities'],
+  'storage/features/hierarchies': ['app', 'borrowing', 'limiter', 'stores'],
+  'engine/limits': ['arguments', 'block-terms', 'check-result', 'identity', 'money', 'priorities'],
   nest: [
     'guard-at-once',
     'hold-times',
@@ -96,7 +96,7 @@ const ALL = specPaths({
     'store-stack',
     'transports',
   ],
-  overrides: [
+  'app/overrides': [
     'history',
     'keyed-rates',
     'lists/configured-lists',
@@ -105,18 +105,18 @@ const ALL = specPaths({
     'modes',
     'overrides',
   ],
-  plans: ['anchors-in-app'],
-  redis: ['fallback-store', 'prefetch', 'refusal-cache'],
-  request: '*',
+  'engine/plans': ['anchors-in-app'],
+  'storage/redis': ['fallback-store', 'prefetch', 'refusal-cache'],
+  'nest/request': '*',
   security: ['identities', 'identity-memory', 'resets', 'user-functions'],
-  shadow: ['shadow-mode'],
-  shares: ['app', 'fairness', 'properties', 'record', 'stores', 'waiting'],
-  telemetry: ['decisions'],
-  usage: ['app', 'histories', 'routes', 'stores'],
-  waiting: ['changed-limits', 'giving-up', 'listed', 'memory', 'wait-queue', 'wake-ups'],
+  'nest/shadow': ['shadow-mode'],
+  'storage/features/shares': ['app', 'fairness', 'properties', 'record', 'stores', 'waiting'],
+  'storage/telemetry': ['decisions'],
+  'storage/features/usage': ['app', 'histories', 'routes', 'stores'],
+  'app/waiting': ['changed-limits', 'giving-up', 'listed', 'memory', 'wait-queue', 'wake-ups'],
 });
 
-/** Those that are asked for: all, or some whose paths begin so, as in `MUTATION_SPECS=test/request,test/e2e/holding`. */
+/** Those that are asked for: all, or some whose paths begin so, as in `MUTATION_SPECS=test/nest/request,test/e2e/holding`. */
 const asked = process.env['MUTATION_SPECS']?.split(',') ?? [''];
 
 export const SPECS = ALL.filter((path) => asked.some((beginning) => path.startsWith(beginning)));

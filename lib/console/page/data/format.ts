@@ -1,7 +1,7 @@
 // How figures and times are written on the page.
 import { nameOfZone } from './zone.js';
 
-export * from '../../../util/figures.js';
+export * from '../../../engine/util/figures.js';
 
 const HOURS = { hourCycle: 'h23' } as const;
 const FORMS = {

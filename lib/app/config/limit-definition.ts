@@ -1,0 +1,63 @@
+import type { AlgorithmName, OptionsOf } from '../../engine/algorithms/index.js';
+import type { CommonFeatureOptions, WithFeatures } from '../../storage/features/index.js';
+import type { DecisionHooksOptions } from '../hooks/decision-hook.js';
+import type { LimitKey } from '../key-resolvers/index.js';
+import type { CommonLimitOptions } from './common-limit-options.js';
+
+/**
+ * The options of an `adaptive` limit, which counts what is in flight in one process and learns how much fits. It has none of the
+ * options that need a shared counter or a fixed quota.
+ */
+export interface AdaptiveLimitOptions extends Omit<
+  CommonLimitOptions,
+  | 'scope'
+  | 'count'
+  | 'status'
+  | 'blockFor'
+  | 'strike'
+  | 'forgetAfter'
+  | 'countRefused'
+  | keyof CommonFeatureOptions
+  | 'within'
+  | 'replicas'
+> {
+  /** Each instance of the app learns on its own. */
+  scope: 'instance';
+  /**
+   * The key of the counter: by default all requests share what an instance can take.
+   * @default 'global'
+   */
+  key?: LimitKey;
+}
+
+/** What a limit of an algorithm may have besides the algorithm's own options and those of features. */
+type Optional<Algo extends AlgorithmName> = Algo extends 'budget' | 'concurrency' | 'leaky-bucket'
+  ? Omit<CommonLimitOptions, 'prefetch' | 'countRefused'>
+  : Algo extends 'fixed-window' | 'sliding-window' | 'calendar-window'
+    ? CommonLimitOptions
+    : Omit<CommonLimitOptions, 'countRefused'>;
+
+/** A limit of one algorithm. */
+export type LimitOf<Algo extends AlgorithmName> = Algo extends 'adaptive'
+  ? WithFeatures<OptionsOf<Algo>> & AdaptiveLimitOptions
+  : WithFeatures<OptionsOf<Algo>> & Optional<Algo>;
+
+/** One limit: an algorithm with its options, and the options of every limit. */
+export type LimitDefinition = { [Algo in AlgorithmName]: LimitOf<Algo> }[AlgorithmName];
+
+type KeysOf<Definition> = Definition extends unknown ? keyof Definition : never;
+type WithoutOthers<Definition> = Definition extends unknown
+  ? Definition & { [Other in Exclude<KeysOf<LimitDefinition>, keyof Definition>]?: never }
+  : never;
+
+/**
+ * A limit that a function returns. TypeScript accepts unknown properties in what a function returns, so this type declares the
+ * options of all other algorithms as absent.
+ */
+export type ExactLimit = WithoutOthers<LimitDefinition>;
+
+/** The options that all limits of an app have unless they set their own. */
+export type LimitDefaults = Omit<
+  CommonLimitOptions,
+  keyof CommonFeatureOptions | keyof DecisionHooksOptions | 'name' | 'within' | 'perRoute' | 'phase'
+>;

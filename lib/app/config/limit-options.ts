@@ -1,0 +1,284 @@
+import type { Algorithm } from '../../engine/algorithms/algorithm.js';
+import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { optionMessages } from '../../engine/errors/messages/options.js';
+import type { FeatureOptions } from '../../storage/features/index.js';
+import { featureRows, secondVersion } from '../../storage/features/options.js';
+import { HOOK_WANTS } from '../hooks/decision-hook.js';
+import { MAX_STATUS, MIN_STATUS, REFUSAL_WANTS } from '../http/refusal-answer.js';
+import { keyText } from '../key-resolvers/key-option.js';
+import { LIMIT_MODES } from '../../engine/limits/limit-mode.js';
+import { NEAR_LIMIT, STORE_ERROR_POLICIES } from '../../engine/limits/limit-settings.js';
+import { PRIORITIES } from '../../engine/limits/priority.js';
+import {
+  callable,
+  callableOrClass,
+  flag,
+  fraction,
+  inCode,
+  orFunction,
+  readLater,
+  text,
+  whole,
+  words,
+} from '../../engine/options/kinds.js';
+import { checkGiven, checkTogether } from '../../engine/options/check-options.js';
+import {
+  type Able,
+  dataOf,
+  type OptionKind,
+  type OptionRow,
+  type OptionRows,
+} from '../../engine/options/option-row.js';
+import type { CommonLimitOptions } from './common-limit-options.js';
+import { isModuleOption } from './module-option-names.js';
+import { featureOptions } from './feature-options.js';
+import { isCallable } from '../../engine/util/is-class.js';
+import { limitName } from '../../engine/limits/limit-name.js';
+import { unitName } from '../../engine/limits/unit-name.js';
+
+/** What a limit of any algorithm may say. */
+export type AllCommonOptions = CommonLimitOptions & FeatureOptions;
+
+const LONGEST_MESSAGE = 1000;
+
+const hook = callableOrClass(HOOK_WANTS);
+
+const notAdapting = ({ adapting }: Able) => adapting === undefined;
+
+const message: OptionKind = {
+  wants: 'a string or a function that makes one',
+  isRight: (value) => typeof value === 'string' || isCallable(value),
+  data: {
+    ...text(`a text of at most ${LONGEST_MESSAGE} characters`, `^[^]{0,${LONGEST_MESSAGE}}$`),
+    schema: { type: 'string', maxLength: LONGEST_MESSAGE },
+  },
+};
+
+/** The options of every limit that are no feature's. */
+const coreOptions = {
+  name: { kind: inCode(limitName), text: 'Identifies the limit.', usual: 'such as gcra:20/1s' },
+  key: {
+    kind: readLater(keyText),
+    text: "Whom the limit counts: 'ip', 'user', 'global' or 'header:<name>'.",
+    default: 'ip',
+    inDefaults: notAdapting,
+    onCommandLine: true,
+  },
+  cost: {
+    kind: orFunction(whole(0), 'a function of the context'),
+    text: 'The units of a request.',
+    default: 1,
+    inDefaults: true,
+  },
+  priority: {
+    kind: orFunction(words(PRIORITIES), 'a function of the context'),
+    text: "How important requests are: 'critical', 'default' or 'sheddable'.",
+    default: 'default',
+    inDefaults: true,
+  },
+  skip: {
+    kind: callable('a function of the context'),
+    text: 'Selects requests that the limit does not count.',
+    usual: 'none',
+    inDefaults: true,
+  },
+  count: {
+    kind: orFunction(words(['all', 'failed', 'succeeded']), 'a function of the outcome'),
+    text: 'The requests that count.',
+    default: 'all',
+    inDefaults: true,
+    for: notAdapting,
+  },
+  scope: {
+    kind: words(['cluster', 'instance', 'world']),
+    text: "'cluster' counts across all instances, 'instance' in each for itself, 'world' across all regions.",
+    default: 'cluster',
+    requiredFor: ({ adapting }) => adapting !== undefined,
+    inDefaults: notAdapting,
+  },
+  perRoute: {
+    kind: flag,
+    text: 'Whether each route has a counter of its own; for limits of the module, of a class and of a route.',
+    default: false,
+  },
+  mode: {
+    kind: { ...words(['enforce', 'shadow']), data: words(LIMIT_MODES) },
+    text: "'enforce' refuses, 'shadow' counts and never refuses, 'off' disables the limit.",
+    default: 'enforce',
+    inDefaults: true,
+    live: 'mode',
+    onCommandLine: true,
+  },
+  nearLimit: {
+    kind: fraction,
+    text: 'The share of the quota from which on the limit is near.',
+    default: NEAR_LIMIT,
+    inDefaults: true,
+    live: 'policy',
+  },
+  unit: {
+    kind: unitName,
+    text: "What the units are, where they are shown: 'tokens', or a currency of which they are millionths, such as 'USD'.",
+    usual: 'none',
+    live: 'policy',
+  },
+  phase: {
+    kind: {
+      ...words(['middleware', 'guard', 'authenticated']),
+      wants: "one of guard, authenticated, or, of the module's 'limits', middleware",
+    },
+    text: "When the limit is checked: 'guard' before the guards of a route, 'authenticated' after them.",
+    usual: 'by key',
+  },
+  onStoreError: {
+    kind: orFunction(words(STORE_ERROR_POLICIES), 'a function that gives one'),
+    text: 'What happens while the store fails.',
+    usual: "the module's",
+    inDefaults: true,
+    live: 'policy',
+  },
+  onMissingKey: {
+    kind: words(['ip', 'skip', 'refuse']),
+    text: 'What happens to a request without a key.',
+    usual: "the module's",
+    inDefaults: true,
+  },
+  message: {
+    kind: message,
+    text: 'The message of the response when the limit refuses.',
+    default: 'Too many requests',
+    inDefaults: true,
+  },
+  body: {
+    kind: callable('a function that makes an object'),
+    text: 'Makes the JSON body of the response when the limit refuses.',
+    usual: "the module's",
+    inDefaults: true,
+  },
+  status: {
+    kind: whole(MIN_STATUS, MAX_STATUS),
+    text: 'The HTTP status of its refusals.',
+    default: 429,
+    inDefaults: notAdapting,
+    for: notAdapting,
+  },
+  answer: {
+    kind: callableOrClass(REFUSAL_WANTS),
+    text: 'Makes the response when the limit refuses.',
+    usual: "the module's",
+    inDefaults: true,
+  },
+  hidden: {
+    kind: flag,
+    text: 'Whether clients learn nothing of the limit.',
+    default: false,
+    inDefaults: true,
+  },
+  retryAfter: {
+    kind: flag,
+    text: 'Whether its refusals say when to come back.',
+    usual: "the module's",
+    inDefaults: true,
+  },
+  onDecision: { kind: hook, text: 'Called with each decision of the limit.', usual: 'none' },
+  onRefused: { kind: hook, text: 'Called with each decision that refuses, or would refuse.', usual: 'none' },
+  onNear: { kind: hook, text: 'Called once when a counter comes near the limit.', usual: 'none' },
+} as const satisfies OptionRows;
+
+/** Every option of limits that is no algorithm's. Adding one is a row. */
+export const limitOptions = { ...coreOptions, ...featureOptions, ...featureRows } as const satisfies Record<
+  keyof AllCommonOptions,
+  OptionRow
+>;
+
+const commonRows: OptionRows = limitOptions;
+
+/** The names of these. */
+export const COMMON_OPTIONS = Object.keys(commonRows) as (keyof AllCommonOptions)[];
+
+/** Whether an option is one that limits of any algorithm may have. */
+export function isCommon(option: string): option is keyof AllCommonOptions {
+  return Object.hasOwn(commonRows, option);
+}
+
+/** The common options that are so. */
+export function commonOptionsThat(isSo: (row: OptionRow) => boolean): (keyof AllCommonOptions)[] {
+  return COMMON_OPTIONS.filter((option) => isSo(commonRows[option]!));
+}
+
+/** Whether limits take an option over from the module's `defaults`; those of an algorithm, if one is given. */
+export function isDefault(option: string, algorithm?: Algorithm): boolean {
+  const { inDefaults = false, for: isFor } = commonRows[option]!;
+  if (algorithm === undefined || inDefaults === false) return inDefaults !== false;
+  return isFor?.(algorithm) !== false && (inDefaults === true || inDefaults(algorithm));
+}
+
+const ofAlgorithms = new WeakMap<Algorithm, OptionRows>();
+
+/** The options that a limit of an algorithm can have: its own, and the common ones that are for it. */
+export function optionsOf(algorithm: Algorithm): OptionRows {
+  let rows = ofAlgorithms.get(algorithm);
+  if (rows === undefined) {
+    const common = commonOptionsThat((row) => row.for?.(algorithm) !== false);
+    rows = { ...algorithm.options, ...Object.fromEntries(common.map((option) => [option, commonRows[option]!])) };
+    ofAlgorithms.set(algorithm, rows);
+  }
+  return rows;
+}
+
+/** All options of the second version of a limit, if it has one. Throws `RateLimitConfigError`. */
+export function secondVersionOf(definition: object, location: string): AlgorithmOptions | undefined {
+  return secondVersion?.read(definition as never, location, { isCommon, optionsOf });
+}
+
+/** The options that are data: what a policy can say. */
+export function dataOptions(rows: OptionRows): OptionRows {
+  const data = Object.entries(rows).flatMap(([option, row]) => {
+    const kind = dataOf(row.kind);
+    return kind === undefined ? [] : [[option, { ...row, kind }] as const];
+  });
+  return Object.fromEntries(data);
+}
+
+/**
+ * Checks what a limit says: that its algorithm has each option, the values of the common ones, and that they go together. The values of
+ * the algorithm's own are its to check. Throws `RateLimitConfigError`.
+ * @param isPatch whether a limit in code may have the common options that it lacks
+ */
+export function checkLimit(definition: { readonly algo?: unknown }, location: string, isPatch = false): void {
+  const algorithm = algorithms.get(definition.algo);
+  if (algorithm !== undefined) refuseForeign(definition, algorithm, location);
+  checkGiven(location, definition, commonRows);
+  if (algorithm !== undefined) {
+    checkTogether(location, definition, optionsOf(algorithm), isPatch ? isCommon : undefined);
+  }
+}
+
+/** Refuses options that nobody knows, or that are other algorithms' alone. */
+function refuseForeign(definition: object, algorithm: Algorithm, location: string): void {
+  const known = optionsOf(algorithm);
+  for (const [option, value] of Object.entries(definition)) {
+    if (option === 'algo' || Object.hasOwn(known, option)) continue;
+    if (!isCommon(option) && algorithms.withOption(option).length === 0) {
+      const names = Object.keys(known);
+      throw new RateLimitConfigError(
+        isModuleOption(option)
+          ? messages.misplacedOption(location, option, 'RateLimitModule', names)
+          : messages.unknownOption(location, option, names),
+      );
+    }
+    if (value !== undefined) throw new RateLimitConfigError(optionMessages.at(location, refusalOf(option, algorithm)));
+  }
+}
+
+/** What is wrong with an option that an algorithm lacks, and others have. */
+export function refusalOf(option: string, { name, options }: Algorithm): string {
+  if (!isCommon(option)) {
+    return optionMessages.foreign(option, name, Object.keys(options), algorithms.withOption(option));
+  }
+  const { for: isFor, because } = commonRows[option]!;
+  const able = algorithms.namesOf((algorithm) => isFor?.(algorithm) !== false);
+  return optionMessages.notFor(option, name, able, because);
+}

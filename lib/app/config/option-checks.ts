@@ -1,0 +1,45 @@
+import { HOOK_WANTS } from '../hooks/decision-hook.js';
+import { REFUSAL_WANTS } from '../http/refusal-answer.js';
+import { isCallable } from '../../engine/util/is-class.js';
+import type { RateLimitModuleOptions } from './module-options.js';
+
+/** The values that an option takes, in words and as a check. */
+type OptionCheck = readonly [wants: string, isRight: (value: unknown) => boolean];
+
+const HOOK: OptionCheck = [HOOK_WANTS, (value) => typeof value === 'function'];
+const SWITCH: OptionCheck = ['true or false', (value) => typeof value === 'boolean'];
+
+/** The options of the module whose type is all that needs a check; the others have readers of their own. */
+export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOptions, ...OptionCheck])[] = [
+  ['limits', 'a list of limits', Array.isArray],
+  ['define', 'an object of limits by their names', isPlainRecord],
+  ['policy', "an object such as { source: './limits.yaml' }", isPlainRecord],
+  ['defaults', 'an object of options of limits', isPlainRecord],
+  ['exposeHeaders', ...SWITCH],
+  ['prefix', 'a string that is not empty and holds no braces', isPrefix],
+  ['retryJitter', 'a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1],
+  ['problem', ...SWITCH],
+  ['retryAfter', ...SWITCH],
+  ['answer', REFUSAL_WANTS, (value) => typeof value === 'function'],
+  ['body', 'a function that makes an object', isCallable],
+  ['refusalCache', ...SWITCH],
+  ['readers', 'a list of RequestReaders', Array.isArray],
+  ['telemetry', ...SWITCH],
+  ['store', 'a Store', (value) => isRecord(value) && typeof value['check'] === 'function'],
+  ['onDecision', ...HOOK],
+  ['onRefused', ...HOOK],
+  ['onNear', ...HOOK],
+  ['localShare', 'a share, more than 0 and at most 1', (value) => (value as number) > 0 && (value as number) <= 1],
+];
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
+function isPlainRecord(value: unknown): boolean {
+  return isRecord(value) && !Array.isArray(value);
+}
+
+function isPrefix(value: unknown): boolean {
+  return typeof value === 'string' && /^[^{}]+$/.test(value);
+}

@@ -1,0 +1,161 @@
+import { type OnStoreError, STORE_ERROR_POLICIES } from '../../engine/limits/compiled-limit.js';
+import { duration, oneOf, refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
+import { type Duration, givenOptions, longDuration, milliseconds, orElse } from '../../engine/options/values.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { optionMessages } from '../../engine/errors/messages/options.js';
+import { type HeaderFormatter, headerFormatters } from '../http/header-format.js';
+import type { RefusalBody } from '../http/refusal-answer.js';
+import type { OnMissingKey, OnMissingReader } from './common-limit-options.js';
+import { defaultMaxBytes } from '../../storage/stores/memory/counter-table.js';
+import type { RateLimitModuleOptions } from './module-options.js';
+import { MODULE_OPTIONS } from './module-option-names.js';
+import { OPTION_CHECKS } from './option-checks.js';
+import { isCallable } from '../../engine/util/is-class.js';
+import { ownerOfOption } from './option-owner.js';
+import { isRedisConnection, wrongRedis } from './redis-option.js';
+import { readRegions } from './read-regions.js';
+import type { RegionOptions } from './region-options.js';
+
+/** The module's options, read and checked. */
+export interface RateLimitSettings {
+  readonly options: RateLimitModuleOptions;
+  readonly formatters: readonly HeaderFormatter[];
+  readonly exposeHeaders: boolean;
+  readonly retryJitter: number;
+  readonly problem: boolean;
+  readonly body: RefusalBody | undefined;
+  readonly retryAfter: boolean;
+  readonly onStoreError: OnStoreError;
+  readonly localShare: number;
+  readonly onMissingKey: OnMissingKey;
+  readonly onMissingReader: OnMissingReader;
+  readonly ipv6Prefix: number;
+  readonly timeoutMs: number;
+  /** The region in which the app runs, if there are several. */
+  readonly regions: RegionOptions | undefined;
+  /** How long a request waits for what finds its limits. */
+  readonly resolveTimeoutMs: number;
+  /** 0 never waits. */
+  readonly gatherMs: number;
+  /** `Infinity` waits for slow clients without end. */
+  readonly sendTimeoutMs: number;
+  readonly prefix: string;
+  readonly maxKeys: number;
+  readonly maxWaiters: number;
+  readonly maxBytes: number;
+  readonly refusalCache: boolean;
+  /** `undefined` measures if OpenTelemetry is installed. */
+  readonly telemetry: boolean | undefined;
+  /** Whether `RATE_LIMIT_MODE` makes every limit a shadow. */
+  readonly shadow: boolean;
+}
+
+export const ON_MISSING_KEY: readonly OnMissingKey[] = ['ip', 'skip', 'refuse'];
+const ON_MISSING_READER: readonly OnMissingReader[] = ['refuse', 'skip'];
+
+/** The longest `timeout` and `resolveTimeout`. */
+const MAX_TIMEOUT_MS = 3_600_000;
+
+/** The longest `gather`, and what `true` stands for. */
+const MAX_GATHER_MS = 100;
+const USUAL_GATHER_MS = 1;
+
+const LOCATION = 'RateLimitModule';
+
+/** The environment variable that makes every limit a shadow. */
+const MODE_VARIABLE = 'RATE_LIMIT_MODE';
+
+/** Reads the module's options. The limits in them are compiled elsewhere. */
+export function readSettings(written: RateLimitModuleOptions): RateLimitSettings {
+  if (typeof written !== 'object' || written === null || Array.isArray(written)) {
+    throw new RateLimitConfigError(optionMessages.hinted(messages.notOptions(LOCATION, written), written));
+  }
+  if (Object.hasOwn(written, 'guard')) throw new RateLimitConfigError(messages.misplacedGuard());
+  refuseUnknown(LOCATION, written, [...MODULE_OPTIONS, 'guard'], ownerOfOption);
+  const options = givenOptions(written, MODULE_OPTIONS);
+  for (const [option, wants, isRight] of OPTION_CHECKS) {
+    const value = options[option];
+    if (value !== undefined && !isRight(value)) throw wrongOption(option, value, wants);
+  }
+  const { store, redis, maxKeys = 100_000, maxWaiters = 10_000, timeout = 250 } = options;
+  if (store !== undefined && redis !== undefined) throw wrongOption('store', store, "to stand alone, without 'redis'");
+  if (redis !== undefined && !isRedisConnection(redis)) {
+    throw new RateLimitConfigError(wrongRedis(LOCATION, redis));
+  }
+  const timeoutMs = timeLimit('timeout', timeout);
+  return {
+    options,
+    formatters: headerFormatters(orElse(options.headers, 'draft-8'), LOCATION),
+    exposeHeaders: orElse(options.exposeHeaders, true),
+    retryJitter: orElse(options.retryJitter, 0),
+    problem: orElse(options.problem, false),
+    body: options.body,
+    retryAfter: orElse(options.retryAfter, true),
+    onStoreError: storeErrorPolicy(LOCATION, orElse(options.onStoreError, 'local')),
+    localShare: orElse(options.localShare, 1),
+    onMissingKey: oneOf(LOCATION, 'onMissingKey', orElse(options.onMissingKey, 'ip'), ON_MISSING_KEY),
+    onMissingReader: oneOf(LOCATION, 'onMissingReader', orElse(options.onMissingReader, 'refuse'), ON_MISSING_READER),
+    ipv6Prefix: wholeNumber(LOCATION, 'ipv6Prefix', orElse(options.ipv6Prefix, 64), { max: 128 }),
+    timeoutMs,
+    regions: readRegions(options.regions, redis !== undefined, timeoutMs),
+    resolveTimeoutMs: timeLimit('resolveTimeout', orElse(options.resolveTimeout, 2000)),
+    gatherMs: gatherMs(options.gather, timeoutMs),
+    sendTimeoutMs: sendTimeoutMs(options.sendTimeout),
+    prefix: orElse(options.prefix, 'sluice'),
+    refusalCache: orElse(options.refusalCache, true),
+    telemetry: options.telemetry,
+    shadow: readsShadow(process.env[MODE_VARIABLE]),
+    maxKeys: wholeNumber(LOCATION, 'maxKeys', maxKeys),
+    maxWaiters: wholeNumber(LOCATION, 'maxWaiters', maxWaiters),
+    maxBytes: wholeNumber(LOCATION, 'maxBytes', orElse(options.maxBytes, defaultMaxBytes(maxKeys))),
+  };
+}
+
+/** Reads `onStoreError`. */
+export function storeErrorPolicy(location: string, value: unknown): OnStoreError {
+  if (isCallable(value)) return value as OnStoreError;
+  if (STORE_ERROR_POLICIES.includes(value as never)) return value as OnStoreError;
+  const wanted = `one of ${STORE_ERROR_POLICIES.join(', ')}, or a function that gives one`;
+  throw new RateLimitConfigError(messages.wrongOption(location, 'onStoreError', value, wanted));
+}
+
+/** Reads how long something may take, in milliseconds. */
+function timeLimit(option: 'timeout' | 'resolveTimeout', value: Duration): number {
+  const ms = duration(LOCATION, option, value) / 1000;
+  if (ms > MAX_TIMEOUT_MS) throw wrongOption(option, value, 'at most 1 hour');
+  return ms;
+}
+
+/** How long checks wait for others at most, in milliseconds. */
+function gatherMs(gather: RateLimitModuleOptions['gather'], timeoutMs: number): number {
+  if (gather === undefined || gather === false) return 0;
+  if (gather === true) return USUAL_GATHER_MS;
+  const ms = milliseconds(gather);
+  if (ms === undefined || ms < 1 || ms > MAX_GATHER_MS || 2 * ms > timeoutMs) {
+    throw wrongOption(
+      'gather',
+      gather,
+      `true, false or a duration from 1 to ${MAX_GATHER_MS} ms, at most half of 'timeout'`,
+    );
+  }
+  return ms;
+}
+
+function sendTimeoutMs(value: RateLimitModuleOptions['sendTimeout'] = '30s'): number {
+  if (value === false) return Infinity;
+  const ms = longDuration(value);
+  if (!(ms > 0)) throw wrongOption('sendTimeout', value, "a duration such as '30s', more than 0, or false");
+  return ms;
+}
+
+function wrongOption(option: string, got: unknown, wants: string): RateLimitConfigError {
+  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, wants));
+}
+
+/** With `enforce` each limit keeps its own `mode`. */
+function readsShadow(mode = ''): boolean {
+  if (!['', 'enforce', 'shadow'].includes(mode))
+    throw new RateLimitConfigError(messages.wrongMode(MODE_VARIABLE, mode));
+  return mode === 'shadow';
+}

@@ -1,0 +1,162 @@
+import { type ExecutionContext, Injectable, type Type } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { Attempts } from '../../engine/errors/attempts.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { logger } from '../../engine/errors/logger.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { hookMessages } from '../../engine/errors/messages/hook.js';
+import type { CheckEntry } from '../../engine/limits/counter.js';
+import { ownIdentity, shownIdentity } from '../../engine/limits/hierarchy.js';
+import { toDecision } from '../../storage/stores/store-decision.js';
+import type { Check, StoreDecision } from '../../storage/stores/store.js';
+import type { UnnamedEvent } from '../../storage/telemetry/decision-event.js';
+import { type DecisionListener, DecisionStream } from '../../storage/telemetry/decision-stream.js';
+import { Instances, isClassWith, type OptionPlace, withMethod } from '../../engine/util/instances.js';
+import { isPromise } from '../../engine/util/awaitable.js';
+import {
+  type DecisionHook,
+  type DecisionHooksOptions,
+  type DecisionObserver,
+  HOOK_WANTS,
+  type ObservedDecision,
+} from './decision-hook.js';
+import { NearCounters } from './near-counters.js';
+
+/** The names of hooks among the options. */
+export const HOOKS = ['onDecision', 'onRefused', 'onNear'] as const satisfies (keyof DecisionHooksOptions)[];
+type HookName = (typeof HOOKS)[number];
+
+/** The hooks of the module or of a limit, ready to be called. */
+type BoundHooks = { readonly [Name in HookName]?: (decided: ObservedDecision) => unknown };
+
+/** Calls the hooks of the module and of limits with decisions. */
+@Injectable()
+export class DecisionHooks implements DecisionListener {
+  private readonly attempts = new Attempts(logger);
+  private readonly near = new NearCounters();
+  private readonly observers: Instances<DecisionObserver>;
+  /** The hooks of the module. */
+  private ofAll: BoundHooks = NO_HOOKS;
+
+  constructor(
+    modules: ModuleRef,
+    private readonly stream: DecisionStream,
+  ) {
+    this.observers = new Instances(modules, withMethod('observe', lacksObserve));
+  }
+
+  /** Takes the hooks of the module. */
+  observeAll(options: DecisionHooksOptions): void {
+    this.ofAll = this.bind(options, 'RateLimitModule') ?? NO_HOOKS;
+  }
+
+  /** Makes hooks ready to be called; `undefined` if there are none. Apps without hooks have no listener. */
+  bind(options: DecisionHooksOptions, location: string): object | undefined {
+    const bound: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+    for (const option of HOOKS) {
+      const hook = options[option];
+      if (hook !== undefined) bound[option] = this.callable(hook, { location, option });
+    }
+    if (Object.keys(bound).length === 0) return undefined;
+    this.stream.listener = this;
+    return bound;
+  }
+
+  /** Resolves when all classes named as a hook so far have an instance. */
+  ready(): Promise<void> {
+    return this.observers.ready();
+  }
+
+  decided(
+    { origin }: Check,
+    entries: readonly CheckEntry[],
+    decisions: readonly StoreDecision[],
+    events: readonly (UnnamedEvent | undefined)[],
+  ): void {
+    for (const [index, event] of events.entries()) {
+      const own = (entries[index]!.limit.hooks ?? NO_HOOKS) as BoundHooks;
+      const { ofAll } = this;
+      if (event === undefined || (own === NO_HOOKS && ofAll === NO_HOOKS)) continue;
+      this.call([own, ofAll], entries[index]!, decisions[index]!, event, origin);
+    }
+  }
+
+  private call(
+    hooks: readonly BoundHooks[],
+    entry: CheckEntry,
+    decision: StoreDecision,
+    event: UnnamedEvent,
+    origin: Check['origin'],
+  ): void {
+    const happened: Record<HookName, boolean> = {
+      onDecision: true,
+      onRefused: event.outcome !== 'allowed',
+      onNear: hooks.some(({ onNear }) => onNear !== undefined) && this.near.reports(entry, decision, event.nearLimit),
+    };
+    let observed: ObservedDecision | undefined;
+    for (const each of hooks) {
+      for (const name of HOOKS) {
+        const hook = each[name];
+        if (hook === undefined || !happened[name]) continue;
+        observed ??= observedOf(entry, decision, event, origin);
+        this.attempt(hook, observed, hookMessages.failed(name, each === this.ofAll ? undefined : event.limit));
+      }
+    }
+  }
+
+  /** Nothing waits for a hook. What it throws is logged once. */
+  private attempt(hook: (decided: ObservedDecision) => unknown, observed: ObservedDecision, message: string): void {
+    try {
+      const got = hook(observed);
+      if (isPromise(got)) got.then(undefined, (error: unknown) => this.attempts.report(message, error));
+    } catch (error) {
+      this.attempts.report(message, error);
+    }
+  }
+
+  private callable(hook: DecisionHook, place: OptionPlace): (decided: ObservedDecision) => unknown {
+    if (!isObserverClass(hook)) return hook;
+    this.observers.need(hook, place);
+    return (decided) => {
+      const observer = this.observers.of(hook);
+      return observer instanceof Promise
+        ? observer.then((instance) => instance.observe(decided))
+        : observer.observe(decided);
+    };
+  }
+}
+
+const NO_HOOKS: BoundHooks = Object.freeze(Object.create(null) as object);
+
+function isObserverClass(hook: DecisionHook): hook is Type<DecisionObserver> {
+  return isClassWith('observe', hook);
+}
+
+function observedOf(
+  entry: CheckEntry,
+  answer: StoreDecision,
+  { limit, outcome, cost, latencyMs }: UnnamedEvent,
+  origin: Check['origin'],
+): ObservedDecision {
+  const context = origin?.context as ExecutionContext | undefined;
+  return {
+    limit,
+    kind: entry.limit.isCandidate ? 'candidate' : entry.limit.shadow ? 'shadow' : 'enforced',
+    outcome,
+    // A copy: what a hook does to it changes nothing.
+    decision: { ...toDecision(answer) },
+    cost,
+    identity: shownIdentity(entry),
+    key: ownIdentity(entry),
+    latencyMs,
+    route: origin?.route,
+    class: context?.getClass() ?? undefined,
+    handler: context?.getHandler() ?? undefined,
+    context,
+    request: origin?.request,
+  };
+}
+
+function lacksObserve(type: Type, { location, option }: OptionPlace): RateLimitConfigError {
+  return new RateLimitConfigError(messages.lacksMethod(location, option, type, 'observe', HOOK_WANTS));
+}

@@ -1,0 +1,167 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { serializeInteger, serializeString } from 'structured-headers';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import type { CheckResult, Decision } from '../../engine/limits/decision.js';
+import { isPromise } from '../../engine/util/awaitable.js';
+import type { ExecutionContext } from '@nestjs/common';
+import type { CheckedLimit } from '../../engine/limits/check-result.js';
+import type { LimitInfo } from './limit-info.js';
+
+/**
+ * Makes response headers from a result; `limits` are in the order of `result.decisions`. Limits that are hidden are in neither.
+ * `context` is that of the request.
+ */
+export type HeaderFormatter = (
+  result: CheckResult,
+  limits: readonly LimitInfo[],
+  context: ExecutionContext,
+) => Record<string, string>;
+
+/** A format of the package itself, which needs no context. */
+type OwnFormatter = (result: CheckResult, limits: readonly LimitInfo[]) => Record<string, string>;
+
+/** The name of a header format, or a formatter. */
+export type HeaderFormat = 'draft-8' | 'draft-6' | 'legacy' | HeaderFormatter;
+
+/** The values of the option `headers`. */
+export type HeaderOption = HeaderFormat | readonly HeaderFormat[] | false;
+
+/** The largest integer of a structured field (RFC 9651). */
+const MAX_INTEGER = 999_999_999_999_999;
+
+/** The part of a limit's headers that never changes. */
+interface Serialised {
+  readonly name: string;
+  readonly policy: string;
+  readonly policyWithoutName: string;
+}
+
+/** The same for limits that are checked together. */
+interface SerialisedList {
+  readonly names: readonly string[];
+  readonly policies: string;
+  readonly policiesWithoutNames: string;
+}
+
+const serialisedLists = new WeakMap<readonly LimitInfo[], SerialisedList>();
+
+/** draft-ietf-httpapi-ratelimit-headers-08; the wire format is unchanged up to draft 11. */
+const draft8: OwnFormatter = ({ decisions }, limits) => {
+  const { names, policies } = serialiseAll(limits);
+  let states = '';
+  for (let index = 0; index < decisions.length; index++) {
+    const decision = decisions[index]!;
+    const t = secondsLeft(decision);
+    if (index > 0) states += ', ';
+    states += `${names[index]};r=${integer(decision.remaining)}`;
+    if (t !== undefined) states += `;t=${integer(t)}`;
+  }
+  return { 'RateLimit-Policy': policies, RateLimit: states };
+};
+
+/** draft-ietf-httpapi-ratelimit-headers-06: three plain numbers, of the tightest limit. */
+const draft6: OwnFormatter = ({ tightest }, limits) => ({
+  'RateLimit-Policy': serialiseAll(limits).policiesWithoutNames,
+  ...numbers('RateLimit', tightest),
+});
+
+/** The headers that were common before the drafts; the reset is in seconds from now. */
+const legacy: OwnFormatter = ({ tightest }) => numbers('X-RateLimit', tightest);
+
+const formatters: ReadonlyMap<unknown, HeaderFormatter> = new Map([
+  ['draft-8', draft8],
+  ['draft-6', draft6],
+  ['legacy', legacy],
+]);
+
+const ownFormats: ReadonlySet<HeaderFormatter> = new Set(formatters.values());
+
+/** Whether the package itself provides a format, so that its headers need no checks. */
+export function isOwnFormat(formatter: HeaderFormatter): boolean {
+  return ownFormats.has(formatter);
+}
+
+/** Whether a formatter returned an object of headers, and not an array or a `Map`. */
+export function isHeaders(made: unknown): boolean {
+  return typeof made === 'object' && made !== null && !(Symbol.iterator in made) && !isPromise(made);
+}
+
+/** Reads the option `headers`. */
+export function headerFormatters(option: HeaderOption, location: string): HeaderFormatter[] {
+  if (option === false) return [];
+  const formats: readonly HeaderFormat[] = Array.isArray(option) ? option : [option as HeaderFormat];
+  return formats.map((format) => {
+    const formatter = typeof format === 'function' ? checked(format) : formatters.get(format);
+    if (formatter !== undefined) return formatter;
+    const wants = `one of ${[...formatters.keys()].join(', ')}, a function, a list of these, or false`;
+    throw new RateLimitConfigError(messages.wrongOption(location, 'headers', option, wants));
+  });
+}
+
+/** Throws if the formatter returns headers that no response can hold, which Fastify would notice only when it sends them. */
+function checked(format: HeaderFormatter): HeaderFormatter {
+  return (result, limits, context) => {
+    const headers = format(result, limits, context);
+    if (!isHeaders(headers)) return headers;
+    for (const [name, value] of Object.entries(headers)) {
+      validateHeaderName(name);
+      validateHeaderValue(name, value);
+    }
+    return headers;
+  };
+}
+
+/** The longest wait, in seconds, of the limits that refused; `undefined` if none of them can ever fit. */
+export function retryAfter({ allowed, decisions }: CheckResult, limits: readonly CheckedLimit[]): string | undefined {
+  if (allowed) return undefined;
+  const waits = decisions
+    .filter((decision, index) => !decision.allowed && limits[index]?.limit.shadow !== true)
+    .map(({ retryAfterMs }) => retryAfterMs)
+    .filter((wait) => Number.isFinite(wait));
+  return waits.length === 0 ? undefined : String(Math.max(1, Math.ceil(Math.max(...waits) / 1000)));
+}
+
+function numbers(prefix: string, decision: Decision): Record<string, string> {
+  const reset = secondsLeft(decision);
+  return {
+    [`${prefix}-Limit`]: String(decision.quota),
+    [`${prefix}-Remaining`]: String(decision.remaining),
+    ...(reset === undefined ? {} : { [`${prefix}-Reset`]: String(reset) }),
+  };
+}
+
+function secondsLeft({ allowed, retryAfterMs, resetAfterMs }: Decision): number | undefined {
+  const ms = allowed ? resetAfterMs : retryAfterMs;
+  return Number.isFinite(ms) ? Math.ceil(ms / 1000) : undefined;
+}
+
+function serialiseAll(limits: readonly LimitInfo[]): SerialisedList {
+  let known = serialisedLists.get(limits);
+  if (known === undefined) {
+    const parts = limits.map(serialise);
+    known = {
+      names: parts.map(({ name }) => name),
+      policies: parts.map(({ policy }) => policy).join(', '),
+      policiesWithoutNames: parts.map(({ policyWithoutName }) => policyWithoutName).join(', '),
+    };
+    serialisedLists.set(limits, known);
+  }
+  return known;
+}
+
+function serialise(limit: LimitInfo): Serialised {
+  const name = serializeString(limit.name);
+  const q = integer(limit.quota);
+  const w = integer(Math.max(1, Math.ceil(limit.windowMs / 1000)));
+  const { quotaUnit } = limit;
+  // The unit is requests unless the policy names another one.
+  const unitOrWindow = quotaUnit === 'requests' ? `w=${w}` : `qu=${serializeString(quotaUnit)}`;
+  return { name, policy: `${name};q=${q};${unitOrWindow}`, policyWithoutName: `${q};w=${w}` };
+}
+
+function integer(value: number): string {
+  // The same as the library's result, without its regular expressions for each value.
+  if (value >= 0 && value <= MAX_INTEGER && Number.isInteger(value)) return String(value);
+  return serializeInteger(Math.min(value, MAX_INTEGER));
+}

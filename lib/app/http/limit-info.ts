@@ -1,0 +1,96 @@
+import type { CheckedLimit } from '../../engine/limits/check-result.js';
+import { type Duration, milliseconds } from '../../engine/options/values.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+
+/** What a header formatter gets to know about a limit, beside its decision. */
+export interface LimitInfo {
+  /** The limit's name. */
+  readonly name: string;
+  /** The value of `algo`. */
+  readonly algo: string;
+  /** The most units that can be allowed at once. */
+  readonly quota: number;
+  /** The unit: requests, or requests that run at once. */
+  readonly quotaUnit: 'requests' | 'concurrent-requests';
+  /**
+   * The milliseconds in which `quota` units always fit again: a client that sends no more in any period of that length is never
+   * refused. For a calendar window, the length of the current window.
+   */
+  readonly windowMs: number;
+  /** Whether it only reports, and never refuses. */
+  readonly shadow: boolean;
+  /** The units of an interval or period; absent for algorithms without a rate. */
+  readonly rate?: number;
+  /** The interval as the limit has it, such as `'10s'`; absent for algorithms without one. */
+  readonly interval?: Duration;
+  /** The same in milliseconds. */
+  readonly intervalMs?: number;
+  /** For `token-bucket` and `gcra`: the most units at once. */
+  readonly burst?: number;
+}
+
+const cache = new WeakMap<CompiledLimit, { readonly info: LimitInfo; readonly second: number }>();
+
+/** The facts of a limit. Calendar windows differ in length: the calendar is consulted once a second, not for each request. */
+export function limitInfo(limit: CompiledLimit, nowMs: number): LimitInfo {
+  const second = Math.floor(nowMs / 1000);
+  const known = cache.get(limit);
+  if (known?.second === second) return known.info;
+  const { name, quota, shadow, algorithm } = limit;
+  const windowMs = limit.paceMs(nowMs);
+  // Returns the same object as long as nothing has changed, so that results derived from it can be cached, too.
+  const quotaUnit: LimitInfo['quotaUnit'] = algorithm.leases === undefined ? 'requests' : 'concurrent-requests';
+  const isSame = known?.info.windowMs === windowMs;
+  const info: LimitInfo = isSame
+    ? known.info
+    : { name, algo: algorithm.name, quota, quotaUnit, windowMs, shadow, ...ratesOf(limit) };
+  cache.set(limit, { info, second });
+  return info;
+}
+
+/** The options of a limit that say how often it allows something. */
+function ratesOf({
+  algorithm,
+  options,
+  quota,
+}: CompiledLimit): Pick<LimitInfo, 'rate' | 'interval' | 'intervalMs' | 'burst'> {
+  const { rate, interval } = options as { readonly rate?: number; readonly interval?: Duration };
+  const intervalMs = interval === undefined ? undefined : milliseconds(interval);
+  return {
+    ...(rate !== undefined && { rate }),
+    ...(interval !== undefined && { interval }),
+    ...(intervalMs !== undefined && { intervalMs }),
+    ...(Object.hasOwn(algorithm.options, 'burst') && { burst: quota }),
+  };
+}
+
+/** The last facts of limits that are checked together. */
+interface KnownInfos {
+  readonly second: number;
+  readonly limits: readonly CompiledLimit[];
+  readonly infos: readonly LimitInfo[];
+}
+
+/** By the last limit of the list: lists that share limits, such as those of the module, differ in the nearest one. */
+const knownInfos = new WeakMap<CompiledLimit, KnownInfos>();
+
+/** The facts of limits that are checked together: the same array as long as nothing has changed. */
+export function limitInfos(checked: readonly CheckedLimit[], nowMs: number): readonly LimitInfo[] {
+  const last = checked.at(-1);
+  if (last === undefined) return [];
+  const second = Math.floor(nowMs / 1000);
+  const known = knownInfos.get(last.limit);
+  const isKnown = known !== undefined && isOf(known, checked);
+  if (isKnown && known.second === second) return known.infos;
+  const limits = isKnown ? known.limits : checked.map(({ limit }) => limit);
+  const made = limits.map((limit) => limitInfo(limit, nowMs));
+  const infos = isKnown && made.every((info, index) => info === known.infos[index]) ? known.infos : made;
+  knownInfos.set(last.limit, { second, limits, infos });
+  return infos;
+}
+
+function isOf({ limits }: KnownInfos, checked: readonly CheckedLimit[]): boolean {
+  if (limits.length !== checked.length) return false;
+  for (let index = 0; index < limits.length; index++) if (limits[index] !== checked[index]!.limit) return false;
+  return true;
+}

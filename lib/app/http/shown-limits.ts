@@ -1,0 +1,21 @@
+import { type CheckedLimit, toCheckResult } from '../../engine/limits/check-result.js';
+import type { CheckResult } from '../../engine/limits/decision.js';
+
+/** What clients may know of a check: the limits that are shown, and their decisions. */
+export interface ShownResult {
+  readonly result: CheckResult;
+  readonly limits: readonly CheckedLimit[];
+}
+
+/** Leaves out the limits that are not shown; `undefined` if none is. `result` has one decision for each of `limits`. */
+export function shownOf(result: CheckResult, limits: readonly CheckedLimit[]): ShownResult | undefined {
+  if (!limits.some(isHiddenLimit)) return { result, limits };
+  const shown = limits.filter((each) => !isHiddenLimit(each));
+  if (shown.length === 0) return undefined;
+  const decisions = result.decisions.filter((_, index) => !isHiddenLimit(limits[index]!));
+  return { result: { ...toCheckResult(decisions, shown), allowed: result.allowed }, limits: shown };
+}
+
+function isHiddenLimit({ limit }: CheckedLimit): boolean {
+  return limit.hidden;
+}

@@ -1,0 +1,38 @@
+import type { Type } from '@nestjs/common';
+import { isClassWith } from '../../engine/util/instances.js';
+import type { KeyFunction, KeyResolver } from './key-resolver.js';
+import type { KeyScheme } from './key-scheme.js';
+
+/** Keys of the app have no name of their own. */
+const CUSTOM = { name: 'custom', noun: 'key' };
+
+/** Counts by the result of a function of the context. */
+export const functionKey: KeyScheme<KeyFunction, KeyFunction> = {
+  form: 'a function',
+  parse: (key) => (typeof key === 'function' && !isResolverClass(key) ? (key as KeyFunction) : undefined),
+  describe: () => CUSTOM,
+  needsRoute: false,
+  resolve: (key) => (context) => key(context),
+};
+
+/** Counts by the result of an injectable class. */
+export const classKey: KeyScheme<Type<KeyResolver>, Type<KeyResolver>> = {
+  form: 'a class that implements KeyResolver',
+  parse: (key) => (typeof key === 'function' && isResolverClass(key) ? key : undefined),
+  describe: () => CUSTOM,
+  needsRoute: false,
+  resolve(type, { instances, place }) {
+    instances.need(type, place);
+    return (context) => {
+      const instance = instances.of(type);
+      return instance instanceof Promise
+        ? instance.then((resolver) => resolver.resolve(context))
+        : instance.resolve(context);
+    };
+  },
+};
+
+/** A class that resolves keys, and no key function. */
+export function isResolverClass(key: unknown): key is Type<KeyResolver> {
+  return isClassWith('resolve', key);
+}

@@ -1,0 +1,81 @@
+import { Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { givenOptions } from '../../engine/options/values.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { listOf } from '../../engine/errors/wording.js';
+import { keySchemes, type LimitKey } from './index.js';
+import { byIp, type IdentifyAddress } from './ip.js';
+import type { Identify } from './key-resolver.js';
+import type { KeyDescription, KeyScheme, KeyServices } from './key-scheme.js';
+import { ProxyWarning } from './proxy-warning.js';
+import { ResolverInstances } from './resolver-instances.js';
+
+/** The `key` of a limit, read and bound. */
+export interface BoundKey extends KeyDescription, Pick<KeyScheme, 'needsRoute'> {
+  /** What the user wrote. */
+  readonly given: LimitKey;
+  readonly needsUser: boolean;
+  /** Whether it depends on the request alone: equal keys then have the same `identify`. */
+  readonly isPure?: boolean;
+  readonly identify: Identify;
+}
+
+/** Lists the forms of a `key`. */
+export function formsOf(schemes: readonly KeyScheme[]): string {
+  return listOf(
+    schemes.map(({ form }) => form),
+    'or',
+  );
+}
+
+/** Makes key resolvers from the `key` of limits. */
+@Injectable()
+export class KeyResolverFactory {
+  private readonly instances: ResolverInstances;
+  private readonly proxyWarning = new ProxyWarning();
+  /** The `identify` functions of keys that depend on the request alone. */
+  private readonly pure = new Map<string, Identify>();
+
+  constructor(modules: ModuleRef) {
+    this.instances = new ResolverInstances(modules, formsOf(keySchemes));
+  }
+
+  /** Counts by address, also as a fallback. */
+  byAddress(ipv6Prefix: number): IdentifyAddress {
+    return byIp(ipv6Prefix, this.proxyWarning);
+  }
+
+  /** Reads a key. Throws `RateLimitConfigError`, which lists the `forms`. */
+  bind(given: LimitKey, location: string, ipv6Prefix: number, forms = formsOf(keySchemes), option = 'key'): BoundKey {
+    for (const scheme of keySchemes) {
+      const parameter = scheme.parse(given, location);
+      if (parameter === undefined) continue;
+      const { needsRoute } = scheme;
+      const { needsUser = false, isPure = false } = givenOptions(scheme, ['needsUser', 'isPure']);
+      const identify = this.resolver(scheme, parameter, isPure, { ipv6Prefix, place: { location, option } });
+      return { given, ...scheme.describe(parameter, given), needsRoute, needsUser, isPure, identify };
+    }
+    throw new RateLimitConfigError(messages.wrongOption(location, option, given, forms));
+  }
+
+  private resolver(
+    scheme: KeyScheme,
+    parameter: unknown,
+    isPure: boolean,
+    given: Pick<KeyServices, 'ipv6Prefix' | 'place'>,
+  ): Identify {
+    const { instances, proxyWarning } = this;
+    const id = `${scheme.form} ${String(parameter)} ${given.ipv6Prefix}`;
+    const known = isPure ? this.pure.get(id) : undefined;
+    if (known !== undefined) return known;
+    const identify = scheme.resolve(parameter, { ...given, proxyWarning, instances });
+    if (isPure) this.pure.set(id, identify);
+    return identify;
+  }
+
+  /** Resolves when all classes named as a `key` so far have an instance. */
+  ready(): Promise<void> {
+    return this.instances.ready();
+  }
+}

@@ -1,0 +1,37 @@
+import { logger } from '../../engine/errors/logger.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import type { RequestLike } from '../transports/request-reader.js';
+
+/** What distinguishes Express from Fastify, and shows whether they trust a proxy. */
+interface FrameworkRequest extends RequestLike {
+  /** Express only. */
+  readonly app?: { get?: unknown };
+  /** Fastify only. */
+  readonly server?: unknown;
+  /** Fastify only, if it trusts a proxy. */
+  readonly ips?: unknown;
+}
+
+/**
+ * Warns, once an app, of requests that name their client in a header that the framework does not trust: behind an untrusted
+ * proxy, all clients count as one.
+ */
+export class ProxyWarning {
+  /** Whether it has warned, or a proxy is known to be trusted; then no request is looked at any more. */
+  private done = false;
+
+  look(request: RequestLike | undefined): void {
+    if (this.done || request?.headers?.['x-forwarded-for'] === undefined) return;
+    const { app, server, ips }: FrameworkRequest = request;
+    if (typeof app?.get === 'function') {
+      this.conclude(app.get('trust proxy'), "app.set('trust proxy', ...)");
+    } else if (server !== undefined) {
+      this.conclude(ips, 'new FastifyAdapter({ trustProxy: ... })');
+    }
+  }
+
+  private conclude(trusts: unknown, setting: string): void {
+    this.done = true;
+    if (!trusts) logger.warn(messages.proxyUntrusted(setting));
+  }
+}

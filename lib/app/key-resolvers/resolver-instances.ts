@@ -1,0 +1,20 @@
+import type { ModuleRef } from '@nestjs/core';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { Instances, withMethod } from '../../engine/util/instances.js';
+import type { KeyResolver } from './key-resolver.js';
+
+/** The instances of the classes named as a `key`. */
+export class ResolverInstances extends Instances<KeyResolver> {
+  /** `forms` of a `key`, for messages. */
+  constructor(modules: ModuleRef, forms: string) {
+    super(
+      modules,
+      withMethod(
+        'resolve',
+        (type, { location, option }) =>
+          new RateLimitConfigError(messages.lacksMethod(location, option, type, 'resolve', forms)),
+      ),
+    );
+  }
+}

@@ -1,0 +1,34 @@
+import { keyMessages } from '../../engine/errors/messages/key.js';
+import type { KeyScheme } from './key-scheme.js';
+
+/** Counts by the authenticated user: the `id`, `sub` or `userId` of `request.user`, or `request.user` itself. */
+export const userKey: KeyScheme<'user', true> = {
+  form: "'user'",
+  parse: (key) => key === 'user' || undefined,
+  describe: (_, name) => ({ name, noun: 'user' }),
+  needsRoute: true,
+  needsUser: true,
+  isPure: true,
+  identityOf: (_, value) => (value.startsWith('user:') ? value : undefined),
+  formOf: () => ({
+    begins: 'user:',
+    isOne: (text) => text.startsWith('user:') && text.length > 'user:'.length,
+    wants: keyMessages.user,
+  }),
+  resolve:
+    () =>
+    (_, { request }) => {
+      const user = request?.user;
+      const id = idOf(user) ?? (isRecord(user) ? (idOf(user.id) ?? idOf(user.sub) ?? idOf(user.userId)) : undefined);
+      return id === undefined ? undefined : `user:${id}`;
+    },
+};
+
+function idOf(value: unknown): string | undefined {
+  if (typeof value === 'string' && value !== '') return value;
+  return Number.isFinite(value) || typeof value === 'bigint' ? String(value) : undefined;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}

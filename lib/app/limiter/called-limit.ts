@@ -1,0 +1,65 @@
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { assertKey, assertUnits } from '../../engine/limits/arguments.js';
+import { type CorrectionOptions, readCorrection, readWithinOption } from '../../engine/limits/consume-options.js';
+import type { Counter } from '../../engine/limits/counter.js';
+import { assertPossibleKey } from '../rules/possible-keys.js';
+import { levelsOf } from '../rules/resolve/call-entries.js';
+import type { Rule } from '../rules/rule.js';
+import type { Charge, Store } from '../../storage/stores/store.js';
+import type { WaitQueues } from '../waiting/wait-queues.js';
+
+/** A limit that code calls. */
+export interface CalledLimit {
+  readonly name: string;
+  readonly rule: Rule;
+  /** The store of its counters. */
+  readonly store: Store;
+  /** The calls of this process that wait for its units. */
+  readonly queues: WaitQueues;
+  /** The version of it that was last found to be counted in this process. */
+  countedHere?: CompiledLimit | undefined;
+}
+
+/** Whether a limit is within others, so that calls have to name them. */
+export function isNested({ rule }: CalledLimit, within: unknown): boolean {
+  return within !== undefined || rule.isNested;
+}
+
+/** The counter of a key that people or code name, without a request; checks that the limit can have it. */
+export function namedCounter({ rule }: CalledLimit, key: string): Counter {
+  assertKey(key);
+  assertPossibleKey(rule, key);
+  return { limit: rule.limitFor(key), identity: key };
+}
+
+/** The counter of the limit itself, for operations on it alone. `isNamed`: only for keys that the limit can have. */
+export function ownCounter(limit: CalledLimit, key: string, options: unknown, isNamed = false): Counter {
+  return countersOf(limit, key, readWithinOption(options), isNamed)[0]!;
+}
+
+/** The counters of a key at all levels, the limit's own first. `isNamed`: only for keys that the limits can have. */
+function countersOf({ rule }: CalledLimit, key: string, within: unknown, isNamed: boolean): readonly Counter[] {
+  const levels = levelsOf(rule, key, { within });
+  if (isNamed) for (const level of levels) assertPossibleKey(level.rule, level.key);
+  return levels.map((level) => ({ limit: level.rule.limitFor(level.identity), identity: level.identity }));
+}
+
+/**
+ * The corrections of the counters of all levels by this many units, in the version for a tenant if one is named. `undoes`: what
+ * code itself has taken, under whatever key it did so, unless an operator gives it back.
+ */
+export function corrections(
+  limit: CalledLimit,
+  key: string,
+  units: number,
+  options: CorrectionOptions | undefined,
+  undoes = false,
+): readonly Charge[] {
+  assertKey(key);
+  const { share, within, strict } = readCorrection(options);
+  assertUnits(units);
+  return countersOf(limit, key, within, !undoes || strict === true).map(({ limit: whole, identity }, index) => {
+    const isOwn = share !== undefined && index === 0;
+    return { limit: isOwn ? limit.rule.limitForShare(identity, share) : whole, identity, units, strict };
+  });
+}

@@ -1,0 +1,63 @@
+import { toCheckResult } from '../../engine/limits/check-result.js';
+import type { CheckEntry } from '../../engine/limits/counter.js';
+import { hide, isHidden } from '../../engine/limits/hidden-decisions.js';
+import { PromisedAnswer } from '../../storage/stores/promised-answer.js';
+import { checkResultOf, heldOf, toCallerDecision } from '../../storage/stores/store-decision.js';
+import type { Store, StoreDecision } from '../../storage/stores/store.js';
+import type { WaitQueues } from '../waiting/wait-queues.js';
+import { Lease, type LeasedCheckResult, type LeasedDecision, withLease } from './lease.js';
+
+/** Makes what code gets from the decisions of a check. */
+export type Making<T> = (
+  answers: readonly StoreDecision[],
+  entries: readonly CheckEntry[],
+  store: Store,
+  queues: WaitQueues,
+  peek?: boolean,
+) => T;
+
+/** What code gets once its check is decided. */
+export class CallerAnswer<T> extends PromisedAnswer<T> {
+  constructor(
+    private readonly make: Making<T>,
+    private readonly entries: readonly CheckEntry[],
+    private readonly store: Store,
+    private readonly queues: WaitQueues,
+    private readonly peek = false,
+  ) {
+    super();
+  }
+
+  protected made(answers: StoreDecision[]): T {
+    return this.make(answers, this.entries, this.store, this.queues, this.peek);
+  }
+}
+
+/** The decision of one limit. */
+export const ownDecision: Making<LeasedDecision> = (answers, entries, store, queues, peek = false) => {
+  const entry = entries[0]!;
+  const answer = answers[0]!;
+  const decision = toCallerDecision(answer, entry.limit);
+  return peek ? decision : withLease(decision, answer, entry, store, queues);
+};
+
+/** The decision for a limit and all limits it is within: the one that binds most, with all of them and a lease of what they hold. */
+export const levelDecision: Making<LeasedDecision> = (answers, entries, store, queues, peek = false) => {
+  const all = answers.map((answer, index) => toCallerDecision(answer, entries[index]!.limit));
+  const { allowed, decisions, tightest, delayMs } = toCheckResult(all, entries);
+  const decision: LeasedDecision = { ...tightest, allowed, delayMs, levels: decisions };
+  if (isHidden(tightest)) hide(decision);
+  if (peek || !allowed || !entries.some(({ limit }) => limit.algorithm.leases !== undefined)) return decision;
+  const held = entries.flatMap((entry, index) => heldOf(entry, answers[index]!) ?? []);
+  return { ...decision, lease: new Lease(held, store, queues) };
+};
+
+/** The result of a check of several limits. */
+export const leasedResult: Making<LeasedCheckResult> = (answers, entries, store, queues) => {
+  const result: LeasedCheckResult = checkResultOf(answers, entries);
+  if (!result.allowed) return result;
+  for (let i = 0; i < answers.length; i++) {
+    result.decisions[i] = withLease(result.decisions[i]!, answers[i]!, entries[i]!, store, queues);
+  }
+  return result;
+};

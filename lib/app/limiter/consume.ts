@@ -1,0 +1,96 @@
+import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { askMessages } from '../../engine/errors/messages/ask.js';
+import { assertCost, assertKey } from '../../engine/limits/arguments.js';
+import { type Asked, askedOf, type ConsumeOptions, UP_TO_OPTIONS } from '../../engine/limits/consume-options.js';
+import { callEntries, callEntry } from '../rules/resolve/call-entries.js';
+import { decide, decidesAtOnce } from '../../storage/stores/decide.js';
+import { decideEnforced } from '../../storage/stores/enforced-entries.js';
+import { openDecision, toCallerDecision } from '../../storage/stores/store-decision.js';
+import { type CalledLimit, isNested } from './called-limit.js';
+import { CallerAnswer, levelDecision, ownDecision } from './caller-answer.js';
+import { refuseHeldUnits, taking } from './take.js';
+import type { LeasedDecision } from './lease.js';
+
+/** Takes units of a limit, and of all limits it is within, if they fit now; or only looks whether they would. */
+export function consume(
+  limit: CalledLimit,
+  key: string,
+  given: number | ConsumeOptions | undefined,
+  peek: boolean,
+): Promise<LeasedDecision> {
+  try {
+    const decision = peek ? undefined : decidedAtOnce(limit, key, given);
+    if (decision !== undefined) return Promise.resolve(decision);
+    return ask(limit, key, given, peek).promise();
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+/** Takes units at once of a limit that is counted in this process. Throws what `consume` rejects with. */
+export function consumeSync(
+  limit: CalledLimit,
+  key: string,
+  given: number | ConsumeOptions | undefined,
+): LeasedDecision {
+  const { rule, store } = limit;
+  // Units that were taken ahead from Redis decide at once, too, but not always.
+  const decision = limit.countedHere === rule.limit ? decidedAtOnce(limit, key, given) : undefined;
+  if (decision !== undefined) return decision;
+  for (const each of rule.isNested ? [rule, ...rule.ancestors] : [rule]) {
+    if (!decidesAtOnce(store, each.limit)) throw new RateLimitArgumentError(askMessages.notAtOnce(each.name));
+  }
+  limit.countedHere = rule.limit;
+  return ask(limit, key, given, false).atOnce();
+}
+
+/** The decision on a number of units of a limit that few steps decide, in this process; nothing if it takes more. */
+function decidedAtOnce(
+  { rule, store }: CalledLimit,
+  key: string,
+  given: number | ConsumeOptions | undefined,
+): LeasedDecision | undefined {
+  const cost = given === undefined ? rule.fixedCost : given;
+  if (typeof cost !== 'number') return undefined;
+  assertKey(key);
+  assertCost(cost);
+  const limit = rule.limitFor(key);
+  const decision = limit.isPlain ? store.decideOne?.(limit, key, cost) : undefined;
+  return decision && toCallerDecision(decision, limit);
+}
+
+/** Asks the store, which may answer at once. */
+function ask(
+  limit: CalledLimit,
+  key: string,
+  given: number | ConsumeOptions | undefined,
+  peek: boolean,
+): CallerAnswer<LeasedDecision> {
+  const { rule, store, queues } = limit;
+  assertKey(key);
+  const asked = askedOf(given, rule, UP_TO_OPTIONS);
+  if (asked.upTo === true) return take(limit, key, asked, peek);
+  if (isNested(limit, asked.within)) {
+    const entries = callEntries(rule, key, asked, peek);
+    const answer = new CallerAnswer(levelDecision, entries, store, queues, peek);
+    decideEnforced(store, { entries, peek }, answer);
+    return answer;
+  }
+  const entry = callEntry(rule, key, asked.cost, asked, peek);
+  const entries = [entry];
+  const answer = new CallerAnswer(ownDecision, entries, store, queues, peek);
+  if (entry.limit.off) answer.decided([openDecision(entry.limit)]);
+  else decide(store, { entries, peek }, answer);
+  return answer;
+}
+
+/** Takes as many units as there are. */
+function take(limit: CalledLimit, key: string, asked: Asked, peek: boolean): CallerAnswer<LeasedDecision> {
+  const { rule, store, queues } = limit;
+  const isOfLevels = isNested(limit, asked.within);
+  const entries = isOfLevels ? callEntries(rule, key, asked, peek) : [callEntry(rule, key, asked.cost, asked, peek)];
+  refuseHeldUnits(entries);
+  const answer = new CallerAnswer(taking(isOfLevels ? levelDecision : ownDecision), entries, store, queues, peek);
+  decideEnforced(store, { entries, peek, upTo: true }, answer);
+  return answer;
+}

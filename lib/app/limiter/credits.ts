@@ -1,0 +1,47 @@
+import { MOST_UNITS } from '../../engine/algorithms/scale.js';
+import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { planMessages } from '../../engine/errors/messages/plan.js';
+import { readMembers } from '../../engine/limits/consume-options.js';
+import { whole } from '../../engine/options/kinds.js';
+import { type CalledLimit, namedCounter } from './called-limit.js';
+
+/** Identifies a credit. */
+export interface CreditOptions {
+  /**
+   * Of all credits of a key with the same id, only the first counts: for example the id of a payment, whose webhook may be sent
+   * again. An id is remembered for 35 days. A string that is not empty; `undefined` is refused, so that a payment whose id was
+   * misread does not count each time.
+   * @default each credit counts, if the options have no `id`
+   */
+  id?: string;
+}
+
+const credits = whole(1, MOST_UNITS);
+
+/** Adds prepaid units to a key, or takes them back if `sign` is -1. Resolves to the credits left. */
+export async function changeCredits(
+  limit: CalledLimit,
+  key: string,
+  units: number,
+  options: CreditOptions,
+  sign: 1 | -1,
+): Promise<number> {
+  const { name, store, queues } = limit;
+  const counter = namedCounter(limit, key);
+  if (!credits.isRight(units)) throw new RateLimitArgumentError(planMessages.wrongCredits(units));
+  const id = readId(options);
+  if (!counter.limit.takesCredits) throw new RateLimitArgumentError(planMessages.noCredits(name));
+  if (store.credit === undefined) throw new RateLimitArgumentError(planMessages.noCreditStore(name));
+  const left = await store.credit({ ...counter, units: sign * units, id });
+  queues.wake(counter);
+  return left;
+}
+
+/** An `undefined` id is refused as well: the id of a payment may have been misread, and units without an id count each time. */
+function readId(given: unknown): string | undefined {
+  const options = readMembers<{ id: unknown }>(given, ['id'], planMessages.wrongCreditOptions);
+  if (!('id' in options)) return undefined;
+  const { id } = options;
+  if (typeof id !== 'string' || id === '') throw new RateLimitArgumentError(planMessages.wrongCreditId(id));
+  return id;
+}

@@ -1,0 +1,144 @@
+import type { LimitDefinition } from '../config/limit-definition.js';
+import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { assertCost, assertKey } from '../../engine/limits/arguments.js';
+import {
+  CONSUME_OPTIONS,
+  type ConsumeOptions,
+  readAsked,
+  readUpTo,
+  refuseUnknownMembers,
+  UP_TO_OPTIONS,
+} from '../../engine/limits/consume-options.js';
+import { upToMessages } from '../../engine/errors/messages/up-to.js';
+import { assertPriority } from '../../engine/limits/priority.js';
+import type { CheckEntry } from '../../engine/limits/counter.js';
+import { counterId } from '../../engine/limits/counter-id.js';
+import { shownIdentity } from '../../engine/limits/hierarchy.js';
+import type { LimitRegistry } from '../rules/limit-registry.js';
+import { callEntry, type LevelsCheck, levelsOf, mergedEntries } from '../rules/resolve/call-entries.js';
+import type { Rule } from '../rules/rule.js';
+import { MAX_WORK, workOf } from '../../storage/stores/work.js';
+import type { Check } from '../../storage/stores/store.js';
+import { Limiter } from './limiter.js';
+import { refuseHeldUnits } from './take.js';
+
+const DECLARATIONS = {
+  check: { location: 'LimiterService.check', namespace: '', inCall: true },
+  reserve: { location: 'LimiterService.reserve', namespace: '', inCall: true },
+};
+type Call = keyof typeof DECLARATIONS;
+
+/** The most limits of one check. */
+const MAX_LIMITS = 1000;
+
+/** Up to this many entries are compared with each other; more of them by their counters' ids. */
+const FEW_LIMITS = 16;
+
+/** One limit of a check from code. With `upTo`, all limits of the check give the same number of units, at most the least of theirs. */
+export interface LimitCheck extends ConsumeOptions {
+  /** The limit: its definition, the name of a defined one, or a `Limiter`. */
+  limit: LimitDefinition | string | Limiter;
+  /** The key of the counter, such as `user:42`: any string that is not empty. */
+  key: string;
+}
+
+const RESERVED: readonly (keyof LimitCheck)[] = ['limit', 'key', ...CONSUME_OPTIONS];
+const MEMBERS = { check: [...RESERVED, ...UP_TO_OPTIONS], reserve: RESERVED };
+
+/** Reads a check, which may take as many units as there are. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
+export function checkOf(checks: readonly LimitCheck[], registry: LimitRegistry): Pick<Check, 'entries' | 'upTo'> {
+  if (!takesMost(checks)) return { entries: entriesOf(checks, registry) };
+  const mosts = checks.map((check) => readUpTo(check));
+  const without = mosts.indexOf(undefined);
+  if (without >= 0) {
+    throw new RateLimitArgumentError(upToMessages.notOfAll(ruleOf(checks[without]!, registry, 'check').name));
+  }
+  const cost = Math.min(...(mosts as readonly number[]));
+  const entries = entriesOf(
+    checks.map(({ upTo: _, ...check }) => ({ ...check, cost })),
+    registry,
+  );
+  refuseHeldUnits(entries);
+  const shared = entries.find((entry) => entry.cost !== cost);
+  if (shared !== undefined) throw new RateLimitArgumentError(upToMessages.shared(shared.limit.name));
+  return { entries, upTo: true };
+}
+
+/** Whether any limit of a check is to give as many units as there are. What is no check is refused later. */
+function takesMost(checks: readonly (LimitCheck | undefined | null)[]): checks is readonly LimitCheck[] {
+  if (!Array.isArray(checks)) return false;
+  for (const check of checks as readonly (LimitCheck | undefined | null)[]) if (check?.upTo !== undefined) return true;
+  return false;
+}
+
+/** Reads what a check or a reservation asks of each limit. Throws `RateLimitArgumentError` or `RateLimitConfigError`. */
+export function entriesOf(checks: readonly LimitCheck[], registry: LimitRegistry, call: Call = 'check'): CheckEntry[] {
+  if (!Array.isArray(checks)) throw new RateLimitArgumentError(messages.notChecks(call, checks));
+  if (checks.length === 0) throw new RateLimitArgumentError(messages.emptyCheck(call));
+  if (checks.length > MAX_LIMITS)
+    throw new RateLimitArgumentError(messages.tooManyLimits(call, checks.length, MAX_LIMITS));
+  let isNested = false;
+  const entries = (checks as readonly LimitCheck[]).map((check) => {
+    const rule = ruleOf(check, registry, call);
+    isNested ||= rule.isNested;
+    return entryOf(check, rule, call);
+  });
+  const twice = repeated(entries);
+  if (twice !== undefined) {
+    throw new RateLimitArgumentError(messages.sameKeyTwice(twice.limit.name, shownIdentity(twice)));
+  }
+  if (!isNested) return bounded(entries, call);
+  const all = mergedEntries(checks.map((check) => levelCheck(check, ruleOf(check, registry, call))));
+  if (all.length > MAX_LIMITS) throw new RateLimitArgumentError(messages.tooManyLimits(call, all.length, MAX_LIMITS));
+  return bounded(all, call);
+}
+
+/** Refuses a check that would keep the server busy for too long: it is decided in one call. */
+function bounded(entries: CheckEntry[], call: Call): CheckEntry[] {
+  if (entries.length <= FEW_LIMITS) return entries;
+  let work = 0;
+  for (const { limit } of entries) work += workOf(limit);
+  if (work <= MAX_WORK) return entries;
+  throw new RateLimitArgumentError(messages.tooMuchWork(call, entries.length, work, MAX_WORK));
+}
+
+function ruleOf(check: LimitCheck, registry: LimitRegistry, call: Call): Rule {
+  if (typeof check !== 'object' || check === null) throw new RateLimitArgumentError(messages.notChecks(call, check));
+  const { limit } = check;
+  return limit instanceof Limiter ? limit.rule : registry.rule(limit, DECLARATIONS[call]);
+}
+
+/** What a check asks of the limit itself. */
+function entryOf(check: LimitCheck, rule: Rule, call: Call): CheckEntry {
+  const { key, cost, priority, within, upTo } = check;
+  if (upTo !== undefined) throw new RateLimitArgumentError(upToMessages.notReserved);
+  refuseUnknownMembers(check, MEMBERS[call]);
+  const units = cost === undefined ? rule.fixedCost : cost;
+  assertKey(key);
+  assertCost(units);
+  if (priority !== undefined) assertPriority(priority);
+  const identity = rule.isNested || within !== undefined ? levelsOf(rule, key, check)[0]!.identity : key;
+  return callEntry(rule, identity, units, check);
+}
+
+function levelCheck(check: LimitCheck, rule: Rule): LevelsCheck {
+  const asked = readAsked(check, rule);
+  return { levels: levelsOf(rule, check.key, asked), asked };
+}
+
+/** The first entry with the same counter as an earlier one. */
+function repeated(entries: readonly CheckEntry[]): CheckEntry | undefined {
+  if (entries.length > FEW_LIMITS) {
+    const seen = new Set<string>();
+    return entries.find(({ limit, identity }) => seen.size === seen.add(counterId(limit, identity)).size);
+  }
+  for (let i = 1; i < entries.length; i++) {
+    const { limit, identity } = entries[i]!;
+    for (let j = 0; j < i; j++) {
+      const before = entries[j]!;
+      if (before.identity === identity && before.limit.id === limit.id) return entries[i];
+    }
+  }
+  return undefined;
+}

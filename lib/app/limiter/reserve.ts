@@ -1,0 +1,112 @@
+import { algorithms } from '../../engine/algorithms/index.js';
+import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { holdMessages } from '../../engine/errors/messages/hold.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { withinMessages } from '../../engine/errors/messages/within.js';
+import { assertActual, toMs } from '../../engine/limits/arguments.js';
+import { type Asked, askedOf, type WithinOptions } from '../../engine/limits/consume-options.js';
+import type { CheckEntry } from '../../engine/limits/counter.js';
+import { versionsOf } from '../../engine/limits/limit-feature.js';
+import { callEntries } from '../rules/resolve/call-entries.js';
+import { decided } from '../../storage/stores/decide.js';
+import { openDecision, chargeOf, chargesOf, toCallerDecision } from '../../storage/stores/store-decision.js';
+import { decidedEnforced } from '../../storage/stores/enforced-entries.js';
+import { type CalledLimit, isNested, ownCounter } from './called-limit.js';
+import { levelDecision } from './caller-answer.js';
+import { RESERVE_OPTIONS, type ReserveOptions } from './limiter-options.js';
+import { readReservationId } from './reservation-id.js';
+import { Reservation } from './reservation.js';
+
+/**
+ * Reserves units of a limit: for a time in the future, at an estimate, or, if it is within others, only what is available now.
+ */
+export async function reserve(
+  limit: CalledLimit,
+  key: string,
+  options: ReserveOptions | undefined,
+): Promise<Reservation> {
+  const asked = askedOf(options, limit.rule, RESERVE_OPTIONS);
+  if (isNested(limit, asked.within)) return reserveLevels(limit, key, asked, options?.maxWait);
+  const [entry] = callEntries(limit.rule, key, asked);
+  const maxWaitMs = toMs('maxWait', options?.maxWait ?? '1y');
+  return entry.limit.estimates === undefined ? reserveAhead(limit, entry, maxWaitMs) : reserveHeld(limit, entry);
+}
+
+/** Settles a reservation of a limit with a `hold`, by its id. */
+export async function settleHeld(
+  limit: CalledLimit,
+  key: string,
+  id: string,
+  actual: number,
+  options: WithinOptions | undefined,
+): Promise<void> {
+  const counter = ownCounter(limit, key, options);
+  const { algorithm, estimates } = counter.limit;
+  const held = readReservationId(id);
+  assertActual(actual);
+  if (estimates === undefined) throw new RateLimitArgumentError(holdMessages.noHold(limit.name, algorithm.name));
+  await limit.store.refund([{ ...counter, ...held, actual }]);
+  limit.queues.wake(counter);
+}
+
+/** Reserves units that may be used later. */
+async function reserveAhead({ name, store }: CalledLimit, entry: CheckEntry, maxWaitMs: number): Promise<Reservation> {
+  const { limit } = entry;
+  const { algorithm } = limit;
+  if (limit.features?.some(({ withoutEstimates }) => withoutEstimates === true)) return reserveNow(store, entry);
+  if (algorithm.holds !== undefined) throw new RateLimitArgumentError(holdMessages.noHold(name, algorithm.name));
+  for (const versions of versionsOf(limit)) {
+    if (versions.notReservable !== undefined) throw new RateLimitArgumentError(versions.notReservable());
+  }
+  if (algorithm.reservation === undefined && algorithm.queue === undefined) {
+    throw new RateLimitArgumentError(
+      messages.notReservable(name, algorithm.name, algorithms.withAny('reservation', 'queue', 'holds')),
+    );
+  }
+  if (limit.off) return new Reservation(openDecision(limit), undefined, store);
+  const answer = await store.reserve({ ...entry, maxWaitMs });
+  const taken = answer.allowed ? chargeOf(entry, answer) : undefined;
+  return new Reservation(toCallerDecision(answer, limit), taken, store);
+}
+
+/** Charges the units that fit now, which cannot be held: whoever settles them gives back or charges the difference. */
+async function reserveNow(store: CalledLimit['store'], entry: CheckEntry): Promise<Reservation> {
+  const { limit } = entry;
+  if (limit.off) return new Reservation(openDecision(limit), undefined, store);
+  const [answer] = await decided(store, { entries: [entry], refundable: true });
+  const taken = answer!.allowed ? chargeOf(entry, answer!) : undefined;
+  return new Reservation(toCallerDecision(answer!, limit), taken, store);
+}
+
+/** Reserves units that count at once, and are held until they are settled. */
+async function reserveHeld({ store, queues }: CalledLimit, entry: CheckEntry): Promise<Reservation> {
+  const { limit } = entry;
+  if (limit.off) return new Reservation(openDecision(limit), undefined, store);
+  const [answer] = await decided(store, { entries: [entry], hold: true, refundable: true });
+  const taken = answer!.allowed ? chargeOf(entry, answer!) : undefined;
+  return new Reservation(toCallerDecision(answer!, limit), taken, store, queues);
+}
+
+/** Reserves units of all levels that fit now. */
+async function reserveLevels(
+  { name, rule, store, queues }: CalledLimit,
+  key: string,
+  asked: Asked,
+  maxWait: unknown,
+): Promise<Reservation> {
+  const entries = callEntries(rule, key, asked);
+  if (maxWait !== undefined) throw new RateLimitArgumentError(withinMessages.noFutureUnits(name));
+  refuseHeldEntries(entries);
+  const answers = await decidedEnforced(store, { entries, hold: true, refundable: true });
+  const decision = levelDecision(answers, entries, store, queues);
+  const taken = decision.allowed ? chargesOf(entries, answers) : undefined;
+  return new Reservation(decision, taken, store, queues);
+}
+
+/** Refuses limits whose units are leased, which cannot be settled. Throws `RateLimitArgumentError`. */
+export function refuseHeldEntries(entries: readonly CheckEntry[]): void {
+  for (const { limit } of entries) {
+    if (limit.algorithm.leases === undefined) continue;
+    throw new RateLimitArgumentError(messages.onlyHeld(limit.name, limit.algorithm.name, 'reserved'));
+  }
+}

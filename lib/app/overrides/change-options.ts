@@ -1,0 +1,131 @@
+import { duration, oneOf, wholeNumber, refuseUnknown } from '../../engine/options/check-options.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import type { ChangeCause } from './change-cause.js';
+import { MAX_CHANGES } from './override-store.js';
+import { isOverrideKey, KEY_WANTS } from './override-address.js';
+import { LIMIT_MODES, type LimitMode } from '../../engine/limits/limit-mode.js';
+import {
+  type ChangesOptions,
+  INHERIT_MODES,
+  type InheritMode,
+  type ListOverridesOptions,
+  type OverrideOptions,
+  type OverrideQuery,
+  type SetRateOptions,
+} from './override.js';
+
+export const CAUSE = ['by', 'reason'];
+const LONGEST_TEXT = 200;
+/** Characters that would break a line, or reorder text: control characters, line separators, directional marks. */
+const UNSHOWN = '\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069';
+/** Who makes a change, or why, as a regular expression. */
+export const CAUSE_PATTERN = `^[^${UNSHOWN}]{1,${LONGEST_TEXT}}$`;
+const CAUSE_TEXT = new RegExp(CAUSE_PATTERN, 'u');
+/** Also halves of characters. */
+const ALL_UNSHOWN = new RegExp(`[${UNSHOWN}\\p{Cs}]`, 'gu');
+export const CAUSE_WANTS = `a string of 1 to ${LONGEST_TEXT} characters on one line, without control characters and marks of direction`;
+export const MOST_OF_A_PAGE = 1000;
+
+/** The options of a change, in the form that stores take. */
+export interface ReadOptions extends ChangeCause {
+  /** Empty for all identities. */
+  readonly key: string;
+  readonly ends: string;
+}
+
+/** Reads the options of an override. */
+export function readOptions(options: unknown, location: string, more: readonly string[] = []): ReadOptions {
+  assertOptions(options, location, ['key', 'expiresIn', ...more, ...CAUSE]);
+  const { key, expiresIn } = options as OverrideOptions;
+  if (key !== undefined && !isOverrideKey(key)) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, KEY_WANTS));
+  }
+  const lastsMs = expiresIn === undefined ? 0 : Math.ceil(duration(location, 'expiresIn', expiresIn) / 1000);
+  return {
+    key: key ?? '',
+    ends: lastsMs === 0 ? 'null' : `+${lastsMs}`,
+    ...readCause(options as ChangeCause, location),
+  };
+}
+
+/** Reads the options of a change of a rate. */
+export function readRateOptions(options: unknown, location: string): ReadOptions & { inherit: InheritMode } {
+  const read = readOptions(options, location, ['inherit']);
+  const { inherit = 'keep' } = options as SetRateOptions;
+  return { ...read, inherit: oneOf(location, 'inherit', inherit, INHERIT_MODES) };
+}
+
+/** Reads the options for ending an override. */
+export function readClearOptions(options: unknown, location: string): ReadOptions {
+  assertOptions(options, location, ['key', ...CAUSE]);
+  return readOptions(options, location);
+}
+
+/** Reads a mode. */
+export function readMode(mode: unknown, location: string): LimitMode {
+  return oneOf(location, 'mode', mode, LIMIT_MODES);
+}
+
+/** Whether a value can say who makes a change, or why. */
+export function isCauseText(text: unknown): text is string {
+  return typeof text === 'string' && text.length <= LONGEST_TEXT && CAUSE_TEXT.test(text) && !/\p{Cs}/u.test(text);
+}
+
+/** Makes a name that somebody else chose fit to say who makes a change. */
+export function asCauseText(text: string): string {
+  return text.replace(ALL_UNSHOWN, '\ufffd').slice(0, LONGEST_TEXT).replace(ALL_UNSHOWN, '');
+}
+
+/** Reads who makes a change, and why. */
+export function readCause(options: ChangeCause, location: string): ChangeCause {
+  for (const option of ['by', 'reason'] as const) {
+    const text: unknown = options[option];
+    if (text === undefined || isCauseText(text)) continue;
+    throw new RateLimitConfigError(messages.wrongOption(location, option, text, CAUSE_WANTS));
+  }
+  const { by, reason } = options;
+  return { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };
+}
+
+/** Reads the key of an identity that a call queries. */
+export function readQuery(options: unknown, location: string): string | undefined {
+  assertOptions(options, location, ['key']);
+  const { key } = options as OverrideQuery;
+  if (key === undefined || (typeof key === 'string' && key !== '')) return key;
+  throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, 'a string that is not empty'));
+}
+
+/** Reads which page of overrides a call requests. */
+export function readPageOptions(options: unknown, location: string): { cursor: string | undefined; count: number } {
+  assertOptions(options, location, ['cursor', 'count']);
+  const { cursor, count = 100 } = options as ListOverridesOptions;
+  if (cursor !== undefined && typeof cursor !== 'string') {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'cursor', cursor, "the 'next' of a page"));
+  }
+  return { cursor, count: wholeNumber(location, 'count', count, { max: MOST_OF_A_PAGE }) };
+}
+
+/** Reads which changes a call requests. */
+export function readChangesOptions(options: unknown, location: string): { limit: string | undefined; last: number } {
+  assertOptions(options, location, ['limit', 'last']);
+  const { limit, last = 100 } = options as ChangesOptions;
+  if (limit !== undefined && typeof limit !== 'string') {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'limit', limit, "a limit's name"));
+  }
+  return { limit, last: wholeNumber(location, 'last', last, { max: MAX_CHANGES }) };
+}
+
+/** Reads who makes a rollback, and why. */
+export function readRollbackOptions(options: unknown, location: string): ChangeCause {
+  assertOptions(options, location, CAUSE);
+  return readCause(options as ChangeCause, location);
+}
+
+/** Refuses anything but an object of known options. */
+export function assertOptions(options: unknown, location: string, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new RateLimitConfigError(messages.notOptions(location, options));
+  }
+  refuseUnknown(location, options, known);
+}

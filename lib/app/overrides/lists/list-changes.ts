@@ -1,0 +1,90 @@
+import type { ListEntry, ListName } from '../../config/list-entry.js';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { keyMessages } from '../../../engine/errors/messages/key.js';
+import { refuseImpossibleKeys } from '../../rules/possible-keys.js';
+import type { LiveOverrides } from '../live-overrides.js';
+import { type OverrideStore, WITHOUT_QUOTA } from '../override-store.js';
+import type { ListedEntry, ListPage } from './list.js';
+import { listedEntry } from './listed.js';
+import { readEntry, readListOptions, readListPage, readListQuery } from './list-options.js';
+import { ALL_LIMITS, type Lists } from './lists.js';
+
+/** The members of a list change besides its value. */
+const OF_LIST = { kind: 'list', ...WITHOUT_QUOTA } as const;
+
+/** Adds and removes list entries while the app runs, and reports them. */
+export class ListChanges {
+  constructor(
+    private readonly live: LiveOverrides,
+    private readonly lists: Lists,
+    private readonly store: OverrideStore,
+    /** Reads what other instances have changed, if possible. */
+    private readonly refresh: () => Promise<unknown>,
+  ) {}
+
+  /** Refuses entries of the module's options for unknown limits. */
+  checkConfigured(): void {
+    for (const { limit, location } of this.lists.configured) {
+      if (limit !== ALL_LIMITS) this.live.of(limit, '', location);
+    }
+  }
+
+  async put(list: ListName, entry: ListEntry, options: unknown): Promise<void> {
+    const location = `LimiterService.${list}`;
+    const key = readEntry(entry, location);
+    const { limit, ends, ...cause } = readListOptions(options, location);
+    this.refuseImpossible(entry, limit, list, location);
+    const item = { ...OF_LIST, limit: this.limit(limit, list), key, value: JSON.stringify(list), ends };
+    await this.store.write({ operation: 'set', items: [item], ...cause });
+  }
+
+  async end(entry: ListEntry, options: unknown): Promise<boolean> {
+    const location = 'LimiterService.unlist';
+    const key = readEntry(entry, location);
+    const { limit, ends, ...cause } = readListOptions(options, location, []);
+    const item = { ...OF_LIST, limit: this.limit(limit, 'unlist'), key, value: 'null', ends };
+    return this.store.write({ operation: 'clear', items: [item], ...cause });
+  }
+
+  async find(query: unknown): Promise<ListedEntry | undefined> {
+    const { ip, key, limit } = readListQuery(query, 'LimiterService.listed');
+    this.limit(limit, 'listed');
+    await this.refresh();
+    return this.lists.find(limit, key, ip);
+  }
+
+  async page(options: unknown): Promise<ListPage> {
+    const { limit, list, last, count, ip, key } = readListPage(options, 'LimiterService.listEntries');
+    this.limit(limit, 'listEntries');
+    await this.refresh();
+    if (ip !== undefined || key !== undefined) {
+      const entry = this.lists.find(limit, key, ip);
+      const isWanted = entry !== undefined && (list === undefined || entry.list === list);
+      return { entries: isWanted ? [entry] : [], next: undefined };
+    }
+    const entries: ListedEntry[] = [];
+    let next: string | undefined;
+    for (const { limit: name, listed } of this.lists.after(limit, list, last)) {
+      if (entries.length === count) return { entries, next };
+      entries.push(listedEntry(name, listed));
+      next = `${name}\n${listed.key}`;
+    }
+    return { entries, next: undefined };
+  }
+
+  /** Refuses an identity that no limit can count by. */
+  private refuseImpossible(entry: ListEntry, limit: string | undefined, list: ListName, location: string): void {
+    const option = entry.identity === undefined ? 'pattern' : 'identity';
+    const text = entry.identity ?? entry.pattern;
+    if (text === undefined) return;
+    if (limit !== undefined) return refuseImpossibleKeys(this.live.of(limit, list).limit.rule, text, location, option);
+    const wants = option === 'identity' ? this.live.problemOfIdentity(text) : undefined;
+    if (wants !== undefined) throw new RateLimitConfigError(keyMessages.secretOption(location, option, wants));
+  }
+
+  private limit(name: string | undefined, method: string): string {
+    if (name === undefined) return ALL_LIMITS;
+    this.live.of(name, method);
+    return name;
+  }
+}

@@ -1,0 +1,28 @@
+import { listMessages } from '../../../engine/errors/messages/list.js';
+import { isOverrideKey, prefixOf } from '../override-address.js';
+import { identityKey, networkKey } from './listed.js';
+import { readNetwork } from './network.js';
+
+/** How an entry can name someone. */
+export const FORMS = ['ip', 'identity', 'pattern'] as const;
+
+/** One of these. */
+export type ListForm = (typeof FORMS)[number];
+
+export function isListForm(name: unknown): name is ListForm {
+  return FORMS.includes(name as ListForm);
+}
+
+/** Reads who an entry names into the address of its record, or returns what the form wants instead. */
+export function readForm(form: ListForm, value: unknown): { readonly key: string } | { readonly wants: string } {
+  if (form === 'ip') {
+    const network = readNetwork(value);
+    return typeof network === 'string' ? { wants: network } : { key: networkKey(network.text) };
+  }
+  if (form === 'pattern') {
+    const isPattern = isOverrideKey(value) && prefixOf(value) !== undefined;
+    return isPattern ? { key: identityKey(value) } : { wants: listMessages.listedPatternWants() };
+  }
+  const isIdentity = isOverrideKey(value) && prefixOf(value) === undefined;
+  return isIdentity ? { key: identityKey(value) } : { wants: listMessages.listedIdentityWants() };
+}

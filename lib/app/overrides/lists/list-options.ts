@@ -1,0 +1,116 @@
+import { duration, oneOf, wholeNumber } from '../../../engine/options/check-options.js';
+import { type ConfiguredListEntry, type ListName, LISTS, type ListsOptions } from '../../config/list-entry.js';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { listMessages } from '../../../engine/errors/messages/list.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import type { ChangeCause } from '../change-cause.js';
+import { assertOptions, CAUSE, MOST_OF_A_PAGE, readCause } from '../change-options.js';
+import type { ListOptions, ListPageOptions, ListQuery } from './list.js';
+import { isListForm, readForm } from './list-form.js';
+import type { Listed } from './listed.js';
+import { readNetwork } from './network.js';
+
+/** An entry of the module's options. */
+export interface ConfiguredEntry {
+  readonly location: string;
+  /** Empty for all limits. */
+  readonly limit: string;
+  readonly listed: Listed;
+}
+
+/** Reads an entry into the address of its record. */
+export function readEntry(entry: unknown, location: string, more: readonly string[] = []): string {
+  if (typeof entry !== 'object' || entry === null)
+    throw new RateLimitConfigError(listMessages.notAListEntry(location, entry));
+  const given = Object.entries(entry).filter(([name, value]) => value !== undefined && !more.includes(name));
+  const [form, value] = given[0] ?? [];
+  if (given.length !== 1 || !isListForm(form)) {
+    throw new RateLimitConfigError(listMessages.notAListEntry(location, entry));
+  }
+  const read = readForm(form, value);
+  if ('wants' in read) throw new RateLimitConfigError(messages.wrongOption(location, form, value, read.wants));
+  return read.key;
+}
+
+/** Reads the options of an entry; `ends` is in the form that stores take. */
+export function readListOptions(
+  options: unknown,
+  location: string,
+  known: readonly string[] = ['expiresIn'],
+): ChangeCause & { limit: string | undefined; ends: string } {
+  assertOptions(options, location, ['limit', ...known, ...CAUSE]);
+  const { limit, expiresIn } = options as ListOptions;
+  const lastsMs = expiresIn === undefined ? 0 : Math.ceil(duration(location, 'expiresIn', expiresIn) / 1000);
+  const ends = lastsMs === 0 ? 'null' : `+${lastsMs}`;
+  return { limit, ends, ...readCause(options as ChangeCause, location) };
+}
+
+/** Reads who is looked up in lists. */
+export function readListQuery(query: unknown, location: string): ListQuery {
+  assertOptions(query, location, ['ip', 'key', 'limit']);
+  const { limit, ...asked } = query as ListQuery;
+  return { ...readClient(asked, location), ...(limit !== undefined && { limit }) };
+}
+
+/** Reads who is looked up in the lists. */
+function readClient({ ip, key }: ListQuery, location: string): { ip?: string; key?: string } {
+  const network = ip === undefined ? undefined : readNetwork(ip);
+  if (typeof network === 'string' || network?.text.includes('/') === true) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'ip', ip, "an IP address such as '203.0.113.7'"));
+  }
+  if (key !== undefined && (typeof key !== 'string' || key === '')) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, 'a string that is not empty'));
+  }
+  return { ...(network && { ip: network.text }), ...(key !== undefined && { key }) };
+}
+
+/** Reads which entries a call requests. */
+export function readListPage(options: unknown, location: string) {
+  assertOptions(options, location, ['limit', 'list', 'ip', 'key', 'cursor', 'count']);
+  const { limit, list, cursor, count = 100, ...asked } = options as ListPageOptions;
+  const [, name, key] = typeof cursor === 'string' ? (/^(.*)\n(.+)$/s.exec(cursor) ?? []) : [];
+  if (cursor !== undefined && (name === undefined || key === undefined)) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'cursor', cursor, "the 'next' of a page"));
+  }
+  return {
+    ...readClient(asked, location),
+    limit,
+    list: list === undefined ? undefined : oneOf(location, 'list', list, LISTS),
+    last: name === undefined || key === undefined ? undefined : { limit: name, key },
+    count: wholeNumber(location, 'count', count, { max: MOST_OF_A_PAGE }),
+  };
+}
+
+/** Reads the lists of the module's options. */
+export function readConfiguredLists(lists: ListsOptions = {}): ConfiguredEntry[] {
+  assertOptions(lists, 'lists', [...LISTS, 'status']);
+  if (lists.status !== undefined && lists.status !== 403 && lists.status !== 429) {
+    throw new RateLimitConfigError(messages.wrongOption('lists', 'status', lists.status, '403 or 429'));
+  }
+  const known = new Map<string, ConfiguredEntry>();
+  for (const list of LISTS) {
+    const entries: unknown = lists[list] ?? [];
+    if (!Array.isArray(entries)) {
+      throw new RateLimitConfigError(messages.wrongOption('lists', list, entries, 'a list of entries'));
+    }
+    for (const [index, entry] of entries.entries()) {
+      const read = readConfigured(list, entry, `lists.${list}[${index}]`);
+      const other = known.get(`${read.limit}\n${read.listed.key}`);
+      if (other !== undefined && other.listed.list !== list) {
+        throw new RateLimitConfigError(listMessages.onBothLists(read.location, other.location));
+      }
+      known.set(`${read.limit}\n${read.listed.key}`, read);
+    }
+  }
+  return [...known.values()];
+}
+
+function readConfigured(list: ListName, entry: unknown, location: string): ConfiguredEntry {
+  const key = readEntry(entry, location, ['limit', 'reason']);
+  const { limit, reason } = entry as ConfiguredListEntry;
+  if (limit !== undefined && (typeof limit !== 'string' || limit === '')) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'limit', limit, "a limit's name"));
+  }
+  const { reason: why } = readCause({ ...(reason !== undefined && { reason }) }, location);
+  return { location, limit: limit ?? '', listed: { key, list, record: undefined, reason: why } };
+}

@@ -1,0 +1,170 @@
+import type { ListName } from '../../config/list-entry.js';
+import type { PolicyListEntry } from '../../config/policy.js';
+import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
+import { ownIdentity } from '../../../engine/limits/hierarchy.js';
+import { type ClientAddress, RecentAddresses } from './client-address.js';
+import type { ListedEntry } from './list.js';
+import type { ConfiguredEntry } from './list-options.js';
+import { ListScope, stricter } from './list-scope.js';
+import { type Listed, listedEntry } from './listed.js';
+
+/** The name of the scope for all limits. */
+export const ALL_LIMITS = '';
+
+/** The namespace of the module's limits, and the prefix of namespaces of those with a counter for each route. */
+const OF_MODULE = /^@module(?: |$)/;
+
+/** What a check asks of lists. */
+export type ListVerdicts = Pick<Lists, 'isEmpty' | 'whenUsed' | 'verdict'>;
+
+/** All lists in force in this process. */
+export class Lists {
+  /** Whether all lists are empty. */
+  isEmpty = true;
+  /** Whether any entry is for addresses. */
+  hasNetworks = false;
+  private readonly all: ListScope;
+  /** By the names of limits, including those that only other apps know. */
+  private readonly byLimit = new Map<string, ListScope>();
+  private readonly addresses = new RecentAddresses();
+  private readonly whenNotEmpty: (() => void)[] = [];
+  private readonly listeners: (() => void)[] = [];
+
+  /**
+   * @param configured the entries of the module's options
+   * @param isOpen whether lists neither refuse nor exempt anybody
+   */
+  constructor(
+    readonly configured: readonly ConfiguredEntry[] = [],
+    private readonly isOpen = false,
+  ) {
+    this.all = this.scope(ALL_LIMITS);
+    for (const { limit } of configured) this.scope(limit);
+    this.commit();
+  }
+
+  get scopes(): Iterable<ListScope> {
+    return this.byLimit.values();
+  }
+
+  /** The lists of a limit. */
+  scope(limit: string): ListScope {
+    let scope = this.byLimit.get(limit);
+    if (scope === undefined) {
+      const own = this.configured.filter((each) => each.limit === limit);
+      scope = new ListScope(limit, new Map(own.map(({ listed }) => [listed.key, listed])));
+      this.byLimit.set(limit, scope);
+    }
+    return scope;
+  }
+
+  /** Takes the entries of a policy, in place of those of the one before. */
+  takePolicy(entries: readonly PolicyListEntry[]): void {
+    const byLimit = new Map<string, Map<string, Listed>>();
+    for (const { limit, key, list, reason, place } of entries) {
+      const ofLimit = byLimit.get(limit) ?? new Map<string, Listed>();
+      byLimit.set(limit, ofLimit.set(key, { key, list, record: undefined, reason, policy: place }));
+      this.scope(limit);
+    }
+    for (const [limit, scope] of this.byLimit) scope.takePolicy(byLimit.get(limit) ?? new Map<string, Listed>());
+    this.commit();
+  }
+
+  /** Puts the current entries in force. */
+  commit(): void {
+    const scopes = this.isOpen ? [] : [...this.byLimit.values()];
+    this.isEmpty = scopes.every(({ size }) => size === 0);
+    this.hasNetworks = scopes.some(({ hasNetworks }) => hasNetworks);
+    if (!this.isEmpty) for (const begin of this.whenNotEmpty.splice(0)) begin();
+    for (const listener of this.listeners) listener();
+  }
+
+  /** Calls back whenever other entries may decide from then on. */
+  onChange(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
+  /** Calls back once somebody is on a list; at once if somebody already is. */
+  whenUsed(begin: () => void): void {
+    if (this.isEmpty) this.whenNotEmpty.push(begin);
+    else begin();
+  }
+
+  /** Whether a limit refuses an identity or the client's address, or exempts them, or neither. */
+  verdict(limit: CompiledLimit, counted: string, address: string | undefined): ListName | undefined {
+    const client = this.client(address);
+    const identity = ownIdentity({ limit, identity: counted });
+    return this.decider(limit, identity, client, this.all.find(identity, client))?.list;
+  }
+
+  /** The entry behind a verdict, as users see it. */
+  deciding(limit: CompiledLimit, counted: string, address: string | undefined): ListedEntry | undefined {
+    if (this.isEmpty) return undefined;
+    const client = this.client(address);
+    const identity = ownIdentity({ limit, identity: counted });
+    const ofAll = this.all.find(identity, client);
+    const listed = this.decider(limit, identity, client, ofAll);
+    return listed && listedEntry(listed === ofAll ? ALL_LIMITS : limit.name, listed);
+  }
+
+  /** Whether some entry refuses addresses outright. */
+  get mayRefuseAddresses(): boolean {
+    return this.hasNetworks && this.all.hasNetworks;
+  }
+
+  /** Whether an address is refused outright. */
+  refuses(address: string): boolean {
+    return this.all.find(undefined, this.addresses.of(address))?.list === 'deny';
+  }
+
+  /** The entry that refuses an address outright. */
+  refusing(address: string): ListedEntry | undefined {
+    if (!this.mayRefuseAddresses) return undefined;
+    const listed = this.all.find(undefined, this.addresses.of(address));
+    return listed?.list === 'deny' ? listedEntry(ALL_LIMITS, listed) : undefined;
+  }
+
+  /** The entry that decides, as users see it. */
+  find(limit: string | undefined, identity: string | undefined, ip: string | undefined): ListedEntry | undefined {
+    const client = ip === undefined ? undefined : this.addresses.of(ip);
+    const found = (name: string): [string, Listed | undefined] => [
+      name,
+      this.byLimit.get(name)?.find(identity, client),
+    ];
+    const [all, own] = [found(ALL_LIMITS), found(limit ?? ALL_LIMITS)];
+    // Reports the limit's own entry, unless the one for all limits is stricter.
+    const [name, listed] = stricter(own[1], all[1]) === own[1] ? own : all;
+    return listed && listedEntry(name, listed);
+  }
+
+  /** Entries in the order of their limits, starting with those for all limits, after the last one. */
+  *after(limit: string | undefined, list: ListName | undefined, last?: { limit: string; key: string }) {
+    const names = limit === undefined ? [...this.byLimit.keys()].sort() : [limit];
+    for (const name of names) {
+      if (last !== undefined && name < last.limit) continue;
+      const from = last?.limit === name ? last.key : undefined;
+      for (const listed of this.byLimit.get(name)?.after(from, list) ?? []) yield { limit: name, listed };
+    }
+  }
+
+  private client(address: string | undefined): ClientAddress | undefined {
+    return address === undefined || !this.hasNetworks ? undefined : this.addresses.of(address);
+  }
+
+  /** The entry that decides: that for all limits, or the limit's own. */
+  private decider(
+    limit: CompiledLimit,
+    identity: string,
+    client: ClientAddress | undefined,
+    ofAll: Listed | undefined,
+  ): Listed | undefined {
+    if (ofAll?.list === 'deny') return ofAll;
+    return this.scopeOf(limit)?.find(identity, client) ?? ofAll;
+  }
+
+  /** The lists of a limit that code and the module's options refer to by name; a route may have another limit of that name. */
+  private scopeOf({ name, namespace }: CompiledLimit): ListScope | undefined {
+    const scope = this.byLimit.get(name);
+    return scope !== undefined && (namespace === '' || OF_MODULE.test(namespace)) ? scope : undefined;
+  }
+}

@@ -1,0 +1,187 @@
+import type { Policy, PolicyOverride } from '../config/policy.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import type { LimitRegistry, NamedLimit } from '../rules/limit-registry.js';
+import { identityProblem } from '../rules/possible-keys.js';
+import type { RuleCompiler } from '../rules/rule-compiler.js';
+import { ExpiryQueue } from '../../engine/util/expiry-queue.js';
+import { LongTimeout } from '../../engine/util/long-timeout.js';
+import { LimitOverrides } from './limit-overrides.js';
+import type { Lists } from './lists/lists.js';
+import { addressOf, fieldOf, type OverrideKind } from './override-address.js';
+import type { OverrideHolder } from './override-holder.js';
+import type { OverrideUpdate } from './override-store.js';
+
+/** A record that expires. */
+interface Expiry {
+  readonly overrides: OverrideHolder;
+  readonly kind: OverrideKind;
+  readonly key: string;
+}
+
+/** Where the records of fields go that begin alike. */
+interface Target {
+  readonly prefix: string;
+  readonly kind: OverrideKind;
+  readonly overrides: OverrideHolder;
+}
+
+/** The overrides in force in this process, for all limits. */
+export class LiveOverrides {
+  /** By the names of limits, including those that only other apps know. */
+  private readonly byLimit = new Map<string, LimitOverrides>();
+  private readonly expiries = new ExpiryQueue<Expiry>();
+  private timeout: LongTimeout | undefined;
+  /** How much the store's clock is ahead of the monotonic clock, in milliseconds. */
+  private ahead = 0;
+
+  constructor(
+    private readonly registry: LimitRegistry,
+    private readonly compiler: RuleCompiler,
+    private readonly lists: Lists,
+  ) {}
+
+  /** The overrides of all limits whose names are unique. */
+  get unambiguous(): LimitOverrides[] {
+    return [...this.byLimit.values()].filter(({ limits }) => limits.length === 1);
+  }
+
+  close(): void {
+    this.timeout?.clear();
+  }
+
+  /** Puts records in force, or ends overrides. */
+  readonly apply = ({ now, complete, records }: OverrideUpdate): void => {
+    this.ahead = now - performance.now();
+    const changed = new Set<OverrideHolder>(complete ? this.holders() : []);
+    for (const overrides of changed) overrides.clear();
+    if (complete) this.expiries.clear();
+    let target: Target | undefined;
+    for (const [field, record] of records) {
+      // Thousands of fields in a row may begin alike.
+      if (target === undefined || !field.startsWith(target.prefix)) target = this.targetOf(field);
+      if (target === undefined) continue;
+      const { overrides, kind, prefix } = target;
+      const key = field.slice(prefix.length);
+      const endsAt = overrides.put(kind, key, record, now);
+      if (endsAt !== undefined) this.expiries.add(endsAt, { overrides, kind, key });
+      changed.add(overrides);
+    }
+    this.expire(now, changed);
+    this.commit(changed);
+    this.setTimeout();
+  };
+
+  private targetOf(field: string): Target | undefined {
+    const address = addressOf(field);
+    if (address === undefined) return undefined;
+    const { kind, limit } = address;
+    const overrides = kind === 'list' ? this.lists.scope(limit) : this.overridesOf(limit);
+    return { prefix: fieldOf({ kind, limit, key: '' }), kind, overrides };
+  }
+
+  /** Puts the changes in force. */
+  private commit(changed: ReadonlySet<OverrideHolder>): void {
+    for (const overrides of changed) overrides.commit();
+    this.lists.commit();
+  }
+
+  /** Ends all overrides that have expired. */
+  private expire(now: number, changed: Set<OverrideHolder>): void {
+    for (const { overrides, kind, key } of this.expiries.takeExpired(now)) {
+      overrides.expire(kind, key, now);
+      changed.add(overrides);
+    }
+  }
+
+  /** Sets the timer for the next override to expire, by the monotonic clock. */
+  private setTimeout(): void {
+    this.timeout?.clear();
+    this.expiries.dropStale(this.size, () => this.ends());
+    const left = this.expiries.next - this.ahead - performance.now();
+    this.timeout = new LongTimeout(Math.max(0, Math.ceil(left)), this.endNext, false);
+  }
+
+  private readonly endNext = (): void => {
+    const changed = new Set<OverrideHolder>();
+    this.expire(performance.now() + this.ahead, changed);
+    this.commit(changed);
+    this.setTimeout();
+  };
+
+  private get size(): number {
+    return this.holders().reduce((sum, { size }) => sum + size, 0);
+  }
+
+  /** The times at which records expire. */
+  private *ends(): Iterable<[at: number, expiry: Expiry]> {
+    for (const overrides of this.holders()) {
+      for (const [at, kind, key] of overrides.expiries()) yield [at, { overrides, kind, key }];
+    }
+  }
+
+  /** Puts a policy in force, all of it in one turn: the limits of the registry have already taken it over. */
+  takePolicy({ overrides: policies, lists }: Policy): void {
+    const byLimit = new Map<string, PolicyOverride[]>();
+    for (const each of policies) {
+      const ofLimit = byLimit.get(each.limit);
+      if (ofLimit === undefined) byLimit.set(each.limit, [each]);
+      else ofLimit.push(each);
+    }
+    for (const [name, overrides] of this.byLimit) overrides.takePolicy(byLimit.get(name) ?? []);
+    for (const overrides of this.byLimit.values()) overrides.commit();
+    this.lists.takePolicy(lists);
+  }
+
+  /** Adds new named limits: a lazily loaded module may define some. */
+  addNamedLimits(): void {
+    const known = new Set([...this.byLimit.values()].flatMap(({ limits }) => limits.map(({ rule }) => rule)));
+    for (const limit of this.registry.named) {
+      if (known.has(limit.rule)) continue;
+      const overrides = this.overridesOf(limit.rule.name);
+      overrides.limits.push(limit);
+      overrides.commit();
+    }
+  }
+
+  /** The overrides of a limit whose name is unique. */
+  of(
+    name: string,
+    method: string,
+    location = `LimiterService.${method}`,
+  ): { overrides: LimitOverrides; limit: NamedLimit } {
+    const overrides = this.byLimit.get(name);
+    const [limit, ...others] = overrides?.limits ?? [];
+    if (overrides === undefined || limit === undefined) {
+      const known = [...this.byLimit.values()].filter(({ limits }) => limits.length > 0);
+      throw new RateLimitConfigError(
+        messages.unnamedLimit(
+          location,
+          name,
+          known.map((each) => each.name),
+          this.registry.choosesByRequest,
+        ),
+      );
+    }
+    if (others.length === 0) return { overrides, limit };
+    const locations = [limit, ...others].map(({ declaration }) => declaration.location);
+    throw new RateLimitConfigError(messages.sameName(location, name, locations));
+  }
+
+  /** What is wrong with an identity for a list for all limits. */
+  problemOfIdentity(identity: string): string | undefined {
+    const { moduleRules, named, takesAnyKey } = this.registry;
+    const { ipv6Prefix } = (moduleRules[0] ?? named[0]?.rule)?.settings ?? {};
+    return identityProblem(identity, takesAnyKey, ipv6Prefix);
+  }
+
+  private holders(): OverrideHolder[] {
+    return [...this.byLimit.values(), ...this.lists.scopes];
+  }
+
+  private overridesOf(name: string): LimitOverrides {
+    let overrides = this.byLimit.get(name);
+    if (overrides === undefined) this.byLimit.set(name, (overrides = new LimitOverrides(name, this.compiler)));
+    return overrides;
+  }
+}

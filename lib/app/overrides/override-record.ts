@@ -1,0 +1,111 @@
+import { algorithms } from '../../engine/algorithms/index.js';
+import { type ListName, LISTS } from '../config/list-entry.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { type LimitMode, LIMIT_MODES } from '../../engine/limits/limit-mode.js';
+import { time } from '../../engine/options/kinds.js';
+import { INHERIT_MODES, type InheritMode, type RatePatch } from './override.js';
+
+/** The stored form of an override. `lua/overrides.lua` documents each field. */
+export interface OverrideRecord {
+  /** For a rate. */
+  readonly patch?: RatePatch | null | undefined;
+  /** For a mode. */
+  readonly mode?: LimitMode | null | undefined;
+  /** For a list entry. */
+  readonly list?: ListName | null | undefined;
+  readonly version: number;
+  readonly generation: number;
+  readonly inherit: InheritMode;
+  readonly expiresAt: number | null;
+  readonly quota: number;
+  readonly previousQuota: number;
+  readonly by?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** A stored record that cannot be read. */
+export interface DamagedRecord {
+  readonly damage: string;
+}
+
+export type StoredRecord = OverrideRecord | DamagedRecord;
+
+/** Reads a stored record. */
+export function readRecord(json: string): StoredRecord {
+  try {
+    return asRecord(JSON.parse(json), () => json);
+  } catch {
+    return { damage: messages.notARecord(json) };
+  }
+}
+
+/** Reads a record that was parsed together with others. */
+export function asRecord(value: unknown, json = () => JSON.stringify(value)): StoredRecord {
+  if (typeof value !== 'object' || value === null) return { damage: messages.notARecord(json()) };
+  const record = value as Record<string, unknown>;
+  // Instances of an earlier release, which may share the hash, call the mode `state`.
+  const { patch, mode, list, version, generation, inherit = record['state'], expiresAt, quota, previousQuota } = record;
+  const { by, reason } = record;
+  const numbers = [version, generation, quota, previousQuota, ...(expiresAt === null ? [] : [expiresAt])];
+  const isRecord =
+    isValue(patch, mode, list) &&
+    INHERIT_MODES.includes(inherit as InheritMode) &&
+    numbers.every((value) => Number.isSafeInteger(value) && (value as number) >= 0) &&
+    [by, reason].every((text) => text === undefined || typeof text === 'string');
+  if (!isRecord) return { damage: messages.notARecord(json()) };
+  return {
+    patch: withUnits(patch as RatePatch | null | undefined),
+    mode,
+    list,
+    version,
+    generation,
+    inherit,
+    expiresAt,
+    quota,
+    previousQuota,
+    by,
+    reason,
+  } as OverrideRecord;
+}
+
+export function isDamaged(record: StoredRecord): record is DamagedRecord {
+  return 'damage' in record;
+}
+
+/** Whether the record has a value at `now`, in milliseconds. */
+export function isInForce({ patch, mode, list, expiresAt }: OverrideRecord, now: number): boolean {
+  return (patch ?? mode ?? list ?? null) !== null && (expiresAt === null || expiresAt > now);
+}
+
+/** The same record without its value: only its generation still matters. */
+export function ended(record: OverrideRecord): OverrideRecord {
+  const { version, generation, inherit, expiresAt, quota, previousQuota, by, reason } = record;
+  const others = { version, generation, inherit, expiresAt, quota, previousQuota, by, reason };
+  return { patch: null, mode: null, list: null, ...others };
+}
+
+/** A patch, a mode, or the name of a list. */
+function isValue(patch: unknown, mode: unknown, list: unknown): boolean {
+  if (list !== undefined) {
+    return patch === undefined && mode === undefined && (list === null || LISTS.includes(list as ListName));
+  }
+  if (mode !== undefined) return patch === undefined && (mode === null || LIMIT_MODES.includes(mode as LimitMode));
+  return typeof patch === 'object' && !Array.isArray(patch);
+}
+
+/** Texts of an earlier release for milliseconds. */
+const WITHOUT_UNIT = /^-?(?:\d+)?\.?\d+ *$/;
+
+/** A patch as the release before stored it, which took durations without a unit for milliseconds. */
+function withUnits(patch: RatePatch | null | undefined): RatePatch | null | undefined {
+  if (patch === null || patch === undefined) return patch;
+  const outdated = Object.entries(patch).filter(
+    ([option, value]) => isTime(option) && typeof value === 'string' && WITHOUT_UNIT.test(value),
+  );
+  if (outdated.length === 0) return patch;
+  return { ...patch, ...Object.fromEntries(outdated.map(([option, value]) => [option, Number(value)])) };
+}
+
+function isTime(option: string): boolean {
+  return Object.hasOwn(algorithms.options, option) && algorithms.options[option]!.kind.read === time.read;
+}

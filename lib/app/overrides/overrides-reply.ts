@@ -1,0 +1,100 @@
+import { messages } from '../../engine/errors/messages/general.js';
+import { readWholeNumber } from '../../storage/redis/whole-number.js';
+import { type OverrideAddress, VALUE_FIELDS } from './override-address.js';
+import type { StoredChange } from './override-store.js';
+
+/** The store's state in the script's reply: the last change, the rates of all identities, and the changes that were missed. */
+export interface StoreState {
+  readonly now: number;
+  readonly version: number;
+  readonly at: number;
+  /** As JSON, by the names of limits. */
+  readonly rates: ReadonlyMap<string, string>;
+  readonly changes: readonly StoredChange[];
+}
+
+/** Reads the reply to `read`. Each of these functions throws a `TypeError` if the script cannot have sent the reply. */
+export function readState(reply: unknown): StoreState {
+  const { now, version, at, rest } = head(reply, 6);
+  const changes = listOf(reply, rest[1]).flatMap((json) => readChange(json) ?? []);
+  return { now, version, at, rates: new Map(pairs(reply, rest[0])), changes };
+}
+
+/** Some of all records. */
+export interface RecordPage {
+  /** Where the next page begins; `'0'` after the last one. */
+  readonly cursor: string;
+  readonly fields: readonly string[];
+  /** The records of the fields, as JSON. */
+  readonly values: readonly string[];
+}
+
+/** Separates the texts of a page, which hardly ever contain it. */
+export const SEPARATOR = '\0';
+
+/** Reads the reply to `page` with joined texts; `undefined` if some contain the separator. */
+export function readJoinedPage(reply: unknown): RecordPage | undefined {
+  const { rest } = head(reply, 8);
+  const [cursor, length, ...joined] = rest.map(String);
+  if (length === '0') return { cursor: cursor!, fields: [], values: [] };
+  const [fields, values] = joined.map((texts) => texts.split(SEPARATOR));
+  const isWhole = String(fields!.length) === length && String(values!.length) === length;
+  return isWhole ? { cursor: cursor!, fields: fields!, values: values! } : undefined;
+}
+
+/** Reads the reply to `page`. */
+export function readPage(reply: unknown): RecordPage {
+  const { rest } = head(reply, 6);
+  const found = pairs(reply, rest[1]);
+  return { cursor: String(rest[0]), fields: found.map(([field]) => field), values: found.map(([, json]) => json) };
+}
+
+/** Reads the reply to a change. */
+export function readChanged(reply: unknown): { done: boolean; now: number; change: StoredChange | undefined } {
+  const { done, now, rest } = head(reply, 4);
+  return { done: done === 1, now, change: done === 1 ? readChange(String(rest[0])) : undefined };
+}
+
+/** Reads a change from the history or the channel; `undefined` if it is not one. */
+export function readChange(json: string): StoredChange | undefined {
+  try {
+    const change = JSON.parse(json) as Partial<StoredChange> | null;
+    const { version, at, changes } = change ?? {};
+    const isChange = Number.isSafeInteger(version) && Number.isSafeInteger(at) && Array.isArray(changes);
+    return isChange && changes.every(isAddress) ? (change as StoredChange) : undefined;
+  } catch {
+    // Instances of an earlier release publish only the name of a limit.
+    return undefined;
+  }
+}
+
+/** An override of a kind that only a later release knows is valid, too. */
+function isAddress(changed: unknown): boolean {
+  const { kind, limit, key } = (changed ?? {}) as Partial<OverrideAddress>;
+  return [kind, limit, key].every((part) => typeof part === 'string');
+}
+
+/** Whether this release knows the kind of a change. */
+export function isKnownKind({ kind }: OverrideAddress): boolean {
+  return Object.hasOwn(VALUE_FIELDS, kind);
+}
+
+function head(reply: unknown, length: number) {
+  const isReply = Array.isArray(reply) && reply.length >= length;
+  const [done, now, version, at] = isReply ? reply.slice(0, 4).map(readWholeNumber) : [];
+  if (done === undefined || now === undefined || version === undefined || at === undefined) {
+    throw new TypeError(messages.noReply(reply));
+  }
+  return { done, now, version, at, rest: (reply as unknown[]).slice(4) };
+}
+
+function listOf(reply: unknown, list: unknown): string[] {
+  if (!Array.isArray(list)) throw new TypeError(messages.noReply(reply));
+  return list.map(String);
+}
+
+function pairs(reply: unknown, list: unknown): [string, string][] {
+  const flat = listOf(reply, list);
+  if (flat.length % 2 > 0) throw new TypeError(messages.noReply(reply));
+  return Array.from({ length: flat.length / 2 }, (_, index) => [flat[2 * index]!, flat[2 * index + 1]!]);
+}

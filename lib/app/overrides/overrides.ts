@@ -1,0 +1,208 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Policy } from '../config/policy.js';
+import { OVERRIDE_STORE, RATE_LIMIT_LISTS } from '../config/tokens.js';
+import { RateLimitStoreError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { LimitRegistry } from '../rules/limit-registry.js';
+import { refuseImpossibleKeys } from '../rules/possible-keys.js';
+import type { Rule } from '../rules/rule.js';
+import { RuleCompiler } from '../rules/rule-compiler.js';
+import {
+  readChangesOptions,
+  readRollbackOptions,
+  readClearOptions,
+  readMode,
+  readPageOptions,
+  readOptions,
+  readQuery,
+  readRateOptions,
+} from './change-options.js';
+import { recordedChange, undone } from './history.js';
+import { ListChanges } from './lists/list-changes.js';
+import { Lists } from './lists/lists.js';
+import { LiveOverrides } from './live-overrides.js';
+import { MAX_CHANGES, type OverrideStore, WITHOUT_QUOTA } from './override-store.js';
+import type { CurrentMode, CurrentRate, KeyOverrides, OverridePage, RecordedChange } from './override.js';
+import { readPatch, withPatch } from './rate-patch.js';
+
+/** The members of a mode change besides its value. */
+const OF_MODE = { kind: 'mode', ...WITHOUT_QUOTA } as const;
+
+/** The overrides to read at a time. */
+const PAGE = 1000;
+
+/** How often to retry a rollback that other changes overtake. */
+const MAX_ROLLBACKS = 10;
+
+/** Overrides named limits while the app runs, and applies the overrides of other instances. */
+@Injectable()
+export class Overrides {
+  /** Who is exempt from limits, and who is refused. */
+  readonly lists: ListChanges;
+  private readonly live: LiveOverrides;
+
+  constructor(
+    private readonly registry: LimitRegistry,
+    private readonly compiler: RuleCompiler,
+    @Inject(OVERRIDE_STORE) private readonly store: OverrideStore,
+    @Inject(RATE_LIMIT_LISTS) lists: Lists,
+  ) {
+    this.live = new LiveOverrides(registry, compiler, lists);
+    this.lists = new ListChanges(this.live, lists, store, () => this.readIfPossible());
+    store.subscribe(this.live.apply);
+    this.live.addNamedLimits();
+    registry.onDefined = () => this.live.addNamedLimits();
+  }
+
+  /** Resolves when the stored overrides are in force here, or could not be read. */
+  async open(): Promise<void> {
+    this.lists.checkConfigured();
+    await this.store.watch();
+  }
+
+  close(): void {
+    this.store.close();
+    this.live.close();
+  }
+
+  /** Puts the overrides and lists of a policy in force, and its changes to the limits in the registry. */
+  takePolicy(policy: Policy): void {
+    this.live.takePolicy(policy);
+  }
+
+  async setRate(
+    operation: 'set' | 'try',
+    name: string,
+    patch: unknown,
+    options: unknown,
+    method: string,
+  ): Promise<boolean> {
+    const { overrides, limit } = this.live.of(name, method);
+    const { definition, declaration } = limit;
+    const location = `LimiterService.${method} of '${name}'`;
+    const { key, ends, inherit, ...cause } = readRateOptions(options, location);
+    if (key !== '') refuseImpossibleKeys(limit.rule, key, location);
+    const read = readPatch(definition, patch, location);
+    const changed = this.compiler.compile(withPatch(definition, read), { ...declaration, location }).limit;
+    this.registry.refuseChange(name, changed, location);
+    const { quota } = changed;
+    const previousQuota = overrides.quotaWithout(key);
+    const value = JSON.stringify(read);
+    const item = { kind: 'rate', limit: name, key, value, inherit, ends, quota, previousQuota } as const;
+    return this.store.write({ operation, items: [item], ...cause });
+  }
+
+  async clearRate(name: string, options: unknown): Promise<boolean> {
+    const { overrides } = this.live.of(name, 'clearRate');
+    const { key, ends, ...cause } = readClearOptions(options, `LimiterService.clearRate of '${name}'`);
+    const quota = overrides.quotaWithout(key);
+    const address = { kind: 'rate', limit: name, key } as const;
+    const item = { ...address, value: 'null', inherit: 'keep', ends, quota, previousQuota: quota } as const;
+    return this.store.write({ operation: 'clear', items: [item], ...cause });
+  }
+
+  async getRate(name: string, query: unknown): Promise<CurrentRate> {
+    const { overrides } = this.live.of(name, 'getRate');
+    const key = readQuery(query, `LimiterService.getRate of '${name}'`);
+    await this.readIfPossible();
+    return overrides.currentRate(key);
+  }
+
+  async listRates(): Promise<CurrentRate[]> {
+    await this.readIfPossible();
+    return this.live.unambiguous.map((each) => each.currentRate());
+  }
+
+  async setMode(name: string, mode: unknown, options: unknown): Promise<void> {
+    const { limit } = this.live.of(name, 'setMode');
+    const location = `LimiterService.setMode of '${name}'`;
+    const { key, ends, ...cause } = readOptions(options, location);
+    if (key !== '') refuseImpossibleKeys(limit.rule, key, location);
+    const value = JSON.stringify(readMode(mode, location));
+    const item = { ...OF_MODE, limit: name, key, value, ends };
+    await this.store.write({ operation: 'set', items: [item], ...cause });
+  }
+
+  async clearMode(name: string, options: unknown): Promise<boolean> {
+    this.live.of(name, 'clearMode');
+    const { key, ends, ...cause } = readClearOptions(options, `LimiterService.clearMode of '${name}'`);
+    const item = { ...OF_MODE, limit: name, key, value: 'null', ends };
+    return this.store.write({ operation: 'clear', items: [item], ...cause });
+  }
+
+  async getMode(name: string, query: unknown): Promise<CurrentMode> {
+    const { overrides } = this.live.of(name, 'getMode');
+    const key = readQuery(query, `LimiterService.getMode of '${name}'`);
+    await this.readIfPossible();
+    return overrides.currentMode(key);
+  }
+
+  /** The overrides of single keys of a limit. */
+  async listKeys(name: string, options: unknown): Promise<OverridePage> {
+    const { overrides } = this.live.of(name, 'listRates');
+    const { cursor, count } = readPageOptions(options, `LimiterService.listRates of '${name}'`);
+    await this.readIfPossible();
+    return overrides.page(cursor, count);
+  }
+
+  async changes(options: unknown): Promise<RecordedChange[]> {
+    const { limit, last } = readChangesOptions(options, 'LimiterService.changes');
+    if (limit !== undefined) this.live.of(limit, 'changes');
+    const history = await this.store.changes(limit === undefined ? last : MAX_CHANGES);
+    const changes = history.map(recordedChange).toReversed();
+    const ofLimit = changes.filter(
+      ({ overrides }) => limit === undefined || overrides.some((each) => each.limit === limit),
+    );
+    return ofLimit.slice(0, last);
+  }
+
+  /** Restores the state before all changes after a version. If others change something meanwhile, tries again. */
+  async rollback(version: number, options: unknown): Promise<boolean> {
+    const location = 'LimiterService.rollback';
+    const cause = readRollbackOptions(options, location);
+    for (let attempt = 0; attempt < MAX_ROLLBACKS; attempt++) {
+      const history = await this.store.changes(MAX_CHANGES);
+      const items = undone(history, version, location);
+      if (items.length === 0) return false;
+      const lastVersion = history.at(-1)!.version;
+      const change = { operation: 'restore', items, lastVersion, rollbackTo: version, ...cause } as const;
+      if (await this.store.write(change)) return true;
+    }
+    throw new RateLimitStoreError(messages.rollbackOvertaken());
+  }
+
+  /**
+   * Reads what is in force now. While the store cannot be read, the last known overrides stay in force; then resolves to the
+   * error.
+   */
+  async readIfPossible(): Promise<RateLimitStoreError | undefined> {
+    try {
+      await this.store.read();
+      return undefined;
+    } catch (error) {
+      if (error instanceof RateLimitStoreError) return error;
+      throw error;
+    }
+  }
+
+  /** All overrides as far as known here, limit by limit: that of all identities with an empty key, then those of keys. */
+  *inForce(): Iterable<KeyOverrides & { readonly limit: Rule }> {
+    for (const overrides of this.live.unambiguous) {
+      const limit = overrides.limits[0]!.rule;
+      const [rate, mode] = [overrides.currentRate().override, overrides.currentMode().override];
+      if (rate !== undefined || mode !== undefined) yield { limit, key: '', rate, mode };
+      let cursor: string | undefined;
+      do {
+        const page = overrides.page(cursor, PAGE);
+        for (const each of page.overrides) yield { limit, ...each };
+        cursor = page.next;
+      } while (cursor !== undefined);
+    }
+  }
+
+  /** The rate and mode of a key of a limit as far as known here; `undefined` if the limit cannot be overridden. */
+  known(limit: Rule, key?: string): { rate: CurrentRate; mode: CurrentMode } | undefined {
+    const overrides = this.live.unambiguous.find(({ limits }) => limits[0]!.rule === (limit.ofAll ?? limit));
+    return overrides && { rate: overrides.currentRate(key), mode: overrides.currentMode(key) };
+  }
+}

@@ -1,0 +1,49 @@
+import type { Algorithm } from '../../engine/algorithms/algorithm.js';
+import { algorithms } from '../../engine/algorithms/index.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { planMessages } from '../../engine/errors/messages/plan.js';
+import type { ExactLimit } from '../config/limit-definition.js';
+import { optionsOf } from '../config/limit-options.js';
+import { secondVersion } from '../../storage/features/options.js';
+import { refuseForeignOptions } from '../../engine/limits/limit-refusals.js';
+import { ownRows } from '../../engine/options/option-row.js';
+import { isObject } from '../../engine/options/values.js';
+import type { RatePatch } from './override.js';
+
+/** Applies a patch to a definition. The compiler checks the values of the options. */
+export function withPatch(definition: ExactLimit, patch: RatePatch): ExactLimit {
+  const beside = secondVersion?.patched(definition as never, patch as never);
+  return { ...definition, ...patch, ...beside } as ExactLimit;
+}
+
+/** Reads the options that a patch sets. Refuses options of no or another algorithm, and a patch that sets nothing. */
+export function readPatch({ algo }: ExactLimit, patch: unknown, location: string): RatePatch {
+  const algorithm = algorithms.get(algo);
+  const known = algorithm === undefined ? [] : changeableOf(algorithm);
+  if (!isObject(patch)) throw new RateLimitConfigError(messages.wrongPatch(location, patch, known));
+  const set = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
+  // The patch is sent to other instances.
+  if (typeof set['anchor'] === 'function') {
+    throw new RateLimitConfigError(
+      messages.wrongOption(location, 'anchor', set['anchor'], planMessages.fixedAnchorWants()),
+    );
+  }
+  if (algorithm !== undefined) refuseForeignOptions(set as never, algorithm, location);
+  const other = Object.keys(set).find((option) => !known.includes(option));
+  if (other !== undefined) {
+    const isOption = other === 'algo' || algorithm === undefined || Object.hasOwn(optionsOf(algorithm), other);
+    const refusal = isOption ? messages.unchangeable : messages.unknownOption;
+    throw new RateLimitConfigError(refusal(location, other, known));
+  }
+  if (Object.keys(set).length === 0) throw new RateLimitConfigError(messages.wrongPatch(location, patch, known));
+  return set;
+}
+
+/** The options that change with the rate of a limit. */
+function changeableOf(algorithm: Algorithm): string[] {
+  const rows = ownRows(optionsOf(algorithm));
+  return Object.keys(rows).filter(
+    (option) => Object.hasOwn(algorithm.options, option) || rows[option]!.live === 'rate',
+  );
+}

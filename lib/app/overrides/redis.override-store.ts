@@ -1,0 +1,235 @@
+import { RateLimitStoreError } from '../../engine/errors/errors.js';
+import { logger } from '../../engine/errors/logger.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { ChannelListener } from '../../storage/redis/channel-listener.js';
+import { connect, CONNECT_TIMEOUT_MS } from '../../storage/redis/client.js';
+import type { Connection } from '../../storage/redis/connection.js';
+import { notConnected } from '../../storage/redis/connection-errors.js';
+import { withDeadline } from '../../storage/redis/deadline.js';
+import { Script } from '../../storage/redis/script.js';
+import { isErrorReply } from '../../storage/redis/reply-error.js';
+import { noteSilence } from '../../storage/redis/silence.js';
+import { asStoreError, serverOf } from '../../storage/redis/store-error.js';
+import { overrideKeys } from '../../storage/stores/redis/keys.js';
+import { fieldOf, VALUE_FIELDS } from './override-address.js';
+import { type Known, OverrideReplica } from './override-replica.js';
+import { MAX_CHANGES, type OverrideChange, type OverrideStore, type OverrideUpdate } from './override-store.js';
+import type { StoredChange } from './override-store.js';
+import { OVERRIDES_SCRIPT } from './overrides-script.generated.js';
+import {
+  readChange,
+  readChanged,
+  readJoinedPage,
+  readPage,
+  readState,
+  type RecordPage,
+  SEPARATOR,
+  type StoreState,
+} from './overrides-reply.js';
+
+/** How often to read if no message reports a change. */
+const READ_EVERY_MS = 30_000;
+/** How soon to read again after a failure. */
+const RETRY_AFTER_MS = 1000;
+/** How often to read all records again if more changed meanwhile than the history holds. */
+const MAX_LOADS = 5;
+
+export interface RedisOverrideStoreOptions {
+  readonly prefix: string;
+  readonly timeoutMs: number;
+}
+
+/**
+ * Keeps overrides on Redis. Each instance holds all of them: it reads them once, page by page. Then the channel delivers each
+ * change, or it reads what it missed from the history.
+ */
+export class RedisOverrideStore implements OverrideStore {
+  private readonly script: Script;
+  private readonly keys: string[];
+  private readonly timeoutMs: number;
+  private readonly listener: ChannelListener;
+  private readonly replica = new OverrideReplica((update) => this.onUpdate(update));
+  private timer: NodeJS.Timeout | undefined;
+  private onUpdate: (update: OverrideUpdate) => void = () => undefined;
+  /** The read in progress, and the next one. */
+  private reading: Promise<void> | undefined;
+  private next: Promise<void> | undefined;
+  private warned = false;
+  private closed = false;
+
+  constructor(
+    private readonly client: Connection,
+    { prefix, timeoutMs }: RedisOverrideStoreOptions,
+  ) {
+    this.script = new Script(client, OVERRIDES_SCRIPT);
+    this.keys = overrideKeys(prefix, client.options.keyPrefix);
+    this.timeoutMs = timeoutMs;
+    this.listener = new ChannelListener(client, this.keys[0]!, this.hear);
+  }
+
+  subscribe(onUpdate: (update: OverrideUpdate) => void): void {
+    this.onUpdate = onUpdate;
+  }
+
+  /** Never rejects: an app starts without Redis, with its configured rates. */
+  async watch(): Promise<void> {
+    const since = performance.now();
+    const connected = await connect(this.client).then(
+      () => true,
+      () => false,
+    );
+    if (this.closed) return;
+    this.client.on('ready', this.refresh);
+    const first = Promise.all([this.update(), this.listener.start()]);
+    // Without a connection, timers and the listener try again later.
+    if (!connected) return;
+    await withDeadline(first, since + CONNECT_TIMEOUT_MS - performance.now()).catch(() => undefined);
+  }
+
+  /** One read serves all calls that wait for it to start. */
+  read(): Promise<void> {
+    if (this.reading === undefined) {
+      this.reading = this.catchUp().finally(() => (this.reading = undefined));
+      return this.reading;
+    }
+    this.next ??= this.reading
+      .catch(() => undefined)
+      .then(() => {
+        this.next = undefined;
+        return this.read();
+      });
+    return this.next;
+  }
+
+  async write({ operation, items, by, reason, lastVersion, rollbackTo }: OverrideChange): Promise<boolean> {
+    const args = items.flatMap((item) => {
+      const { kind, limit, key, value, inherit, ends, quota, previousQuota } = item;
+      const place = kind === 'rate' && key === '' ? ['1', limit] : ['2', fieldOf(item)];
+      const numbers = [ends, quota, previousQuota].map(String);
+      return [...place, members({ kind, limit, key }).slice(1), VALUE_FIELDS[kind], value, inherit, ...numbers];
+    });
+    const head = [this.keys[0]!, members({ by, reason }), MAX_CHANGES, lastVersion ?? '', members({ rollbackTo })];
+    const { done, now, change } = await this.call(readChanged, operation, ...head.map(String), ...args);
+    if (change !== undefined && !this.replica.hear(change, now)) await this.read();
+    // What another instance did instead is known here after this.
+    if (!done) await this.read();
+    return done;
+  }
+
+  async changes(most: number): Promise<StoredChange[]> {
+    const client = this.ready();
+    try {
+      const list = await withDeadline(client.lrange(this.keys[3]!, -most, -1), this.timeoutMs);
+      return list.flatMap((json) => readChange(json) ?? []);
+    } catch (error) {
+      throw this.failure(error);
+    }
+  }
+
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.client.off('ready', this.refresh);
+    this.listener.close();
+  }
+
+  private readonly refresh = (): void => void this.update();
+
+  /** Applies a change at once if it follows the last known one; otherwise reads what was missed. */
+  private readonly hear = (message?: string): void => {
+    if (this.closed) return;
+    const change = message === undefined ? undefined : readChange(message);
+    if (change === undefined || !this.replica.hear(change, Math.floor(change.at / 1000))) this.refresh();
+  };
+
+  /** Reads the store now and again later: each read restarts the one timer. */
+  private async update(): Promise<void> {
+    let nextMs = READ_EVERY_MS;
+    try {
+      await this.read();
+      this.warned = false;
+    } catch (error) {
+      nextMs = RETRY_AFTER_MS;
+      this.warn(error);
+    }
+    clearTimeout(this.timer);
+    if (!this.closed) this.timer = setTimeout(this.refresh, nextMs).unref();
+  }
+
+  /** Reads the changes since the last known one, or everything if that is too long ago. */
+  private async catchUp(): Promise<void> {
+    let state: StoreState;
+    let result: 'done' | 'again' | 'load';
+    do {
+      const { known } = this.replica;
+      state = await this.state(known);
+      if (this.closed) return;
+      result = this.replica.follow(state, known);
+    } while (result === 'again');
+    if (result === 'done') return;
+    for (let load = 0; load < MAX_LOADS; load++) {
+      if (load > 0) state = await this.state(undefined);
+      if (await this.loadAll(state)) return;
+    }
+  }
+
+  /** Reads all records. Returns whether the history covers all that changed meanwhile. */
+  private async loadAll(state: StoreState): Promise<boolean> {
+    const loading = this.replica.load(state);
+    if (state.version === 0) return loading.finish(state);
+    let next: Promise<RecordPage> | undefined = this.page('0');
+    while (next !== undefined && !this.closed) {
+      const page: RecordPage = await next;
+      next = page.cursor === '0' ? undefined : this.page(page.cursor);
+      // The server scans the next page meanwhile.
+      loading.add(page);
+    }
+    return this.closed || loading.finish(await this.state(loading.known));
+  }
+
+  private page(cursor: string): Promise<RecordPage> {
+    const page = this.call(readJoinedPage, 'page', cursor, SEPARATOR).then(
+      (joined) => joined ?? this.call(readPage, 'page', cursor),
+    );
+    // Nobody waits for it if the store is closed meanwhile.
+    page.catch(() => undefined);
+    return page;
+  }
+
+  private state(known: Known | undefined): Promise<StoreState> {
+    return this.call(readState, 'read', String(known?.version ?? -1), String(known?.at ?? 0));
+  }
+
+  /** Warns of an error reply, once until the next successful read. Checks report failing connections. */
+  private warn(error: unknown): void {
+    const reason = error instanceof RateLimitStoreError ? error.cause : error;
+    if (this.warned || this.closed || !isErrorReply(reason)) return;
+    this.warned = true;
+    logger.warn(messages.overridesUnreadable(reason.message));
+  }
+
+  private failure(error: unknown): RateLimitStoreError {
+    if (error instanceof RateLimitStoreError) noteSilence(this.client);
+    return asStoreError(error, serverOf(this.client));
+  }
+
+  private ready(): Connection {
+    if (this.client.status !== 'ready') throw notConnected(this.client);
+    return this.client;
+  }
+
+  private async call<T>(read: (reply: unknown) => T, ...args: string[]): Promise<T> {
+    this.ready();
+    try {
+      return read(await withDeadline(this.script.run(this.keys, args, this.timeoutMs), this.timeoutMs));
+    } catch (error) {
+      throw this.failure(error);
+    }
+  }
+}
+
+/** Members of a JSON object, each followed by a comma. */
+function members(fields: object): string {
+  const json = JSON.stringify(fields).slice(1, -1);
+  return json === '' ? '' : `,${json}`;
+}

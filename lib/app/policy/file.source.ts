@@ -1,0 +1,132 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open, realpath, stat } from 'node:fs/promises';
+import { dirname, isAbsolute, relative, resolve, sep } from 'node:path';
+import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
+import type { PolicySource } from './policy-source.js';
+import { Problems } from './problems.js';
+import { type PolicyReading, readPolicy } from './read-policy.js';
+import { MOST_BYTES, readText } from './read-text.js';
+
+/** The bytes of a file, or why it cannot be read. */
+type Content = { readonly bytes: Buffer } | { readonly error: string };
+
+/**
+ * A file. It is checked by name again and again, so it does not matter how it changes: whether it is written to, replaced, or
+ * behind a symbolic link that is redirected. If two looks find different states, it is still being written.
+ */
+export class FilePolicySource implements PolicySource {
+  readonly everyMs = 1000;
+  /** The stamp of the file when it was read, and at the last look. */
+  private readStamp = '';
+  private lastStamp = '';
+  private digest = '';
+  /** The real folder of the file when it was first read. */
+  private folder: string | undefined;
+
+  /** The absolute path, independent of the working directory. */
+  private readonly path: string;
+
+  constructor(readonly name: string) {
+    this.path = resolve(name);
+  }
+
+  async read(): Promise<PolicyReading> {
+    this.lastStamp = await stampOf(this.path);
+    this.readStamp = this.lastStamp;
+    const content = await this.content();
+    this.digest = digestOf(content);
+    return this.readingOf(content);
+  }
+
+  async look(): Promise<PolicyReading | 'changing' | undefined> {
+    const stamp = await stampOf(this.path);
+    const isSettled = stamp === this.lastStamp;
+    this.lastStamp = stamp;
+    if (stamp === this.readStamp) return undefined;
+    if (!isSettled) return 'changing';
+    const content = await this.content();
+    // It has been written to after all.
+    if ((await stampOf(this.path)) !== stamp) return 'changing';
+    this.readStamp = stamp;
+    const digest = digestOf(content);
+    if (digest === this.digest) return undefined;
+    this.digest = digest;
+    return this.readingOf(content);
+  }
+
+  close(): void {}
+
+  /**
+   * Reads the file, if it is still in its folder, or where it was first: messages quote what is wrong in it, and whoever may
+   * write to the folder may not be allowed to read everything that the process can.
+   */
+  private async content(): Promise<Content> {
+    try {
+      const file = await realpath(this.path);
+      this.folder ??= dirname(file);
+      const own = await realpath(dirname(this.path));
+      if (![own, this.folder].some((folder) => isWithin(file, folder))) return { error: policyMessages.elsewhere() };
+      return await contentOf(file);
+    } catch (error) {
+      return { error: reasonOf(error) };
+    }
+  }
+
+  private async readingOf(content: Content): Promise<PolicyReading> {
+    const { name } = this;
+    const problems = new Problems();
+    if ('error' in content) {
+      problems.add({ name, path: '' }, policyMessages.unreadable(content.error));
+      return { problems: problems.list };
+    }
+    return readPolicy(name, await readText(name, content.bytes, problems), problems);
+  }
+}
+
+function isWithin(file: string, folder: string): boolean {
+  const path = relative(folder, file);
+  return path !== '' && !isAbsolute(path) && path.split(sep)[0] !== '..';
+}
+
+/** Identifies a version of a file without reading it: by inode, size and times. */
+async function stampOf(path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+  } catch (error) {
+    return reasonOf(error);
+  }
+}
+
+/** Opening a pipe without a writer would block, and keep the process alive. Windows has no such flag. */
+const READ_AT_ONCE =
+  constants.O_RDONLY |
+  ((constants.O_NONBLOCK as number | undefined) ?? 0) |
+  // Its links have already been resolved.
+  ((constants.O_NOFOLLOW as number | undefined) ?? 0);
+
+/** Reads a file; stops once it is known to be too large. */
+async function contentOf(path: string): Promise<Content> {
+  try {
+    const file = await open(path, READ_AT_ONCE);
+    try {
+      const buffer = Buffer.alloc(MOST_BYTES + 1);
+      let length = 0;
+      for (;;) {
+        const { bytesRead } = await file.read(buffer, length, buffer.length - length);
+        length += bytesRead;
+        if (bytesRead === 0 || length === buffer.length) return { bytes: buffer.subarray(0, length) };
+      }
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    return { error: reasonOf(error) };
+  }
+}
+
+function digestOf(content: Content): string {
+  return 'error' in content ? content.error : createHash('sha256').update(content.bytes).digest('hex');
+}

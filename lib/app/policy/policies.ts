@@ -1,0 +1,83 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Inject, Injectable } from '@nestjs/common';
+import type { Policy } from '../config/policy.js';
+import { POLICY_SETTINGS, RATE_LIMIT_POLICY } from '../config/tokens.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { moduleLogger } from '../../engine/errors/logger.js';
+import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { Overrides } from '../overrides/overrides.js';
+import { LimitRegistry } from '../rules/limit-registry.js';
+import { RuleCompiler } from '../rules/rule-compiler.js';
+import { PolicyChange } from './policy-change.js';
+import type { PolicySettings } from './policy-settings.js';
+import { PolicyWatch } from './policy-watch.js';
+import { showProblem } from './problems.js';
+import type { PolicyReading } from './read-policy.js';
+
+/** Puts versions of a policy in force, each as a whole or not at all. */
+@Injectable()
+export class Policies {
+  private readonly watching: PolicyWatch | undefined;
+  /** The message logged about the last version, if it was refused. */
+  private refused: string | undefined;
+
+  constructor(
+    private readonly registry: LimitRegistry,
+    private readonly compiler: RuleCompiler,
+    private readonly overrides: Overrides,
+    @Inject(POLICY_SETTINGS) private readonly settings?: PolicySettings,
+    @Inject(RATE_LIMIT_POLICY) private current?: Policy,
+  ) {
+    if (settings?.everyMs === undefined) return;
+    this.watching = new PolicyWatch(settings.source, settings.everyMs, (reading) => this.hear(reading));
+  }
+
+  /** Puts the first version in force, once all limits of code are known. Throws `RateLimitConfigError`. */
+  begin(): void {
+    const problems = this.current === undefined ? [] : this.take(this.current);
+    if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
+  }
+
+  /** Watches for further versions from now on. */
+  watch(): void {
+    this.watching?.start();
+  }
+
+  close(): void {
+    this.watching?.close();
+    this.settings?.source.close();
+  }
+
+  /** Puts a version in force, or logs once why not. */
+  hear(reading: PolicyReading): void {
+    if (!('policy' in reading)) return this.refuse(reading.problems.map(showProblem));
+    const { policy } = reading;
+    const isNew = !saysTheSame(policy, this.current);
+    const problems = isNew ? this.take(policy) : [];
+    if (problems.length > 0) return this.refuse(problems);
+    if (isNew) moduleLogger.log(policyMessages.taken(policy.name));
+    else if (this.refused !== undefined) moduleLogger.log(policyMessages.asBefore(policy.name));
+    this.refused = undefined;
+  }
+
+  private take(policy: Policy): readonly string[] {
+    const change = new PolicyChange(policy, this.registry, this.compiler);
+    if (change.problems.length > 0) return change.problems;
+    // No request is decided in between.
+    change.apply();
+    this.overrides.takePolicy(policy);
+    this.current = policy;
+    return [];
+  }
+
+  private refuse(lines: readonly string[]): void {
+    const text = policyMessages.notTaken(lines);
+    if (text !== this.refused) moduleLogger.error(text);
+    this.refused = text;
+  }
+}
+
+/** Whether two versions are the same, including their lines, which messages name. */
+function saysTheSame(one: Policy, other: Policy | undefined): boolean {
+  return isDeepStrictEqual(one, other);
+}

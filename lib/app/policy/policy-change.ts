@@ -1,0 +1,144 @@
+import { isDeepStrictEqual } from 'node:util';
+import { algorithms } from '../../engine/algorithms/index.js';
+import type { ExactLimit, LimitDefinition } from '../config/limit-definition.js';
+import { commonOptionsThat } from '../config/limit-options.js';
+import type { Policy, PolicyLimit, PolicyOverride } from '../config/policy.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { withinMessages } from '../../engine/errors/messages/within.js';
+import { readPatch, withPatch } from '../overrides/rate-patch.js';
+import type { LimitRegistry, LimitVersion, NamedLimit } from '../rules/limit-registry.js';
+import type { Declaration } from '../rules/declaration.js';
+import type { RuleCompiler } from '../rules/rule-compiler.js';
+import { withPolicy } from '../rules/with-policy.js';
+
+/** The common options that change while the app runs: they are of the compiled limit, not of the rule. */
+const LIVE: readonly string[] = commonOptionsThat(({ live }) => live !== undefined);
+
+/** The changes that a version of a policy makes to an app's limits. Working them out changes nothing. */
+export class PolicyChange {
+  /** What is wrong with it, each with its place. */
+  readonly problems: string[] = [];
+  private readonly versions = new Map<NamedLimit, LimitVersion>();
+  /** Limits that no code defines. */
+  private readonly added = new Map<string, PolicyLimit>();
+
+  constructor(
+    private readonly policy: Policy,
+    private readonly registry: LimitRegistry,
+    private readonly compiler: RuleCompiler,
+  ) {
+    const byName = new Map<string, NamedLimit[]>();
+    for (const limit of registry.named) byName.set(limit.rule.name, [...(byName.get(limit.rule.name) ?? []), limit]);
+    for (const [name, entry] of policy.limits) this.refuseAmbiguous(name, entry.place, byName.get(name) ?? []);
+    for (const [name, limits] of byName) for (const limit of limits) this.addVersion(name, limit);
+    for (const [name, entry] of policy.limits) if (!byName.has(name)) this.addLimit(name, entry, [...byName.keys()]);
+    for (const override of policy.overrides) this.checkOverride(override, byName);
+    for (const { limit, place } of policy.lists) if (limit !== '') this.checkLimit(limit, place, byName);
+  }
+
+  /** Applies the policy to the limits of the registry. */
+  apply(): void {
+    for (const [limit, version] of this.versions) Object.assign(limit, version);
+    this.registry.defineByPolicy(this.added);
+  }
+
+  private addVersion(name: string, limit: NamedLimit): void {
+    const { written, declaration, first } = limit;
+    const policy = this.policy.limits.get(name);
+    if (written === undefined && policy === undefined) {
+      this.problems.push(`${this.policy.name}: ${policyMessages.goneLimit(name)}`);
+      return;
+    }
+    const definition = policy === undefined ? written! : definitionOf(written, policy);
+    if (this.refuseRestarts(first, definition, policy)) return;
+    const location = policy?.place ?? declaration.location;
+    const compiled = this.compile(definition, { ...declaration, location });
+    if (compiled !== undefined) this.versions.set(limit, { definition, limit: compiled, policy });
+  }
+
+  /** Refuses changes that a rule cannot make while the app runs. Returns whether there were any. */
+  private refuseRestarts(
+    first: LimitDefinition,
+    definition: LimitDefinition,
+    policy: PolicyLimit | undefined,
+  ): boolean {
+    const live = [...Object.keys(algorithms.get(first.algo)?.options ?? {}), ...LIVE];
+    const [before, after] = [first, definition] as unknown as Record<string, unknown>[];
+    const changed = [...new Set([...Object.keys(before!), ...Object.keys(after!)])].filter(
+      (option) => !live.includes(option) && !isDeepStrictEqual(before![option], after![option]),
+    );
+    // Another algorithm has other options, so only the algorithm is reported.
+    for (const option of changed.includes('algo') ? ['algo'] : changed) {
+      const place = policy?.places.get(option) ?? policy?.place ?? this.policy.name;
+      this.problems.push(`${place}: ${policyMessages.needsRestart(option, after![option], before![option])}`);
+    }
+    return changed.length > 0;
+  }
+
+  private addLimit(name: string, policy: PolicyLimit, known: readonly string[]): void {
+    if (policy.options.algo === undefined) {
+      this.problems.push(`${policy.place}: ${policyMessages.unknownLimit(name, known)}`);
+      return;
+    }
+    const definition = policy.options as LimitDefinition;
+    if (!this.isWithinKnown(definition, policy.place)) return;
+    if (this.compile(definition, { location: policy.place, namespace: '', name }) !== undefined) {
+      this.added.set(name, policy);
+    }
+  }
+
+  /** Whether a new limit is within an existing one, if it is within any. Reports it if not. */
+  private isWithinKnown({ within }: ExactLimit, place: string): boolean {
+    if (within === undefined || this.registry.has(within)) return true;
+    this.problems.push(withinMessages.unknownParent(place, within, this.registry.names));
+    return false;
+  }
+
+  private checkOverride(override: PolicyOverride, byName: ReadonlyMap<string, readonly NamedLimit[]>): void {
+    const { limit: name, patch, place } = override;
+    if (!this.checkLimit(name, place, byName)) return;
+    const [limit] = byName.get(name) ?? [];
+    const added = this.policy.limits.get(name);
+    const version = limit === undefined ? undefined : this.versions.get(limit);
+    const definition = version?.definition ?? (this.added.has(name) ? (added?.options as LimitDefinition) : undefined);
+    // Mistakes in the limit itself have been reported.
+    if (definition === undefined || patch === undefined) return;
+    const declaration = limit?.declaration ?? { namespace: '', name };
+    this.compile(() => withPatch(definition, readPatch(definition, patch, place)), { ...declaration, location: place });
+  }
+
+  /** Refuses settings for no limit, or for several. */
+  private checkLimit(name: string, place: string, byName: ReadonlyMap<string, readonly NamedLimit[]>): boolean {
+    const limits = byName.get(name) ?? [];
+    if (this.refuseAmbiguous(name, place, limits)) return false;
+    if (limits.length > 0 || this.policy.limits.has(name)) return true;
+    this.problems.push(`${place}: ${policyMessages.unknownLimit(name, [...byName.keys()])}`);
+    return false;
+  }
+
+  private refuseAmbiguous(name: string, place: string, limits: readonly NamedLimit[]): boolean {
+    if (limits.length < 2) return false;
+    const places = limits.map(({ declaration }) => declaration.location);
+    this.problems.push(`${place}: ${policyMessages.sameName(name, places)}`);
+    return true;
+  }
+
+  private compile(definition: LimitDefinition | (() => LimitDefinition), declaration: Declaration) {
+    try {
+      const whole = typeof definition === 'function' ? definition() : definition;
+      const { configured } = this.compiler.compile(whole, declaration);
+      this.registry.refuseChange(configured.name, configured, declaration.location);
+      this.registry.warnOfSeconds(whole, configured.name, declaration.location);
+      return configured;
+    } catch (error) {
+      if (!(error instanceof RateLimitConfigError)) throw error;
+      this.problems.push(error.message);
+      return undefined;
+    }
+  }
+}
+
+function definitionOf(written: LimitDefinition | undefined, policy: PolicyLimit): LimitDefinition {
+  return written === undefined ? (policy.options as LimitDefinition) : withPolicy(written, policy);
+}

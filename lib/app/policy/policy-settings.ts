@@ -1,0 +1,54 @@
+import { duration, refuseUnknown } from '../../engine/options/check-options.js';
+import { givenOptions, orElse } from '../../engine/options/values.js';
+import type { PolicyOptions } from '../config/policy.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { FilePolicySource } from './file.source.js';
+import { FunctionPolicySource } from './function.source.js';
+import type { PolicySource } from './policy-source.js';
+import { isPolicyPath } from './read-text.js';
+
+const LOCATION = 'RateLimitModule.policy';
+const KNOWN: readonly (keyof PolicyOptions)[] = ['source', 'watch', 'every', 'timeout'];
+const SHORTEST_EVERY_MS = 10;
+const LONGEST_EVERY_MS = 86_400_000;
+const LONGEST_TIMEOUT_MS = 3_600_000;
+
+/** The option `policy`, read and checked. */
+export interface PolicySettings {
+  readonly source: PolicySource;
+  /** The time between two looks, in milliseconds; `undefined` if the source is read once. */
+  readonly everyMs: number | undefined;
+}
+
+/** Reads the option `policy`. Throws `RateLimitConfigError`. */
+export function readPolicySettings(written: PolicyOptions): PolicySettings {
+  refuseUnknown(LOCATION, written, KNOWN);
+  const options = givenOptions(written, KNOWN);
+  const { source: from, every } = options;
+  const watch: unknown = orElse(options.watch, false);
+  if (typeof watch !== 'boolean') throw wrongOption('watch', watch, 'true or false');
+  const timeoutMs = duration(LOCATION, 'timeout', orElse(options.timeout, '10s')) / 1000;
+  if (timeoutMs > LONGEST_TIMEOUT_MS) throw wrongOption('timeout', options.timeout, policyMessages.timeoutWants());
+  const source = sourceOf(from, timeoutMs);
+  if (every !== undefined && !watch) throw wrongOption('every', every, policyMessages.everyWithoutWatch());
+  const everyMs = every === undefined ? source.everyMs : duration(LOCATION, 'every', every) / 1000;
+  if (everyMs < SHORTEST_EVERY_MS || everyMs > LONGEST_EVERY_MS) {
+    throw wrongOption('every', every, policyMessages.everyWants());
+  }
+  return { source, everyMs: watch ? everyMs : undefined };
+}
+
+function sourceOf(source: unknown, timeoutMs: number): PolicySource {
+  if (typeof source === 'function') return new FunctionPolicySource(source as never, timeoutMs);
+  if (typeof source === 'string' && isPolicyPath(source)) return new FilePolicySource(source);
+  if (source === undefined) {
+    throw new RateLimitConfigError(messages.missingOption(LOCATION, 'source', policyMessages.sourceWants()));
+  }
+  throw wrongOption('source', source, policyMessages.sourceWants());
+}
+
+function wrongOption(option: string, got: unknown, wants: string): RateLimitConfigError {
+  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, wants));
+}

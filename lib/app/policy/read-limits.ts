@@ -1,0 +1,147 @@
+import type { Algorithm } from '../../engine/algorithms/algorithm.js';
+import { algorithms } from '../../engine/algorithms/index.js';
+import type { ExactLimit } from '../config/limit-definition.js';
+import { checkLimit, optionsOf, refusalOf, secondVersionOf } from '../config/limit-options.js';
+import type { PolicyLimit } from '../config/policy.js';
+import { show } from '../../engine/errors/wording.js';
+import { checkFeatures, secondVersion } from '../../storage/features/options.js';
+import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { blockTerms } from '../../engine/limits/block-terms.js';
+import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { limitName } from '../../engine/limits/limit-name.js';
+import type { OptionRows } from '../../engine/options/option-row.js';
+import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import { algorithmOptions } from '../rules/common-options.js';
+import { attempt } from './attempt.js';
+import { type Located, type LocatedEntry, type Place, showPlace } from './located.js';
+import { policyOptions } from './policy-options.js';
+import type { Problems } from './problems.js';
+import { readOption } from './read-option.js';
+
+/** Refuses an invalid name of a limit. */
+export function checkName(name: string, place: Place, problems: Problems): void {
+  if (!limitName.isRight(name))
+    problems.add(place, policyMessages.wrongValue(`the name ${show(name)}`, limitName.wants));
+}
+
+/** Reads the limits of a policy. Mistakes are left out, and added to the problems. */
+export function readLimits(value: Located, problems: Problems): Map<string, PolicyLimit> {
+  const limits = new Map<string, PolicyLimit>();
+  const { entries } = value;
+  if (entries === undefined) {
+    problems.add(value.place, policyMessages.wrongValue(value.shown, 'an object of limits by their names'));
+  }
+  for (const { name, place, value: limit } of entries ?? []) {
+    checkName(name, place, problems);
+    const read = readLimit(limit, place, name, problems);
+    if (read !== undefined) limits.set(name, read);
+  }
+  return limits;
+}
+
+function readLimit(value: Located, at: Place, name: string, problems: Problems): PolicyLimit | undefined {
+  const before = problems.list.length;
+  const { entries } = value;
+  if (entries === undefined) {
+    problems.add(
+      value.place,
+      policyMessages.wrongValue(value.shown, "a limit such as { algo: 'gcra', rate: 10, interval: '1s' }"),
+    );
+    return undefined;
+  }
+  if (entries.length === 0) problems.add(at, policyMessages.nothingSaid(Object.keys(policyOptions).join(', ')));
+  const algorithm = algorithms.get(entries.find((entry) => entry.name === 'algo')?.value.value);
+  refuseForeignOptions(entries, at, problems, { rows: policyOptions, algorithm });
+  const read = new Map<string, unknown>();
+  for (const entry of entries) {
+    if (Object.hasOwn(policyOptions, entry.name))
+      read.set(entry.name, readOption(entry.value, policyOptions[entry.name]!.kind, problems));
+  }
+  if (problems.list.length > before) return undefined;
+  // `null` overrides what the limit in code has.
+  for (const [option, value] of read) if (value === null) read.set(option, undefined);
+  const { mode, ...options } = Object.fromEntries(read) as Partial<ExactLimit> & { mode?: LimitMode };
+  // What is forgotten may be the blocks of the limit in code.
+  if (options.blockFor !== undefined) attempt(at, problems, (location) => blockTerms(options, location));
+  if (options.algo !== undefined) tryAlone(options as ExactLimit, name, { at, entries }, problems);
+  else attempt(at, problems, (location) => checkFeatures(options, undefined, location));
+  if (problems.list.length > before) return undefined;
+  const places = new Map(entries.map((entry) => [entry.name, showPlace(entry.place)]));
+  return { options: options as Partial<ExactLimit>, mode, place: showPlace(at), places };
+}
+
+/** What determines which options are possible together. */
+interface Company {
+  readonly rows: OptionRows;
+  /** The algorithm whose options they are; `undefined` for that of a limit that the policy does not show. */
+  readonly algorithm: Algorithm | undefined;
+}
+
+/** Refuses unknown options, options of other algorithms, and combinations that no algorithm has; also in options of an option. */
+export function refuseForeignOptions(
+  entries: readonly LocatedEntry[],
+  place: Place,
+  problems: Problems,
+  company: Company,
+): void {
+  refuseForeign(entries, place, problems, company);
+  for (const { name, place: at, value } of entries) {
+    const kind = Object.hasOwn(company.rows, name) ? company.rows[name]!.kind : undefined;
+    if (kind?.isOfAlgorithm !== true || value.entries === undefined) continue;
+    const algo = value.entries.find((entry) => entry.name === 'algo')?.value.value;
+    const algorithm = algo === undefined ? company.algorithm : algorithms.get(algo);
+    refuseForeign(value.entries, at, problems, { rows: kind.options!, algorithm });
+  }
+}
+
+function refuseForeign(
+  entries: readonly LocatedEntry[],
+  place: Place,
+  problems: Problems,
+  { rows, algorithm }: Company,
+): void {
+  const isKnown = (name: string) => Object.hasOwn(rows, name);
+  const known = Object.keys(rows).filter((name) => name === 'algo' || algorithm === undefined || has(algorithm, name));
+  for (const { name, place: at } of entries) {
+    if (!isKnown(name)) problems.add(at, policyMessages.unknown(name, known));
+    else if (!known.includes(name)) problems.add(at, refusalOf(name, algorithm!));
+  }
+  if (algorithm !== undefined) return;
+  const own = entries.map(({ name }) => name).filter((name) => isKnown(name) && name !== 'algo');
+  if (algorithms.namesOf((each) => own.every((name) => has(each, name))).length > 0) return;
+  problems.add(place, policyMessages.noCommonAlgorithm(own));
+}
+
+function has(algorithm: Algorithm, option: string): boolean {
+  return Object.hasOwn(optionsOf(algorithm), option);
+}
+
+/** The place of a limit, and what it says. */
+interface LimitPlaces {
+  readonly at: Place;
+  readonly entries: readonly LocatedEntry[];
+}
+
+/** Compiles a limit as far as possible without an app, and adds what does not fit together to the problems. */
+export function tryAlone(definition: ExactLimit, name: string, { at, entries }: LimitPlaces, problems: Problems): void {
+  const option = secondVersion?.option;
+  const limit = attempt(at, problems, (location) => {
+    const own: ExactLimit = { ...definition, ...(option !== undefined && { [option]: undefined }) };
+    checkLimit(own, location, true);
+    const compiled = new CompiledLimit(algorithmOptions(definition), {
+      location,
+      name,
+      instance: own.scope === 'instance',
+    });
+    checkFeatures(own, compiled, location);
+    return compiled;
+  });
+  if (limit === undefined) return;
+  const compileSecond = (location: string) => {
+    checkLimit(definition, location, true);
+    const whole = secondVersionOf(definition, location);
+    return whole && new CompiledLimit(whole, { location: `${location}.${option}`, name });
+  };
+  const place = entries.find((entry) => entry.name === option)?.place ?? at;
+  attempt(place, problems, compileSecond, showPlace(at));
+}

@@ -1,0 +1,99 @@
+import { type ListName, LISTS } from '../config/list-entry.js';
+import type { PolicyListEntry } from '../config/policy.js';
+import { listMessages } from '../../engine/errors/messages/list.js';
+import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { limitName } from '../../engine/limits/limit-name.js';
+import type { JsonSchema } from '../../engine/options/option-row.js';
+import { CAUSE_PATTERN, CAUSE_WANTS, isCauseText } from '../overrides/change-options.js';
+import { FORMS, isListForm, readForm } from '../overrides/lists/list-form.js';
+import { LONGEST_KEY } from '../overrides/override-address.js';
+import { type Located, showPlace } from './located.js';
+import type { Problems } from './problems.js';
+
+const key = (pattern: string) => ({ type: 'string', pattern, maxLength: LONGEST_KEY });
+const LIST = { type: ['array', 'null'], items: { $ref: '#/definitions/entry' } };
+const OPTIONS = {
+  ip: { description: "An address, or a network such as '10.0.0.0/8'.", type: 'string', minLength: 2 },
+  identity: { description: "A key, such as 'tenant:acme'.", ...key('^[^*]+$') },
+  pattern: { description: "The beginning of keys, such as 'tenant:*'.", ...key('^[^*]+[*]$') },
+  limit: { description: 'The name of a limit. Default: all limits.', ...limitName.schema },
+  reason: { description: 'Why it is there.', type: 'string', pattern: CAUSE_PATTERN.replace(/\$$/, '\\n?$') },
+};
+
+/** The JSON Schema of the lists of a policy, and of their entries. */
+export const listsSchema: JsonSchema = {
+  description: "Who is exempt from limits ('allow'), and who is refused ('deny').",
+  type: ['object', 'null'],
+  properties: Object.fromEntries(LISTS.map((list) => [list, LIST])),
+  additionalProperties: false,
+};
+export const listEntrySchema: JsonSchema = {
+  type: 'object',
+  properties: OPTIONS,
+  additionalProperties: false,
+  oneOf: FORMS.map((form) => ({ required: [form], properties: { [form]: true } })),
+};
+
+/** Reads the lists of a policy. */
+export function readLists(value: Located, problems: Problems): PolicyListEntry[] {
+  const { entries } = value;
+  if (entries === undefined) {
+    problems.add(value.place, policyMessages.wrongValue(value.shown, "an object of the lists 'allow' and 'deny'"));
+  }
+  const known = new Map<string, PolicyListEntry>();
+  for (const { name, place, value: list } of entries ?? []) {
+    if (!LISTS.includes(name as ListName)) problems.add(place, policyMessages.unknown(name, LISTS));
+    else readList(name as ListName, list, known, problems);
+  }
+  return [...known.values()];
+}
+
+function readList(list: ListName, value: Located, known: Map<string, PolicyListEntry>, problems: Problems): void {
+  // An empty list, for example after its last line was removed.
+  if (value.value === null) return;
+  const { items } = value;
+  if (items === undefined) problems.add(value.place, policyMessages.wrongValue(value.shown, 'a list of entries'));
+  for (const item of items ?? []) {
+    const entry = readEntry(list, item, problems);
+    if (entry === undefined) continue;
+    const address = `${entry.limit}\n${entry.key}`;
+    const other = known.get(address);
+    if (other !== undefined && other.list !== list) problems.add(item.place, policyMessages.onBothLists(other.place));
+    known.set(address, entry);
+  }
+}
+
+function readEntry(
+  list: ListName,
+  { place, shown, entries }: Located,
+  problems: Problems,
+): PolicyListEntry | undefined {
+  const before = problems.list.length;
+  let key: string | undefined;
+  let limit = '';
+  let reason: string | undefined;
+  let forms = 0;
+  for (const { name, place: at, value } of entries ?? []) {
+    const wrong = (wants: string) => problems.add(value.place, policyMessages.wrongValue(value.shown, wants));
+    if (isListForm(name)) {
+      forms++;
+      const read = readForm(name, value.value);
+      if ('wants' in read) wrong(read.wants);
+      else key = read.key;
+    } else if (name === 'limit') {
+      if (limitName.isRight(value.value)) limit = value.value as string;
+      else wrong(`a limit's name: ${limitName.wants}`);
+    } else if (name === 'reason') {
+      // A folded text of YAML ends with a line feed.
+      const text = typeof value.value === 'string' ? value.value.replace(/\n$/, '') : value.value;
+      if (isCauseText(text)) reason = text;
+      else wrong(CAUSE_WANTS);
+    } else problems.add(at, policyMessages.unknown(name, Object.keys(OPTIONS)));
+  }
+  if (problems.list.length > before) return undefined;
+  if (key === undefined || forms > 1) {
+    problems.add(place, policyMessages.wrongValue(shown, listMessages.listEntryWants()));
+    return undefined;
+  }
+  return { list, key, limit, reason, place: showPlace(place) };
+}

@@ -1,0 +1,43 @@
+import { dataOptions } from '../config/limit-options.js';
+import { optionMessages } from '../../engine/errors/messages/options.js';
+import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { type OptionKind, type OptionRows, requiredOf } from '../../engine/options/option-row.js';
+import type { Located } from './located.js';
+import type { Problems } from './problems.js';
+
+/** Reads the value of an option; returns anything, and adds a problem, if it is wrong. */
+export function readOption(value: Located, kind: OptionKind, problems: Problems): unknown {
+  const before = problems.list.length;
+  const read = readParts(value, kind, problems);
+  if (problems.list.length === before && !isRight(value, read, kind)) {
+    problems.add(value.place, policyMessages.wrongValue(value.shown, kind.wants));
+  }
+  return read;
+}
+
+function readParts(value: Located, { each, named, options }: OptionKind, problems: Problems): unknown {
+  const { entries, items } = value;
+  if (each !== undefined && items !== undefined) return items.map((item) => readOption(item, each, problems));
+  if (entries === undefined) return value.value;
+  if (options !== undefined) return readObject(value, dataOptions(options), problems);
+  if (named === undefined) return value.value;
+  return Object.fromEntries(entries.map((entry) => [entry.name, readOption(entry.value, named, problems)]));
+}
+
+/** What is no object of a policy may be one of code, such as a map. */
+function isRight({ entries }: Located, read: unknown, { options, or, isRight: isWhole }: OptionKind): boolean {
+  return options === undefined || entries !== undefined ? isWhole(read) : or?.isRight(read) === true;
+}
+
+function readObject({ entries = [], place }: Located, options: OptionRows, problems: Problems): unknown {
+  const read = new Map<string, unknown>();
+  for (const { name, place: at, value } of entries) {
+    const row = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (row === undefined) problems.add(at, policyMessages.unknown(name, Object.keys(options)));
+    read.set(name, row && readOption(value, row.kind, problems));
+  }
+  for (const name of requiredOf(options)) {
+    if (!read.has(name)) problems.add(place, optionMessages.missing(name, options[name]!.kind.wants));
+  }
+  return Object.fromEntries(read);
+}

@@ -1,0 +1,81 @@
+import { algorithms } from '../../engine/algorithms/index.js';
+import type { LimitDefinition } from '../config/limit-definition.js';
+import type { PolicyLimit, PolicyOverride } from '../config/policy.js';
+import { show } from '../../engine/errors/wording.js';
+import { policyMessages } from '../../engine/errors/messages/policy.js';
+import { isOverrideKey, LONGEST_KEY } from '../overrides/override-address.js';
+import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { RatePatch } from '../overrides/override.js';
+import { withPatch } from '../overrides/rate-patch.js';
+import { type Located, type LocatedEntry, showPlace } from './located.js';
+import { overrideOptions } from './policy-options.js';
+import type { Problems } from './problems.js';
+import { checkName, refuseForeignOptions, tryAlone } from './read-limits.js';
+import { readOption } from './read-option.js';
+
+const KEY_WANTS =
+  "the key of one identity such as 'tenant:acme', or the beginning of keys with a star at the end such as 'tenant:*', of at most " +
+  `${LONGEST_KEY} characters`;
+const WANTS = 'an object of what an override replaces, such as { rate: 5000 }';
+
+/** Reads the overrides of a policy: by the name of their limit, and by key. `limits` are those of the same policy. */
+export function readOverrides(
+  value: Located,
+  limits: ReadonlyMap<string, PolicyLimit>,
+  problems: Problems,
+): PolicyOverride[] {
+  const overrides: PolicyOverride[] = [];
+  const { entries } = value;
+  if (entries === undefined) {
+    problems.add(
+      value.place,
+      policyMessages.wrongValue(value.shown, 'an object of overrides by the names of their limits'),
+    );
+  }
+  for (const { name, place, value: keys } of entries ?? []) {
+    checkName(name, place, problems);
+    const ofLimit = keys.entries;
+    if (ofLimit === undefined)
+      problems.add(keys.place, policyMessages.wrongValue(keys.shown, 'an object of overrides by their keys'));
+    for (const entry of ofLimit ?? []) {
+      const read = readOverride(name, entry, limits.get(name), problems);
+      if (read !== undefined) overrides.push(read);
+    }
+  }
+  return overrides;
+}
+
+function readOverride(
+  limit: string,
+  { name: key, place, value }: LocatedEntry,
+  own: PolicyLimit | undefined,
+  problems: Problems,
+): PolicyOverride | undefined {
+  const before = problems.list.length;
+  const { entries } = value;
+  if (!isOverrideKey(key)) problems.add(place, policyMessages.wrongValue(`the key ${show(key)}`, KEY_WANTS));
+  if (entries === undefined) problems.add(value.place, policyMessages.wrongValue(value.shown, WANTS));
+  if (entries?.length === 0) problems.add(place, policyMessages.nothingSaid(Object.keys(overrideOptions).join(', ')));
+  const algorithm = algorithms.get(own?.options.algo);
+  refuseForeignOptions(entries ?? [], place, problems, { rows: overrideOptions, algorithm });
+  const read = new Map<string, unknown>();
+  for (const entry of entries ?? []) {
+    const row = Object.hasOwn(overrideOptions, entry.name) ? overrideOptions[entry.name] : undefined;
+    if (row !== undefined) read.set(entry.name, readOption(entry.value, row.kind, problems));
+  }
+  if (problems.list.length > before) return undefined;
+  const { mode, ...patch } = Object.fromEntries(read) as RatePatch & { mode?: LimitMode };
+  if (own !== undefined && algorithm !== undefined) {
+    const definition = withPatch(own.options as LimitDefinition, patch);
+    tryAlone(definition, limit, { at: place, entries: entries ?? [] }, problems);
+    if (problems.list.length > before) return undefined;
+  }
+  const isPatch = Object.keys(patch).length > 0;
+  return {
+    limit,
+    key,
+    patch: (isPatch ? patch : undefined) as PolicyOverride['patch'],
+    mode,
+    place: showPlace(place),
+  };
+}

@@ -1,0 +1,57 @@
+import type { Policy, PolicyLimit, PolicyListEntry, PolicyOverride } from '../config/policy.js';
+import { listOf } from '../../engine/errors/wording.js';
+import { policyMessages } from '../../engine/errors/messages/policy.js';
+import type { Located } from './located.js';
+import type { PolicyProblem, Problems } from './problems.js';
+import { readLimits } from './read-limits.js';
+import { readLists } from './read-lists.js';
+import { readOverrides } from './read-overrides.js';
+
+/** A policy that is being read. */
+interface Draft {
+  limits: ReadonlyMap<string, PolicyLimit>;
+  overrides: readonly PolicyOverride[];
+  lists: readonly PolicyListEntry[];
+}
+
+type Section = (value: Located, draft: Draft, problems: Problems) => void;
+
+/** The sections of a policy, in the order in which they are read. To add one, add a line here and one in the schema. */
+const SECTIONS = new Map<string, Section>([
+  ['limits', (value, draft, problems) => (draft.limits = readLimits(value, problems))],
+  ['overrides', (value, draft, problems) => (draft.overrides = readOverrides(value, draft.limits, problems))],
+  ['lists', (value, draft, problems) => (draft.lists = readLists(value, problems))],
+]);
+
+/** A key that editors read. */
+const OF_EDITORS = '$schema';
+
+/** The result of reading a source: a policy that is valid as a whole, or its problems. */
+export type PolicyReading = { readonly policy: Policy } | { readonly problems: readonly PolicyProblem[] };
+
+/** Reads a policy as a whole. Without a value, the problems say why there is none. */
+export function readPolicy(name: string, value: Located | undefined, problems: Problems): PolicyReading {
+  if (value !== undefined) {
+    const draft: Draft = { limits: new Map(), overrides: [], lists: [] };
+    readSections(value, draft, problems);
+    if (problems.list.length === 0) return { policy: { name, ...draft } };
+  }
+  return { problems: problems.inOrder };
+}
+
+function readSections(value: Located, draft: Draft, problems: Problems): void {
+  const { entries } = value;
+  const known = [...SECTIONS.keys()];
+  if (entries === undefined) {
+    problems.add(value.place, policyMessages.wrongValue(value.shown, `an object of ${listOf(known, 'and')}`));
+    return;
+  }
+  for (const { name, place } of entries) {
+    if (!SECTIONS.has(name) && name !== OF_EDITORS) problems.add(place, policyMessages.unknown(name, known));
+  }
+  for (const [name, read] of SECTIONS) {
+    const section = entries.find((entry) => entry.name === name)?.value;
+    // An empty section, for example after its last line was removed.
+    if (section !== undefined && section.value !== null) read(section, draft, problems);
+  }
+}

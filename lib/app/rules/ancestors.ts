@@ -1,0 +1,60 @@
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { withinMessages } from '../../engine/errors/messages/within.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { Rule } from './rule.js';
+
+/** Maximum nesting depth. */
+const MOST_LEVELS = 8;
+
+/** Finds the limits that others are within. */
+export interface DefinedRules {
+  readonly names: readonly string[];
+  find(name: string): Rule | undefined;
+}
+
+/** The rules of all limits that a limit is within, its parent first. Throws `RateLimitConfigError`. */
+export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string): readonly Rule[] {
+  const chain = [rule];
+  for (let child = rule; child.configured.parent !== undefined; child = chain.at(-1)!) {
+    const name = child.configured.parent;
+    const parent = defined.find(name);
+    if (parent === undefined) {
+      const others = defined.names.filter((known) => chain.every((each) => each.name !== known));
+      throw new RateLimitConfigError(withinMessages.unknownParent(location, name, others));
+    }
+    if (chain.includes(parent)) {
+      const names = [...chain.slice(chain.indexOf(parent)), parent].map((each) => each.name);
+      throw new RateLimitConfigError(withinMessages.circle(location, names));
+    }
+    refuseParent(child, parent, location);
+    chain.push(parent);
+    if (chain.length > MOST_LEVELS) throw new RateLimitConfigError(withinMessages.tooDeep(location, MOST_LEVELS));
+  }
+  return chain.slice(1);
+}
+
+/** Refuses a limit whose units cannot be charged together with those of limits within it. */
+function refuseParent({ configured: own }: Rule, { configured: parent, name, settings }: Rule, location: string): void {
+  if (parent.adapts) {
+    throw new RateLimitConfigError(withinMessages.parentAdapts(location, name, parent.algorithm.name));
+  }
+  if (settings.childless !== undefined) {
+    throw new RateLimitConfigError(withinMessages.parentWith(location, name, settings.childless));
+  }
+  if (parent.planOption !== undefined) {
+    throw new RateLimitConfigError(withinMessages.parentWith(location, name, parent.planOption));
+  }
+  if (parent.instance !== own.instance) {
+    throw new RateLimitConfigError(withinMessages.otherScope(location, name, scopeOf(own), scopeOf(parent)));
+  }
+}
+
+/** Refuses to make a plan of a limit that others are within. */
+export function refusePlanOfParent({ name, planOption }: CompiledLimit, location: string): void {
+  if (planOption === undefined) return;
+  throw new RateLimitConfigError(withinMessages.hasOthersWithin(location, name, planOption));
+}
+
+function scopeOf({ instance }: { readonly instance: boolean }): string {
+  return instance ? 'instance' : 'cluster';
+}

@@ -1,0 +1,56 @@
+import { Inject, Injectable, type Type } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import type { LimitResolver } from '../../config/limits-by-request.js';
+import type { RateLimitSettings } from '../../config/settings.js';
+import { RATE_LIMIT_SETTINGS } from '../../config/tokens.js';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { byRequestMessages } from '../../../engine/errors/messages/by-request.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import { refuseMisspelt } from '../../../engine/options/misspelt-members.js';
+import { Instances } from '../../../engine/util/instances.js';
+import { AnswerDeadline } from './answer-deadline.js';
+import { ResolvedLimits } from './resolved-limits.js';
+
+/** Checks the `fallback` of a resolver in a place. */
+type CheckFallback = (fallback: unknown, location: string) => unknown;
+
+/** Where a class is named first. */
+interface FirstPlace {
+  readonly location: string;
+  readonly check: CheckFallback;
+}
+
+/** The members of a resolver that it may lack. */
+const OPTIONAL = ['keyOf', 'ttl', 'maxKeys', 'fallback'] as const satisfies (keyof LimitResolver)[];
+
+/** The answers of all classes that find limits. */
+@Injectable()
+export class LimitResolvers extends Instances<LimitResolver, FirstPlace, ResolvedLimits> {
+  /** Bounds how long requests wait for them, and for functions. */
+  readonly deadline: AnswerDeadline;
+
+  constructor(modules: ModuleRef, @Inject(RATE_LIMIT_SETTINGS) { resolveTimeoutMs }: RateLimitSettings) {
+    const deadline = new AnswerDeadline(resolveTimeoutMs);
+    super(modules, (instance, type, place) => checkedAnswers(instance, type, place, deadline));
+    this.deadline = deadline;
+  }
+}
+
+function checkedAnswers(
+  instance: LimitResolver,
+  type: Type<LimitResolver>,
+  place: FirstPlace,
+  deadline: AnswerDeadline,
+): ResolvedLimits {
+  const { resolve, keyOf, fallback } = instance as Partial<LimitResolver>;
+  const location = `${place.location}: ${type.name}`;
+  if (typeof resolve !== 'function') {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'resolve', resolve, byRequestMessages.wrongResolver));
+  }
+  if (keyOf !== undefined && typeof keyOf !== 'function') {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'keyOf', keyOf, 'a function of the context'));
+  }
+  if (fallback !== undefined) place.check(fallback, `${location}.fallback`);
+  refuseMisspelt(location, instance, OPTIONAL);
+  return new ResolvedLimits(instance, deadline, location);
+}

@@ -1,0 +1,145 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { LimitAnswer, LimitResolver } from '../../config/limits-by-request.js';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { logger } from '../../../engine/errors/logger.js';
+import { byRequestMessages } from '../../../engine/errors/messages/by-request.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import { optionMessages } from '../../../engine/errors/messages/options.js';
+import { wholeNumber } from '../../../engine/options/check-options.js';
+import { isLikelySeconds } from '../../../engine/options/likely-seconds.js';
+import { longDuration } from '../../../engine/options/values.js';
+import { andThen, type Awaitable, isPromise } from '../../../engine/util/awaitable.js';
+import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
+import { reasonOf } from '../../../engine/util/reason-of.js';
+import type { AnswerDeadline } from './answer-deadline.js';
+
+/** How long a failure counts before `resolve` is called again, at most. */
+const FAILURE_MS = 1000;
+/** How often a failing resolver is logged, at most. */
+const LOG_MS = 60_000;
+
+/** What is known of a key. */
+class KnownKey extends Kept {
+  /** The last good answer; `undefined` if there is none yet. */
+  good: LimitAnswer | undefined;
+  /** Why there is no good answer. */
+  failure: unknown;
+  /** Until when this counts, in milliseconds of the process's clock. */
+  until = -Infinity;
+  /** The call of `resolve` that is under way. */
+  pending: Promise<LimitAnswer> | undefined;
+  /** How often `resolve` was called, and the latest call with a good answer. */
+  calls = 0;
+  answered = 0;
+}
+
+/** Checks an answer, and throws `RateLimitConfigError` if it is no limits. */
+type CheckAnswer = (answer: unknown) => unknown;
+
+/** The answers of one resolver: each counts for a time, calls for one key are joined, and failures leave the last good answer. */
+export class ResolvedLimits {
+  private readonly name: string;
+  private readonly ttlMs: number;
+  private readonly known: BoundedMap<KnownKey>;
+  private loggedAt = -Infinity;
+
+  /** Reads its options; `location` for messages. Throws `RateLimitConfigError`. */
+  constructor(
+    private readonly resolver: LimitResolver,
+    private readonly deadline: AnswerDeadline,
+    location: string,
+  ) {
+    this.name = resolver.constructor.name;
+    const { ttl = '1m', maxKeys = 10_000 } = resolver;
+    this.ttlMs = longDuration(ttl);
+    if (!(this.ttlMs > 0)) {
+      throw new RateLimitConfigError(
+        messages.wrongOption(location, 'ttl', ttl, "a duration such as '1m', more than 0"),
+      );
+    }
+    if (isLikelySeconds(ttl)) logger.warn(optionMessages.likelySeconds(location, 'ttl', ttl));
+    this.known = new BoundedMap(wholeNumber(location, 'maxKeys', maxKeys), Infinity);
+  }
+
+  /** The limits of a request: at once if an answer for its key counts. Throws or rejects if there is neither an answer nor a fallback. */
+  find(context: ExecutionContext, check: CheckAnswer): Awaitable<LimitAnswer> {
+    if (this.resolver.keyOf === undefined) return this.lookUp(new KnownKey(''), context, undefined, check);
+    return andThen(this.resolver.keyOf(context), (found) => {
+      const key = this.read(found);
+      // No key has this text, since keys are not empty.
+      const known = this.keyNamed(key ?? '');
+      if (performance.now() < known.until) return this.answerOf(known);
+      return known.pending ?? this.lookUp(known, context, key, check);
+    });
+  }
+
+  private read(key: unknown): string | undefined {
+    if (key === undefined || key === null || key === '') return undefined;
+    if (typeof key === 'string') return key;
+    if ((typeof key === 'number' && Number.isFinite(key)) || typeof key === 'bigint') return String(key);
+    throw new RateLimitConfigError(byRequestMessages.wrongKey(this.name, key));
+  }
+
+  private keyNamed(key: string): KnownKey {
+    let known = this.known.get(key);
+    if (known === undefined) this.known.put((known = new KnownKey(key)), 0, false);
+    else this.known.touch(known);
+    return known;
+  }
+
+  private lookUp(
+    known: KnownKey,
+    context: ExecutionContext,
+    key: string | undefined,
+    check: CheckAnswer,
+  ): Awaitable<LimitAnswer> {
+    const call = ++known.calls;
+    try {
+      const found = this.resolver.resolve(context, key);
+      if (!isPromise(found)) return this.keep(known, found, check, call);
+      // An answer that comes too late counts from then on, unless a later call was faster.
+      const kept = Promise.resolve(found).then((answer) => this.keep(known, answer, check, call));
+      const late = () => new RateLimitConfigError(byRequestMessages.slow(`${this.name}.resolve`, this.deadline.ms));
+      const pending = this.deadline
+        .of(kept, late)
+        .catch((error: unknown) => this.fail(known, error))
+        .finally(() => (known.pending = undefined));
+      known.pending = pending;
+      return pending;
+    } catch (error) {
+      return this.fail(known, error);
+    }
+  }
+
+  private keep(known: KnownKey, answer: LimitAnswer, check: CheckAnswer, call: number): LimitAnswer {
+    check(answer);
+    if (call < known.answered) return answer;
+    known.answered = call;
+    known.good = answer;
+    known.failure = undefined;
+    known.until = performance.now() + this.ttlMs;
+    return answer;
+  }
+
+  /** A resolver that fails is not called again at once: that would hold up requests, and whatever is behind it. */
+  private fail(known: KnownKey, error: unknown): LimitAnswer {
+    known.failure = error;
+    const now = performance.now();
+    known.until = now + Math.min(FAILURE_MS, this.ttlMs);
+    if (now - this.loggedAt >= LOG_MS) {
+      this.loggedAt = now;
+      const applies = this.resolver.fallback === undefined ? 'nothing' : 'fallback';
+      const text = byRequestMessages.lookUpFailed(this.name, known.good === undefined ? applies : 'last');
+      logger.error(text, error instanceof Error ? error.stack : reasonOf(error));
+    }
+    return this.answerOf(known);
+  }
+
+  private answerOf({ good, failure }: KnownKey): LimitAnswer {
+    // `null` is an answer, too: no limit.
+    if (good !== undefined) return good;
+    const { fallback } = this.resolver;
+    if (fallback === undefined) throw failure;
+    return fallback;
+  }
+}

@@ -1,0 +1,299 @@
+import { isDeepStrictEqual } from 'node:util';
+import { Inject, Injectable } from '@nestjs/common';
+import { algorithms } from '../../engine/algorithms/index.js';
+import { limitOptions, optionsOf } from '../config/limit-options.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { logger } from '../../engine/errors/logger.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { optionMessages } from '../../engine/errors/messages/options.js';
+import { OnceLogger } from '../../engine/errors/once-logger.js';
+import { likelySeconds } from '../../engine/options/likely-seconds.js';
+import type { LimitDefinition } from '../config/limit-definition.js';
+import { ownerOfOption } from '../config/option-owner.js';
+import type { Policy, PolicyLimit } from '../config/policy.js';
+import { RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
+import { type RateLimitSettings } from '../config/settings.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { MODULE_NAMESPACE } from '../../engine/limits/limit-settings.js';
+import { type ByRequest, isFixed } from './by-request/is-fixed.js';
+import { ancestorsOf, refusePlanOfParent } from './ancestors.js';
+import type { Declaration } from './declaration.js';
+import type { LimitReading } from './limit-reading.js';
+import { takesAnyKey } from './possible-keys.js';
+import type { Rule } from './rule.js';
+import { RuleCompiler } from './rule-compiler.js';
+import { withPolicy } from './with-policy.js';
+import { ValueCache } from '../../engine/util/value-cache.js';
+
+/** Where the module's `limits` are declared. */
+export function placeInModule(index: number): Pick<Declaration, 'location' | 'namespace'> {
+  return { location: `limits[${index}]`, namespace: MODULE_NAMESPACE };
+}
+
+/** What a named limit is, apart from overrides. */
+export interface LimitVersion {
+  readonly definition: LimitDefinition;
+  readonly limit: CompiledLimit;
+  /** What a policy sets for it. */
+  readonly policy: PolicyLimit | undefined;
+}
+
+/** A limit with a name of its own. Another version of the policy replaces its definition. */
+export interface NamedLimit extends Mutable<LimitVersion> {
+  /** Its definition in code; `undefined` if only a policy defines it. */
+  readonly written: LimitDefinition | undefined;
+  /** The definition from which its rule was made. */
+  readonly first: LimitDefinition;
+  readonly declaration: Declaration;
+  readonly rule: Rule;
+}
+
+type Mutable<T> = { -readonly [Property in keyof T]: T[Property] };
+
+/** Knows the limits that are declared in no particular place: those of the module, and those defined by name. */
+@Injectable()
+export class LimitRegistry {
+  /** The limits that apply to every route, except those that depend on the request. */
+  readonly moduleRules: readonly Rule[];
+  /** The module's `limits` as written, those that depend on the request included, with the rules of all others. */
+  readonly moduleSpecs: readonly (Rule | ByRequest)[];
+  /** Called when limits were added. */
+  onDefined: () => void = () => undefined;
+  /** Whether anything on routes finds limits by the request. */
+  choosesOnRoutes = false;
+  private readonly moduleLimits: readonly NamedLimit[];
+  private readonly defined = new Map<string, NamedLimit>();
+  /** Whether a limit without a name may have any key. */
+  private othersTakeAnyKey = false;
+  /** The names of defined limits that others have, too. */
+  private readonly namedAgain = new Set<string>();
+  private readonly log = new OnceLogger(logger);
+  /** The names of limits that others are within. */
+  private readonly parents = new Set<string>();
+  /** Limits from functions and code: most provide the same objects again and again. */
+  private readonly elsewhere = new WeakMap<LimitDefinition, WrittenLimit>();
+  /** Limits of classes and routes. */
+  private readonly onRoutes = new WeakMap<LimitDefinition, WrittenLimit>();
+  /** Rules of these, as if they were declared nowhere. */
+  private readonly withoutPlace = new WeakMap<LimitReading, Rule>();
+  /** The same for functions that make new objects each time. */
+  private readonly equal = new ValueCache<Rule>();
+
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) { options }: RateLimitSettings,
+    private readonly compiler: RuleCompiler,
+    @Inject(RATE_LIMIT_POLICY) private readonly policy?: Policy,
+  ) {
+    for (const { option, got } of likelySeconds(options.defaults ?? {}, limitOptions)) {
+      this.log.warn(optionMessages.likelySeconds('defaults', option, got));
+    }
+    const specs = (options.limits ?? []).map((definition, index): NamedLimit | ByRequest => {
+      if (!isFixed(definition)) return definition;
+      const declaration = { ...placeInModule(index), everywhere: true };
+      return this.compileNamed(definition, declaration, definition?.name);
+    });
+    const moduleLimits = specs.filter((spec): spec is NamedLimit => 'rule' in spec);
+    this.moduleSpecs = specs.map((spec) => ('rule' in spec ? spec.rule : spec));
+    this.moduleRules = moduleLimits.map(({ rule }) => rule);
+    this.moduleLimits = moduleLimits.filter(({ written }) => written?.name !== undefined);
+    const names = new Set<string>();
+    for (const { name } of this.moduleRules) {
+      if (names.has(name)) throw new RateLimitConfigError(messages.twice('limits', name));
+      names.add(name);
+    }
+    this.define(options.define ?? {}, 'define');
+  }
+
+  /** Whether any limit of the module depends on the request. */
+  get hasModuleSources(): boolean {
+    return this.moduleRules.length < this.moduleSpecs.length;
+  }
+
+  /** Whether any limit of the app depends on the request. */
+  get choosesByRequest(): boolean {
+    return this.choosesOnRoutes || this.hasModuleSources;
+  }
+
+  /** Whether each route has its own counter of a limit of the module. */
+  get countsPerRoute(): boolean {
+    return this.moduleSpecs.some((spec) => 'perRoute' in spec && spec.perRoute);
+  }
+
+  /** The names that can be referred to. */
+  get names(): string[] {
+    return [...this.defined.keys()];
+  }
+
+  /** The limits whose rates can be changed by name: defined limits, and those of the module that have a name. */
+  get named(): NamedLimit[] {
+    return [...this.moduleLimits, ...this.defined.values()];
+  }
+
+  /** Whether any limit of the app may have any text as a key. */
+  get takesAnyKey(): boolean {
+    return this.othersTakeAnyKey || [...this.moduleRules, ...this.named.map(({ rule }) => rule)].some(takesAnyKey);
+  }
+
+  has(name: string): boolean {
+    return this.defined.has(name);
+  }
+
+  /** Adds definitions. The same one may be added again, for example when a feature is imported twice. */
+  define(definitions: Readonly<Record<string, LimitDefinition>>, location: string): void {
+    for (const [name, definition] of Object.entries(definitions)) {
+      const known = this.defined.get(name);
+      if (known !== undefined) {
+        if (isDeepStrictEqual(known.written, definition)) continue;
+        throw new RateLimitConfigError(messages.definedTwice(name));
+      }
+      const owner = isDefinition(definition) ? undefined : ownerOfOption(name);
+      if (owner !== undefined) throw new RateLimitConfigError(messages.optionAsName(location, name, owner));
+      const declaration = { location: `${location}.${name}`, namespace: '', name };
+      const limit = this.compileNamed(definition, declaration, name);
+      if (limit.rule.name !== name) {
+        throw new RateLimitConfigError(
+          messages.wrongOption(declaration.location, 'name', limit.rule.name, `'${name}' or none`),
+        );
+      }
+      this.defined.set(name, limit);
+    }
+    this.onDefined();
+  }
+
+  /** Adds limits that only a policy defines. */
+  defineByPolicy(limits: ReadonlyMap<string, PolicyLimit>): void {
+    for (const [name, policy] of limits) {
+      const declaration = { location: policy.place, namespace: '', name };
+      const definition = policy.options as LimitDefinition;
+      const rule = this.linked(this.compiler.compile(definition, declaration), declaration);
+      this.warnOfSeconds(definition, rule.name, policy.place);
+      this.defined.set(name, namedLimit(undefined, definition, declaration, rule, policy));
+    }
+    if (limits.size > 0) this.onDefined();
+  }
+
+  private compileNamed(written: LimitDefinition, declaration: Declaration, name: string | undefined): NamedLimit {
+    const policy = name === undefined ? undefined : this.policy?.limits.get(name);
+    const definition = policy === undefined ? written : withPolicy(written, policy);
+    const { location } = declaration;
+    const place = { ...declaration, location: policy?.place ?? location };
+    const rule = this.linked(this.compiler.compile(definition, place), place);
+    this.warnOfSeconds(definition, rule.name, place.location);
+    return namedLimit(written, definition, declaration, rule, policy);
+  }
+
+  /** Lets a rule find the limits it is within, once all modules have defined theirs. */
+  private linked(rule: Rule, { location }: Declaration): Rule {
+    if (rule.configured.parent === undefined) return rule;
+    this.parents.add(rule.configured.parent);
+    rule.findAncestors = () =>
+      ancestorsOf(rule, { names: this.names, find: (name) => this.defined.get(name)?.rule }, location);
+    return rule;
+  }
+
+  /** Refuses a change of a named limit that is impossible while others are within it. Throws `RateLimitConfigError`. */
+  refuseChange(name: string | undefined, limit: CompiledLimit, location: string): void {
+    if (name !== undefined && this.parents.has(name)) refusePlanOfParent(limit, location);
+  }
+
+  /** The rule of a limit, given by name or definition. */
+  rule(limit: string | LimitDefinition, declaration: Declaration): Rule {
+    if (typeof limit === 'string') {
+      const known = this.defined.get(limit);
+      if (known !== undefined) return known.rule;
+      throw new RateLimitConfigError(messages.unknownName(declaration.location, limit, this.names));
+    }
+    const { namespace } = declaration;
+    const written = this.written(limit, declaration);
+    const known = written.get(namespace);
+    if (known !== undefined) return known;
+    const { reading } = written;
+    const make = () => this.linked(this.compiler.declared(reading, declaration), declaration);
+    // Only functions make new objects again and again.
+    const rule = declaration.onRoutes === true ? make() : this.equal.ofText(`${reading.id} ${namespace}`, make);
+    this.warnOfName(rule.name, declaration.location);
+    if (declaration.inCall !== true) this.warnOfSeconds(limit, rule.name, declaration.location);
+    // Keys of lists may be any text once a route has a limit without a `key`, as code might use it.
+    const mayTakeAnyKey = declaration.onRoutes === true && rule.settings.hasKey !== true;
+    if (mayTakeAnyKey || takesAnyKey(rule)) this.othersTakeAnyKey = true;
+    written.set(namespace, rule);
+    return rule;
+  }
+
+  /** Warns once if a limit that is written out has the name of a defined one: users may take it for that one. */
+  private warnOfName(name: string, location: string): void {
+    const defined = this.defined.get(name);
+    if (defined === undefined || this.namedAgain.has(name)) return;
+    this.namedAgain.add(name);
+    logger.warn(messages.otherOfName(location, name, defined.declaration.location));
+  }
+
+  /** Warns once a place of numbers that are most likely meant as seconds. */
+  warnOfSeconds(definition: LimitDefinition, name: string, location: string): void {
+    const algorithm = algorithms.get(definition.algo);
+    if (algorithm === undefined) return;
+    for (const { option, got } of likelySeconds(definition, optionsOf(algorithm))) {
+      this.log.warn(optionMessages.likelySeconds(`${location} (limit '${name}')`, option, got));
+    }
+  }
+
+  /**
+   * A rule of a limit of routes, given by name or definition, for questions to which the place does not matter.
+   * @param location for messages, since the limit is read only once
+   */
+  anywhere(limit: string | LimitDefinition, location: string): Rule {
+    const place: Declaration = { location, namespace: '', onRoutes: true };
+    if (typeof limit === 'string') return this.rule(limit, place);
+    const { reading } = this.written(limit, place);
+    let rule = this.withoutPlace.get(reading);
+    if (rule === undefined) {
+      rule = this.linked(this.compiler.declared(reading, place), place);
+      this.withoutPlace.set(reading, rule);
+    }
+    return rule;
+  }
+
+  private written(limit: LimitDefinition, declaration: Declaration): WrittenLimit {
+    // A limit on routes may have options that others may not.
+    const { location, namespace, onRoutes = false } = declaration;
+    const byObject = onRoutes ? this.onRoutes : this.elsewhere;
+    const known = typeof limit === 'object' && limit !== null ? byObject.get(limit) : undefined;
+    if (known !== undefined) return known;
+    const rate = Object.hasOwn(declaration, 'rate') && { rate: declaration.rate };
+    const written = new WrittenLimit(this.compiler.read(limit, { location, namespace, onRoutes, ...rate }));
+    byObject.set(limit, written);
+    return written;
+  }
+}
+
+/** An object that defines a limit, and its rules by namespace: most are declared in one place. */
+class WrittenLimit {
+  private namespace: string | undefined;
+  private rule: Rule | undefined;
+  private others: Map<string, Rule> | undefined;
+
+  constructor(readonly reading: LimitReading) {}
+
+  get(namespace: string): Rule | undefined {
+    return namespace === this.namespace ? this.rule : this.others?.get(namespace);
+  }
+
+  set(namespace: string, rule: Rule): void {
+    if (this.namespace === undefined) [this.namespace, this.rule] = [namespace, rule];
+    else (this.others ??= new Map()).set(namespace, rule);
+  }
+}
+
+function isDefinition(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function namedLimit(
+  written: LimitDefinition | undefined,
+  definition: LimitDefinition,
+  declaration: Declaration,
+  rule: Rule,
+  policy: PolicyLimit | undefined,
+): NamedLimit {
+  return { written, first: definition, definition, limit: rule.configured, policy, declaration, rule };
+}

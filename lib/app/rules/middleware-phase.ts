@@ -1,0 +1,34 @@
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { type BoundKey, formsOf } from '../key-resolvers/key-resolver.factory.js';
+import { keySchemes } from '../key-resolvers/index.js';
+import type { RequestTrait } from '../../storage/features/request-trait.js';
+import type { AllCommonOptions } from '../config/limit-options.js';
+
+/** Lists the forms of a `key` in a middleware. */
+export function earlyForms(): string {
+  return `${formsOf(keySchemes.filter(({ needsRoute }) => !needsRoute))} in phase 'middleware'`;
+}
+
+/**
+ * Refuses what a middleware cannot know: it sees a request before its route and its user. Functions get the request as it is then.
+ * Throws `RateLimitConfigError`.
+ */
+export function refuseWhatNeedsARoute(
+  key: BoundKey,
+  options: AllCommonOptions,
+  trait: RequestTrait | undefined,
+  location: string,
+  everywhere: boolean,
+): void {
+  const { within, perRoute } = options;
+  const refuse = (option: string, got: unknown, wants: string) => {
+    throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
+  };
+  if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
+  if (key.needsRoute) refuse('key', key.given, earlyForms());
+  if (typeof trait?.by === 'object')
+    refuse(trait.option, (options as Record<string, unknown>)[trait.option], "nothing in phase 'middleware'");
+  if (within !== undefined) refuse('within', within, "nothing in phase 'middleware'");
+  if (perRoute === true) refuse('perRoute', perRoute, "false in phase 'middleware'");
+}

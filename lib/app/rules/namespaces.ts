@@ -1,0 +1,160 @@
+import { Injectable } from '@nestjs/common';
+import { MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { namespaceOn } from './declared-metadata.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { nameOfClass, nameOfRoute } from './route-names.js';
+
+/** A controller, or a provider whose methods are called like those of controllers (a resolver, a gateway). */
+export type HandlerClass = abstract new (...args: never[]) => unknown;
+
+/** A class that needs a namespace, or one of its methods. */
+export interface Declarer {
+  readonly type: HandlerClass;
+  readonly method?: string;
+}
+
+/** Anything a structured field can contain, but not starting with `@`, which is for the module's limits. */
+const NAMESPACE = /^(?!@)[\x20-\x7e]{1,128}$/;
+/** The names that `mixin()` gives classes: new ones at each start. */
+const DRAWN = /^[0-9a-f]{21}$/;
+/** Minifiers give shorter names. */
+const SHORTEST_WRITTEN = 4;
+/** The metadata key under which `RouterModule` keeps the path of a module, for one app and for all. */
+const MODULE_PATH = '__module_path__';
+
+/**
+ * Determines the namespaces of limits that are declared on classes or methods. A namespace must be the same in all instances,
+ * after every start and in every build, and unique in the app. The name of a class is none of these if `mixin()` or a minifier
+ * made it, or if two modules have one.
+ */
+@Injectable()
+export class Namespaces {
+  private readonly namespaces = new Map<HandlerClass, Map<string | undefined, string>>();
+  private readonly taken = new Set<string>();
+
+  constructor(
+    private readonly modules: ModulesContainer,
+    private readonly scanner: MetadataScanner,
+  ) {}
+
+  /** The namespace of a class or method. Throws `RateLimitConfigError` if nothing distinguishes it from others. */
+  of({ type, method }: Declarer): string {
+    const known = this.namespaces.get(type)?.get(method);
+    if (known !== undefined) return known;
+    this.assign([{ type, ...(method !== undefined && { method }) }]);
+    return this.namespaces.get(type)!.get(method)!;
+  }
+
+  /**
+   * Assigns each its namespace: the first of its names that no other has. Those that share a name all take their next one, so
+   * that the order in which they are found does not matter.
+   */
+  assign(wanting: readonly Declarer[]): void {
+    const locations = new Map<HandlerClass, string | undefined>();
+    let open = wanting
+      .filter(({ type, method }) => this.namespaces.get(type)?.has(method) !== true)
+      .map((declarer) => ({ declarer, names: this.names(declarer, locations) }));
+    while (open.length > 0) {
+      const counts = new Map<string, number>();
+      for (const { names } of open) if (names[0] !== undefined) counts.set(names[0], (counts.get(names[0]) ?? 0) + 1);
+      const left: typeof open = [];
+      const given: string[] = [];
+      for (const { declarer, names } of open) {
+        const [name, ...others] = names;
+        if (name === undefined) throw new RateLimitConfigError(messages.noNamespace(locationOf(declarer)));
+        if (counts.get(name) === 1 && !this.taken.has(name)) {
+          this.keep(declarer, name);
+          given.push(name);
+        } else if (isNamed(declarer)) {
+          throw new RateLimitConfigError(messages.namespaceTwice(locationOf(declarer), name));
+        } else {
+          left.push({ declarer, names: others });
+        }
+      }
+      for (const name of [...given, ...counts.keys()]) this.taken.add(name);
+      open = left;
+    }
+  }
+
+  private keep({ type, method }: Declarer, namespace: string): void {
+    let namespaces = this.namespaces.get(type);
+    if (namespaces === undefined) this.namespaces.set(type, (namespaces = new Map()));
+    namespaces.set(method, namespace);
+  }
+
+  /** The names of a class or method, the most specific first. */
+  private names(declarer: Declarer, locations: Map<HandlerClass, string | undefined>): string[] {
+    const named = explicit(declarer);
+    if (named !== undefined) return [named];
+    const { type, method } = declarer;
+    if (!locations.has(type)) locations.set(type, nameOfClass(type, this.prefixes(type)));
+    const location = locations.get(type);
+    const written = writtenName(type);
+    if (method === undefined) {
+      const first = location === undefined ? undefined : this.routes(type, location).sort()[0];
+      return present([location, first === undefined ? undefined : `${location} ${first}`, written]);
+    }
+    const handler = (type.prototype as Record<string, object>)[method]!;
+    // The names of methods, unlike those of classes, are stable.
+    const route =
+      location === undefined ? undefined : (nameOfRoute(location, method, handler) ?? `${location} ${method}`);
+    return present([
+      route,
+      route === undefined ? undefined : `${route} ${method}`,
+      written === undefined ? undefined : `${written}.${method}`,
+    ]);
+  }
+
+  private routes(type: HandlerClass, location: string): string[] {
+    const prototype = type.prototype as Record<string, object>;
+    const methods = this.scanner.getAllMethodNames(prototype);
+    return present(methods.map((method) => nameOfRoute(location, method, prototype[method]!)));
+  }
+
+  /** The paths that modules prepend to that of a controller. */
+  prefixes(type: HandlerClass): string[] {
+    const paths = [...this.modules.values()]
+      .filter(({ controllers }) => [...controllers.values()].some(({ metatype }) => metatype === type))
+      .map(({ metatype }) => {
+        const own: unknown = Reflect.getMetadata(MODULE_PATH + this.modules.applicationId, metatype);
+        return own ?? (Reflect.getMetadata(MODULE_PATH, metatype) as unknown);
+      });
+    return [...new Set(paths.filter((path) => typeof path === 'string'))].sort();
+  }
+}
+
+/** How messages name a class. */
+export function classNameOf(type: HandlerClass): string {
+  return type.name || 'a class without a name';
+}
+
+/** Where limits are declared, as messages name it. */
+export function locationOf({ type, method }: Declarer): string {
+  return `@RateLimit on ${classNameOf(type)}${method === undefined ? '' : `.${method}`}`;
+}
+
+function isNamed(declarer: Declarer): boolean {
+  return explicit(declarer) !== undefined;
+}
+
+/** The namespace set by the user, of the method itself or derived from that of its class. */
+function explicit(declarer: Declarer): string | undefined {
+  const { type, method } = declarer;
+  const own = method === undefined ? undefined : namespaceOn((type.prototype as Record<string, object>)[method]!);
+  const named = own ?? namespaceOn(type);
+  if (named === undefined) return undefined;
+  if (typeof named !== 'string' || !NAMESPACE.test(named)) {
+    const location = locationOf(declarer).replace('@RateLimit', '@RateLimit.namespace');
+    throw new RateLimitConfigError(messages.wrongNamespace(location, named));
+  }
+  return own === undefined && method !== undefined ? `${named}.${method}` : named;
+}
+
+function writtenName({ name }: HandlerClass): string | undefined {
+  return name.length >= SHORTEST_WRITTEN && !DRAWN.test(name) ? name : undefined;
+}
+
+function present(names: readonly (string | undefined)[]): string[] {
+  return names.filter((name) => name !== undefined);
+}

@@ -1,0 +1,87 @@
+import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
+import { keyMessages } from '../../engine/errors/messages/key.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { addressForm, formOf } from '../key-resolvers/index.js';
+import type { Rule } from './rule.js';
+
+/**
+ * What is wrong with a key that somebody has written down for a limit: the form that its keys have. `undefined` if it is
+ * possible, as any text is if a function or class makes the keys, or if the limit sets no key and code may pass any.
+ */
+export function keyProblem(rule: Rule, key: string): string | undefined {
+  const { settings } = rule;
+  const { given } = settings.key;
+  const own = formOf(given);
+  if (own === undefined) return undefined;
+  const address = addressForm(key, settings.ipv6Prefix);
+  const ofAddress = address === key || address === undefined ? undefined : keyMessages.identity(address);
+  // Without a key of its own, it counts addresses on routes, and whatever code passes.
+  if (settings.hasKey !== true) return rule.countsRequests && given === 'ip' ? ofAddress : undefined;
+  if (own.isOne(key, settings.ipv6Prefix)) return undefined;
+  if (given === 'ip') return ofAddress ?? own.wants(key);
+  // A request without the key is counted by its address.
+  const countsAddresses = settings.onMissingKey === 'ip' && given !== 'global';
+  return countsAddresses && address !== undefined ? ofAddress : own.wants(key);
+}
+
+/** Whether keys of a limit may be any text. */
+export function takesAnyKey(rule: Rule): boolean {
+  const { hasKey, key } = rule.settings;
+  return formOf(key.given) === undefined || (hasKey !== true && !rule.countsRequests);
+}
+
+/** What is wrong with an identity for all limits, given whether any of them takes any text. */
+export function identityProblem(identity: string, takesAny: boolean, ipv6Prefix?: number): string | undefined {
+  const [, header] = /^(header:[^:]+):/.exec(identity) ?? [];
+  const form = formOf(header);
+  if (form !== undefined) return form.isOne(identity) ? undefined : form.wants(identity);
+  const address = addressForm(identity, ipv6Prefix);
+  if (address === undefined || address === identity) return undefined;
+  if (identity.startsWith('ip:')) return keyMessages.identity(address);
+  return takesAny ? undefined : keyMessages.listedAddress(identity);
+}
+
+/** The same for a prefix of keys followed by a star. */
+export function patternProblem(rule: Rule, pattern: string): string | undefined {
+  const { hasKey, key, onMissingKey } = rule.settings;
+  const own = hasKey ? formOf(key.given) : undefined;
+  if (own === undefined) return undefined;
+  const text = pattern.slice(0, -1);
+  const begins = onMissingKey === 'ip' && key.given !== 'global' ? [own.begins, 'ip:'] : [own.begins];
+  const isPossible = own.mayBegin?.(text) ?? begins.some((each) => text.startsWith(each) || each.startsWith(text));
+  return isPossible ? undefined : keyMessages.beginning(begins);
+}
+
+/** Refuses a key of a call that no counter of the limit can have. Throws `RateLimitArgumentError`. */
+export function assertPossibleKey(rule: Rule, key: string): void {
+  const wants = keyProblem(rule, key);
+  if (wants !== undefined)
+    throw new RateLimitArgumentError(keyMessages.impossible(rule.name, shownKey(rule, key), wants));
+}
+
+/** Refuses the key of an option, or a prefix of keys followed by a star. Throws `RateLimitConfigError`. */
+export function refuseImpossibleKeys(rule: Rule, key: string, location: string, option = 'key'): void {
+  refuse(rule, key, key.endsWith('*') ? patternProblem(rule, key) : keyProblem(rule, key), location, option);
+}
+
+/** Refuses a key if none of these limits can have it. Throws `RateLimitConfigError`. */
+export function refuseImpossibleKey(rules: readonly Rule[], key: string, location: string, option = 'key'): void {
+  const problems = rules.map((rule) => keyProblem(rule, key));
+  if (!problems.includes(undefined)) refuse(rules[0]!, key, problems[0], location, option);
+}
+
+function refuse(rule: Rule, key: string, wants: string | undefined, location: string, option: string): void {
+  if (wants === undefined) return;
+  const given = rule.settings.key.given;
+  if (isSecret(given)) throw new RateLimitConfigError(keyMessages.secretOption(location, option, wants));
+  throw new RateLimitConfigError(messages.wrongOption(location, option, key, wants));
+}
+
+/** A header's value may be a secret. */
+function isSecret(given: unknown): boolean {
+  return typeof given === 'string' && given.startsWith('header:');
+}
+
+function shownKey(rule: Rule, key: string): string | undefined {
+  return isSecret(rule.settings.key.given) ? undefined : key;
+}

@@ -1,0 +1,72 @@
+import {
+  BadRequestException,
+  type ExecutionContext,
+  InternalServerErrorException,
+  UnauthorizedException,
+} from '@nestjs/common';
+import type { OnMissingKey } from '../../config/common-limit-options.js';
+import { RateLimitArgumentError, RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import type { BoundKey } from '../../key-resolvers/key-resolver.factory.js';
+import type { ResolvedKey } from '../../key-resolvers/key-resolver.js';
+import type { RequestParts } from '../../transports/request-reader.js';
+import { isUnread } from '../../transports/unread.reader.js';
+import type { Rule } from '../rule.js';
+import { warnOfMissingKey } from './missing-key-warning.js';
+
+/**
+ * What happens to a request without a key: its address counts, the limit does not apply, or the request is refused. The last two
+ * also apply if no reader supports the call, whose key is then unknown.
+ */
+export type MissingKeyOutcome = OnMissingKey | 'skip unread' | 'refuse unread';
+
+/** The identity of a resolved key; `undefined` if it is missing. Throws `RateLimitArgumentError` if it is invalid. */
+export function identityOfKey(rule: Rule, key: ResolvedKey): string | undefined {
+  if (typeof key === 'string' && key !== '') return key;
+  if (key === undefined || key === null || key === '') return undefined;
+  if (Number.isFinite(key) || typeof key === 'bigint') return String(key);
+  throw new RateLimitArgumentError(messages.wrongResolvedKey(rule.name, key));
+}
+
+/** What happens to a request that lacks a key of a limit: its own, or that of its tenants. */
+export function missingKeyOutcome({ settings, limit }: Rule, by: BoundKey, parts: RequestParts): MissingKeyOutcome {
+  const { onMissingKey, onMissingReader } = settings;
+  // A shadow limit never refuses, whatever the reason.
+  const refuses = onMissingKey === 'refuse' && !limit.shadow;
+  // A function was called, and needs no reader; but without one the address is unknown.
+  const isKnownMissing = !isUnread(parts) || refuses || (onMissingKey !== 'ip' && typeof by.given === 'function');
+  if (!isKnownMissing) return limit.shadow || onMissingReader === 'skip' ? 'skip unread' : 'refuse unread';
+  return onMissingKey === 'refuse' && !refuses ? 'skip' : onMissingKey;
+}
+
+/**
+ * The identity of a request without a key; `undefined` if the limit does not apply. Throws the refusal of the request.
+ * @param phase when the rule is checked, which other levels of its hierarchy may postpone
+ */
+export function identityWithoutKey(
+  rule: Rule,
+  by: BoundKey,
+  context: ExecutionContext,
+  parts: RequestParts,
+  phase = rule.settings.phase,
+): string | undefined {
+  const { byAddress, log } = rule.settings;
+  const outcome = missingKeyOutcome(rule, by, parts);
+  switch (outcome) {
+    case 'refuse':
+      if (by.needsUser) throw new UnauthorizedException(messages.noUser());
+      throw new BadRequestException(messages.noKey(by.noun));
+    case 'refuse unread': {
+      const text = messages.noReader(rule.name, context.getType<string>());
+      log.error(text);
+      throw new InternalServerErrorException(messages.uncheckable(), { cause: new RateLimitConfigError(text) });
+    }
+    case 'skip unread':
+      log.warn(messages.skipsUnread(rule.name, context.getType<string>()));
+  }
+  if (outcome !== 'ip') return undefined;
+  const identity = byAddress(context, parts);
+  if (identity === undefined) log.warn(messages.noAddress(rule.name));
+  else warnOfMissingKey(rule, by, context, parts, phase);
+  return identity;
+}

@@ -1,0 +1,53 @@
+import type { ExecutionContext } from '@nestjs/common';
+import type { Phase } from '../../config/common-limit-options.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import type { BoundKey } from '../../key-resolvers/key-resolver.factory.js';
+import { connectionOf, onClose } from '../../transports/connection.js';
+import type { RequestParts } from '../../transports/request-reader.js';
+import type { Rule } from '../rule.js';
+
+/** The route of a request, for messages. */
+export function routeText(context: ExecutionContext): string {
+  const type = context.getClass() as Function | null;
+  const handler = context.getHandler() as Function | null;
+  return type === null ? 'every route' : `${type.name || 'a class without a name'}.${handler?.name ?? ''}`;
+}
+
+/** How many requests without a key are watched for a user, for each limit on each route. */
+const MOST_WATCHED = 20;
+
+/** How many requests of each handler had no key, by limit. */
+const seen = new WeakMap<Rule, Map<object | null, number>>();
+
+/**
+ * Warns once of a function that found no key, so that the address counts: nothing else would show that a limit by tenant has
+ * become one by address. If a guard set a user after the check, the warning says so; that is known once the response has ended.
+ */
+export function warnOfMissingKey(
+  rule: Rule,
+  by: BoundKey,
+  context: ExecutionContext,
+  parts: RequestParts,
+  phase: Phase,
+): void {
+  const { key, log, addressIsMeant } = rule.settings;
+  if (addressIsMeant === true || typeof by.given !== 'function') return;
+  const handler = context.getHandler() as Function | null;
+  let counts = seen.get(rule);
+  if (counts === undefined) seen.set(rule, (counts = new Map<object | null, number>()));
+  const count = counts.get(handler) ?? 0;
+  if (count === MOST_WATCHED) return;
+  counts.set(handler, count + 1);
+  const route = routeText(context);
+  const option = by === key ? 'key' : 'share.by';
+  if (count === 0) log.warn(messages.countsAddress(rule.name, route, option, phase));
+  const { request, response } = parts;
+  const connection = phase === 'guard' ? connectionOf(response) : undefined;
+  if (connection === undefined) return;
+  onClose(connection, () => {
+    const user = request?.user;
+    if (user === undefined || user === null) return;
+    counts.set(handler, MOST_WATCHED);
+    log.warn(messages.foundUserLater(rule.name, route, option));
+  });
+}

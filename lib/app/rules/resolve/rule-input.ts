@@ -1,0 +1,141 @@
+import { type ExecutionContext, HttpException } from '@nestjs/common';
+import type { Phase } from '../../config/common-limit-options.js';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import type { BoundKey } from '../../key-resolvers/key-resolver.factory.js';
+import { assertCost } from '../../../engine/limits/arguments.js';
+import type { ResolvedKey } from '../../key-resolvers/key-resolver.js';
+import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
+import { assertPriority, type Priority } from '../../../engine/limits/priority.js';
+import type { RequestParts } from '../../transports/request-reader.js';
+import { andThen, type Awaitable, isPromise } from '../../../engine/util/awaitable.js';
+import { reasonOf } from '../../../engine/util/reason-of.js';
+import type { Rule } from '../rule.js';
+import { identityOfKey, identityWithoutKey } from './identity.js';
+import { routeText } from './missing-key-warning.js';
+
+/** The input from a request that may differ between levels of a hierarchy. */
+export interface LevelInput {
+  /** Whether the rule does not count the request. */
+  skips(rule: Rule): Awaitable<boolean>;
+  /**
+   * The identity of the request; `undefined` if the limit does not apply. `counts`: whether the rule itself counts the request.
+   * If it does not, a missing key is no reason to refuse the request, but what is within the limit still has one counter.
+   */
+  identity(rule: Rule, counts?: boolean): Awaitable<string | undefined>;
+  cost(rule: Rule): Awaitable<number>;
+}
+
+/** Reads a request, and calls the functions of limits with it. Checks what they return. */
+export class RequestInput implements LevelInput {
+  constructor(
+    protected readonly context: ExecutionContext,
+    protected readonly parts: RequestParts,
+    /** The rules that are checked together: after the guards if one of them is, whatever the others say. */
+    private readonly rules: readonly Rule[] = [],
+  ) {}
+
+  skips(rule: Rule): Awaitable<boolean> {
+    const { skip } = rule.settings;
+    return skip === undefined ? false : this.found(rule, 'skip', skip, orFalse);
+  }
+
+  identity(rule: Rule, counts = true): Awaitable<string | undefined> {
+    const { key, onMissingKey } = rule.settings;
+    return this.identityBy(rule, key, counts || onMissingKey !== 'refuse');
+  }
+
+  /** The version of a limit by the request's trait; `undefined` if it has no key that it needs. */
+  version(rule: Rule, limit: CompiledLimit): Awaitable<CompiledLimit | undefined> {
+    const { trait } = rule.settings;
+    if (trait === undefined) return limit;
+    const { by } = trait;
+    const found = typeof by === 'function' ? this.found(rule, trait.option, by, orNull) : this.identityBy(rule, by);
+    return andThen(found, (said) => (said === undefined ? undefined : limit.meet(trait.metBy(said, limit))));
+  }
+
+  priority(rule: Rule): Awaitable<Priority | undefined> {
+    const { priority } = rule.settings;
+    return typeof priority === 'function' ? this.found(rule, 'priority', priority, checkedPriority) : priority;
+  }
+
+  cost(rule: Rule): Awaitable<number> {
+    const { cost } = rule.settings;
+    return typeof cost === 'number' ? cost : this.found(rule, 'cost', cost, checkedCost);
+  }
+
+  /** The identity of a request without a key; `undefined` if the limit does not apply. Throws the refusal of the request. */
+  protected withoutKey(rule: Rule, by: BoundKey): string | undefined {
+    return identityWithoutKey(rule, by, this.context, this.parts, this.phaseOf(rule));
+  }
+
+  private identityBy(rule: Rule, by: BoundKey, mayRefuse = true): Awaitable<string | undefined> {
+    const option = by === rule.settings.key ? 'key' : 'share.by';
+    const read = (key: ResolvedKey) => identityOfKey(rule, key) ?? (mayRefuse ? this.withoutKey(rule, by) : undefined);
+    let key: Awaitable<ResolvedKey>;
+    try {
+      key = by.identify(this.context, this.parts);
+    } catch (error) {
+      throw this.reported(rule, option, error);
+    }
+    return isPromise(key) ? this.later(rule, option, key, read) : read(key);
+  }
+
+  /** Calls a function of a limit, and reads what it finds. If it fails, the log says whose function it is. */
+  private found<T, R>(
+    rule: Rule,
+    option: string,
+    find: (context: ExecutionContext) => Awaitable<T>,
+    read: (found: T) => R,
+  ): Awaitable<R> {
+    let found: Awaitable<T>;
+    try {
+      found = find(this.context);
+    } catch (error) {
+      throw this.reported(rule, option, error);
+    }
+    return isPromise(found) ? this.later(rule, option, found, read) : read(found);
+  }
+
+  private later<T, R>(rule: Rule, option: string, found: Promise<T>, read: (found: T) => R): Promise<R> {
+    // Thenables need not return a promise from `then`.
+    return Promise.resolve(found).then(read, (error: unknown) => {
+      throw this.reported(rule, option, error);
+    });
+  }
+
+  /** Errors of HTTP are thrown on purpose, and those of the library say enough. Others are logged once, and stay as they are. */
+  protected reported(rule: Rule, option: string, error: unknown): unknown {
+    if (error instanceof HttpException || error instanceof RateLimitConfigError) return error;
+    const phase = this.phaseOf(rule);
+    const user = this.parts.request?.user ?? undefined;
+    const isBeforeUser = phase !== 'authenticated' && user === undefined;
+    rule.settings.log.error(
+      messages.functionFailed(rule.name, routeText(this.context), option, phase, isBeforeUser),
+      error instanceof Error ? error.stack : reasonOf(error),
+    );
+    return error;
+  }
+
+  private phaseOf({ settings }: Rule): Phase {
+    return this.rules.some((each) => each.phase === 'authenticated') ? 'authenticated' : settings.phase;
+  }
+}
+
+function orFalse(found: boolean | undefined): boolean {
+  return found ?? false;
+}
+
+function orNull(found: unknown): unknown {
+  return found ?? null;
+}
+
+function checkedPriority(found: Priority): Priority {
+  assertPriority(found);
+  return found;
+}
+
+function checkedCost(units: number): number {
+  assertCost(units);
+  return units;
+}

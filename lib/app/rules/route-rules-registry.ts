@@ -1,0 +1,253 @@
+import { HttpStatus, Injectable } from '@nestjs/common';
+import { declaredOn, lineageOf } from './declared-metadata.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { withinMessages } from '../../engine/errors/messages/within.js';
+import type { LimitSpec } from '../config/limits-by-request.js';
+import { overloadStatus } from '../http/refusal-answer.js';
+import { bindsOtherGuard } from './bound-guards.js';
+import { type Handler, isDeclaration, type PlacedSpec } from './declared-class.js';
+import { GuardCheck } from './guard-check.js';
+import { HandlerClasses } from './handler-classes.js';
+import { isFixed } from './by-request/is-fixed.js';
+import type { LimitSource } from './by-request/limit-source.js';
+import { LimitSources } from './by-request/limit-sources.js';
+import { LimitRegistry, placeInModule } from './limit-registry.js';
+import { isSource, type DeclarationSite, RouteRules } from './route-rules.js';
+import { ROUTE_OF_CLASS, RouteRule } from './route-rule.js';
+import { isHttpRoute } from './route-names.js';
+import { RoutePaths } from './route-paths.js';
+import { Rule } from './rule.js';
+import { classNameOf, type HandlerClass, type Declarer, locationOf, Namespaces } from './namespaces.js';
+
+type Spec = Rule | LimitSource;
+
+/** A site whose limits are not yet those of one route. */
+interface Site extends DeclarationSite {
+  readonly specs: readonly Spec[];
+}
+
+/** The handlers of calls whose end matters to any app. */
+const awaited = new WeakSet<Handler>();
+
+/** Whether the end of a handler's calls matters to any app. */
+export function isAwaited(handler: Handler): boolean {
+  return awaited.has(handler);
+}
+
+/** What is the same for all routes of a class. */
+interface DeclaredByClass {
+  readonly sites: readonly Site[];
+  /** Whether the class has guards of its own that may set a user. */
+  readonly isGuarded: boolean;
+}
+
+/** Makes and keeps the rules of every route at start-up, so that mistakes show there and requests only look them up. */
+@Injectable()
+export class RouteRulesRegistry {
+  /** The rules of middlewares, which run before the route is known. */
+  readonly ofMiddleware: RouteRules;
+  private readonly byHandler = new WeakMap<HandlerClass, Map<Handler, RouteRules>>();
+  private readonly byClass = new WeakMap<HandlerClass, DeclaredByClass>();
+  private hasInterceptor = false;
+  private knownModule: Site | undefined;
+
+  constructor(
+    private readonly registry: LimitRegistry,
+    private readonly classes: HandlerClasses,
+    private readonly namespaces: Namespaces,
+    private readonly sources: LimitSources,
+    private readonly guards: GuardCheck,
+    private readonly paths: RoutePaths,
+  ) {
+    this.ofMiddleware = new RouteRules([{ ...MODULE_SITE, specs: registry.moduleRules }], false);
+  }
+
+  /** The rules of a route. If Nest did not know its class at start-up, they are made on the first request. */
+  of(type: HandlerClass, handler: Handler): RouteRules {
+    let ofType = this.byHandler.get(type);
+    if (ofType === undefined) this.byHandler.set(type, (ofType = new Map()));
+    let routeRules = ofType.get(handler);
+    if (routeRules === undefined) ofType.set(handler, (routeRules = this.rulesFor(type, handler)));
+    return routeRules;
+  }
+
+  /**
+   * Whether a limit of any route matters after the guards, so that an interceptor must see its requests. Most apps have none, and
+   * for a request that an interceptor sees, Nest takes longer than all limits do. Can be called once Nest has found all modules;
+   * the answer stays the same.
+   */
+  needInterceptor(): boolean {
+    const needsInterceptor = ({ spec, location }: PlacedSpec) =>
+      !isFixed(spec) || this.registry.anywhere(spec, location).needsInterceptor;
+    try {
+      this.hasInterceptor =
+        this.registry.hasModuleSources ||
+        this.registry.moduleRules.some((rule) => rule.needsInterceptor) ||
+        this.classes.declared().some(({ specs }) => specs.some(needsInterceptor));
+    } catch {
+      // The check at start-up refuses the mistakes in them.
+      this.hasInterceptor = true;
+    }
+    return this.hasInterceptor;
+  }
+
+  /** The statuses of refusals by the limits that a route has or may get; empty if there are none. */
+  refusalStatuses(type: HandlerClass, handler: Handler): ReadonlySet<number> {
+    const statuses = new Map<unknown, number | undefined>(
+      this.registry.moduleRules.map((rule) => [rule.name, statusOf(rule)]),
+    );
+    if (this.registry.hasModuleSources) statuses.set(this.registry, HttpStatus.TOO_MANY_REQUESTS);
+    for (const target of [...lineageOf(type), handler]) {
+      const { specs, skips } = declaredOn(target);
+      const location = locationOf(
+        target === handler
+          ? { type, method: this.classes.nameOf(type, handler) ?? (handler as Function).name }
+          : { type: target as HandlerClass },
+      );
+      if (skips === 'all') statuses.clear();
+      else for (const name of skips) statuses.delete(name);
+      for (const spec of specs) {
+        const rule = this.ruleOf(spec, location);
+        // A function that chooses limits stands for itself: it cannot be skipped by name.
+        statuses.set(rule?.name ?? spec, rule === undefined ? HttpStatus.TOO_MANY_REQUESTS : statusOf(rule));
+      }
+    }
+    return new Set([...statuses.values()].filter((status) => status !== undefined));
+  }
+
+  /** What is known about a limit, perhaps before all are defined. */
+  private ruleOf(spec: LimitSpec, location: string): Rule | undefined {
+    if (!isFixed(spec) || (typeof spec === 'string' && !this.registry.has(spec))) return undefined;
+    try {
+      return this.registry.anywhere(spec, location);
+    } catch {
+      // The check at start-up refuses the mistakes in it.
+      return undefined;
+    }
+  }
+
+  private rulesFor(type: HandlerClass, handler: Handler): RouteRules {
+    const method = this.classes.nameOf(type, handler);
+    const name = `${classNameOf(type)}.${method ?? (handler as Function).name}`;
+    const location = `@RateLimit on ${name}`;
+    const declarer = { type, ...(method !== undefined && { method }) };
+    const { sites: ofClass, isGuarded } = this.ofClass(type);
+    const sites = [
+      this.ofRoute(this.ofModule, '', declarer, name),
+      ...ofClass.map((site) => this.ofRoute(site, ROUTE_OF_CLASS, declarer, name)),
+      this.site(location, handler, declarer),
+    ];
+    this.refuseIdleSkips(sites);
+    // Of other calls than those of HTTP routes, not all guards may be known here.
+    const knowsGuards = sites.some(({ specs }) => specs.some(isSource)) && isHttpRoute(handler);
+    const routeRules = new RouteRules(
+      sites,
+      isGuarded || bindsOtherGuard(handler),
+      knowsGuards ? this.guards : undefined,
+      this.paths,
+    );
+    if (routeRules.needsInterceptor && !this.hasInterceptor) {
+      throw new RateLimitConfigError(messages.noInterceptor(location));
+    }
+    if (routeRules.waitsForEnd || this.ofMiddleware.middlewareWaitsForEnd) awaited.add(handler);
+    return routeRules;
+  }
+
+  /** The declarations of a site as they are for one route: of some limits, each route has its own counter. */
+  private ofRoute(site: Site, prefix: string, declarer: Declarer, name: string): Site {
+    const { specs } = site;
+    if (!specs.some(isOfRoute)) return site;
+    const namespace = () => prefix + this.namespaces.of(declarer);
+    const ofRoute = (spec: Spec) => {
+      if (isSource(spec)) return spec.forRoute(name, namespace);
+      return spec.perRoute ? new RouteRule(spec, namespace()) : spec;
+    };
+    return { ...site, specs: specs.map(ofRoute) };
+  }
+
+  private ofClass(type: HandlerClass): DeclaredByClass {
+    let known = this.byClass.get(type);
+    if (known === undefined) {
+      this.byClass.set(type, (known = { sites: this.sitesOf(type), isGuarded: bindsOtherGuard(type) }));
+    }
+    return known;
+  }
+
+  /** Throws `RateLimitConfigError` for limits of the module that depend on the request, and are wrong whatever it is. */
+  checkModule(): void {
+    if (this.registry.hasModuleSources) void new RouteRules([this.ofModule], false);
+  }
+
+  /** The limits of the module, made when all named limits are known. */
+  private get ofModule(): Site {
+    return (this.knownModule ??= {
+      ...MODULE_SITE,
+      specs: this.registry.moduleSpecs.map((spec, index) =>
+        spec instanceof Rule ? spec : this.sources.make(spec, placeInModule(index)),
+      ),
+    });
+  }
+
+  /** The limits declared by a class and its superclasses. */
+  sitesOf(type: HandlerClass): Site[] {
+    return lineageOf(type)
+      .filter((target) => target === type || isDeclaration(declaredOn(target)))
+      .map((target) => this.site(`@RateLimit on ${classNameOf(target as HandlerClass)}`, target, { type }));
+  }
+
+  private site(location: string, target: object, declarer: Declarer): Site {
+    const { specs, skips } = declaredOn(target);
+    return { location, skips, specs: specs.map((spec) => this.compile(spec, location, declarer)) };
+  }
+
+  private compile(spec: LimitSpec, location: string, declarer: Declarer): Spec {
+    if (typeof spec === 'string') {
+      const rule = this.registry.rule(spec, { location, namespace: '' });
+      rule.isOnRoute = true;
+      return rule;
+    }
+    const namespace = this.namespaces.of(declarer);
+    if (!isFixed(spec)) return this.sources.make(spec, { location, namespace });
+    return this.registry.rule(spec, { location, namespace, onRoutes: true });
+  }
+
+  private refuseIdleSkips(sites: readonly DeclarationSite[]): void {
+    if (sites.every(({ skips }) => skips.length === 0)) return;
+    const known = new Set(this.registry.names);
+    let outer: Rule[] = [];
+    for (const { location, skips, specs } of sites) {
+      const place = location.replace('@RateLimit', '@SkipRateLimit');
+      const unknown = skips === 'all' ? undefined : skips.find((name) => !known.has(name));
+      if (unknown !== undefined) {
+        throw new RateLimitConfigError(messages.skipsNothing(place, unknown, [...known]));
+      }
+      outer = skips === 'all' ? [] : outer.filter(({ name }) => !skips.includes(name));
+      for (const { name, ancestors } of outer) {
+        const parent = ancestors.find((ancestor) => skips.includes(ancestor.name));
+        if (parent !== undefined) throw new RateLimitConfigError(withinMessages.skipsParent(place, name, parent.name));
+      }
+      // A function may return limits of any name.
+      if (specs.some(isSource)) return;
+      for (const spec of specs) {
+        if (isSource(spec)) continue;
+        known.add(spec.name);
+        outer.push(spec);
+      }
+    }
+  }
+}
+
+/** The module without its limits. */
+const MODULE_SITE: DeclarationSite = { location: 'limits', skips: [], specs: [] };
+
+/** Whether routes have a version of a limit. */
+function isOfRoute(spec: Spec): boolean {
+  return isSource(spec) || spec.perRoute;
+}
+
+/** The status of a limit's refusals; `undefined` if clients learn nothing of it. */
+function statusOf({ limit, answer }: Rule): number | undefined {
+  if (limit.hidden) return undefined;
+  return overloadStatus(limit) ?? answer.status ?? HttpStatus.TOO_MANY_REQUESTS;
+}

@@ -1,0 +1,202 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { withinMessages } from '../../engine/errors/messages/within.js';
+import type { RequestParts } from '../transports/request-reader.js';
+import type { Phase } from '../config/common-limit-options.js';
+import { type Awaitable, mapAll } from '../../engine/util/awaitable.js';
+import type { RoutePaths } from './route-paths.js';
+import type { Rule } from './rule.js';
+
+/** What finds rules by the request. */
+export interface RuleSource {
+  /** Where it is declared. */
+  readonly location: string;
+  /** The same with the route, for messages. */
+  readonly place: string;
+  /** One of its rules, if they all have one name and differ only in their rate. */
+  readonly example?: Rule | undefined;
+  ask(context: ExecutionContext): Awaitable<readonly Rule[]>;
+}
+
+/** The declarations in one place: the module, a class, a route. */
+export interface DeclarationSite {
+  /** The place, for messages. */
+  readonly location: string;
+  /** The limits of outer sites that do not apply from here on. */
+  readonly skips: 'all' | readonly string[];
+  readonly specs: readonly (Rule | RuleSource)[];
+}
+
+type Answers = ReadonlyMap<RuleSource, readonly Rule[]>;
+
+/** The rules of one route, determined once. */
+export class RouteRules {
+  /** The rules that are checked in a middleware, if one runs. */
+  readonly middleware: readonly Rule[];
+  /** The rules that are checked in the guard, those of the middleware included. */
+  readonly guard: readonly Rule[];
+  /** The rules that are checked after all guards. */
+  readonly authenticated: readonly Rule[];
+  /** Whether functions provide some of its rules. */
+  readonly hasSources: boolean;
+  /** Whether something may have to be checked after the guards. */
+  readonly continuesAfterGuards: boolean;
+  /** Whether nothing is ever checked in the guard or after it. */
+  readonly isEmpty: boolean;
+  /** Whether the end of a request matters, or may matter because functions provide some of its rules. */
+  readonly waitsForEnd: boolean;
+  /** Whether the end of a request matters to what a middleware checks. */
+  readonly middlewareWaitsForEnd: boolean;
+  /** All sites, from the outermost to the nearest, including those from which nothing applies. */
+  readonly declared: readonly DeclarationSite[];
+  /** Whether the route, or a class it belongs to, skips all limits of outer sites. */
+  readonly skipsAll: boolean;
+  /** Those that the nearest `@SkipRateLimit()` leaves. */
+  readonly sites: readonly DeclarationSite[];
+  private readonly sources: readonly RuleSource[];
+
+  /**
+   * `sites` from the outermost to the nearest; `guarded`: the route has guards of its own, which may set a user; `others`: says whether
+   * global guards may, if that is known.
+   */
+  constructor(
+    sites: readonly DeclarationSite[],
+    private readonly guarded: boolean,
+    private readonly others?: { readonly hasOthers: boolean },
+    /** Makes its path, if it is one of HTTP whose requests do not say it. */
+    readonly paths?: RoutePaths,
+  ) {
+    this.declared = sites;
+    const bare = sites.findLastIndex(({ skips }) => skips === 'all');
+    this.skipsAll = bare >= 0;
+    this.sites = sites.slice(Math.max(bare, 0));
+    this.sources = this.sites.flatMap(({ specs }) => specs.filter(isSource));
+    const rules = merge(this.sites, new Map());
+    this.refuseConflicts();
+    this.middleware = rulesOfPhase(rules, 'middleware');
+    this.guard = rulesOfPhase(rules, 'guard');
+    this.authenticated = rulesOfPhase(rules, 'authenticated');
+    this.hasSources = this.sources.length > 0;
+    this.continuesAfterGuards = this.authenticated.length > 0 || this.hasSources;
+    this.isEmpty = this.guard.length === 0 && !this.continuesAfterGuards;
+    this.waitsForEnd = this.hasSources || this.guard.some(waitsForEnd) || this.authenticated.some(waitsForEnd);
+    this.middlewareWaitsForEnd = this.middleware.some(waitsForEnd);
+  }
+
+  /** Whether the interceptor must see its requests. */
+  get needsInterceptor(): boolean {
+    return this.hasSources || this.guard.some(needsInterceptor) || this.authenticated.some(needsInterceptor);
+  }
+
+  /**
+   * Whether functions must wait until all guards have run: they may choose by the user, and a guard may yet set one. If there is
+   * no request that could have a user, they wait only for guards of the route, since global interceptors may not reach it.
+   */
+  waitsForGuards({ request }: RequestParts): boolean {
+    if (request === undefined) return this.guarded;
+    return (request.user === undefined || request.user === null) && (this.guarded || this.others?.hasOthers !== false);
+  }
+
+  /** All rules, including those that functions provide for this request. */
+  ask(context: ExecutionContext): Awaitable<Rule[]> {
+    const answers = mapAll(this.sources, (source) => source.ask(context));
+    const merged = (given: Awaited<typeof answers>) =>
+      merge(this.sites, new Map(this.sources.map((source, index) => [source, given[index]!])));
+    return Array.isArray(answers) ? merged(answers) : answers.then(merged);
+  }
+
+  /** Merges limits whose rates are functions, as each request will. Throws `RateLimitConfigError`. */
+  private refuseConflicts(): void {
+    const examples = new Map<RuleSource, readonly Rule[]>();
+    for (const source of this.sources) if (source.example !== undefined) examples.set(source, [source.example]);
+    if (examples.size > 0) merge(this.sites, examples);
+  }
+}
+
+function waitsForEnd(rule: Rule): boolean {
+  return rule.waitsForEnd;
+}
+
+function needsInterceptor(rule: Rule): boolean {
+  return rule.needsInterceptor;
+}
+
+/** The rules of a phase. The guard also checks those of the middleware, which may not run. */
+export function rulesOfPhase(rules: readonly Rule[], phase: Phase): readonly Rule[] {
+  const later = levelsAfterGuards(rules);
+  return rules.filter((rule) => {
+    const own = later.has(rule) ? 'authenticated' : rule.phase;
+    return own === phase || (phase === 'guard' && own === 'middleware');
+  });
+}
+
+/** All levels of hierarchies in which some level is checked after the guards: they are charged together. */
+function levelsAfterGuards(rules: readonly Rule[]): ReadonlySet<Rule> {
+  if (!rules.some(({ isNested }) => isNested)) return NO_RULES;
+  const roots = new Set<Rule>();
+  for (const rule of rules) if (rule.isNested && rule.phase === 'authenticated') roots.add(rule.ancestors.at(-1)!);
+  if (roots.size === 0) return NO_RULES;
+  return new Set(rules.filter((rule) => roots.has(rule.ancestors.at(-1) ?? rule)));
+}
+
+const NO_RULES: ReadonlySet<Rule> = new Set();
+
+/** The rules with all that their limits are within, each once, after those that were listed. Throws `RateLimitConfigError`. */
+export function withAncestors(rules: Rule[], location: string): Rule[] {
+  if (!rules.some(({ isNested }) => isNested)) return rules;
+  const all = new Set(rules);
+  for (const rule of rules) {
+    for (const ancestor of rule.ancestors) {
+      if (rules.some((other) => other.name === ancestor.name && other !== ancestor)) {
+        throw new RateLimitConfigError(withinMessages.otherLimitOfName(location, rule.name, ancestor.name));
+      }
+      all.add(ancestor);
+    }
+  }
+  return [...all];
+}
+
+/** Observes each step of a merge. */
+export interface MergeObserver {
+  /** A limit applies from a site on; `spec` is that limit, or the function that returned it. */
+  applied(rule: Rule, site: DeclarationSite, spec: Rule | RuleSource): void;
+  /** A limit no longer applies from a site on, which skips it or has another limit with its name. */
+  leftOut(rule: Rule, site: DeclarationSite, because: 'skipped' | 'replaced'): void;
+}
+
+/** The nearer limit of a name replaces the farther one; two on one site are a mistake. Throws `RateLimitConfigError`. */
+export function merge(sites: readonly DeclarationSite[], answers: Answers, observer?: MergeObserver): Rule[] {
+  const merged = new Map<string, Rule>();
+  for (const site of sites) {
+    const { location, skips, specs } = site;
+    for (const name of skips === 'all' ? [...merged.keys()] : skips) {
+      const skipped = merged.get(name);
+      if (skipped !== undefined) observer?.leftOut(skipped, site, 'skipped');
+      merged.delete(name);
+    }
+    if (specs.length === 0) continue;
+    const here = new Set<string>();
+    for (const spec of specs) {
+      for (const rule of isSource(spec) ? (answers.get(spec) ?? []) : [spec]) {
+        const { name } = rule;
+        const place = isSource(spec) ? spec.place : location;
+        if (here.has(name)) throw new RateLimitConfigError(messages.twice(place, name));
+        here.add(name);
+        const farther = merged.get(name);
+        if (farther?.countsOtherwise(rule) === true) {
+          throw new RateLimitConfigError(messages.sameDefaultName(place, name));
+        }
+        // A defined limit that is named twice is one limit.
+        if (farther !== undefined && farther !== rule) observer?.leftOut(farther, site, 'replaced');
+        merged.set(name, rule);
+        observer?.applied(rule, site, spec);
+      }
+    }
+  }
+  return withAncestors([...merged.values()], sites.at(-1)?.location ?? '');
+}
+
+export function isSource(spec: Rule | RuleSource): spec is RuleSource {
+  return 'ask' in spec;
+}

@@ -1,0 +1,255 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
+import type { Count, Scope } from '../config/common-limit-options.js';
+import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
+import { COMMON_OPTIONS, isDefault, limitOptions, secondVersionOf } from '../config/limit-options.js';
+import { ownerOfOption } from '../config/option-owner.js';
+import type { RateLimitSettings } from '../config/settings.js';
+import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { byRequestMessages } from '../../engine/errors/messages/by-request.js';
+import { logger } from '../../engine/errors/logger.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { regionMessages } from '../../engine/errors/messages/regions.js';
+import { OnceLogger } from '../../engine/errors/once-logger.js';
+import { childlessOption, featuresOfOptions, featureTerms, requestTraitOf } from '../../storage/features/index.js';
+import { type BoundKey, KeyResolverFactory } from '../key-resolvers/key-resolver.factory.js';
+import { DecisionHooks } from '../hooks/decision-hooks.js';
+import type { RefusalAnswer, RefusalOption } from '../http/refusal-answer.js';
+import { blockTerms } from '../../engine/limits/block-terms.js';
+import type { CompiledLimit, LimitPlace, LimitSettings, OnStoreError } from '../../engine/limits/compiled-limit.js';
+import { type OptionRows, ownRow } from '../../engine/options/option-row.js';
+import { refuseUnknown } from '../../engine/options/check-options.js';
+import { givenOptions, orElse } from '../../engine/options/values.js';
+import type { Connection } from '../../storage/redis/connection.js';
+import { isPromise } from '../../engine/util/awaitable.js';
+import { ValueCache } from '../../engine/util/value-cache.js';
+import { algorithmOptions, commonOptions } from './common-options.js';
+import { isFixed } from './by-request/is-fixed.js';
+import type { Declaration } from './declaration.js';
+import { LimitKind, LimitReading } from './limit-reading.js';
+import { earlyForms, refuseWhatNeedsARoute } from './middleware-phase.js';
+import { RefusalResolvers } from './refusal-resolvers.js';
+import { Rule } from './rule.js';
+
+/** The options that the module's `defaults` can have. */
+const DEFAULTS = COMMON_OPTIONS.filter((option) => isDefault(option)) as (keyof LimitDefaults)[];
+
+const COMMON_ROWS: OptionRows = limitOptions;
+
+/** Stands for a rate that depends on the request. */
+const DYNAMIC = 'dynamic';
+
+/** Compiles limits as users write them. */
+@Injectable()
+export class RuleCompiler {
+  private readonly defaults: LimitDefaults = givenOptions<LimitDefaults>({}, DEFAULTS);
+  /** Equal limits share one object, so that stores can share what they know about them. */
+  private readonly limits = new ValueCache<CompiledLimit>();
+  /** Equal limits are read once, and so are those that only count in different places. */
+  private readonly kinds = new ValueCache<LimitKind>();
+  private readonly readings = new ValueCache<LimitReading>();
+  private readonly log = new OnceLogger(logger);
+  private readonly hasRedis: boolean;
+
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly keys: KeyResolverFactory,
+    @Inject(RATE_LIMIT_REDIS) redis: Connection | undefined,
+    private readonly hooks: DecisionHooks,
+    private readonly refusals: RefusalResolvers,
+  ) {
+    hooks.observeAll(settings.options);
+    this.hasRedis = redis !== undefined;
+    const { defaults } = settings.options;
+    if (defaults === undefined) return;
+    refuseUnknown('defaults', defaults, DEFAULTS, ownerOfOption);
+    // Mistakes in the defaults are reported as such, and not for the first limit that uses them.
+    const limit: LimitDefinition = { ...defaults, algo: 'fixed-window', rate: 1, interval: '1s' };
+    const declaration = { location: 'defaults', namespace: '' };
+    this.declared(this.readAnew(limit, declaration), declaration);
+    this.defaults = givenOptions(defaults, DEFAULTS);
+  }
+
+  compile(definition: LimitDefinition, declaration: Declaration): Rule {
+    return this.declared(this.read(definition, declaration), declaration);
+  }
+
+  /**
+   * Reads a limit, as far as it is the same wherever it is declared: equal ones are read once. Throws `RateLimitConfigError`.
+   */
+  read(definition: LimitDefinition, declaration: Declaration): LimitReading {
+    const { location, everywhere, onRoutes, rate, generation, carry, off } = declaration;
+    const { name } = givenOptions(declaration, ['name']);
+    refuseOther(definition, location);
+    if (!isFixed(definition)) {
+      const { rate: found } = definition as { readonly rate: unknown };
+      throw new RateLimitConfigError(messages.wrongOption(location, 'rate', found, byRequestMessages.notByRequest));
+    }
+    const asked = [definition, name, everywhere, onRoutes, rate, generation, carry, off];
+    return this.readings.of(asked, () => this.readAnew(definition, declaration));
+  }
+
+  /** The rule of a limit in the place where it is declared. Throws `RateLimitConfigError`. */
+  declared(reading: LimitReading, { location, namespace, onRoutes }: Declaration): Rule {
+    const { kind, needsName } = reading;
+    if (namespace !== '' && needsName !== undefined) {
+      throw new RateLimitConfigError(messages.noName(location, needsName));
+    }
+    const make = () => kind.limit({ location, namespace });
+    // Each place on routes has a namespace of its own, so its limit is found by its declaration.
+    const limit = onRoutes === true ? make() : this.limits.ofText(`${kind.id} ${namespace}`, make);
+    return new Rule(limit, reading.settingsFor(limit));
+  }
+
+  private readAnew(definition: LimitDefinition, declaration: Declaration): LimitReading {
+    const {
+      location,
+      namespace,
+      everywhere = false,
+      onRoutes = false,
+      generation = 0,
+      carry,
+      off = false,
+    } = declaration;
+    const { name: givenName, rate } = givenOptions(declaration, ['name', 'rate']);
+    const adapts = algorithms.get(definition.algo)?.adapting !== undefined;
+    const common = commonOptions(definition, this.defaults, location);
+    const { cost, priority, skip, mode = 'enforce', message, body, count = 'all' } = common;
+    const { perRoute = false } = common;
+    if (perRoute && !everywhere && !onRoutes) {
+      const wants = "false, but in the module's 'limits', on a class and on a route";
+      throw new RateLimitConfigError(messages.wrongOption(location, 'perRoute', perRoute, wants));
+    }
+    const { onMissingKey, ipv6Prefix } = this.settings;
+    const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;
+    const key = this.keys.bind(orElse(common.key, adapts ? 'global' : 'ip'), location, ipv6Prefix, forms);
+    const options = algorithmOptions(definition);
+    const unnamed = (common.name ?? givenName) === undefined;
+    const name = common.name ?? givenName ?? (rate && this.dynamicName(options, key, count));
+    const given = merged(options, common);
+    const trait = requestTraitOf(given, location, (by, place, option) =>
+      this.keys.bind(by, place, ipv6Prefix, undefined, option),
+    );
+    const needsUser = key.needsUser || (typeof trait?.by === 'object' && trait.by.needsUser);
+    const { phase = needsUser ? 'authenticated' : 'guard' } = common;
+    if (phase === 'middleware') refuseWhatNeedsARoute(key, common, trait, location, everywhere);
+    const needsName = optionThatNeedsName(given);
+    if (namespace !== '' && needsName !== undefined) {
+      throw new RateLimitConfigError(messages.noName(location, needsName));
+    }
+    const settings: Omit<LimitSettings, keyof LimitPlace> = {
+      name,
+      nameEnd: this.nameEnd(key, count),
+      ...blockTerms(common, location),
+      countsRefused: common.countRefused ?? false,
+      features: featureTerms(given, location),
+      featuresOfOptions,
+      replicas: common.replicas ?? 0,
+      parent: common.within,
+      hidden: common.hidden === true,
+      withoutRetryAfter: !orElse(common.retryAfter, this.settings.retryAfter),
+      hooks: this.hooks.bind(common, location),
+      candidate: secondVersionOf(merged(definition, common), location),
+      // Requests that may not count in the end, or cost something else, give units back at any time.
+      remembersRefusals: count === 'all' && cost === undefined,
+      instance: common.scope === 'instance',
+      shadow: mode === 'shadow' || this.settings.shadow,
+      nearLimit: common.nearLimit,
+      unit: common.unit,
+      onStoreError: common.onStoreError ?? this.storeErrorPolicy(common.scope, location),
+      generation,
+      carry,
+      off,
+    };
+    const kind = this.kinds.of([options, settings], () => new LimitKind(options, settings, this.hasRedis));
+    return new LimitReading(kind, needsName, (limit) => ({
+      key,
+      hasKey: definition.key !== undefined,
+      ipv6Prefix,
+      byAddress: this.keys.byAddress(ipv6Prefix),
+      onMissingKey: common.onMissingKey ?? onMissingKey,
+      addressIsMeant: (common.onMissingKey ?? this.settings.options.onMissingKey) !== undefined,
+      onMissingReader: this.settings.onMissingReader,
+      phase: phase,
+      cost: cost ?? 1,
+      hasCost: cost !== undefined,
+      childless: childlessOption(given, location),
+      // If it does not matter, it is not computed.
+      priority: limit.keepsUnits || adapts ? priority : undefined,
+      trait,
+      count,
+      skip,
+      answer: {
+        message,
+        body: orElse(body, this.settings.body),
+        status: common.status,
+        resolve: this.answerOf(common.answer, location),
+      },
+      perRoute,
+      unnamed,
+      rate,
+      log: this.log,
+    }));
+  }
+
+  /** What the module says of failing stores. Without that, a limit over several regions allows nothing which others may have allowed. */
+  private storeErrorPolicy(scope: Scope | undefined, location: string): OnStoreError {
+    const { options, onStoreError, regions } = this.settings;
+    if (scope !== 'world' || !this.hasRedis) return onStoreError;
+    if (regions === undefined) throw new RateLimitConfigError(regionMessages.noRegions(location));
+    return options.onStoreError ?? 'deny';
+  }
+
+  /** The `answer` of a limit, or that of the module. */
+  private answerOf(answer: RefusalOption | undefined, location: string): RefusalAnswer['resolve'] {
+    if (answer !== undefined) return this.refusals.bind(answer, location);
+    return this.refusals.bind(this.settings.options.answer, 'RateLimitModule');
+  }
+
+  /** The default name of a limit whose rate is a function: those of all rates have one. */
+  private dynamicName(options: AlgorithmOptions, key: BoundKey, count: Count): string | undefined {
+    const name = algorithms.get(options.algo)?.defaultName({ ...options, rate: DYNAMIC } as never);
+    return name && name + this.nameEnd(key, count);
+  }
+
+  /** What distinguishes limits of one rate that count by other keys, or other requests. */
+  private nameEnd({ given, name }: BoundKey, count: Count): string {
+    const { key: usualKey = 'ip', count: usualCount = 'all' } = this.defaults;
+    const counted = typeof count === 'function' ? 'custom' : count;
+    return (given === usualKey ? '' : `:${name}`) + (count === usualCount ? '' : `:${counted}`);
+  }
+}
+
+/** Refuses what is no limit, and says what it may stand for. */
+function refuseOther(given: unknown, location: string): void {
+  const isObject = typeof given === 'object' && given !== null;
+  // What somebody wrote into `Object.prototype` makes no class of a limit.
+  const isPlain = isObject && Object.getPrototypeOf(given) === Object.prototype && !Object.hasOwn(given, 'resolve');
+  if (
+    isObject &&
+    !isPlain &&
+    !Object.hasOwn(given, 'algo') &&
+    typeof (given as { resolve?: unknown }).resolve === 'function'
+  ) {
+    throw new RateLimitConfigError(byRequestMessages.instance(location, given));
+  }
+  if (!isObject || Array.isArray(given) || isPromise(given)) {
+    throw new RateLimitConfigError(messages.notALimit(location, given));
+  }
+}
+
+/** Both options in one object, without a prototype, to which other code may have written. */
+function merged<A extends object, B extends object>(options: A, more: B): A & B {
+  return Object.assign(Object.create(null) as object, options, more);
+}
+
+/** An option of a limit because of which it needs a name that is the same everywhere: code finds what it keeps by that. */
+function optionThatNeedsName(options: object): string | undefined {
+  for (const [option, value] of Object.entries(options)) {
+    if (value === undefined) continue;
+    const rows = [algorithms.options, COMMON_ROWS].find((each) => Object.hasOwn(each, option));
+    if (rows !== undefined && ownRow(rows[option]!).needsName === true) return option;
+  }
+  return undefined;
+}

@@ -1,0 +1,122 @@
+import { Injectable } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { limitersOf } from '../config/limiter-tokens.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { bindsOwnGuard } from './bound-guards.js';
+import { type DeclaredClass, type DeclaredMethod, isRoute } from './declared-class.js';
+import { GuardCheck } from './guard-check.js';
+import { HandlerClasses } from './handler-classes.js';
+import { LimitRegistry } from './limit-registry.js';
+import { classNameOf, Namespaces } from './namespaces.js';
+import { type RuleSource, rulesOfPhase } from './route-rules.js';
+import { Rule } from './rule.js';
+import { RouteRulesRegistry } from './route-rules-registry.js';
+import { isGateway, resolvesField } from './route-names.js';
+
+/** Makes the rules of all routes of an app when it starts, and refuses mistakes that requests would run into later. */
+@Injectable()
+export class StartUpCheck {
+  /** The name of a limit that counts requests by their addresses, if there is one. */
+  byAddress: string | undefined;
+
+  constructor(
+    private readonly registry: LimitRegistry,
+    private readonly modules: ModulesContainer,
+    private readonly classes: HandlerClasses,
+    private readonly namespaces: Namespaces,
+    private readonly routes: RouteRulesRegistry,
+    private readonly guards: GuardCheck,
+  ) {}
+
+  /** Throws `RateLimitConfigError` for limits that no request could be checked against. */
+  run(): void {
+    for (const module of this.modules.values()) {
+      for (const { metatype, inject } of [...module.controllers.values(), ...module.providers.values()]) {
+        this.refuseUnknownLimiters(metatype, inject);
+      }
+    }
+    // Throws for limits that are within a limit in a way that is not allowed.
+    for (const rule of [...this.registry.moduleRules, ...this.registry.named.map((limit) => limit.rule)]) {
+      void rule.ancestors;
+    }
+    this.routes.checkModule();
+    const classes = this.classes.declared();
+    const { countsPerRoute } = this.classes;
+    this.namespaces.assign(classes.flatMap((each) => each.declarers(countsPerRoute)));
+    for (const each of classes) {
+      const { type, lost } = each;
+      // Also for a controller without routes, whose own limits would otherwise never be read.
+      this.routes.sitesOf(type);
+      for (const method of lost) {
+        throw new RateLimitConfigError(messages.lostMethod(`@RateLimit on ${classNameOf(type)}.${method}`));
+      }
+      for (const { handler } of this.limitedRoutes(each)) {
+        const { declared } = this.routes.of(type, handler);
+        this.byAddress ??= declared.flatMap(({ specs }) => specs.map(ruleOf)).find(countsByAddress)?.name;
+      }
+    }
+    if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
+    if (this.guards.isEnabled) this.refuseUnreached(classes);
+    this.guards.warnOfFields(classes.flatMap((each) => this.fields(each)));
+  }
+
+  private refuseUnknownLimiters(type: object | null, inject: readonly unknown[] | null | undefined): void {
+    for (const name of limitersOf(type, inject)) {
+      if (this.registry.has(name)) continue;
+      const className = (type as Function | null)?.name ?? 'a factory';
+      throw new RateLimitConfigError(messages.injectsUnknown(className || 'a factory', name, this.registry.names));
+    }
+  }
+
+  private refuseUnguarded(classes: readonly DeclaredClass[]): void {
+    const unguarded = classes.flatMap((each) => this.unguarded(each));
+    if (unguarded.length > 0) throw new RateLimitConfigError(messages.unguarded(unguarded));
+    const { moduleRules, hasModuleSources } = this.registry;
+    if (!hasModuleSources && rulesOfPhase(moduleRules, 'middleware').length === moduleRules.length) return;
+    const bound = this.classes
+      .known()
+      .some((type) => [type, ...this.classes.handlers(type).values()].some(bindsOwnGuard));
+    if (!bound) throw new RateLimitConfigError(messages.unguarded(["the module's 'limits'"]));
+  }
+
+  /** Refuses limits where Nest calls no guards, although one is bound. */
+  private refuseUnreached(classes: readonly DeclaredClass[]): void {
+    if (this.guards.reachesGateways) return;
+    const gateways = classes.filter(({ type }) => isGateway(type)).flatMap((each) => this.unguarded(each));
+    if (gateways.length > 0) throw new RateLimitConfigError(messages.unreachedGateways(gateways));
+  }
+
+  /** The routes of a class that have limits but none of our guards. */
+  private unguarded({ type, hasLimitsOfClass, methods }: DeclaredClass): string[] {
+    if (bindsOwnGuard(type)) return [];
+    return methods
+      .filter(({ handler, declared }) => (hasLimitsOfClass ? isRoute(handler) : declared.specs.length > 0))
+      .filter(({ handler }) => !this.routes.of(type, handler).isEmpty && !bindsOwnGuard(handler))
+      .map(({ name }) => `${classNameOf(type)}.${name}`);
+  }
+
+  /** The fields of GraphQL types that declare limits. */
+  private fields({ type, methods }: DeclaredClass): string[] {
+    return methods
+      .filter(({ handler, declared }) => declared.specs.length > 0 && resolvesField(type, handler))
+      .map(({ name }) => `${classNameOf(type)}.${name}`);
+  }
+
+  /** The routes that may have limits, or skip some. The rules of all others are made when they are called. */
+  private limitedRoutes(each: DeclaredClass): readonly DeclaredMethod[] {
+    return this.registry.moduleSpecs.length > 0 ? each.routes : each.declaredRoutes;
+  }
+}
+
+function ruleOf(spec: Rule | RuleSource): Rule | undefined {
+  return spec instanceof Rule ? spec : spec.example;
+}
+
+/** Whether it counts by address: all requests, or those without a user or a header. */
+function countsByAddress(rule: Rule | undefined): boolean {
+  if (rule === undefined) return false;
+  const { key, onMissingKey } = rule.settings;
+  if (key.given === 'ip') return true;
+  return typeof key.given === 'string' && key.given !== 'global' && onMissingKey === 'ip';
+}

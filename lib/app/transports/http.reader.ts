@@ -1,0 +1,17 @@
+import { asObject } from '../../engine/util/as-object.js';
+import type { RequestReader } from './request-reader.js';
+
+/** HTTP with any framework. The request is the framework's own, so `ip` follows the proxies that the framework trusts. */
+export const httpReader: RequestReader = {
+  transport: 'http',
+
+  read(context) {
+    const args: readonly unknown[] = context.getArgs();
+    return { request: asObject(args[0]), response: asObject(args[1]) };
+  },
+
+  call(context) {
+    const args: readonly unknown[] = context.getArgs();
+    return asObject(args[0]) ?? args;
+  },
+};

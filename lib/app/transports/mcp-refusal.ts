@@ -1,0 +1,66 @@
+import type { HttpException } from '@nestjs/common';
+import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
+import type { Decision } from '../../engine/limits/decision.js';
+import { asObject } from '../../engine/util/as-object.js';
+import { refusalData } from './refusal.js';
+
+/** The JSON-RPC code of a call that exceeds a limit. */
+const LIMITED = -32_029;
+/** The JSON-RPC code of other refusals: JSON-RPC leaves what it means to servers. */
+const REFUSED = -32_000;
+
+/** The context of a message that is a call of MCP: `McpContext` of `@rekog/mcp-nest`. */
+export interface McpMessageContext {
+  getSession(): { readonly sessionId?: unknown } | undefined;
+  getRawRequest(): unknown;
+}
+
+/** An error as JSON-RPC sends it. */
+class JsonRpcError extends Error {
+  override readonly name = 'JsonRpcError';
+
+  constructor(
+    readonly code: number,
+    message: string,
+    readonly data: object,
+  ) {
+    super(message);
+  }
+}
+
+/** Returns the context of a message if it is a call of MCP. */
+export function asMcpContext(value: unknown): McpMessageContext | undefined {
+  const context = asObject<Partial<McpMessageContext>>(value);
+  const isMcp = typeof context?.getSession === 'function' && typeof context.getRawRequest === 'function';
+  return isMcp ? (context as McpMessageContext) : undefined;
+}
+
+/** The error that a client of MCP gets instead of an exception. Its `data` says how long to wait. */
+export async function mcpRefusal(exception: HttpException): Promise<Error> {
+  const isLimited = exception instanceof RateLimitExceededException;
+  const limit = isLimited ? longestOf(exception) : undefined;
+  const data = { ...refusalData(exception), ...(limit !== undefined && { limit }) };
+  const code = isLimited ? LIMITED : REFUSED;
+  return Object.assign(await protocolError(code, exception.message, data), { cause: exception });
+}
+
+/** The limit with the longest wait of those that the client may know. */
+function longestOf({ result, limits }: RateLimitExceededException): string | undefined {
+  let longest: Decision | undefined;
+  for (const decision of result.decisions) {
+    if (decision.allowed || !limits.includes(decision.limit)) continue;
+    if (longest === undefined || decision.retryAfterMs > longest.retryAfterMs) longest = decision;
+  }
+  return longest?.limit;
+}
+
+/** The SDK sends other errors of tools as their results, which clients cannot tell from the results of calls that ran. */
+async function protocolError(code: number, message: string, data: object): Promise<Error> {
+  try {
+    const { ProtocolError } = await import('@modelcontextprotocol/server');
+    return new ProtocolError(code, message, data);
+  } catch {
+    // Servers with another SDK do without it.
+    return new JsonRpcError(code, message, data);
+  }
+}

@@ -1,0 +1,38 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { isPromise } from '../../engine/util/awaitable.js';
+import { httpReader } from './http.reader.js';
+import type { RequestParts, RequestReader } from './request-reader.js';
+
+/** Reads the request and the response of a call. Throws if the reader returns no parts, so that no call goes uncounted. */
+export function partsOf(reader: RequestReader, context: ExecutionContext): RequestParts {
+  const parts = reader.read(context);
+  if (reader === httpReader) return parts;
+  // Each call site checks by itself: much faster than one shared function that sees objects of all shapes.
+  if (typeof parts === 'object' && parts !== null && !('then' in parts)) return parts;
+  if (isUsable(parts)) return parts;
+  throw new RateLimitArgumentError(messages.wrongParts(reader.transport, parts));
+}
+
+/** The address of the client, if the transport knows one. */
+export function addressOf({ request }: RequestParts): string | undefined {
+  const ip = request?.ip;
+  return typeof ip === 'string' && ip !== '' ? ip : undefined;
+}
+
+/** The object that identifies a call: guard and interceptor see the same one, and no other call does. */
+export function callOf(reader: RequestReader, context: ExecutionContext): object {
+  const call = reader.call?.(context) ?? context.getArgs();
+  if (reader === httpReader) return call;
+  if (typeof call === 'object' && call !== null && !('then' in call)) return call;
+  if (isUsable(call)) return call;
+  throw new RateLimitArgumentError(messages.wrongCall(reader.transport, call));
+}
+
+/** Whether a reader returned an object. A promise is wrong, and its rejection must not end the process. */
+function isUsable(given: object): boolean {
+  if (isPromise(given)) given.then(undefined, () => undefined);
+  else return typeof given === 'object' && given !== null;
+  return false;
+}

@@ -1,0 +1,56 @@
+import type { ExecutionContext } from '@nestjs/common';
+import { asObject } from '../../engine/util/as-object.js';
+import type { ClientSocket } from './connection.js';
+import { asMcpContext, mcpRefusal } from './mcp-refusal.js';
+import { refusalData } from './refusal.js';
+import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
+
+/** The context of a message, as far as it knows the client. */
+interface MessageContext {
+  /** Nest's TCP transport: the connection. */
+  getSocketRef?(): { readonly netSocket?: ClientSocket };
+  /** Strategies whose messages come over HTTP, such as `@rekog/mcp-nest`: the request; otherwise nothing. */
+  getRawRequest?(): unknown;
+}
+
+/** Messages and events of microservices. TCP has an address, and messages over HTTP have a request; brokers have neither. */
+export const rpcReader: RequestReader = {
+  transport: 'rpc',
+
+  read(context): RequestParts {
+    const message = asObject<MessageContext>(context.getArgs()[1]);
+    const socket = message?.getSocketRef?.().netSocket;
+    if (socket !== undefined) return { request: { ip: socket.remoteAddress, socket } };
+    const behind = asObject<RequestLike>(message?.getRawRequest?.());
+    if (behind === undefined) return {};
+    const { ip = behind.socket?.remoteAddress, headers, user } = behind;
+    return { request: { ip, headers, user, socket: behind.socket } };
+  },
+
+  // An app's own transport may pass the same context to all messages; the arguments are the same array in guards and
+  // interceptors.
+  call: (context) => context.getArgs(),
+
+  /** Returns an `RpcException`, whose data the client gets as the error; a client of MCP gets an error of JSON-RPC. */
+  async refuse(exception, context) {
+    if (hasNoCaller(context)) return exception;
+    const { RpcException } = await import('@nestjs/microservices');
+    const isMcp = asMcpContext(context.getArgs()[1]) !== undefined;
+    const data = isMcp ? await mcpRefusal(exception) : refusalData(exception);
+    return Object.assign(new RpcException(data), { cause: exception });
+  },
+};
+
+/** The metadata key of event handlers, in Nest 11 and 12. */
+const HANDLER_TYPE = 'microservices:handler_type';
+const EVENT = 2;
+
+/**
+ * Whether no caller gets the error. For an event, Nest 12 logs each `RpcException` with everything it holds, dozens of lines, but
+ * no other HTTP exception. Only Kafka gets it, and then delivers the event again.
+ */
+function hasNoCaller(context: ExecutionContext): boolean {
+  if (Reflect.getMetadata(HANDLER_TYPE, context.getHandler()) !== EVENT) return false;
+  const args: readonly unknown[] = context.getArgs();
+  return !('getConsumer' in (asObject(args[1]) ?? {}));
+}

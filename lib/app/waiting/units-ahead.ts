@@ -1,0 +1,106 @@
+import { MAX_INTERVAL_MS } from '../../engine/options/values.js';
+import type { CheckEntry } from '../../engine/limits/counter.js';
+import { chargeOf } from '../../storage/stores/store-decision.js';
+import type { Refund, Store } from '../../storage/stores/store.js';
+import { unitsAhead } from './places-ahead.js';
+import { ReservedQueue } from './reserved-queue.js';
+import type { ReservedUnits } from './reserved-units.js';
+import type { Turn } from './turn.js';
+import { TurnAnswer } from './turn-answer.js';
+import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
+import type { WaitingCall } from './waiting-call.js';
+
+/** Takes units of one limit, up to a second ahead: each call gets a time, and keeps it. */
+export class UnitsAhead implements UnitSource {
+  readonly keepsOrder = false;
+  private readonly reserved: ReservedQueue;
+
+  constructor(
+    private readonly queue: SourceListener,
+    private readonly store: Store,
+    private readonly giveBack: GiveBack,
+    /** What a call asks of the limit in force now. */
+    private readonly entries: () => readonly CheckEntry[],
+  ) {
+    this.reserved = new ReservedQueue(
+      (reserved) => giveBack(reserved.map(refund)),
+      () => queue.onReleased(),
+    );
+  }
+
+  get size(): number {
+    return this.reserved.size;
+  }
+
+  get isEmpty(): boolean {
+    return this.reserved.isEmpty;
+  }
+
+  /** None until half of the units that were taken are used. */
+  get room(): number | undefined {
+    const ahead = unitsAhead(this.entries()[0]!.limit);
+    if (ahead === undefined) return undefined;
+    const { units } = this.reserved;
+    return units > ahead / 2 ? 0 : ahead - units;
+  }
+
+  get aheadMs(): number {
+    return Math.max(0, this.reserved.lastUsableAt - performance.now());
+  }
+
+  /** Beyond the room, takes only units that can be used now. */
+  ask(calls: readonly WaitingCall[]): TurnAnswer[] {
+    const { room, aheadMs, store } = this;
+    let units = 0;
+    const reserve = ({ entries }: WaitingCall, maxWaitMs: number, isEarly: boolean) =>
+      new TurnAnswer(isEarly).reserve(store, entries, maxWaitMs);
+    return calls.map((call, index) => {
+      units += call.cost;
+      const longest = Math.min(call.leftMs, MAX_INTERVAL_MS);
+      if (room === undefined || units <= room || (index === 0 && room > 0)) return reserve(call, longest, false);
+      // Returned units may be available before those that were reserved.
+      const ms = index === 0 ? Math.max(0, aheadMs - 1) : 0;
+      return reserve(call, Math.min(longest, ms), ms < longest);
+    });
+  }
+
+  take(call: WaitingCall, turn: Turn): readonly number[] {
+    const { limit } = turn.entries[0]!;
+    const decision = turn.decisions[0]!;
+    const isSame = call.entries()[0]!.limit === limit;
+    // Without a queue, and with nobody before it, it need not wait for its time.
+    const isDue = decision.delayMs === 0 && isSame && limit.algorithm.queue === undefined && this.isEmpty;
+    if (limit.shadow || (isDue && !call.isSettled)) call.release(turn);
+    else {
+      this.reserved.add(call, turn);
+      // After all answers of this round have been taken.
+      if (!isSame) queueMicrotask(() => this.queue.onLimitChanged());
+    }
+    // What remains of a queue are places in it.
+    return limit.algorithm.queue === undefined ? [decision.remaining] : [];
+  }
+
+  takeBack(): { calls: WaitingCall[]; refunds: Refund[] } {
+    const { calls, reserved } = this.reserved.drain();
+    return { calls, refunds: reserved.map(refund) };
+  }
+
+  convert(): Conversion {
+    const { reserved } = this;
+    if (!reserved.hasOtherLimit) return 'same';
+    if (reserved.isForgotten) return 'forgotten';
+    if (reserved.isOpen) return 'open';
+    const converted = reserved.convert();
+    // A refund of 0 units makes the store convert the counter now: from here on, its debt is paid off at the new rate.
+    if (converted !== undefined) this.giveBack([{ ...refund(converted), units: 0 }]);
+    return 'converted';
+  }
+
+  close(reason: Error): void {
+    this.reserved.close(reason);
+  }
+}
+
+function refund({ limit, identity, units, decision }: ReservedUnits): Refund {
+  return chargeOf({ limit, identity, cost: units }, decision);
+}

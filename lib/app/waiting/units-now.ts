@@ -1,0 +1,117 @@
+import type { CheckEntry } from '../../engine/limits/counter.js';
+import { chargesOf } from '../../storage/stores/store-decision.js';
+import type { Store } from '../../storage/stores/store.js';
+import { LongTimeout } from '../../engine/util/long-timeout.js';
+import type { Turn } from './turn.js';
+import { allDone, delayMsOf, TurnAnswer } from './turn-answer.js';
+import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
+import type { AskWatcher, WaitingCall } from './waiting-call.js';
+
+/**
+ * Takes units that are available now: those of all limits of a call, or none. Nothing is taken in advance, so a block or a
+ * tightened limit affects all waiting calls.
+ */
+export class UnitsNow implements UnitSource {
+  readonly room = undefined;
+  readonly aheadMs = 0;
+  readonly keepsOrder = true;
+  /** Calls that the queue of a limit delays. */
+  private readonly delayed = new Set<WaitingCall>();
+
+  constructor(
+    private readonly queue: SourceListener,
+    private readonly store: Store,
+    private readonly giveBack: GiveBack,
+  ) {}
+
+  get size(): number {
+    return this.delayed.size;
+  }
+
+  get isEmpty(): boolean {
+    return this.size === 0;
+  }
+
+  ask(calls: readonly WaitingCall[]): TurnAnswer[] {
+    const watcher = calls.find((call) => call.watcher !== undefined)?.watcher;
+    if (watcher === undefined) return calls.map((call) => new TurnAnswer().check(this.store, call.entries));
+    const answers = calls.map(() => new TurnAnswer());
+    void this.askWatched(calls, answers, watcher);
+    return answers;
+  }
+
+  private async askWatched(
+    calls: readonly WaitingCall[],
+    answers: readonly TurnAnswer[],
+    watcher: AskWatcher,
+  ): Promise<void> {
+    const sums = sumsOf(calls);
+    await watcher.ask(sums);
+    const asked = answers.map((answer, index) => {
+      const call = calls[index]!;
+      // It may have left meanwhile.
+      if (call.isSettled) answer.decided([]);
+      else answer.check(this.store, call.entries);
+      return answer;
+    });
+    await allDone(asked);
+    watcher.asked(sums);
+  }
+
+  take(call: WaitingCall, turn: Turn): readonly number[] {
+    const { entries, decisions } = turn;
+    const delayMs = delayMsOf(turn);
+    if (delayMs > 0) {
+      const index = decisions.findIndex((each, i) => each.delayMs === delayMs && !entries[i]!.limit.shadow);
+      call.postpone({ ...entries[index]!, index, decision: decisions[index]! }, delayMs);
+    }
+    if (call.isSettled) this.refund(turn);
+    else if (delayMs === 0) call.release(turn);
+    else this.delay(call, turn, delayMs);
+    return decisions.map(({ remaining }) => remaining);
+  }
+
+  takeBack() {
+    return { calls: [], refunds: [] };
+  }
+
+  convert(): Conversion {
+    return 'same';
+  }
+
+  close(reason: Error): void {
+    for (const call of this.delayed) call.reject(reason);
+  }
+
+  private delay(call: WaitingCall, turn: Turn, ms: number): void {
+    const forget = (): void => {
+      this.delayed.delete(call);
+      this.queue.onReleased();
+    };
+    const timeout = new LongTimeout(ms, () => {
+      forget();
+      call.release(turn);
+    });
+    this.delayed.add(call);
+    call.suspendTimeout();
+    const onLeft = (): void => {
+      timeout.clear();
+      forget();
+      this.refund(turn);
+    };
+    call.holder = { onLeft };
+  }
+
+  private refund({ entries, decisions }: Turn): void {
+    this.giveBack(chargesOf(entries, decisions));
+  }
+}
+
+/** The sums of what calls ask of their limits. */
+function sumsOf(calls: readonly WaitingCall[]): CheckEntry[] {
+  return calls[0]!.entries().map((entry, index) => {
+    let cost = 0;
+    for (const call of calls) cost += call.costOf(index);
+    return { ...entry, cost };
+  });
+}

@@ -1,0 +1,153 @@
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { logger } from '../../engine/errors/logger.js';
+import { aiMessages } from '../../engine/errors/messages/ai.js';
+import { RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
+import type { ReservedCheck } from '../../app/limiter/reserved-check.js';
+import type { LimiterService } from '../../nest/limiter.service.js';
+import { countedStream } from './counted-stream.js';
+import { assertEstimate, mostTokens } from './estimate.js';
+import type { LimitedModelMiddleware, ModelCall, TokenUsage, UsedTokens } from './model-types.js';
+import { usedTokens, withTotal } from './usage.js';
+
+/** A limit of the calls of a model. */
+export interface ModelLimit {
+  /** The name of a limit of `define`; a window with a `hold`, or a `budget`, counts what is used in the end. */
+  readonly limit: string;
+  /**
+   * Whom the calls count for.
+   * @default 'global'
+   */
+  readonly key?: string;
+  /**
+   * The units of a call's tokens: a whole number >= 0. It is called for the estimate before the call, and for what was used after it.
+   * @default all tokens
+   */
+  readonly units?: (tokens: UsedTokens) => number;
+}
+
+/** How the calls of a model are limited. */
+export interface LimitModelOptions {
+  /** The limits, which are reserved in one check: all of them, or none. */
+  readonly limits: readonly ModelLimit[];
+  /**
+   * The most tokens of the output of calls that do not say so themselves. It is passed to the model: a whole number >= 1.
+   * @default none, so that each call has to say it, or `estimate` bounds it
+   */
+  readonly maxOutputTokens?: number;
+  /**
+   * The most tokens that a call may use, by its prompt. What it uses beyond is charged, even beyond the limit.
+   * @default the bytes of its prompt as JSON, and its `maxOutputTokens`
+   */
+  readonly estimate?: (call: ModelCall) => TokenUsage | Promise<TokenUsage>;
+}
+
+/**
+ * Makes a middleware for `wrapLanguageModel` of the AI SDK. Each call of the model reserves units of all limits before it begins, by an
+ * estimate, and settles them once it has ended, by the tokens that were used. A call that exceeds a limit rejects with
+ * `RateLimitExceededException`, and the model is not called. Throws `RateLimitConfigError`.
+ *
+ * @param limiters the `LimiterService` of the app
+ * @example
+ * ```ts
+ * const model = wrapLanguageModel({
+ *   model: openai('gpt-5'),
+ *   middleware: limitModel(limiters, { limits: [{ limit: 'tokens', key: `org:${org}` }], maxOutputTokens: 2_000 }),
+ * });
+ * ```
+ */
+export function limitModel(limiters: LimiterService, options: LimitModelOptions): LimitedModelMiddleware {
+  checkOptions(limiters, options);
+  const { limits, maxOutputTokens, estimate = mostTokens } = options;
+  const unitsOf = (tokens: UsedTokens) => limits.map(({ units }) => units?.(tokens) ?? tokens.totalTokens);
+
+  /** Reserves units, before the model is called. Rejects with the refusal. */
+  async function reserve(call: ModelCall): Promise<ReservedCall> {
+    call.abortSignal?.throwIfAborted();
+    const estimated = await estimate(call);
+    assertEstimate(estimated);
+    const units = unitsOf(withTotal(estimated));
+    const held = await limiters.reserve(
+      limits.map(({ limit, key = 'global' }, i) => ({ limit, key, cost: units[i]! })),
+    );
+    if (!held.allowed) throw new RateLimitExceededException(held);
+    return { held, units, estimated };
+  }
+
+  return {
+    // Each version of the SDK has its own, and none reads it.
+    specificationVersion: 'v3' as never,
+
+    async transformParams({ params }) {
+      return Promise.resolve(
+        maxOutputTokens === undefined || params.maxOutputTokens !== undefined ? params : { ...params, maxOutputTokens },
+      );
+    },
+
+    async wrapGenerate({ doGenerate, params }) {
+      const reserved = await reserve(params);
+      const result = await calling(doGenerate, reserved, params.abortSignal);
+      await ending(() => reserved.held.settle(unitsOf(usedTokens(result.usage, reserved.estimated))));
+      return result;
+    },
+
+    async wrapStream({ doStream, params }) {
+      const reserved = await reserve(params);
+      const result = await calling(doStream, reserved, params.abortSignal);
+      const settle = (used: UsedTokens) => ending(() => reserved.held.settle(unitsOf(used)));
+      return { ...result, stream: countedStream(result.stream, reserved.estimated, params.abortSignal, settle) };
+    },
+  };
+}
+
+/** A call that may be made. */
+interface ReservedCall {
+  readonly held: ReservedCheck;
+  /** The units of each limit. */
+  readonly units: readonly number[];
+  readonly estimated: TokenUsage;
+}
+
+/** Calls the model. A failed call costs nothing; an aborted one may have been made, so it costs its estimate. */
+async function calling<R>(call: () => PromiseLike<R>, { held, units }: ReservedCall, signal?: AbortSignal): Promise<R> {
+  try {
+    return await call();
+  } catch (error) {
+    await ending(() => (signal?.aborted === true ? held.settle(units) : held.cancel()));
+    throw error;
+  }
+}
+
+/** The call has ended, whatever becomes of its units. */
+async function ending(settle: () => Promise<void>): Promise<void> {
+  try {
+    await settle();
+  } catch (error) {
+    logger.warn(aiMessages.notSettled(error));
+  }
+}
+
+function checkOptions(limiters: unknown, options: LimitModelOptions): void {
+  const service = limiters as Partial<LimiterService> | undefined;
+  if (typeof service?.reserve !== 'function' || typeof service.for !== 'function')
+    refuse(aiMessages.noService(limiters));
+  const { limits, maxOutputTokens, estimate } = (options ?? {}) as Partial<LimitModelOptions>;
+  if (!Array.isArray(limits) || limits.length === 0) refuse(aiMessages.noLimits(limits));
+  for (const { limit, key, units } of limits as readonly ModelLimit[]) {
+    // Throws for limits that are not defined.
+    service.for(limit);
+    if (key !== undefined && (typeof key !== 'string' || key === '')) refuse(aiMessages.wrongKey(limit, key));
+    if (units !== undefined && typeof units !== 'function') {
+      refuse(aiMessages.wrongOption('units', units, 'a function of the tokens'));
+    }
+  }
+  if (maxOutputTokens !== undefined && (!Number.isSafeInteger(maxOutputTokens) || maxOutputTokens < 1)) {
+    refuse(aiMessages.wrongOption('maxOutputTokens', maxOutputTokens, 'a whole number >= 1'));
+  }
+  if (estimate !== undefined && typeof estimate !== 'function') {
+    refuse(aiMessages.wrongOption('estimate', estimate, 'a function of the call'));
+  }
+}
+
+function refuse(message: string): never {
+  throw new RateLimitConfigError(message);
+}

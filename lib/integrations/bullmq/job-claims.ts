@@ -1,0 +1,86 @@
+import { MAX_INTERVAL_MS } from '../../engine/options/values.js';
+import type { CheckEntry } from '../../engine/limits/counter.js';
+import type { Refund, Store, StoreDecision } from '../../storage/stores/store.js';
+import type { JobRequest } from './job-request.js';
+
+/** How long a job has to wait for a limit. */
+export interface JobWait {
+  readonly entry: CheckEntry;
+  /** Milliseconds; `Infinity` if it can never start. */
+  readonly ms: number;
+  /** Whether the job has just reserved its time, and nothing else happened. */
+  readonly isNew?: boolean;
+}
+
+/** The units that jobs have reserved. They are kept in the store, so they outlive the worker. */
+export class JobClaims {
+  constructor(
+    private readonly store: Store,
+    private readonly keepMs: number,
+  ) {}
+
+  /**
+   * Reserves the units of a job unless it already has, and returns how long to wait before it can start or ask again; `undefined`
+   * if its time has come. Of several limits, the one with the longest wait is reserved first, and the others once that wait is
+   * over: units reserved earlier would be used too late.
+   */
+  async claim({ id, reserved }: JobRequest): Promise<JobWait | undefined> {
+    const [only] = reserved;
+    if (reserved.length === 1) {
+      const said = await this.ask(only!, id);
+      const wait = waitOf(only!, said);
+      return wait && { ...wait, isNew: said.allowed && said.wasClaimed !== true };
+    }
+    const looks = await Promise.all(reserved.map(async (entry) => ({ entry, said: await this.ask(entry, id, true) })));
+    const waits = looks.map(({ entry, said }) => ({ entry, said, ms: waitOf(entry, said)?.ms ?? 0 }));
+    waits.sort((one, other) => other.ms - one.ms);
+    const [longest] = waits;
+    if (longest?.ms === Infinity) return longest;
+    const claimed = waits.find(({ said, ms }) => said.wasClaimed === true && ms > 0);
+    if (claimed !== undefined) return claimed;
+    for (const { entry, said } of waits) {
+      const wait = said.wasClaimed === true ? undefined : waitOf(entry, await this.ask(entry, id));
+      if (wait !== undefined) return wait;
+    }
+    return undefined;
+  }
+
+  /** Reserves again what a job was too late to use. Returns the wait for it, or for the room that it needs. */
+  async claimAnew({ id }: JobRequest, late: JobWait): Promise<JobWait> {
+    const { entry } = late;
+    await this.release({ id, reserved: [entry] }, true);
+    const wait = waitOf(entry, await this.ask(entry, id));
+    return wait !== undefined && wait.ms > late.ms ? wait : late;
+  }
+
+  /** Forgets the units that the job has used, and whatever else it claimed. */
+  async spend(request: JobRequest, others: readonly Refund[]): Promise<void> {
+    await this.release(request, true, others);
+  }
+
+  /** Gives back units that could not be used yet. */
+  async giveBack(request: JobRequest): Promise<void> {
+    await this.release(request, false);
+  }
+
+  private async release(
+    { id, reserved }: Pick<JobRequest, 'id' | 'reserved'>,
+    isSpent: boolean,
+    others: readonly Refund[] = [],
+  ): Promise<void> {
+    if (reserved.length === 0) return;
+    const claim = { id, isSpent };
+    const own = reserved.map(({ limit, identity, cost: units }) => ({ limit, identity, units, claim }));
+    await this.store.refund([...own, ...others]);
+  }
+
+  private ask(entry: CheckEntry, id: string, looks = false): Promise<StoreDecision> {
+    const claim = { id, keepMs: this.keepMs, looks };
+    return this.store.reserve({ ...entry, maxWaitMs: MAX_INTERVAL_MS, claim });
+  }
+}
+
+function waitOf(entry: CheckEntry, { allowed, delayMs, retryAfterMs }: StoreDecision): JobWait | undefined {
+  const ms = entry.limit.shadow ? 0 : allowed ? delayMs : retryAfterMs;
+  return ms === 0 ? undefined : { entry, ms };
+}

@@ -1,0 +1,36 @@
+import type { Duration } from '../../engine/options/values.js';
+import type { LimitDefinition } from '../../app/config/limit-definition.js';
+import type { Limiter } from '../../app/limiter/limiter.js';
+
+/** The limits of jobs: the name of a defined limit, a definition, or a list of these. A job starts with units of all of them. */
+export type JobLimitsOption = string | LimitDefinition | readonly (string | LimitDefinition)[];
+
+/** How jobs are limited. */
+export interface JobLimitOptions<J> {
+  /** The key of the counter, usually the tenant: a string that is not empty, or a function of the job and of the limit's name. */
+  key: string | ((job: J, limit: string) => string | Promise<string>);
+  /**
+   * The units of a job: a whole number >= 0, or a function of the job and of the limit's name that returns one. Not used for
+   * `concurrency` limits, which use their own cost.
+   * @default the limit's own cost, or 1
+   */
+  cost?: number | ((job: J, limit: string) => number | Promise<number>);
+  /**
+   * How often to check again for a job that waits for something that may come at any time: units that others hold, or a store
+   * that fails. Milliseconds or a duration such as `'1s'`, more than 0, at most 1 year.
+   * @default '1s'
+   */
+  recheck?: Duration;
+  /**
+   * How long a job's reservation is kept after its time has come. A job that is processed later, for example because the queue
+   * was paused, is charged again. Milliseconds or a duration such as `'1d'`, more than 0, at most 1 year.
+   * @default '1d'
+   */
+  keepFor?: Duration;
+}
+
+/** The limiters of a function's jobs, and how they are limited. */
+export interface RateLimitedOptions<J> extends JobLimitOptions<J> {
+  /** The limits, from `LimiterService.for` or `@InjectLimiter`: one or a list. A job starts with units of all of them. */
+  limiter: Limiter | readonly Limiter[];
+}

@@ -1,0 +1,188 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { MAX_INTERVAL_MS } from '../../engine/options/values.js';
+import { isRecord } from '../../app/config/option-checks.js';
+import { bullmqMessages } from '../../engine/errors/messages/bullmq.js';
+import { RateLimitArgumentError, RateLimitStoreError } from '../../engine/errors/errors.js';
+import { logger } from '../../engine/errors/logger.js';
+import { OnceLogger } from '../../engine/errors/once-logger.js';
+import { leasedResult } from '../../app/limiter/caller-answer.js';
+import { decidedEnforced } from '../../storage/stores/enforced-entries.js';
+import type { Lease } from '../../app/limiter/lease.js';
+import type { Limiter } from '../../app/limiter/limiter.js';
+import { isRefusal } from '../../engine/limits/check-result.js';
+import type { CheckEntry } from '../../engine/limits/counter.js';
+import { refuseWrongList } from '../../app/rules/listed-limits.js';
+import { DelayedJobs } from './delayed-jobs.js';
+import { JobClaims, type JobWait } from './job-claims.js';
+import { JobDelayedError, UnrecoverableJobError } from './job-errors.js';
+import { restorePriority, takePriority } from './job-priority.js';
+import { type JobRequest, requestOf } from './job-request.js';
+import { type JobStart, JobStarts } from './job-starts.js';
+import type { JobEvents, JobUnits, LimitedJob } from './job-types.js';
+import type { JobLimitSettings } from './read-job-options.js';
+
+const log = new OnceLogger(logger);
+
+/** A wait this short is over before BullMQ could delay the job; and the clock of BullMQ may be this much ahead of the store's. */
+const SHORT_MS = 10;
+/** If a job has waited longer than this, many jobs are waiting, or no worker was running. */
+const BACKLOG_MS = 1000;
+/** BullMQ truncates times to whole milliseconds. */
+const CUT_MS = 1;
+
+/** Starts jobs when their limits allow it, and delays them until then. */
+export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
+  private readonly claims: JobClaims;
+  private readonly starts: JobStarts;
+  private readonly delayed = new DelayedJobs();
+
+  /** Throws `RateLimitConfigError` if a limit is listed twice, or shared by tenants. */
+  constructor(
+    /** At least one; all of one app. */
+    private readonly limiters: readonly Limiter[],
+    private readonly settings: JobLimitSettings<J>,
+  ) {
+    refuseWrongList(
+      limiters.map(({ rule }) => rule),
+      settings.location,
+    );
+    this.claims = new JobClaims(limiters[0]!.store, settings.keepMs);
+    this.starts = new JobStarts(limiters[0]!.store, settings.keepMs);
+  }
+
+  /**
+   * Does a job's work with the units of all of its limits; or delays the job, and throws the error that reports it to the worker.
+   */
+  async run<R>(job: J, token: string | undefined, work: () => R | Promise<R>): Promise<R> {
+    const request = await requestOf(job, this.limiters, this.settings);
+    const leases = await this.enter(job, token, request);
+    this.delayed.take(job.queueQualifiedName, job.id!);
+    try {
+      return await work();
+    } catch (error) {
+      await restorePriority(job).catch(() => undefined);
+      throw error;
+    } finally {
+      await Promise.all([...leases.map((lease) => lease.release()), this.spend(request)]);
+    }
+  }
+
+  async giveBack(job: J): Promise<void> {
+    if (!isRecord(job)) throw new RateLimitArgumentError(bullmqMessages.noJob(this.settings.location, job));
+    await this.claims.giveBack(await requestOf(job, this.limiters, this.settings));
+  }
+
+  follow(events: JobEvents): void {
+    if (!isEvents(events)) throw new RateLimitArgumentError(bullmqMessages.noEvents(this.settings.location, events));
+    const ended = ({ jobId }: { jobId: string }) => {
+      const request = this.delayed.take(events.qualifiedName, jobId);
+      // If this fails, the reserved time passes unused.
+      if (request !== undefined) this.claims.giveBack(request).catch(() => undefined);
+    };
+    events.on('removed', ended);
+    events.on('failed', ended);
+  }
+
+  /** Takes the units of all limits. */
+  private async enter(job: J, token: string | undefined, request: JobRequest): Promise<readonly Lease[]> {
+    for (;;) {
+      const taken = await this.take(job, token, request);
+      if (Array.isArray(taken)) return taken;
+      const { entry, ms } = taken;
+      if (ms === Infinity) await this.refuse(request, entry);
+      if (ms > SHORT_MS) await this.delay(job, token, ms, request);
+      await sleep(ms);
+    }
+  }
+
+  /** Returns the leases of the job, or how long it has to wait. */
+  private async take(job: J, token: string | undefined, request: JobRequest): Promise<Lease[] | JobWait> {
+    try {
+      const wait = await this.claims.claim(request);
+      if (wait === undefined) return await this.start(request);
+      return wait.isNew === true && hasWaited(job) ? await this.overtake(request, wait) : wait;
+    } catch (error) {
+      if (!(error instanceof RateLimitStoreError)) throw error;
+      const { location, recheckMs } = this.settings;
+      log.error(bullmqMessages.storeDenies(location, job.queueQualifiedName, recheckMs), error.message);
+      return this.delay(job, token, recheckMs, request);
+    }
+  }
+
+  /** Starts a job whose time has come, unless it is so late that others have started at its time. */
+  private async start(request: JobRequest): Promise<Lease[] | JobWait> {
+    const start = await this.starts.take(request);
+    if ('entry' in start) return this.claims.claimAnew(request, start);
+    return this.finish(request, start);
+  }
+
+  /**
+   * Starts a job that has waited long at the time reserved by another one: the jobs whose time has come are still queued behind
+   * it, and will reserve a new time.
+   */
+  private async overtake(request: JobRequest, wait: JobWait): Promise<Lease[] | JobWait> {
+    const start = await this.starts.take(request, 0);
+    if ('entry' in start) return wait;
+    await this.claims.giveBack(request);
+    return this.finish(request, start);
+  }
+
+  /** Takes the units that a job needs besides its reservation. */
+  private async finish(request: JobRequest, start: JobStart): Promise<Lease[] | JobWait> {
+    const taken = await this.ask(request.asked);
+    if (!Array.isArray(taken)) await this.starts.giveBack(start);
+    return taken;
+  }
+
+  /** Asks all limits that reserve nothing, in one check. */
+  private async ask(entries: readonly CheckEntry[]): Promise<Lease[] | JobWait> {
+    if (entries.length === 0) return [];
+    const { store, queues } = this.limiters[0]!;
+    const answers = await decidedEnforced(store, { entries });
+    const { allowed, decisions } = leasedResult(answers, entries, store, queues);
+    if (allowed) return decisions.flatMap(({ lease }) => lease?.keepAlive() ?? []);
+    const waits = entries.flatMap((entry, index): JobWait[] => {
+      const decision = decisions[index]!;
+      if (!isRefusal(entry.limit, decision)) return [];
+      const { retryAfterMs } = decision;
+      const isHeld = entry.limit.algorithm.leases !== undefined && retryAfterMs < Infinity;
+      return [{ entry, ms: isHeld ? Math.min(retryAfterMs, this.settings.recheckMs) : retryAfterMs }];
+    });
+    return waits.reduce((longest, wait) => (wait.ms > longest.ms ? wait : longest));
+  }
+
+  private async delay(job: J, token: string | undefined, ms: number, request: JobRequest): Promise<never> {
+    const { location } = this.settings;
+    if (token === undefined) throw new RateLimitArgumentError(bullmqMessages.noToken(location));
+    this.delayed.add(job, request);
+    const delayMs = Math.ceil(Math.min(ms, MAX_INTERVAL_MS)) + CUT_MS;
+    await takePriority(job);
+    await job.moveToDelayed(Date.now() + delayMs, token);
+    throw new JobDelayedError(bullmqMessages.delayed(delayMs));
+  }
+
+  private async refuse(request: JobRequest, { limit, cost }: CheckEntry): Promise<never> {
+    await this.claims.giveBack(request).catch(() => undefined);
+    const { location } = this.settings;
+    throw new UnrecoverableJobError(bullmqMessages.neverFits(location, limit.name, cost, limit.quota));
+  }
+
+  /** If this fails, the reservation expires by itself. */
+  private async spend(request: JobRequest): Promise<void> {
+    try {
+      await this.claims.spend(request, this.starts.ends(request));
+    } catch (error) {
+      if (!(error instanceof RateLimitStoreError)) throw error;
+    }
+  }
+}
+
+/** Whether arriving jobs have waited so long that jobs whose time has come are queued behind them. */
+function hasWaited({ timestamp, opts: { delay = 0 }, priority = 0 }: LimitedJob): boolean {
+  return priority === 0 && Date.now() - timestamp - delay > BACKLOG_MS;
+}
+
+/** Whether it emits the events of all jobs of a queue. A `Queue`, which adds jobs, emits only those of its own process. */
+function isEvents(given: unknown): boolean {
+  return isRecord(given) && typeof given['on'] === 'function' && !('add' in given);
+}

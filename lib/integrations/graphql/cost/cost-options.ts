@@ -1,0 +1,109 @@
+import { isRecord } from '../../../app/config/option-checks.js';
+import type { LimitDefinition } from '../../../app/config/limit-definition.js';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import { refuseUnknown } from '../../../engine/options/check-options.js';
+import { givenOptions } from '../../../engine/options/values.js';
+import { listedLimits } from '../../../app/rules/listed-limits.js';
+
+/** A field whose weight a function chooses. */
+export interface WeighedField {
+  /** The type that has the field, such as `'Query'`. */
+  readonly type: string;
+  /** The name of the field. */
+  readonly name: string;
+  /** The arguments of this selection, as its resolver gets them. */
+  readonly args: Readonly<Record<string, unknown>>;
+  /** The type of its values, without list and non-null, such as `'Book'`. */
+  readonly returns: string;
+}
+
+/** The points that operations cost. */
+export interface QueryCostOptions {
+  /**
+   * The limits that count the points: the name of a defined limit, a definition, or a list of these. Their own `key`, `skip` and
+   * `mode` hold; the points replace their `cost`. Not `concurrency` and `adaptive`, nor limits with
+   * `count`.
+   */
+  limit: string | LimitDefinition | readonly (string | LimitDefinition)[];
+  /**
+   * Returns the points of one value of a field: a number >= 0, or `undefined` for what `@cost` and the other options say. If it
+   * fails, that holds, too.
+   * @default the directive `@cost(weight: …)` of the field, else that of its type; else `mutation`, `object` or `scalar`
+   */
+  weight?: (field: WeighedField) => number | undefined;
+  /**
+   * The points of an object, for fields without a weight: a number >= 0.
+   * @default 1
+   */
+  object?: number;
+  /**
+   * The points of a scalar or an enum, for fields without a weight: a number >= 0.
+   * @default 0
+   */
+  scalar?: number;
+  /**
+   * The points of each field of `Mutation` without a weight, whatever it returns: a number >= 0.
+   * @default 10
+   */
+  mutation?: number;
+  /**
+   * How many values a list is expected to have that neither `@listSize` nor an argument `first`, `last` or `limit` tells: a whole
+   * number >= 1.
+   * @default 10
+   */
+  listSize?: number;
+}
+
+/** Options that have been checked, with defaults filled in. */
+export interface QueryCostSettings extends Required<Omit<QueryCostOptions, 'limit' | 'weight'>> {
+  readonly limits: readonly (string | LimitDefinition)[];
+  readonly weight: QueryCostOptions['weight'];
+}
+
+/** The options of `RateLimitGraphqlModule`. */
+export interface RateLimitGraphqlOptions {
+  /**
+   * Lets operations cost points.
+   * @default they cost nothing
+   */
+  cost?: QueryCostOptions;
+}
+
+const KNOWN = ['limit', 'weight', 'object', 'scalar', 'mutation', 'listSize'] as const;
+
+/** Reads the options of the module. Throws `RateLimitConfigError`. */
+export function readGraphqlOptions(given: unknown, location: string): QueryCostSettings | undefined {
+  if (!isRecord(given) || Array.isArray(given)) throw new RateLimitConfigError(messages.notOptions(location, given));
+  refuseUnknown(location, given, ['cost']);
+  const { cost } = givenOptions<{ cost?: unknown }>(given, ['cost']);
+  return cost === undefined ? undefined : readCost(cost, `${location}.cost`);
+}
+
+function readCost(given: unknown, location: string): QueryCostSettings {
+  if (!isRecord(given) || Array.isArray(given)) throw new RateLimitConfigError(messages.notOptions(location, given));
+  refuseUnknown(location, given, KNOWN);
+  const options = givenOptions<Partial<QueryCostOptions>>(given, KNOWN);
+  const { limit, weight, object = 1, scalar = 0, mutation = 10, listSize = 10 } = options;
+  if (limit === undefined) {
+    throw new RateLimitConfigError(
+      messages.missingOption(location, 'limit', 'the name of a defined limit, a definition, or a list of these'),
+    );
+  }
+  if (weight !== undefined && typeof weight !== 'function') {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'weight', weight, 'a function of a field'));
+  }
+  for (const [option, value] of Object.entries({ object, scalar, mutation })) {
+    if (!isWeight(value))
+      throw new RateLimitConfigError(messages.wrongOption(location, option, value, 'a number >= 0'));
+  }
+  if (!Number.isSafeInteger(listSize) || listSize < 1) {
+    throw new RateLimitConfigError(messages.wrongOption(location, 'listSize', listSize, 'a whole number >= 1'));
+  }
+  return { limits: listedLimits(limit, `${location}.limit`), weight, object, scalar, mutation, listSize };
+}
+
+/** Whether a value can be the weight of a field. */
+export function isWeight(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value < Infinity;
+}

@@ -1,0 +1,57 @@
+import { limitInfo } from '../../../app/http/limit-info.js';
+import type { CheckedLimit } from '../../../engine/limits/check-result.js';
+import { tighter } from '../../../engine/limits/check-result.js';
+import type { Decision } from '../../../engine/limits/decision.js';
+
+/** What a client gets to know about the cost of its operation, as `extensions.cost`. */
+export interface CostReport {
+  /** The points that were reserved before it ran. */
+  readonly requestedQueryCost: number;
+  /** The points of what it returned, which it was charged; `null` if it was refused. */
+  readonly actualQueryCost: number | null;
+  /** The limit of which the least is left, if any counted the operation, except those that are hidden. */
+  readonly throttleStatus?: ThrottleStatus;
+}
+
+/** The points of a client under one limit. */
+export interface ThrottleStatus {
+  /** The name of the limit. */
+  readonly limit: string;
+  /** The most points that an operation can cost. */
+  readonly maximumAvailable: number;
+  /** The points that are left. */
+  readonly currentlyAvailable: number;
+  /** The points that come back each second, on average. */
+  readonly restoreRate: number;
+}
+
+/**
+ * Reports the cost of an operation.
+ *
+ * @param actual `null` if it was refused
+ */
+export function reportOf(
+  requested: number,
+  actual: number | null,
+  limits: readonly CheckedLimit[],
+  decisions: readonly Decision[],
+): CostReport {
+  const [first, ...others] = decisions.filter((_, index) => !limits[index]!.limit.hidden);
+  const costs = { requestedQueryCost: requested, actualQueryCost: actual };
+  if (first === undefined) return costs;
+  const tightest = others.reduce(tighter, first);
+  const { limit } = limits[decisions.indexOf(tightest)]!;
+  const { quota, remaining } = tightest;
+  // Only what was taken comes back.
+  const back = actual === null || !tightest.allowed ? 0 : requested - actual;
+  const rate = (quota / limitInfo(limit, Date.now()).windowMs) * 1000;
+  return {
+    ...costs,
+    throttleStatus: {
+      limit: tightest.limit,
+      maximumAvailable: quota,
+      currentlyAvailable: Math.min(quota, Math.max(0, remaining + back)),
+      restoreRate: Number(rate.toPrecision(6)),
+    },
+  };
+}

@@ -1,0 +1,166 @@
+import { Kind } from 'graphql';
+import type {
+  ConstDirectiveNode,
+  ConstValueNode,
+  GraphQLField,
+  GraphQLNamedType,
+  GraphQLObjectType,
+  GraphQLOutputType,
+  GraphQLSchema,
+} from 'graphql';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { graphqlMessages } from '../../../engine/errors/messages/graphql.js';
+import { isComposite, type SelectedType } from '../selections.js';
+import { isWeight, type QueryCostSettings } from './cost-options.js';
+
+/** What the schema says of the cost of a field. */
+export interface FieldTerms {
+  readonly field: GraphQLField<unknown, unknown>;
+  /** The points of one value, unless a function says otherwise. */
+  readonly weight: number;
+  /** The type of its values. */
+  readonly returns: GraphQLNamedType;
+  /** How deep lists are nested; 0 if it has a single value. */
+  readonly lists: number;
+  /** The arguments that say how long the list is, each as the path of an input field. */
+  readonly slicing: readonly (readonly string[])[];
+  /** The length that is assumed without them. */
+  readonly assumedSize: number;
+  /** The fields of its value that have that length, in place of itself. */
+  readonly sized: ReadonlySet<string> | undefined;
+}
+
+/** Arguments that say how long a list is, if the schema does not name any. The last are those of federated entities. */
+const USUAL_SLICING = ['first', 'last', 'limit', 'representations'];
+
+/** The fields of a connection that are as long as its arguments say. */
+const CONNECTION = ['edges', 'nodes'];
+
+/** Reads what directives say of the cost of fields: those of the GraphQL Cost Directives specification. */
+export class FieldTermsReader {
+  private readonly known = new WeakMap<object, FieldTerms>();
+
+  constructor(private readonly settings: QueryCostSettings) {}
+
+  /** The terms of a field of a type; `undefined` if the type has no such field. Throws `RateLimitConfigError`. */
+  of(type: SelectedType, name: string, schema: GraphQLSchema): FieldTerms | undefined {
+    // Fields of introspection belong to no type, and cost nothing.
+    const field = 'getFields' in type ? type.getFields()[name] : undefined;
+    if (field === undefined) return undefined;
+    let terms = this.known.get(field);
+    if (terms === undefined) this.known.set(field, (terms = this.read(type, field, schema)));
+    return terms;
+  }
+
+  /** Refuses what is wrong in the directives of a schema. Throws `RateLimitConfigError`. */
+  check(schema: GraphQLSchema): void {
+    for (const type of Object.values(schema.getTypeMap())) {
+      if (type.name.startsWith('__') || !isComposite(type) || !('getFields' in type)) continue;
+      for (const name of Object.keys(type.getFields())) this.of(type as GraphQLObjectType, name, schema);
+    }
+  }
+
+  private read(type: SelectedType, field: GraphQLField<unknown, unknown>, schema: GraphQLSchema): FieldTerms {
+    const place = `${type.name}.${field.name}`;
+    const { named: returns, lists } = unwrapped(field.type);
+    const ofField = directive([field.astNode], 'cost');
+    const ofType = directive([returns.astNode, ...(returns.extensionASTNodes ?? [])], 'cost');
+    const { settings } = this;
+    const usual = isComposite(returns) ? settings.object : settings.scalar;
+    const weight =
+      weightOf(ofField, place) ??
+      weightOf(ofType, returns.name) ??
+      (type === schema.getMutationType() ? settings.mutation : usual);
+    const size = directive([field.astNode], 'listSize');
+    const args = field.args.map((arg) => arg.name);
+    const slicing = namesOf(size, 'slicingArguments', place) ?? USUAL_SLICING.filter((name) => args.includes(name));
+    for (const path of slicing) {
+      if (!args.includes(path.split('.')[0]!)) {
+        throw new RateLimitConfigError(graphqlMessages.noArgument(place, path, args));
+      }
+    }
+    const sized = namesOf(size, 'sizedFields', place) ?? usualSized(returns, lists, slicing);
+    return {
+      field,
+      weight,
+      returns,
+      lists,
+      slicing: slicing.map((path) => path.split('.')),
+      assumedSize: assumedSizeOf(size, place) ?? settings.listSize,
+      sized: sized && new Set(sized),
+    };
+  }
+}
+
+/** A connection, as Relay specifies it, passes on its length. */
+function usualSized(returns: GraphQLNamedType, lists: number, slicing: readonly string[]): string[] | undefined {
+  if (lists > 0 || slicing.length === 0 || !('getFields' in returns)) return undefined;
+  const fields = Object.keys(returns.getFields());
+  const sized = CONNECTION.filter((name) => fields.includes(name));
+  return sized.length === 0 ? undefined : sized;
+}
+
+/** The values of a directive's arguments by name; `undefined` without the directive. */
+type Directive = ReadonlyMap<string, ConstValueNode>;
+
+interface Annotated {
+  readonly directives?: readonly ConstDirectiveNode[] | undefined;
+}
+
+function directive(nodes: readonly (Annotated | null | undefined)[], name: string): Directive | undefined {
+  const found = nodes.flatMap((node) => node?.directives ?? []).find((each) => each.name.value === name);
+  return found && new Map((found.arguments ?? []).map((arg) => [arg.name.value, arg.value]));
+}
+
+function weightOf(cost: Directive | undefined, place: string): number | undefined {
+  if (cost === undefined) return undefined;
+  const given = literal(cost.get('weight'));
+  const weight = typeof given === 'string' && given.trim() !== '' ? Number(given) : given;
+  if (isWeight(weight)) return weight;
+  throw new RateLimitConfigError(graphqlMessages.wrongDirective(place, '@cost', 'weight', given, 'a number >= 0'));
+}
+
+function assumedSizeOf(size: Directive | undefined, place: string): number | undefined {
+  const given = literal(size?.get('assumedSize'));
+  if (given === undefined || given === null) return undefined;
+  if (Number.isSafeInteger(given) && (given as number) >= 0) return given as number;
+  const wants = 'a whole number >= 0';
+  throw new RateLimitConfigError(graphqlMessages.wrongDirective(place, '@listSize', 'assumedSize', given, wants));
+}
+
+function namesOf(size: Directive | undefined, argument: string, place: string): readonly string[] | undefined {
+  const given = literal(size?.get(argument));
+  if (given === undefined || given === null) return undefined;
+  if (Array.isArray(given) && given.every((each) => typeof each === 'string')) return given;
+  throw new RateLimitConfigError(
+    graphqlMessages.wrongDirective(place, '@listSize', argument, given, 'a list of names'),
+  );
+}
+
+function literal(node: ConstValueNode | undefined): unknown {
+  switch (node?.kind) {
+    case Kind.INT:
+    case Kind.FLOAT:
+      return Number(node.value);
+    case Kind.STRING:
+    case Kind.BOOLEAN:
+    case Kind.ENUM:
+      return node.value;
+    case Kind.LIST:
+      return node.values.map(literal);
+    case Kind.NULL:
+      return null;
+    default:
+      return undefined;
+  }
+}
+
+function unwrapped(type: GraphQLOutputType): { readonly named: GraphQLNamedType; readonly lists: number } {
+  let inner: object = type;
+  let lists = 0;
+  while ('ofType' in inner) {
+    if ((inner as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] === 'GraphQLList') lists++;
+    inner = inner.ofType as object;
+  }
+  return { named: inner as GraphQLNamedType, lists };
+}

@@ -1,0 +1,272 @@
+import type { SelectionSetNode } from 'graphql';
+import type { Attempts } from '../../../engine/errors/attempts.js';
+import { graphqlMessages } from '../../../engine/errors/messages/graphql.js';
+import { argumentsOf, type OperationSource, rootTypeOf } from '../operation-source.js';
+import { isComposite, type SelectedField, type SelectedType, Selections, TooManySteps } from '../selections.js';
+import { isWeight, type QueryCostSettings } from './cost-options.js';
+import type { FieldTerms, FieldTermsReader } from './field-terms.js';
+import { type ErrorTree, hasErrorBelow } from './error-tree.js';
+
+/** The cost of an operation that is too large to be counted: no limit has as much. */
+export const BEYOND_COUNTING = Number.MAX_SAFE_INTEGER;
+
+/** Documents that are nested deeper would exhaust the stack. */
+const MAX_DEPTH = 500;
+
+/** Sums of fractions such as 0.1 miss whole numbers by less. */
+const ROUNDING = 1e-6;
+
+/** The length that an argument sets for fields of a value. */
+interface Sized {
+  readonly names: ReadonlySet<string>;
+  readonly size: number;
+}
+
+/** What one selected field costs. */
+interface FieldCost {
+  readonly terms: FieldTerms;
+  readonly weight: number;
+  /** The values that it is expected to have. */
+  readonly size: number;
+  /** What is expected below each of them. */
+  readonly below: number;
+  readonly sized: Sized | undefined;
+}
+
+/** What an operation costs, before it runs and after. */
+export class OperationCost {
+  private readonly selections: Selections;
+  private readonly objects = new Map<string, number>();
+  private readonly fields = new Map<SelectedField, Map<string, FieldCost | undefined>>();
+
+  constructor(
+    private readonly source: OperationSource,
+    private readonly reader: FieldTermsReader,
+    private readonly settings: QueryCostSettings,
+    private readonly attempts: Attempts,
+  ) {
+    this.selections = new Selections(source);
+  }
+
+  /** The most points that it is expected to cost: a whole number >= 1, `BEYOND_COUNTING` if it is too large. */
+  requested(): number {
+    return this.counted(() => {
+      const type = rootTypeOf(this.source);
+      return type == null ? 0 : this.ofObject(type, [this.source.operation.selectionSet], undefined, 0);
+    });
+  }
+
+  /**
+   * The points of what it returned: a whole number >= 1. What an error has removed counts as it was expected.
+   *
+   * @param errors where resolvers failed
+   */
+  returned(data: object, errors: ErrorTree): number {
+    return this.counted(() => {
+      const type = rootTypeOf(this.source);
+      return type == null ? 0 : this.ofData(data, type, [this.source.operation.selectionSet], undefined, errors);
+    });
+  }
+
+  private counted(count: () => number): number {
+    try {
+      const points = count();
+      return points >= BEYOND_COUNTING ? BEYOND_COUNTING : Math.max(1, Math.ceil(points - ROUNDING));
+    } catch (error) {
+      if (error instanceof TooManySteps) return BEYOND_COUNTING;
+      throw error;
+    }
+  }
+
+  /** What is expected of one object. Of an abstract type, its most expensive object counts. */
+  private ofObject(
+    type: SelectedType,
+    sets: readonly SelectionSetNode[],
+    sized: Sized | undefined,
+    depth: number,
+  ): number {
+    if (depth > MAX_DEPTH) throw new TooManySteps();
+    const selected = this.selections.idOf(type, sets);
+    const id = sized === undefined ? selected : `${selected} ${idOf(sized)}`;
+    let points = this.objects.get(id);
+    if (points !== undefined) return points;
+    points = 0;
+    for (const each of this.selections.typesOf(type, sets)) {
+      let sum = 0;
+      for (const field of this.selections.of(each, sets).values()) {
+        const cost = this.ofField(each, field, sized, depth);
+        if (cost !== undefined) sum = bounded(sum + total(cost));
+      }
+      points = Math.max(points, sum);
+    }
+    this.objects.set(id, points);
+    return points;
+  }
+
+  /** What is expected of one field; `undefined` for fields of introspection. */
+  private ofField(
+    type: SelectedType,
+    field: SelectedField,
+    outer: Sized | undefined,
+    depth: number,
+  ): FieldCost | undefined {
+    let known = this.fields.get(field);
+    if (known === undefined) this.fields.set(field, (known = new Map()));
+    const id = outer === undefined ? '' : idOf(outer);
+    let cost = known.get(id);
+    if (cost !== undefined || known.has(id)) return cost;
+    this.selections.step();
+    cost = this.newField(type, field, outer, depth);
+    known.set(id, cost);
+    return cost;
+  }
+
+  private newField(
+    type: SelectedType,
+    field: SelectedField,
+    outer: Sized | undefined,
+    depth: number,
+  ): FieldCost | undefined {
+    const name = field.node.name.value;
+    const terms = this.reader.of(type, name, this.source.schema);
+    if (terms === undefined) return undefined;
+    const args = this.isPlain(terms)
+      ? NO_ARGUMENTS
+      : (argumentsOf(this.source, terms.field, field.node) ?? NO_ARGUMENTS);
+    const own = sizeOf(terms, args);
+    const sized = terms.sized && { names: terms.sized, size: own };
+    const below = isComposite(terms.returns) ? this.ofObject(terms.returns, field.sets, sized, depth + 1) : 0;
+    let size = 1;
+    if (terms.lists > 0) {
+      size = outer?.names.has(name) === true ? outer.size : sized === undefined ? own : this.settings.listSize;
+      for (let list = 1; list < terms.lists; list++) size = bounded(size * this.settings.listSize);
+    }
+    return { terms, weight: this.weightOf(type, terms, args), size, below, sized };
+  }
+
+  /** Whether neither its weight nor its size depends on its arguments. */
+  private isPlain({ slicing }: FieldTerms): boolean {
+    return slicing.length === 0 && this.settings.weight === undefined;
+  }
+
+  private weightOf(type: SelectedType, terms: FieldTerms, args: Readonly<Record<string, unknown>>): number {
+    const { weight } = this.settings;
+    if (weight === undefined) return terms.weight;
+    const field = { type: type.name, name: terms.field.name, args, returns: terms.returns.name };
+    const message = graphqlMessages.weightFailed(`${field.type}.${field.name}`);
+    return (
+      this.attempts.call(() => weight(field), isWeightOrNone, { message, wrong: graphqlMessages.wrongWeight }) ??
+      terms.weight
+    );
+  }
+
+  /** What an object that was returned costs. */
+  private ofData(
+    data: object,
+    type: SelectedType,
+    sets: readonly SelectionSetNode[],
+    sized: Sized | undefined,
+    errors: ErrorTree,
+  ): number {
+    let points = 0;
+    for (const each of this.typesOfData(data, type, sets)) {
+      let sum = 0;
+      for (const field of this.selections.of(each, sets).values()) {
+        const value = (data as Record<string, unknown>)[field.key];
+        const cost = value === undefined ? undefined : this.ofField(each, field, sized, 0);
+        if (cost !== undefined) sum = bounded(sum + this.ofValue(value, field, cost, errors?.get(field.key)));
+      }
+      points = Math.max(points, sum);
+    }
+    return points;
+  }
+
+  private ofValue(value: unknown, field: SelectedField, cost: FieldCost, errors: ErrorTree): number {
+    const { weight, terms, sized } = cost;
+    // An error below has removed what was there.
+    if (value === null && hasErrorBelow(errors)) return total(cost);
+    if (!Array.isArray(value)) return bounded(weight + this.below(value, field, terms, sized, errors));
+    let count = 0;
+    let below = 0;
+    const add = (list: readonly unknown[], inner: ErrorTree) => {
+      for (const [index, each] of list.entries()) {
+        const at = inner?.get(index);
+        if (Array.isArray(each)) {
+          add(each, at);
+          continue;
+        }
+        count++;
+        below = bounded(
+          below + (each === null && hasErrorBelow(at) ? cost.below : this.below(each, field, terms, sized, at)),
+        );
+      }
+    };
+    add(value, errors);
+    return bounded(Math.max(1, count) * weight + below);
+  }
+
+  private below(
+    value: unknown,
+    field: SelectedField,
+    { returns }: FieldTerms,
+    sized: Sized | undefined,
+    errors: ErrorTree,
+  ): number {
+    if (typeof value !== 'object' || value === null || !isComposite(returns)) return 0;
+    return this.ofData(value, returns, field.sets, sized, errors);
+  }
+
+  /** The types that an object may be of, by what was returned of it. */
+  private typesOfData(data: object, type: SelectedType, sets: readonly SelectionSetNode[]): readonly SelectedType[] {
+    const types = this.selections.typesOf(type, sets);
+    if (types.length === 1) return types;
+    const { length } = Object.keys(data);
+    const fitting = types.filter((each) => {
+      const fields = this.selections.of(each, sets);
+      if (fields.size !== length) return false;
+      for (const [key, { node }] of fields) {
+        if (!Object.hasOwn(data, key)) return false;
+        const isNamed = node.name.value === '__typename' && types.some(({ name }) => name === this.nameIn(data, key));
+        if (isNamed && this.nameIn(data, key) !== each.name) return false;
+      }
+      return true;
+    });
+    return fitting.length === 0 ? types : fitting;
+  }
+
+  private nameIn(data: object, key: string): unknown {
+    return (data as Record<string, unknown>)[key];
+  }
+}
+
+function idOf({ size, names }: Sized): string {
+  return [size, ...names].join(' ');
+}
+
+const NO_ARGUMENTS: Readonly<Record<string, unknown>> = {};
+
+function isWeightOrNone(got: unknown): boolean {
+  return got === undefined || isWeight(got);
+}
+
+/** A call costs its weight at least once, even if it finds nothing. */
+function total({ weight, size, below }: FieldCost): number {
+  return bounded(Math.max(1, size) * weight + size * below);
+}
+
+/** The length that a field's arguments ask for: the longest, or the assumed one if none is a number >= 0. */
+function sizeOf({ slicing, assumedSize }: FieldTerms, args: Readonly<Record<string, unknown>>): number {
+  let size = -1;
+  for (const path of slicing) {
+    let value: unknown = args;
+    for (const step of path)
+      value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[step] : undefined;
+    const length = Array.isArray(value) ? value.length : value;
+    if (typeof length === 'number' && length >= 0) size = Math.max(size, bounded(Math.ceil(length)));
+  }
+  return size < 0 ? assumedSize : size;
+}
+
+function bounded(points: number): number {
+  return points < BEYOND_COUNTING ? points : BEYOND_COUNTING;
+}

@@ -1,0 +1,127 @@
+import type { GraphQLSchema } from 'graphql';
+import type { Phase } from '../../../app/config/common-limit-options.js';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { Attempts } from '../../../engine/errors/attempts.js';
+import { logger } from '../../../engine/errors/logger.js';
+import { askMessages } from '../../../engine/errors/messages/ask.js';
+import { graphqlMessages } from '../../../engine/errors/messages/graphql.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import { settle } from '../../../app/limiter/settlement.js';
+import type { LimitedRequest } from '../../../nest/request/limited-request.js';
+import type { LimitRegistry } from '../../../app/rules/limit-registry.js';
+import { rulesOfPhase, withAncestors } from '../../../app/rules/route-rules.js';
+import type { Rule } from '../../../app/rules/rule.js';
+import { reasonOf } from '../../../engine/util/reason-of.js';
+import type { Extra } from '../joint-check.js';
+import type { OperationSource } from '../operation-source.js';
+import type { QueryCostSettings } from './cost-options.js';
+import { type CostReport, reportOf } from './cost-report.js';
+import { errorTreeOf } from './error-tree.js';
+import { FieldTermsReader } from './field-terms.js';
+import { OperationCost } from './operation-cost.js';
+
+/** The response to an operation, as its server knows it. */
+export interface OperationResult {
+  /** `undefined` if nothing ran. */
+  readonly data?: unknown;
+  readonly errors?: unknown;
+}
+
+/** The cost of one operation. */
+export interface RequestedCost {
+  readonly points: number;
+  readonly count: OperationCost;
+}
+
+/** Counts the points of operations. */
+export class QueryCosts {
+  private readonly reader: FieldTermsReader;
+  private readonly attempts = new Attempts(logger);
+  private readonly rules: readonly Rule[];
+  /** Those that are charged the points; limits above them may have a cost of their own. */
+  private readonly counting: ReadonlySet<Rule>;
+
+  /** Throws `RateLimitConfigError` for wrong limits. */
+  constructor(
+    private readonly settings: QueryCostSettings,
+    registry: LimitRegistry,
+    location: string,
+  ) {
+    this.reader = new FieldTermsReader(settings);
+    const rules = settings.limits.map((limit) => registry.rule(limit, { location, namespace: '' }));
+    const ids = rules.map(({ limit }) => limit.id);
+    for (const [index, rule] of rules.entries()) {
+      rule.isOnRoute = true;
+      if (ids.indexOf(ids[index]!) < index) {
+        throw new RateLimitConfigError(askMessages.sameLimitTwice(location, rule.name));
+      }
+      const { algorithm } = rule.limit;
+      if (algorithm.leases !== undefined) {
+        throw new RateLimitConfigError(graphqlMessages.leased(location, rule.name, algorithm.name));
+      }
+      if (rule.settings.count !== 'all')
+        throw new RateLimitConfigError(graphqlMessages.countsSome(location, rule.name));
+    }
+    this.rules = withAncestors(rules, location);
+    this.counting = new Set(rules.flatMap((rule) => [rule, ...rule.ancestorsOfSameCost]));
+  }
+
+  /** Refuses what is wrong in the directives of a schema. Throws `RateLimitConfigError`. */
+  check(schema: GraphQLSchema): void {
+    this.reader.check(schema);
+  }
+
+  /** Whether a limit has to know the user. */
+  get needsUser(): boolean {
+    return rulesOfPhase(this.rules, 'authenticated').length > 0;
+  }
+
+  /** What an operation asks in some phases. */
+  asked({ points }: RequestedCost, phases: readonly Phase[]): Extra {
+    const rules = phases.flatMap((phase) => rulesOfPhase(this.rules, phase));
+    return { rules, counting: this.counting, cost: points };
+  }
+
+  /** What an operation asks for before it runs. */
+  of(source: OperationSource): RequestedCost {
+    const count = new OperationCost(source, this.reader, this.settings, this.attempts);
+    return { points: count.requested(), count };
+  }
+
+  /** Reports the cost of an operation that was refused. */
+  refused({ points }: RequestedCost, checked: LimitedRequest): CostReport {
+    const own = checked.entries.flatMap((entry, index) => (this.rules.includes(entry.rule) ? index : []));
+    const decisions = checked.result?.decisions ?? [];
+    return reportOf(
+      points,
+      null,
+      own.map((index) => checked.entries[index]!),
+      own.map((index) => decisions[index]!),
+    );
+  }
+
+  /** Settles an operation at what it returned, or at nothing if nothing ran, and reports it. Nothing waits for the store. */
+  settled(cost: RequestedCost, whole: LimitedRequest, result: OperationResult | undefined): CostReport {
+    const actual = actualOf(cost, result);
+    for (const charge of whole.charges) {
+      if (charge.settled || !this.counting.has(charge.rule)) continue;
+      charge.settled = true;
+      settle(charge.store, { ...charge }, actual).catch(logFailure);
+      // If the request does not count in the end, no more than this is given back.
+      charge.units = Math.min(actual, 2 * charge.limit.whole.quota);
+    }
+    return reportOf(cost.points, actual, whole.entries, whole.result?.decisions ?? []);
+  }
+}
+
+/** The points of a response; those that were expected if it is not known as a whole. */
+function actualOf({ points, count }: RequestedCost, result: OperationResult | undefined): number {
+  if (result === undefined) return points;
+  const { data, errors } = result;
+  if (data === undefined) return 0;
+  return typeof data === 'object' && data !== null ? count.returned(data, errorTreeOf(errors)) : points;
+}
+
+function logFailure(error: unknown): void {
+  logger.error(messages.storeFailed(reasonOf(error)), error instanceof Error ? error.stack : undefined);
+}

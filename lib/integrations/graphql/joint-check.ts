@@ -1,0 +1,142 @@
+import type { Phase } from '../../app/config/common-limit-options.js';
+import { counterId } from '../../engine/limits/counter-id.js';
+import { leastImportant } from '../../engine/limits/priority.js';
+import type { Answers } from '../../nest/request/answers.js';
+import { giveBack } from '../../nest/request/charges.js';
+import type { Completions } from '../../nest/request/completions.js';
+import type { LimitedRequest } from '../../nest/request/limited-request.js';
+import type { RequestCheck } from '../../nest/request/request-check.js';
+import { selectRules } from '../../nest/request/select-rules.js';
+import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
+import type { Rule } from '../../app/rules/rule.js';
+import type { Store, StoreDecision } from '../../storage/stores/store.js';
+import { partsOfDecision } from './parts-of-decision.js';
+
+/** What one call asks of a counter that several may ask. */
+interface Part {
+  /** The index of its call. */
+  readonly call: number;
+  readonly entry: RuleEntry;
+}
+
+/** What all calls together ask of a counter. */
+interface Sum {
+  entry: RuleEntry;
+  readonly parts: Part[];
+}
+
+/** What a call asks besides its own limits. */
+export interface Extra {
+  readonly rules: readonly Rule[];
+  /** Those of them that are charged this cost. */
+  readonly counting: ReadonlySet<Rule>;
+  readonly cost: number;
+}
+
+/** Decides several calls in one atomic check: all of them pass, or none is charged. */
+export class JointCheck {
+  constructor(
+    private readonly requestCheck: RequestCheck,
+    private readonly answers: Answers,
+    private readonly completions: Completions,
+    private readonly store: Store,
+  ) {}
+
+  /**
+   * Decides calls, which then go on without a check of their own. Rejects with the refusal.
+   *
+   * @param whole asks what the calls do not
+   * @param answered has no limits of its own, and stands for all of them: headers and refusals name their limits
+   */
+  async decide(
+    phases: readonly Phase[],
+    calls: readonly LimitedRequest[],
+    whole: LimitedRequest,
+    extra: Extra | undefined,
+    answered: LimitedRequest,
+  ): Promise<void> {
+    const all = [whole, ...calls];
+    // One after another: functions of limits may share what they look up.
+    const asked: (readonly RuleEntry[])[] = [await this.extraEntries(whole, extra)];
+    for (const call of calls) asked.push(await this.entriesOf(call, phases));
+    const sums = sumsOf(asked);
+    if (sums.length === 0) return;
+    const entries = sums.map(({ entry }) => entry);
+    const check = this.requestCheck.askTogether(entries, whole)!;
+    await check.answered;
+    this.answers.describe(answered, check);
+    const own = shared(sums, check.decisions, all.length);
+    const holds = all.flatMap((call, index) => {
+      const { entries: asks, decisions } = own[index]!;
+      if (asks.length === 0) return [];
+      const refundable = call.mayReplaceLimits || asks.some(({ rule }) => rule.mayGiveBack);
+      const part = { entries: asks, decisions, store: this.store, refundable };
+      call.record(part);
+      return this.completions.complete(call, part) ?? [];
+    });
+    try {
+      await Promise.all(holds);
+    } catch (error) {
+      for (const { charges } of all) await giveBack(charges);
+      throw error;
+    }
+  }
+
+  private async entriesOf(call: LimitedRequest, phases: readonly Phase[]): Promise<readonly RuleEntry[]> {
+    const rules: Rule[] = [];
+    for (const phase of phases) rules.push(...(await selectRules(phase, call)));
+    return rules.length === 0 ? [] : this.requestCheck.entries(call, rules);
+  }
+
+  private async extraEntries(whole: LimitedRequest, extra: Extra | undefined): Promise<readonly RuleEntry[]> {
+    if (extra === undefined || extra.rules.length === 0) return [];
+    const { rules, counting, cost } = extra;
+    const entries = await this.requestCheck.entries(whole, rules);
+    return entries.map((entry) => (counting.has(entry.rule) ? { ...entry, cost } : entry));
+  }
+}
+
+/** Adds up what calls ask of each counter: no check may ask one twice. */
+function sumsOf(asked: readonly (readonly RuleEntry[])[]): Sum[] {
+  const sums = new Map<string, Sum>();
+  for (const [call, entries] of asked.entries()) {
+    for (const entry of entries) {
+      const id = counterId(entry.limit, entry.identity);
+      const sum = sums.get(id);
+      if (sum === undefined) sums.set(id, { entry, parts: [{ call, entry }] });
+      else add(sum, { call, entry });
+    }
+  }
+  return [...sums.values()];
+}
+
+function add(sum: Sum, part: Part): void {
+  const { entry: before, parts } = sum;
+  const { entry } = part;
+  parts.push(part);
+  const cost = Math.min(before.cost + entry.cost, Number.MAX_SAFE_INTEGER);
+  // The version that allows less decides for all.
+  const { limit } = entry.limit.quota < before.limit.quota ? entry : before;
+  const priority = leastImportant([before.priority, entry.priority]);
+  sum.entry = { ...before, limit, cost, ...(priority !== undefined && { priority }) };
+}
+
+/** What each call asked, and the decisions on it. */
+function shared(
+  sums: readonly Sum[],
+  decisions: readonly StoreDecision[],
+  calls: number,
+): { readonly entries: RuleEntry[]; readonly decisions: StoreDecision[] }[] {
+  const own = Array.from({ length: calls }, () => ({
+    entries: [] as RuleEntry[],
+    decisions: [] as StoreDecision[],
+  }));
+  for (const [index, { entry, parts }] of sums.entries()) {
+    const units = partsOfDecision(entry, decisions[index]!, parts);
+    for (const [at, { call }] of parts.entries()) {
+      own[call]!.entries.push(units[at]!.entry);
+      own[call]!.decisions.push(units[at]!.decision);
+    }
+  }
+  return own;
+}

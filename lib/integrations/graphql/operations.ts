@@ -1,0 +1,275 @@
+import type { ExecutionContext, Type } from '@nestjs/common';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { OperationTypeNode } from 'graphql';
+import type { GraphQLResolveInfo, GraphQLSchema } from 'graphql';
+import type { Phase } from '../../app/config/common-limit-options.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { logger } from '../../engine/errors/logger.js';
+import { graphqlMessages } from '../../engine/errors/messages/graphql.js';
+import type { Answers } from '../../nest/request/answers.js';
+import { runOf } from '../../nest/request/call-run.js';
+import { giveBack } from '../../nest/request/charges.js';
+import type { DeniedAddresses } from '../../nest/request/denied-addresses.js';
+import type { JointCalls } from '../../nest/request/joint-calls.js';
+import { LimitedRequest } from '../../nest/request/limited-request.js';
+import { keepRequest, requestOfCall } from '../../nest/request/request-of-call.js';
+import type { RequestLimiter } from '../../nest/request/request-limiter.js';
+import type { Transports } from '../../nest/request/transports.js';
+import { boundGuards } from '../../app/rules/bound-guards.js';
+import type { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
+import { RouteRules } from '../../app/rules/route-rules.js';
+import { callOf } from '../../app/transports/read-request.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
+import type { OperationResult, QueryCosts } from './cost/query-costs.js';
+import { callArguments, infoOf, rootFieldsOf, sourceOf } from './field-calls.js';
+import type { JointCheck } from './joint-check.js';
+import { keepOperation, knownOperation } from './known-operations.js';
+import { OperationInfo } from './operation-info.js';
+import { Operation } from './operation.js';
+import type { OperationSource } from './operation-source.js';
+import type { ResolvedFields } from './resolved-fields.js';
+
+/** The names under which Nest's decorators file the fields of an operation. */
+const ROOTS = { query: 'Query', mutation: 'Mutation', subscription: 'Subscription' } as const;
+
+/** What the check of operations takes from the rest of the library. */
+export interface OperationServices {
+  readonly limiter: RequestLimiter;
+  readonly registry: RouteRulesRegistry;
+  readonly transports: Transports;
+  readonly answers: Answers;
+  readonly deniedAddresses: DeniedAddresses;
+  readonly check: JointCheck;
+  readonly fields: ResolvedFields;
+  /** `undefined` if operations cost nothing. */
+  readonly costs: QueryCosts | undefined;
+}
+
+/** Stands for the method of an operation, which has none. */
+function operation(): void {}
+
+/** The arguments of what stands for an operation. */
+const NO_ARGUMENTS = Object.freeze({});
+
+/** The result of an operation of which nothing ran. */
+const NOTHING: OperationResult = { data: undefined };
+
+/** No limits are declared for an operation itself. */
+const NO_RULES = new RouteRules([], false);
+
+/** Decides the limits of all fields of an operation together, before any of them runs. */
+export class Operations implements JointCalls {
+  private made: OperationServices | undefined;
+
+  /** Finds its services, once all modules have theirs. */
+  open: () => OperationServices = () => {
+    throw new RateLimitConfigError(graphqlMessages.noRateLimitModule());
+  };
+
+  private get services(): OperationServices {
+    return (this.made ??= this.open());
+  }
+
+  /** Returns itself with its services found. Throws `RateLimitConfigError` for a wrong limit. */
+  ready(): this {
+    void this.services;
+    return this;
+  }
+
+  /** Refuses what is wrong in the directives of a schema. Throws `RateLimitConfigError`. */
+  checkSchema(schema: GraphQLSchema): void {
+    this.services.costs?.check(schema);
+  }
+
+  /** Begins to decide an operation. If its decision rejects, the operation must not run. */
+  begin(source: OperationSource): Operation {
+    const before = knownOperation(source);
+    return before === undefined || before.isEnded ? this.make(source) : before;
+  }
+
+  /**
+   * Ends an operation that was not refused: gives back what its fields did not use, and settles what it cost.
+   *
+   * @param result `undefined` if it is not known as a whole
+   */
+  end(operation: Operation, result: OperationResult | undefined): void {
+    operation.isEnded = true;
+    for (const field of operation.fields.values()) {
+      if (!operation.begun.has(field)) giveBack(field.charges).catch(logFailure);
+    }
+    const { cost, whole } = operation;
+    if (cost === undefined) return;
+    const { costs } = this.services;
+    if (operation.isRefused) costs!.settled(cost, whole, NOTHING);
+    else operation.report = costs!.settled(cost, whole, result);
+  }
+
+  beforeGuards(context: ExecutionContext): Promise<void> | undefined {
+    const info = infoOf(context);
+    if (info === undefined) return undefined;
+    const source = sourceOf(context, info);
+    let operation = knownOperation(source) ?? this.make(source);
+    // The same field again is another operation with the same context, unless a second guard sees the same call.
+    const isAgain = info.path.prev === undefined && operation.hasBegun(info.path.key);
+    if (isAgain && requestOfCall(info) === undefined) operation = this.make(source);
+    if (operation.isDecided) return this.join(operation, context, info);
+    return operation.decision!.then(() => this.join(operation, context, info));
+  }
+
+  afterGuards(context: ExecutionContext): Promise<void> | undefined {
+    const info = infoOf(context);
+    const operation = info && knownOperation(sourceOf(context, info));
+    if (operation?.isDecided !== true || info!.path.prev !== undefined) return undefined;
+    const field = operation.fields.get(String(info!.path.key));
+    const waits = field !== undefined && (operation.later.has(field) || isUndecided(field));
+    const { laterCost } = operation;
+    if (laterCost !== undefined) return waits ? laterCost.then(() => this.decideLater(operation, field)) : laterCost;
+    const isCosted = operation.cost !== undefined && !operation.knowsUser && this.services.costs!.needsUser;
+    return waits || isCosted ? this.decideLater(operation, field, isCosted) : undefined;
+  }
+
+  /** Decides what had to wait for guards, as one of its fields has passed them. */
+  private decideLater(operation: Operation, field: LimitedRequest | undefined, isCosted = false): Promise<void> {
+    const known = field && operation.later.get(field);
+    if (known !== undefined) return known;
+    const waiting = this.waitingWith(operation, field);
+    const decision = this.decide(operation, ['authenticated'], waiting, isCosted);
+    decision.catch(() => undefined);
+    for (const each of waiting) operation.later.set(each, decision);
+    if (isCosted) operation.laterCost = decision;
+    return decision;
+  }
+
+  /**
+   * The fields that can be decided as one of them has passed its guards: all of them if these have found a user, otherwise those
+   * with the same guards, which will find none either.
+   */
+  private waitingWith(operation: Operation, field: LimitedRequest | undefined): LimitedRequest[] {
+    const waiting = [...operation.fields.values()].filter((each) => isUndecided(each) && !operation.later.has(each));
+    if (hasUser(this.reread(operation.whole))) return waiting;
+    return field === undefined ? [] : waiting.filter((each) => each === field || hasSameGuards(each, field));
+  }
+
+  /** An operation that is being decided. */
+  private make(source: OperationSource): Operation {
+    const operation = new Operation(source, this.standIn(source));
+    keepOperation(operation);
+    operation.decision = this.decideFirst(operation);
+    operation.decision.catch(() => undefined);
+    return operation;
+  }
+
+  private async decideFirst(operation: Operation): Promise<void> {
+    const { whole } = operation;
+    const { deniedAddresses, answers } = this.services;
+    await this.translated(whole, async () => {
+      if (deniedAddresses.mayRefuse && deniedAddresses.refuses(whole, whole)) throw answers.denied(whole);
+    });
+    // A subscription is one call, which the guard checks when it begins; each of its events has fields of its own.
+    if (operation.source.operation.operation !== OperationTypeNode.SUBSCRIPTION) this.readFields(operation);
+    operation.cost = this.services.costs?.of(operation.source);
+    operation.knowsUser = hasUser(whole);
+    const phases: Phase[] = operation.knowsUser ? ['guard', 'authenticated'] : ['guard'];
+    await this.decide(operation, phases, [...operation.fields.values()]);
+    operation.isDecided = true;
+  }
+
+  private async decide(
+    operation: Operation,
+    phases: readonly Phase[],
+    fields: readonly LimitedRequest[],
+    isCosted = true,
+  ): Promise<void> {
+    const { whole, source, cost } = operation;
+    const { check, costs } = this.services;
+    for (const field of fields) this.reread(field);
+    // Without a cost of its own, the operation stands for its fields.
+    const answered = cost === undefined ? whole : this.standIn(source);
+    const extra = isCosted && cost !== undefined ? costs!.asked(cost, phases) : undefined;
+    try {
+      await this.translated(whole, () => check.decide(phases, fields, whole, extra, answered));
+    } catch (error) {
+      if (extra !== undefined && extra.rules.length > 0) {
+        operation.isRefused = true;
+        operation.report = costs!.refused(cost!, answered);
+      }
+      throw error;
+    }
+    operation.held();
+    for (const field of fields) {
+      field.guardCheck = true;
+      if (phases.includes('authenticated')) field.lastCheck = true;
+    }
+  }
+
+  /** Makes a request of each query or mutation that has limits. */
+  private readFields(operation: Operation): void {
+    const { source } = operation;
+    for (const [key, selected] of rootFieldsOf(source)) {
+      const resolved = this.services.fields.of(ROOTS[source.operation.operation], selected.node.name.value);
+      if (resolved === undefined) continue;
+      const { type, handler } = resolved;
+      const routeRules = this.services.registry.of(type, handler);
+      if (routeRules.isEmpty) continue;
+      const args = callArguments(source, selected);
+      if (args === undefined) continue;
+      operation.fields.set(key, this.requestOf(args, type as Type, handler, routeRules));
+    }
+  }
+
+  /** Lets a field that was decided with its operation pass. */
+  private join(operation: Operation, context: ExecutionContext, info: GraphQLResolveInfo): undefined {
+    const request = info.path.prev === undefined ? operation.fields.get(String(info.path.key)) : undefined;
+    if (request === undefined || request.handler !== context.getHandler() || operation.begun.has(request)) return;
+    operation.begun.add(request);
+    request.begin(context);
+    keepRequest(callOf(request.reader, context), request, true);
+    const run = runOf(context.getArgs());
+    if (run === undefined) return;
+    request.run = run;
+    request.completion?.follow(run);
+    operation.follow(run);
+  }
+
+  private standIn(source: OperationSource): LimitedRequest {
+    const args = [undefined, NO_ARGUMENTS, source.context, new OperationInfo(source)];
+    return this.requestOf(args, Operations as Type, operation, NO_RULES);
+  }
+
+  private requestOf(args: unknown[], type: Type, handler: Function, routeRules: RouteRules): LimitedRequest {
+    const context = new ExecutionContextHost(args, type, handler);
+    context.setType('graphql');
+    const { transports, limiter } = this.services;
+    return new LimitedRequest(context, type, handler, transports.of(context), routeRules, limiter);
+  }
+
+  private reread(request: LimitedRequest): LimitedRequest {
+    return request.begin(request.context);
+  }
+
+  /** Runs a check; a refusal becomes the error that GraphQL shows. */
+  private async translated(request: LimitedRequest, check: () => Promise<void>): Promise<void> {
+    try {
+      await check();
+    } catch (error) {
+      throw await this.services.answers.translate(request, error);
+    }
+  }
+}
+
+function isUndecided({ routeRules, lastCheck }: LimitedRequest): boolean {
+  return routeRules.continuesAfterGuards && lastCheck === undefined;
+}
+
+function hasSameGuards(one: LimitedRequest, other: LimitedRequest): boolean {
+  const [guards, others] = [one, other].map(({ type, handler }) => [...boundGuards(type), ...boundGuards(handler)]);
+  return guards!.length === others!.length && guards!.every((guard, index) => guard === others![index]);
+}
+
+function hasUser({ parts: { request } }: LimitedRequest): boolean {
+  return request?.user !== undefined && request.user !== null;
+}
+
+function logFailure(error: unknown): void {
+  logger.error(reasonOf(error), error instanceof Error ? error.stack : undefined);
+}

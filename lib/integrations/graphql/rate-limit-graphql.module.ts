@@ -1,0 +1,174 @@
+import {
+  type CallHandler,
+  type DynamicModule,
+  type ExecutionContext,
+  type FactoryProvider,
+  Inject,
+  Module,
+  type ModuleMetadata,
+  type NestInterceptor,
+  type OnApplicationBootstrap,
+  type OnModuleInit,
+  Optional,
+  type Provider,
+} from '@nestjs/common';
+import { ApplicationConfig, HttpAdapterHost, ModuleRef } from '@nestjs/core';
+import type { Observable } from 'rxjs';
+import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { moduleLogger } from '../../engine/errors/logger.js';
+import { graphqlMessages } from '../../engine/errors/messages/graphql.js';
+import { Answers } from '../../nest/request/answers.js';
+import { Completions } from '../../nest/request/completions.js';
+import { DeniedAddresses } from '../../nest/request/denied-addresses.js';
+import { RequestCheck } from '../../nest/request/request-check.js';
+import { RequestLimiter } from '../../nest/request/request-limiter.js';
+import { Transports } from '../../nest/request/transports.js';
+import { GuardCheck } from '../../app/rules/guard-check.js';
+import { HandlerClasses } from '../../app/rules/handler-classes.js';
+import { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
+import type { Store } from '../../storage/stores/store.js';
+import { RateLimitApolloPlugin } from './apollo.plugin.js';
+import { type QueryCostSettings, type RateLimitGraphqlOptions, readGraphqlOptions } from './cost/cost-options.js';
+import { QueryCosts } from './cost/query-costs.js';
+import { JointCheck } from './joint-check.js';
+import { hookIntoMercurius } from './mercurius.hooks.js';
+import { Operations, type OperationServices } from './operations.js';
+import { ResolvedFields } from './resolved-fields.js';
+
+const FOR_ROOT = 'RateLimitGraphqlModule.forRoot';
+const GRAPHQL_SETTINGS = Symbol('nestjs-sluice:graphql');
+
+/** The options, read and checked. */
+interface GraphqlSettings {
+  readonly cost: QueryCostSettings | undefined;
+}
+
+/** Options of `RateLimitGraphqlModule.forRootAsync`. */
+export interface RateLimitGraphqlAsyncOptions {
+  /**
+   * The modules that export the dependencies of the factory.
+   * @default none
+   */
+  imports?: ModuleMetadata['imports'];
+  /**
+   * The dependencies of the factory.
+   * @default none
+   */
+  inject?: FactoryProvider['inject'];
+  /** Returns the options when the app starts. */
+  useFactory: (...args: never[]) => RateLimitGraphqlOptions | Promise<RateLimitGraphqlOptions>;
+}
+
+/**
+ * Decides the limits of all fields of a GraphQL operation together, before any of them runs. It is imported beside
+ * `RateLimitModule`, in an app with a `GraphQLModule`.
+ */
+@Module({})
+export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootstrap {
+  /** @internal */
+  constructor(
+    private readonly operations: Operations,
+    private readonly plugin: RateLimitApolloPlugin,
+    private readonly host: HttpAdapterHost,
+    private readonly modules: ModuleRef,
+    @Inject(GRAPHQL_SETTINGS) private readonly settings: GraphqlSettings,
+    config: ApplicationConfig,
+    @Optional() registry?: LimitRegistry,
+  ) {
+    // Servers make their resolvers before all modules are initialized.
+    if (settings.cost !== undefined && mayNeedUser(settings.cost, registry)) {
+      config.addGlobalInterceptor(new OperationInterceptor(operations));
+    }
+    // A server may start before `onModuleInit` is called here.
+    operations.open = () => this.services();
+  }
+
+  /** Sets up the module. Throws `RateLimitConfigError` for a wrong option. */
+  static forRoot(options: RateLimitGraphqlOptions = {}): DynamicModule {
+    const cost = readGraphqlOptions(options, FOR_ROOT);
+    return moduleOf({ provide: GRAPHQL_SETTINGS, useValue: { cost } });
+  }
+
+  /** Sets up the module with options that are known only at start-up. */
+  static forRootAsync({ imports = [], inject = [], useFactory }: RateLimitGraphqlAsyncOptions): DynamicModule {
+    const make = useFactory as (...args: unknown[]) => RateLimitGraphqlOptions | Promise<RateLimitGraphqlOptions>;
+    const location = `${FOR_ROOT}Async`;
+    const settings: Provider = {
+      provide: GRAPHQL_SETTINGS,
+      useFactory: async (...args: unknown[]) => ({ cost: readGraphqlOptions(await make(...args), location) }),
+      inject,
+    };
+    return { ...moduleOf(settings), imports };
+  }
+
+  /** Called by Nest: all operations are decided from now on. Throws `RateLimitConfigError` for a wrong limit. */
+  onModuleInit(): void {
+    this.find(RequestLimiter).joint = this.operations.ready();
+  }
+
+  /** Called by Nest, once `GraphQLModule` has started its server. Throws `RateLimitConfigError` for a wrong directive. */
+  onApplicationBootstrap(): void {
+    const server: unknown = this.host.httpAdapter?.getInstance();
+    const hasMercurius = typeof server === 'function' || typeof server === 'object';
+    if (hasMercurius && server !== null && hookIntoMercurius(server, this.operations)) return;
+    if (!this.plugin.isUsed) moduleLogger.warn(graphqlMessages.noServer());
+  }
+
+  private services(): OperationServices {
+    const answers = this.find(Answers);
+    const { cost } = this.settings;
+    return {
+      limiter: this.find(RequestLimiter),
+      registry: this.find(RouteRulesRegistry),
+      transports: this.find(Transports),
+      answers,
+      deniedAddresses: this.find(DeniedAddresses),
+      check: new JointCheck(
+        this.find(RequestCheck),
+        answers,
+        this.find(Completions),
+        this.find<Store>(RATE_LIMIT_STORE),
+      ),
+      fields: new ResolvedFields(this.find(HandlerClasses), this.find(GuardCheck)),
+      costs: cost && new QueryCosts(cost, this.find(LimitRegistry), 'RateLimitGraphqlModule: cost.limit'),
+    };
+  }
+
+  /** A part of `RateLimitModule`, which may be made later than this module. */
+  private find<T>(token: (abstract new (...args: never[]) => T) | symbol | string): T {
+    try {
+      return this.modules.get<T>(token, { strict: false });
+    } catch (cause) {
+      throw new RateLimitConfigError(graphqlMessages.noRateLimitModule(), { cause });
+    }
+  }
+}
+
+/** Decides what has to know the user, where no limit of the app asks for an interceptor. */
+class OperationInterceptor implements NestInterceptor {
+  constructor(private readonly operations: Operations) {}
+
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
+    const decided = this.operations.afterGuards(context);
+    return decided === undefined ? next.handle() : decided.then(() => next.handle());
+  }
+}
+
+/** Whether the cost may be counted only after the guards. A limit may not be defined yet. */
+function mayNeedUser({ limits }: QueryCostSettings, registry: LimitRegistry | undefined): boolean {
+  try {
+    return limits.some((limit) => registry?.anywhere(limit, 'RateLimitGraphqlModule').phase !== 'guard');
+  } catch {
+    return true;
+  }
+}
+
+function moduleOf(settings: Provider): DynamicModule {
+  return {
+    module: RateLimitGraphqlModule,
+    providers: [settings, Operations, RateLimitApolloPlugin],
+    exports: [RateLimitApolloPlugin],
+  };
+}

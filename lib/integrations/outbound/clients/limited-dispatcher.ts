@@ -1,0 +1,198 @@
+import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
+import { outboundMessages } from '../../../engine/errors/messages/outbound.js';
+import type { OutboundCall } from '../outbound-call.js';
+import type { OutboundCaller } from '../outbound-caller.js';
+import type { Permit } from '../permit.js';
+import type { SentCall } from '../retry-wait.js';
+import { isStream } from './bodies.js';
+import { namedHeaders } from './named-headers.js';
+import type {
+  DispatchController,
+  DispatchedRequest,
+  DispatchedResponse,
+  DispatchHandler,
+  LimitedDispatcher,
+} from './undici-types.js';
+import { WaitingController } from './waiting-controller.js';
+
+type Dispatch = (request: DispatchedRequest, handler: DispatchHandler) => boolean;
+type Caller = OutboundCaller<DispatchedRequest, DispatchedResponse>;
+
+/** The most bytes to keep of the body of a refusal, so that the last refusal can be handed on. */
+const MOST_KEPT = 1_000_000;
+
+/** An interceptor that makes requests wait for their turn. */
+export function limitedDispatcher(caller: Caller): LimitedDispatcher {
+  const interceptor =
+    (dispatch: Dispatch): Dispatch =>
+    (request, handler) => {
+      // Such a handler would learn neither of a response nor of an error.
+      if (typeof handler.onRequestStart !== 'function') throw new RateLimitArgumentError(outboundMessages.oldHandler());
+      new LimitedDispatch(caller, dispatch, request, handler).start();
+      return true;
+    };
+  return interceptor as unknown as LimitedDispatcher;
+}
+
+/** A refusal that has not been handed on yet. */
+interface Refusal {
+  readonly status: number;
+  readonly headers: unknown;
+  readonly statusMessage: string | undefined;
+  readonly waitMs: number;
+  readonly chunks: Uint8Array[];
+  length: number;
+  /** Cuts off a body that takes too long. */
+  readonly timeout: NodeJS.Timeout;
+  /** Whether its body was cut off before its end. */
+  isCut: boolean;
+}
+
+/** A request of undici. It stands between its dispatcher and the handler of the caller. */
+class LimitedDispatch implements DispatchHandler {
+  private readonly controller = new WaitingController();
+  private readonly sent: SentCall;
+  private call: OutboundCall | undefined;
+  private permit: Permit | undefined;
+  private refusal: Refusal | undefined;
+  private isAnswered = false;
+
+  constructor(
+    private readonly caller: Caller,
+    private readonly dispatch: Dispatch,
+    private readonly request: DispatchedRequest,
+    private readonly handler: DispatchHandler,
+  ) {
+    const hasKey = namedHeaders(request.headers).get('idempotency-key') !== null;
+    this.sent = { method: request.method, hasKey, canRepeat: !isStream(request.body) };
+  }
+
+  start(): void {
+    try {
+      // Lets the caller abort while it waits.
+      this.handler.onRequestStart?.(this.controller, {});
+    } catch (error) {
+      this.controller.abort(error as Error);
+    }
+    void this.enter();
+  }
+
+  onRequestStart(controller: DispatchController): void {
+    this.controller.follow(controller);
+  }
+
+  onRequestUpgrade(_: DispatchController, status: number, headers: unknown, socket: unknown): void {
+    this.answered(status, headers);
+    this.end();
+    this.handler.onRequestUpgrade?.(this.controller, status, headers, socket);
+  }
+
+  onResponseStart(controller: DispatchController, status: number, headers: unknown, statusMessage?: string): void {
+    // Informational responses are followed by the final one.
+    if (status >= 200) {
+      const waitMs = this.answered(status, headers);
+      if (waitMs !== undefined) {
+        const timeout = setTimeout(() => this.cut(controller), this.call!.bodyMs);
+        this.refusal = { status, headers, statusMessage, waitMs, chunks: [], length: 0, timeout, isCut: false };
+        return;
+      }
+    }
+    this.handler.onResponseStart?.(this.controller, status, headers, statusMessage);
+  }
+
+  onResponseData(controller: DispatchController, chunk: Uint8Array): void {
+    const { refusal } = this;
+    if (refusal === undefined) return this.handler.onResponseData?.(this.controller, chunk);
+    if (refusal.length + chunk.length > MOST_KEPT) return this.cut(controller);
+    refusal.chunks.push(chunk);
+    refusal.length += chunk.length;
+  }
+
+  onResponseEnd(_: DispatchController, trailers: unknown): void {
+    const { refusal } = this;
+    if (refusal === undefined) {
+      this.end();
+      this.handler.onResponseEnd?.(this.controller, trailers);
+    } else void this.reenter(refusal, trailers);
+  }
+
+  onResponseError(_: DispatchController, error: Error): void {
+    const { refusal } = this;
+    if (refusal?.isCut === true && !this.controller.aborted) return void this.reenter(refusal, {});
+    clearTimeout(refusal?.timeout);
+    if (this.isAnswered) this.end();
+    else this.call?.failed();
+    this.handler.onResponseError?.(this.controller, error);
+  }
+
+  /** Stops reading a refusal: its body is long, or endless. */
+  private cut(controller: DispatchController): void {
+    const { refusal } = this;
+    if (refusal === undefined || refusal.isCut) return;
+    refusal.isCut = true;
+    controller.abort(new Error(outboundMessages.longRefusal()));
+  }
+
+  private async enter(): Promise<void> {
+    const { caller, controller, request } = this;
+    try {
+      this.call = await caller.call(() => request, controller.signal);
+      this.permit = await this.call.enter();
+    } catch (error) {
+      this.handler.onResponseError?.(controller, error as Error);
+      return;
+    }
+    this.send();
+  }
+
+  /** Waits until the upstream may be asked again. If there is not enough time, hands on the refusal as the response. */
+  private async reenter(refusal: Refusal, trailers: unknown): Promise<void> {
+    const { handler, controller } = this;
+    clearTimeout(refusal.timeout);
+    try {
+      const permit = await this.call!.reenter(refusal.waitMs);
+      this.refusal = undefined;
+      if (permit !== undefined) {
+        this.permit = permit;
+        this.send();
+        return;
+      }
+    } catch (error) {
+      handler.onResponseError?.(controller, error as Error);
+      return;
+    }
+    try {
+      handler.onResponseStart?.(controller, refusal.status, refusal.headers, refusal.statusMessage);
+      for (const chunk of refusal.chunks) handler.onResponseData?.(controller, chunk);
+      handler.onResponseEnd?.(controller, trailers);
+    } catch (error) {
+      // An exception of the handler fails its request, as in undici itself.
+      handler.onResponseError?.(controller, error as Error);
+    }
+  }
+
+  private send(): void {
+    this.isAnswered = false;
+    try {
+      this.dispatch(this.request, this);
+    } catch (error) {
+      this.onResponseError(this.controller, error as Error);
+    }
+  }
+
+  /** Reports what a response says, and returns how long to wait before the request is sent again; `undefined` if it is not. */
+  private answered(status: number, headers: unknown): number | undefined {
+    const { caller, sent } = this;
+    const call = this.call!;
+    const named = namedHeaders(headers);
+    this.isAnswered = true;
+    const report = call.answered({ status, headers: named, receivedAt: Date.now() });
+    const waitMs = call.waitMs(sent, report, status);
+    if (waitMs === undefined) void caller.settle(this.permit!, () => ({ status, headers: named }));
+    return waitMs;
+  }
+
+  private end(): void {
+    void this.permit!.release();
+  }
+}

@@ -1,0 +1,130 @@
+import { randomInt } from 'node:crypto';
+import type { Counter } from '../../../engine/limits/counter.js';
+import { lineageId } from '../../../engine/limits/counter-id.js';
+import type { Lesson, RateLesson } from '../../../storage/stores/lesson.js';
+import type { Store } from '../../../storage/stores/store.js';
+import type { LearnedRules } from './learned-rules.js';
+
+/** The share to add to what is in flight: other clients have calls on their way as well, which nobody reports. */
+const MARGIN = 1 / 4;
+const LEAST_MARGIN = 2;
+/** Node's random integers are limited to this range. */
+const INSTANCES = 2 ** 48 - 1;
+
+/** What an answer teaches; reported together with what is in flight. */
+export type AnswerLesson = Omit<Lesson, 'inFlight' | 'instance' | 'rate'> & {
+  /** What it teaches about the rate, if the limit has none of its own. */
+  readonly rate?: Omit<RateLesson, 'largest' | 'slowestMs'>;
+};
+
+/** The units of a counter that are in flight. */
+interface Flight {
+  units: number;
+  /** The units that are being asked for; some of them will be granted and sent. */
+  asking: number;
+  /** Whether a report to the store is scheduled. */
+  isReporting: boolean;
+}
+
+/** What this process has in flight: units charged for calls that the upstream has not answered yet. */
+export class Flights {
+  private readonly flights = new Map<string, Flight>();
+  private readonly instance = randomInt(INSTANCES);
+  private readonly pending = new Set<Promise<void>>();
+
+  constructor(
+    private readonly store: Store,
+    private readonly learned: LearnedRules,
+    private readonly onError: (error: unknown) => void,
+  ) {}
+
+  /** Counts a call that is sent. Reports to the store once for each turn of the event loop. */
+  begin(counter: Counter, units: number): void {
+    const flight = this.flightOf(counter);
+    flight.units += units;
+    if (flight.asking === 0) this.reportSoon(counter, flight);
+  }
+
+  /**
+   * Announces units before the store is asked for them. The store first brings what it knows of the upstream into the counter,
+   * and other instances count these units as in flight from now on. Never rejects.
+   */
+  ask(counter: Counter, units: number): Promise<void> {
+    const flight = this.flightOf(counter);
+    const reporting = this.report(counter, { ageMs: 0, inFlight: inFlightOf(flight), asking: units });
+    flight.asking += units;
+    return reporting;
+  }
+
+  /** Notes that the store has answered. The units that it granted are sent in this turn of the event loop. */
+  storeAnswered(counter: Counter, units: number): void {
+    setImmediate(() => {
+      const flight = this.flightOf(counter);
+      flight.asking -= units;
+      this.reportSoon(counter, flight);
+    });
+  }
+
+  /** Ends a call that was answered or has failed. Reports to the store, with what the answer taught. */
+  end(counter: Counter, units: number, lesson: AnswerLesson): void {
+    const flight = this.flightOf(counter);
+    flight.units = Math.max(0, flight.units - units);
+    const saysNothing = lesson.remaining === undefined && lesson.blockMs === undefined;
+    if (units > 0 || !saysNothing) void this.report(counter, { ...lesson, inFlight: inFlightOf(flight) });
+    this.forgetEmpty(counter, flight);
+  }
+
+  /** Resolves when all reports on their way have reached the store. */
+  async settled(): Promise<void> {
+    await Promise.all(this.pending);
+  }
+
+  private flightOf(counter: Counter): Flight {
+    const key = lineageId(counter.limit, counter.identity);
+    let flight = this.flights.get(key);
+    if (flight === undefined) this.flights.set(key, (flight = { units: 0, asking: 0, isReporting: false }));
+    return flight;
+  }
+
+  private forgetEmpty({ limit, identity }: Counter, { units, asking, isReporting }: Flight): void {
+    if (units === 0 && asking === 0 && !isReporting) this.flights.delete(lineageId(limit, identity));
+  }
+
+  private reportSoon(counter: Counter, flight: Flight): void {
+    if (flight.isReporting) return;
+    flight.isReporting = true;
+    queueMicrotask(() => {
+      flight.isReporting = false;
+      void this.report(counter, { ageMs: 0, inFlight: inFlightOf(flight) });
+      this.forgetEmpty(counter, flight);
+    });
+  }
+
+  private report(counter: Counter, lesson: AnswerLesson & Pick<Lesson, 'inFlight'>): Promise<void> {
+    const reporting: Promise<void> = this.learn(counter, lesson)
+      .catch(this.onError)
+      .finally(() => this.pending.delete(reporting));
+    this.pending.add(reporting);
+    return reporting;
+  }
+
+  /** An app's own store may not support it, or throw synchronously. */
+  private async learn(counter: Counter, { rate, ...answer }: AnswerLesson & Pick<Lesson, 'inFlight'>): Promise<void> {
+    const { limit, identity } = counter;
+    const lesson: Lesson = { ...answer, instance: this.instance };
+    const rule = this.learned.of(limit);
+    if (rule === undefined) {
+      await this.store.learn?.(counter, lesson);
+      return;
+    }
+    const whole = { accepted: 0, refused: false, ...rate, ...rule.lessonOf(identity) };
+    const learnt = await this.store.learn?.(counter, { ...lesson, rate: whole });
+    if (learnt !== undefined) rule.learn(identity, learnt);
+  }
+}
+
+/** What is in flight, with a margin for what may be. */
+function inFlightOf({ units, asking }: Flight): number {
+  const sum = units + asking;
+  return sum === 0 ? 0 : sum + Math.max(LEAST_MARGIN, Math.ceil(sum * MARGIN));
+}

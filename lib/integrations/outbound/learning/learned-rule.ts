@@ -1,0 +1,91 @@
+import { MAX_INTERVAL_MS } from '../../../engine/options/values.js';
+import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
+import type { Rule } from '../../../app/rules/rule.js';
+import type { LearntRate, RateLesson } from '../../../storage/stores/lesson.js';
+import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
+
+/** The part of a rule that calls need, whether its rate is configured or learnt. */
+export type OutboundRule = Pick<Rule, 'name' | 'limit' | 'usualLimit' | 'onChange' | 'fixedCost' | 'fixedPriority'>;
+
+/** The rate of keys about which nothing has been learnt. */
+const FIRST: LearntRate = { rate: 60, intervalMs: 60_000, burst: 1 };
+/** The longest time between two calls, however slow the upstream seems. */
+const SLOWEST_MS = 60_000;
+/** The largest cost that a limit without a rate allows. */
+export const LARGEST_COST = 1e9;
+/** The largest weight that any scale of the algorithm has. */
+const MOST_WEIGHT = 2 ** 52 - 1;
+/** How many keys are remembered, and how many bytes they may take; the least recently used is evicted first. */
+const MAX_KEYS = 10_000;
+const MAX_BYTES = 20_000_000;
+const KEY_BYTES = 1000;
+
+class LearnedKey extends Kept {
+  /** The largest cost of a call. */
+  largest = 1;
+  rate = FIRST;
+
+  constructor(
+    key: string,
+    public limit: CompiledLimit,
+  ) {
+    super(key);
+  }
+}
+
+/** A limit without a configured rate. The store returns the rate of a key, from what all instances of the app have learnt. */
+export class LearnedRule implements OutboundRule {
+  readonly fixedCost = 1;
+  readonly fixedPriority = undefined;
+  private readonly keys = new BoundedMap<LearnedKey>(MAX_KEYS, MAX_BYTES);
+  private slowestMs = SLOWEST_MS;
+
+  /** `limit` applies to keys about which nothing has been learnt. */
+  constructor(readonly limit: CompiledLimit) {}
+
+  get name(): string {
+    return this.limit.name;
+  }
+
+  usualLimit(identity: string): CompiledLimit {
+    return this.keys.get(identity)?.limit ?? this.limit;
+  }
+
+  /** Its rate changes only by learning, after which waiting calls ask again anyway. */
+  onChange(): void {}
+
+  /** Sets the longest wait that an upstream can cause. */
+  waitAtMost(ms: number): void {
+    this.slowestMs = Math.min(this.slowestMs, ms);
+  }
+
+  /** Notes the cost of a call that is about to be sent. */
+  noteCost(identity: string, cost: number): void {
+    const known = this.keys.get(identity);
+    if (known === undefined ? cost <= 1 : cost <= known.largest) return;
+    const key = known ?? new LearnedKey(identity, this.limit);
+    key.largest = Math.min(cost, LARGEST_COST);
+    this.keep(key, key.rate);
+  }
+
+  /** What is reported about a key besides what an answer teaches. */
+  lessonOf(identity: string): Pick<RateLesson, 'largest' | 'slowestMs'> {
+    return { largest: this.keys.get(identity)?.largest ?? 1, slowestMs: this.slowestMs };
+  }
+
+  /** Takes over what all instances have learnt. */
+  learn(identity: string, rate: LearntRate): void {
+    this.keep(this.keys.get(identity) ?? new LearnedKey(identity, this.limit), rate);
+  }
+
+  private keep(key: LearnedKey, { rate, intervalMs, burst }: LearntRate): void {
+    const interval = Math.min(intervalMs, MAX_INTERVAL_MS);
+    const most = Math.min(Math.max(burst, key.largest), Math.floor(MOST_WEIGHT / interval));
+    const before = key.limit.options as { rate: number; interval: number; burst: number };
+    if (before.rate !== rate || before.interval !== interval || before.burst !== most) {
+      key.limit = this.limit.withOptions({ algo: 'gcra', rate, interval, burst: most });
+    }
+    key.rate = { rate, intervalMs, burst };
+    this.keys.put(key, KEY_BYTES + 2 * key.key.length, false);
+  }
+}

@@ -1,0 +1,72 @@
+import type { CheckEntry } from '../../../engine/limits/counter.js';
+import type { Lesson, RateLesson } from '../../../storage/stores/lesson.js';
+import type { ReadReport } from '../headers/read-upstream.js';
+import type { UpstreamLimit } from '../headers/upstream-report.js';
+import { chooseLimit, type LearnTerms, windowOf } from './choose-limit.js';
+import type { Flights } from './flights.js';
+
+/** Lets limits learn what an upstream reports of its own, for all instances of the app. */
+export class Learner {
+  constructor(
+    private readonly flights: Flights,
+    private readonly terms: LearnTerms,
+  ) {}
+
+  /** Called before limits are asked for units. */
+  async ask(entries: readonly CheckEntry[]): Promise<void> {
+    await Promise.all(entries.filter(isCounted).map((entry) => this.flights.ask(entry, entry.cost)));
+  }
+
+  /** Called when limits have answered. */
+  asked(entries: readonly CheckEntry[]): void {
+    for (const entry of entries) if (isCounted(entry)) this.flights.storeAnswered(entry, entry.cost);
+  }
+
+  /** Called when a call is sent. */
+  sent(entries: readonly CheckEntry[]): void {
+    for (const entry of entries) if (isCounted(entry)) this.flights.begin(entry, entry.cost);
+  }
+
+  /** Called when a call fails, which teaches nothing. */
+  failed(entries: readonly CheckEntry[]): void {
+    for (const entry of entries) if (isCounted(entry)) this.flights.end(entry, entry.cost, { ageMs: 0 });
+  }
+
+  /** Called when a call is answered, `ageMs` milliseconds after it was sent. */
+  answered(entries: readonly CheckEntry[], { limits, retryAfterMs, refused }: ReadReport, ageMs: number): void {
+    const blockMs = refused ? retryAfterMs : undefined;
+    for (const entry of entries) {
+      if (entry.limit.off) continue;
+      const units = isCounted(entry) ? entry.cost : 0;
+      const limit = units === 0 ? undefined : chooseLimit(limits, entry.limit.name, this.terms);
+      const rate = { ...quotaOf(limit), accepted: refused ? 0 : units, refused };
+      this.flights.end(entry, units, { ...lessonOf(limit), ageMs, blockMs, rate });
+    }
+  }
+}
+
+function lessonOf(limit: UpstreamLimit | undefined): Pick<Lesson, 'remaining' | 'resetAfterMs' | 'window'> {
+  if (limit === undefined) return {};
+  const { remaining, resetAfterMs, refill } = limit;
+  return { remaining, resetAfterMs, window: refill === 'gradual' ? undefined : windowOf(limit) };
+}
+
+/** Larger products of units and milliseconds are not a plausible rate. */
+const MOST_WEIGHT = 2 ** 51;
+/** The time until all units are back shows how fast they come back, if at least this share of the quota is missing. */
+const TELLING_SHARE = 1 / 10;
+
+/** The quota of the upstream, and the time in which all of it comes back, if reported. */
+function quotaOf(limit: UpstreamLimit | undefined): Pick<RateLesson, 'quota' | 'windowMs'> {
+  const { quota = 0, remaining = 0, resetAfterMs = 0, windowMs = 0, refill } = limit ?? {};
+  const used = quota - remaining;
+  let window = windowMs;
+  if (window <= 0 && refill === 'gradual' && used >= TELLING_SHARE * quota) window = (resetAfterMs * quota) / used;
+  if (quota < 1 || quota * Math.max(window, resetAfterMs) > MOST_WEIGHT) return {};
+  return { quota, windowMs: window > 0 ? window : undefined };
+}
+
+/** Held units follow no count of an upstream. */
+function isCounted({ limit }: CheckEntry): boolean {
+  return !limit.off && limit.algorithm.leases === undefined;
+}

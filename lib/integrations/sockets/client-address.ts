@@ -1,0 +1,20 @@
+import { logger } from '../../engine/errors/logger.js';
+import { socketMessages } from '../../engine/errors/messages/sockets.js';
+import { OnceLogger } from '../../engine/errors/once-logger.js';
+import { type FrameworkAdapter, frameworkAddress, type ReadAddress } from '../../app/transports/framework-address.js';
+
+export type { FrameworkAdapter, ReadAddress };
+
+/**
+ * Reads addresses by the framework's own `request.ip`: the handshake of a WebSocket never reaches the framework. Of a
+ * framework other than Express and Fastify, it is the address of the connection, and clients behind a proxy are logged once.
+ */
+export function addressReader(adapter: FrameworkAdapter | undefined): ReadAddress {
+  const read = frameworkAddress(adapter);
+  if (read !== undefined) return read;
+  const log = new OnceLogger(logger);
+  return ({ headers, socket }) => {
+    if (headers['x-forwarded-for'] !== undefined) log.warn(socketMessages.unknownAddresses());
+    return socket.remoteAddress;
+  };
+}

@@ -1,0 +1,99 @@
+import { ServerResponse } from 'node:http';
+import { Attempts } from '../../engine/errors/attempts.js';
+import { logger } from '../../engine/errors/logger.js';
+import { socketMessages } from '../../engine/errors/messages/sockets.js';
+import { ignoreErrors } from './ignore-errors.js';
+import { headersOf, refuse } from './refusal-response.js';
+import type { Admission, HandshakeRequest, SocketChecks } from './socket-checks.js';
+
+/** A request as engine.io has it: its query, and the response if it does not upgrade. */
+export interface EngineRequest extends HandshakeRequest {
+  readonly _query?: { readonly sid?: string };
+}
+
+/** The response of a request, or what stands for it in an upgrade. */
+interface EngineResponse {
+  setHeader(name: string, value: string): unknown;
+}
+
+/** A connection of engine.io, over any transport. */
+export interface EngineSocket {
+  readonly id: string;
+  readonly request?: HandshakeRequest | null;
+  readonly readyState?: string;
+  emit(event: string, ...args: unknown[]): boolean;
+  once(event: 'close', listener: () => void): unknown;
+  close(discard?: boolean): unknown;
+}
+
+/** The server beneath one of socket.io. */
+export interface EngineServer {
+  use(middleware: (request: EngineRequest, response: EngineResponse, next: () => void) => void): unknown;
+  on(event: 'connection', listener: (socket: EngineSocket) => void): unknown;
+  on(event: 'connection_error', listener: (error: { readonly req?: object }) => void): unknown;
+}
+
+/** Limits the handshakes of socket.io, whether they poll or upgrade at once. */
+export class EngineHandshakes {
+  /** Admitted handshakes that are not connected yet. */
+  private readonly admitted = new WeakMap<object, Admission>();
+
+  private readonly attempts = new Attempts(logger);
+
+  constructor(private readonly checks: SocketChecks) {}
+
+  limit(engine: EngineServer): void {
+    engine.use((request, response, next) => {
+      // Requests of a connection that exists are no handshakes.
+      const { _query: query } = request;
+      if (query?.sid) return next();
+      this.decide(request, response, next).catch((error: unknown) => {
+        this.attempts.report(socketMessages.failed('handshake'), error);
+        request.socket.destroy();
+      });
+    });
+    engine.on('connection', (socket) => {
+      const admission = this.take(socket.request);
+      if (admission !== undefined) socket.once('close', () => admission.release());
+    });
+    engine.on('connection_error', ({ req }) => this.take(req)?.release());
+  }
+
+  private async decide(request: EngineRequest, response: EngineResponse, next: () => void): Promise<void> {
+    const { socket } = request;
+    const polls = response instanceof ServerResponse;
+    const forget = ignoreErrors(socket);
+    const admission = await this.checks.admit(request, polls ? response : undefined);
+    forget();
+    if (admission.refusal !== undefined) return answer(admission, polls);
+    if (socket.destroyed || (polls && response.destroyed)) return admission.release();
+    this.admitted.set(request, admission);
+    // Until it is connected, nothing else shows that its client has left.
+    const ending = polls ? response : socket;
+    ending.once('close', () => this.take(request)?.release());
+    if (!polls) {
+      for (const [name, value] of Object.entries(headersOf(admission.response))) response.setHeader(name, value);
+    }
+    next();
+  }
+
+  private take(request: object | null | undefined): Admission | undefined {
+    if (request === null || request === undefined) return undefined;
+    const admission = this.admitted.get(request);
+    this.admitted.delete(request);
+    return admission;
+  }
+}
+
+/** Answers a refused handshake. */
+function answer({ refusal, response }: Admission, polls: boolean): void {
+  const body = refuse(response, refusal!);
+  if (polls) return void response.end(body);
+  const { socket } = response.req;
+  if (socket.destroyed) return;
+  ignoreErrors(socket);
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket);
+  response.once('finish', () => socket.destroySoon());
+  response.end(body);
+}

@@ -1,0 +1,81 @@
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { socketMessages } from '../../engine/errors/messages/sockets.js';
+import { asObject } from '../../engine/util/as-object.js';
+import { EngineFrames, type NamespaceSocket } from './engine-frames.js';
+import { EngineHandshakes, type EngineServer } from './engine-handshakes.js';
+import type { SocketChecks } from './socket-checks.js';
+import { limitWsFrames } from './ws-frames.js';
+import { WsHandshakes, type WsServer } from './ws-handshakes.js';
+
+/** A server of socket.io. */
+interface IoServer {
+  readonly engine: EngineServer;
+  of(namespace: string): Namespace;
+  on(event: 'new_namespace', listener: (namespace: Namespace) => void): unknown;
+}
+
+interface Namespace {
+  readonly name: string;
+  on(event: 'connection', listener: (socket: NamespaceSocket) => void): unknown;
+}
+
+/** The servers of an adapter, each limited once. */
+export class LimitedServers {
+  private readonly known = new WeakSet<object>();
+
+  constructor(
+    private readonly checks: SocketChecks,
+    private readonly closeAfter: number,
+    /** The name of the adapter, for messages. */
+    private readonly adapter: string,
+  ) {}
+
+  /** Limits a server, or that of a namespace, and returns what was given. Throws `RateLimitConfigError` if it cannot be limited. */
+  limit<Made extends object>(made: Made): Made {
+    // A namespace of socket.io knows its server.
+    const { server: parent } = made as { readonly server?: unknown };
+    const server = isIo(made) || isWs(made) ? made : (asObject(parent) ?? made);
+    if (this.known.has(server)) return made;
+    this.known.add(server);
+    if (isIo(server)) this.limitIo(server);
+    else if (isWs(server)) this.limitWs(server);
+    else throw new RateLimitConfigError(socketMessages.noServer(this.adapter));
+    return made;
+  }
+
+  private limitIo(server: IoServer): void {
+    const { checks } = this;
+    if (checks.limitsHandshakes) new EngineHandshakes(checks).limit(server.engine);
+    if (!checks.limitsFrames) return;
+    const frames = new EngineFrames(checks, this.closeAfter);
+    server.engine.on('connection', (conn) => {
+      if (asObject(conn.request) !== undefined) checks.identify(conn.request!);
+      frames.limit(conn);
+    });
+    const add = (namespace: Namespace) => void namespace.on('connection', (socket) => frames.add(socket));
+    add(server.of('/'));
+    server.on('new_namespace', add);
+  }
+
+  private limitWs(server: WsServer): void {
+    const { checks } = this;
+    if (checks.limitsHandshakes) new WsHandshakes(checks).limit(server);
+    // Before the gateway: its messages count for the same address.
+    server.prependListener('connection', (client, request) => {
+      checks.identify(request);
+      client.request ??= request;
+      if (checks.limitsFrames) limitWsFrames(client, checks, this.closeAfter);
+    });
+  }
+}
+
+function isIo(server: object): server is IoServer {
+  const { engine, of } = server as { readonly [part in keyof IoServer]?: unknown };
+  const { use, on } = asObject<{ readonly [part in keyof EngineServer]?: unknown }>(engine) ?? {};
+  return typeof of === 'function' && typeof use === 'function' && typeof on === 'function';
+}
+
+function isWs(server: object): server is WsServer {
+  const { options, prependListener } = server as { readonly [part in keyof WsServer]?: unknown };
+  return 'handleUpgrade' in server && asObject(options) !== undefined && typeof prependListener === 'function';
+}

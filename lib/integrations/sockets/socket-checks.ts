@@ -1,0 +1,239 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import { HttpException, InternalServerErrorException, UnauthorizedException } from '@nestjs/common';
+import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { Attempts } from '../../engine/errors/attempts.js';
+import { logger } from '../../engine/errors/logger.js';
+import { askMessages } from '../../engine/errors/messages/ask.js';
+import { socketMessages } from '../../engine/errors/messages/sockets.js';
+import { Lease } from '../../app/limiter/lease.js';
+import type { Answers } from '../../nest/request/answers.js';
+import type { StoreCheck } from '../../nest/request/charges.js';
+import type { DeniedAddresses } from '../../nest/request/denied-addresses.js';
+import { LimitedRequest } from '../../nest/request/limited-request.js';
+import type { PendingCheck } from '../../nest/request/pending-check.js';
+import type { RequestCheck } from '../../nest/request/request-check.js';
+import type { RequestLimiter } from '../../nest/request/request-limiter.js';
+import type { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { RouteRules, rulesOfPhase, withAncestors } from '../../app/rules/route-rules.js';
+import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
+import type { Rule } from '../../app/rules/rule.js';
+import { heldOf } from '../../storage/stores/store-decision.js';
+import type { Store } from '../../storage/stores/store.js';
+import type { RequestReader } from '../../app/transports/request-reader.js';
+import { wsReader } from '../../app/transports/ws.reader.js';
+import { andThen, type Awaitable, isPromise } from '../../engine/util/awaitable.js';
+import type { WaitQueues } from '../../app/waiting/wait-queues.js';
+import type { ReadAddress } from './client-address.js';
+import type { SocketSettings } from './socket-options.js';
+
+/** What the checks take from the rest of the library. */
+export interface SocketServices {
+  readonly registry: LimitRegistry;
+  readonly check: RequestCheck;
+  readonly answers: Answers;
+  readonly deniedAddresses: DeniedAddresses;
+  readonly limiter: RequestLimiter;
+  readonly store: Store;
+  readonly queues: WaitQueues;
+  readonly address: ReadAddress;
+}
+
+/** A request of which the handshake knows more than Node does. */
+export interface HandshakeRequest extends IncomingMessage {
+  ip?: string | undefined;
+  user?: unknown;
+}
+
+/** The answer to a handshake. */
+export interface Admission {
+  /** Why it is refused, if it is. */
+  readonly refusal: HttpException | undefined;
+  /** Has the headers that describe its limits. */
+  readonly response: ServerResponse;
+  /** Releases what the connection holds; a second call does nothing. */
+  release(): void;
+}
+
+/** The arguments of a handshake are those of an HTTP request, which no framework has seen. */
+const handshakeReader: RequestReader = {
+  transport: 'http',
+  read: (context) => ({
+    request: context.switchToHttp().getRequest<HandshakeRequest>(),
+    response: context.switchToHttp().getResponse<ServerResponse>(),
+  }),
+};
+
+/** No limits are declared for a route here. */
+const NO_RULES = new RouteRules([], false);
+
+/** Checks the limits of handshakes, connections and frames. No method throws or rejects. */
+export class SocketChecks {
+  private readonly rules: readonly Rule[];
+  private readonly frameRules: readonly Rule[];
+  private readonly attempts = new Attempts(logger);
+
+  /** Throws `RateLimitConfigError` for wrong limits. */
+  constructor(
+    private readonly settings: SocketSettings,
+    private readonly services: SocketServices,
+  ) {
+    this.rules = this.compiled({ handshakes: settings.handshakes, connections: settings.connections });
+    this.frameRules = this.compiled({ frames: settings.frames });
+  }
+
+  get limitsHandshakes(): boolean {
+    return this.rules.length > 0;
+  }
+
+  get limitsFrames(): boolean {
+    return this.frameRules.length > 0;
+  }
+
+  /** Sets the address that the framework would read: messages of the connection then count for it, too. */
+  identify(request: HandshakeRequest): void {
+    if (request.ip !== undefined) return;
+    try {
+      request.ip = (this.settings.address ?? this.services.address)(request);
+    } catch (error) {
+      this.attempts.report(socketMessages.failed('handshake'), error);
+    }
+    request.ip ??= request.socket.remoteAddress;
+  }
+
+  /** Decides a handshake. All limits that need no `authenticate` are decided in one check. */
+  async admit(request: HandshakeRequest, response = new ServerResponse(request)): Promise<Admission> {
+    const leases: Lease[] = [];
+    const release = () => {
+      for (const lease of leases) lease.release().catch(() => undefined);
+    };
+    try {
+      this.identify(request);
+      const { authenticate } = this.settings;
+      const first = authenticate === undefined ? this.rules : rulesOfPhase(this.rules, 'guard');
+      const limited = this.limited(new ExecutionContextHost([request, response]), handshakeReader);
+      if (this.services.deniedAddresses.mayRefuse && this.services.deniedAddresses.refuses(limited)) {
+        throw this.services.answers.denied(limited);
+      }
+      leases.push(...this.held(await this.checked(limited, first)));
+      if (authenticate !== undefined) {
+        request.user = (await this.authenticated(authenticate, request)) ?? request.user;
+        const rest = rulesOfPhase(this.rules, 'authenticated');
+        leases.push(...this.held(await this.checked(limited.begin(limited.context), rest)));
+      }
+      return { refusal: undefined, response, release };
+    } catch (error) {
+      release();
+      return { refusal: this.refusalOf(error, 'handshake'), response, release };
+    }
+  }
+
+  /** Decides a frame that counts as several. Returns why it is refused, if it is: at once if that is known at once. */
+  frame(client: object, data: unknown, frames: number): Awaitable<HttpException | undefined> {
+    const failed = (error: unknown) => this.refusalOf(error, 'frame');
+    try {
+      const context = new ExecutionContextHost([client, data]);
+      context.setType('ws');
+      const checked = this.checked(this.limited(context, wsReader), this.frameRules, frames);
+      return isPromise(checked) ? checked.then(() => undefined, failed) : undefined;
+    } catch (error) {
+      return failed(error);
+    }
+  }
+
+  private limited(context: ExecutionContextHost, reader: RequestReader): LimitedRequest {
+    return new LimitedRequest(
+      context,
+      context.getClass(),
+      context.getHandler(),
+      reader,
+      NO_RULES,
+      this.services.limiter,
+    );
+  }
+
+  /** Asks all rules in one check. Throws or rejects with the refusal. */
+  private checked(request: LimitedRequest, rules: readonly Rule[], times = 1): Awaitable<PendingCheck | undefined> {
+    const { check: requestCheck } = this.services;
+    const begun =
+      times === 1
+        ? requestCheck.begin(request, rules)
+        : andThen(requestCheck.entries(request, rules), (entries) =>
+            requestCheck.askTogether(
+              entries.map((entry) => timesAsMuch(entry, times)),
+              request,
+            ),
+          );
+    const described = (check: PendingCheck | undefined): Awaitable<PendingCheck | undefined> => {
+      if (check === undefined) return undefined;
+      const answered = () => {
+        this.services.answers.describe(request, check);
+        return check;
+      };
+      return check.answered === undefined ? answered() : check.answered.then(answered);
+    };
+    return isPromise(begun) ? begun.then(described) : described(begun);
+  }
+
+  private held(check: StoreCheck | undefined): Lease[] {
+    const { store, queues } = this.services;
+    return (check?.entries ?? []).flatMap((entry, index) => {
+      const units = heldOf(entry, check!.decisions[index]!);
+      return units === undefined ? [] : [new Lease(units, store, queues).keepAlive()];
+    });
+  }
+
+  private async authenticated(
+    authenticate: NonNullable<SocketSettings['authenticate']>,
+    request: HandshakeRequest,
+  ): Promise<unknown> {
+    try {
+      return await authenticate(request);
+    } catch (error) {
+      if (error instanceof HttpException) throw error;
+      this.attempts.report(socketMessages.authenticateFailed(), error);
+      throw new UnauthorizedException(socketMessages.authenticationRequired(), { cause: error });
+    }
+  }
+
+  /** A failure of the app's functions refuses, too: it must not let anything pass uncounted. */
+  private refusalOf(error: unknown, what: string): HttpException {
+    if (error instanceof HttpException) return error;
+    this.attempts.report(socketMessages.failed(what), error);
+    return new InternalServerErrorException(socketMessages.internal(), { cause: error });
+  }
+
+  private compiled(lists: Partial<Pick<SocketSettings, 'handshakes' | 'connections' | 'frames'>>): readonly Rule[] {
+    const rules: Rule[] = [];
+    for (const [option, limits] of Object.entries(lists)) {
+      const location = `rateLimitSockets: ${option}`;
+      for (const limit of limits) {
+        const rule = this.services.registry.rule(limit, { location, namespace: `@${option}` });
+        if (rules.some(({ limit: { id } }) => id === rule.limit.id)) {
+          throw new RateLimitConfigError(askMessages.sameLimitTwice(location, rule.name));
+        }
+        refuseWrong(rule, location, option === 'connections');
+        rule.isOnRoute = true;
+        rules.push(rule);
+      }
+    }
+    return withAncestors(rules, 'rateLimitSockets');
+  }
+}
+
+function timesAsMuch(entry: RuleEntry, times: number): RuleEntry {
+  return { ...entry, cost: Math.min(entry.cost * times, Number.MAX_SAFE_INTEGER) };
+}
+
+function refuseWrong({ name, settings, limit }: Rule, location: string, isHeld: boolean): void {
+  const { algorithm } = limit;
+  if (settings.count !== 'all') throw new RateLimitConfigError(socketMessages.counted(location, name));
+  if (algorithm.queue !== undefined) {
+    throw new RateLimitConfigError(socketMessages.queued(location, name, algorithm.name));
+  }
+  const holds = algorithm.leases !== undefined;
+  if (isHeld && (!holds || limit.adapts)) {
+    throw new RateLimitConfigError(socketMessages.notHeld(location, name, algorithm.name));
+  }
+  if (!isHeld && holds) throw new RateLimitConfigError(socketMessages.held(location, name, algorithm.name));
+}

@@ -1,0 +1,60 @@
+import type { Priority } from '../../engine/limits/priority.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { ListedEntry } from '../../app/overrides/lists/list.js';
+import type { Rule } from '../../app/rules/rule.js';
+import type { LimitStatus } from './explanation.js';
+import { reasons } from './reasons.js';
+
+/** What a limit would be asked for a request. */
+export interface AskedLimit {
+  readonly status: LimitStatus;
+  /** The limit that decides, for this identity. */
+  readonly limit: CompiledLimit;
+  readonly identity?: string | undefined;
+  readonly cost?: number | undefined;
+  readonly priority?: Priority | undefined;
+  /** What happens to a request without a key. */
+  readonly note?: string | undefined;
+  readonly reason?: string | undefined;
+  /** The list entry that decides in its place. */
+  readonly list?: ListedEntry | undefined;
+  /** Whether the request is refused because something is missing, before any limit is asked. */
+  readonly refuses?: boolean;
+}
+
+/** A call from code, which provides all that is needed. */
+export function askedFromCode(
+  rule: Rule,
+  identity: string | undefined,
+  cost: number,
+  share: string | undefined,
+): AskedLimit {
+  if (identity === undefined) {
+    const { limit } = rule;
+    return { status: 'depends on the request', limit, cost, reason: reasons.keysAboveNotGiven(rule) };
+  }
+  const whole = rule.usualLimit(identity);
+  // Only a route determines which of its counters is meant.
+  if (rule.perRoute && rule.ofAll === undefined) {
+    return { status: 'depends on the request', limit: whole, cost, reason: reasons.countsPerRoute() };
+  }
+  if (whole.off) return { status: 'off', limit: whole, identity, cost, reason: reasons.isOff() };
+  const { limit, failure } = ofShare(rule, whole, share);
+  if (failure !== undefined) return { status: 'fails', limit, identity, cost, reason: failure };
+  return { status: 'asked', limit, identity, cost, priority: rule.fixedPriority };
+}
+
+/** The version of the limit for those who say this `share`, if that matters to it; or why that is unknown. */
+export function ofShare(
+  rule: Rule,
+  limit: CompiledLimit,
+  share: string | undefined,
+): { limit: CompiledLimit; failure?: string } {
+  const { trait } = rule.settings;
+  if (trait?.option !== 'share' || share === undefined) return { limit };
+  try {
+    return { limit: limit.meet(trait.metBy(share, limit)) };
+  } catch (error) {
+    return { limit, failure: reasons.functionFailed(trait.calls, error) };
+  }
+}

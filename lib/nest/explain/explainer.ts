@@ -1,0 +1,89 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { RateLimitSettings } from '../../app/config/settings.js';
+import { RATE_LIMIT_LISTS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../../app/config/tokens.js';
+import { RateLimitStoreError } from '../../engine/errors/errors.js';
+import { Lists } from '../../app/overrides/lists/lists.js';
+import { Overrides } from '../../app/overrides/overrides.js';
+import { withDeadline } from '../../storage/redis/deadline.js';
+import type { Rule } from '../../app/rules/rule.js';
+import { StoreLayer } from '../../storage/stores/layers/store-layer.js';
+import type { Store } from '../../storage/stores/store.js';
+import { CounterReader } from './counter-reader.js';
+import { describe } from './described-limit.js';
+import type { Explanation } from './explanation.js';
+import { type Findings, LimitsInQuestion } from './limits-in-question.js';
+import { deniedAddress, withList } from './list-decisions.js';
+import { outcomeOf } from './outcome.js';
+import { readQuestion } from './query.js';
+
+/** Explains what limits do to a request. Charges and writes nothing, and reports nothing to telemetry. */
+@Injectable()
+export class Explainer {
+  constructor(
+    private readonly limits: LimitsInQuestion,
+    private readonly overrides: Overrides,
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Inject(RATE_LIMIT_LISTS) private readonly lists: Lists,
+  ) {}
+
+  /** Explains a limit, a route or a request. Rejects with `RateLimitConfigError` if it is unknown. */
+  async explain(asked: unknown): Promise<Explanation> {
+    const question = readQuestion(asked);
+    // Mistakes in the question are reported without Redis.
+    return this.explained(await this.limits.of(question), question.kind !== 'limit');
+  }
+
+  /** @internal Explains a limit for code that has its rule, wherever it is declared. */
+  explainRule(rule: Rule, key: string, ip: string | undefined): Promise<Explanation> {
+    return this.explained(this.limits.ofRule(rule, key, ip), false);
+  }
+
+  /** Reads the counters of the findings. */
+  private async explained(findings: Findings, ofRequest: boolean): Promise<Explanation> {
+    const { subject, groups, leftOut, functions, client, ask } = findings;
+    const { overrides, lists, settings, store } = this;
+    const unobserved = store instanceof StoreLayer ? store.unobserved : store;
+    const reader = new CounterReader(unobserved, settings.timeoutMs, ofRequest);
+    const began = performance.now();
+    const failure = await this.readOverrides();
+    reader.spentMs = performance.now() - began;
+    reader.failure = failure?.message;
+    const describing = { overrides, prefix: settings.prefix };
+    const weighed = await Promise.all(
+      groups.map(async ({ rules, failure: failed }) => {
+        const all = await Promise.all(rules.map(async ({ rule }) => withList(await ask(rule), lists, client)));
+        const limits = rules.map(async (traced, index) => {
+          const asked = all[index]!;
+          const [reading, ofCandidate] = await Promise.all([reader.read(asked, all), reader.readCandidate(asked)]);
+          const limit = describe(traced, asked, { ...reading, ofCandidate }, describing);
+          return { limit, refuses: asked.refuses === true, unread: reading.unread };
+        });
+        return { limits: await Promise.all(limits), failure: failed };
+      }),
+    );
+    const explained = weighed.flatMap(({ limits }) => limits);
+    const unread = failure?.message ?? explained.find((each) => each.unread !== undefined)?.unread;
+    const isOpen = functions.some(({ asked }) => !asked);
+    const denied = settings.shadow ? undefined : deniedAddress(lists, client);
+    return {
+      subject,
+      at: Date.now(),
+      outcome: denied ?? outcomeOf(weighed, isOpen),
+      limits: explained.map(({ limit }) => limit),
+      leftOut: leftOut.map(({ rule: _, ...each }) => each),
+      functions: [...functions],
+      ...(unread === undefined ? {} : { unread }),
+    };
+  }
+
+  /** If a read is already in progress, this may take the time of two. */
+  private async readOverrides(): Promise<RateLimitStoreError | undefined> {
+    try {
+      return await withDeadline(this.overrides.readIfPossible(), this.settings.timeoutMs);
+    } catch (error) {
+      if (error instanceof RateLimitStoreError) return error;
+      throw error;
+    }
+  }
+}

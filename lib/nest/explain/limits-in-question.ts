@@ -1,0 +1,199 @@
+import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import type { LimitDefinition } from '../../app/config/limit-definition.js';
+import type { RateLimitSettings } from '../../app/config/settings.js';
+import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { identityOfShown } from '../../engine/limits/hierarchy.js';
+import { findEarly } from '../request/requests.js';
+import { Transports } from '../request/transports.js';
+import { HandlerClasses } from '../../app/rules/handler-classes.js';
+import { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { classNameOf, type HandlerClass } from '../../app/rules/namespaces.js';
+import type { RouteRules, RuleSource } from '../../app/rules/route-rules.js';
+import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
+import { refuseImpossibleKey } from '../../app/rules/possible-keys.js';
+import { levelsOf } from '../../app/rules/resolve/call-entries.js';
+import type { Rule } from '../../app/rules/rule.js';
+import { addressOf, partsOf } from '../../app/transports/read-request.js';
+import { type AskedLimit, askedFromCode } from './asked-limit.js';
+import { ExplainedRequest } from './explained-request.js';
+import { askedOfRoute } from './explained-route.js';
+import type { ExplainedFunction, ExplainedSubject } from './explanation.js';
+import { findRoute } from './find-route.js';
+import { type Group, groupsOf } from './groups.js';
+import { Identities } from './identities.js';
+import { askSources, unaskedSources } from './limit-functions.js';
+import { type AskingClient, CODE } from './list-decisions.js';
+import { Origins } from './origins.js';
+import { LOCATION, type Question } from './query.js';
+import type { LimitQuery, RouteQuery } from './question.js';
+import { reasons } from './reasons.js';
+import { trace, type Trace } from './trace.js';
+
+/** The result of resolving a question, before counters are read. */
+export interface Findings {
+  readonly subject: ExplainedSubject;
+  /** The limits that are checked, in consecutive groups. */
+  readonly groups: readonly Group[];
+  readonly leftOut: Trace['leftOut'];
+  readonly functions: readonly ExplainedFunction[];
+  /** Who is looked up in lists. */
+  readonly client: AskingClient;
+  readonly ask: (rule: Rule) => AskedLimit | Promise<AskedLimit>;
+}
+
+/** Finds the limits that a question is about, who they count, and where they are declared. Reads no counters. */
+@Injectable()
+export class LimitsInQuestion {
+  private readonly origins: Origins;
+
+  constructor(
+    private readonly registry: LimitRegistry,
+    private readonly routes: RouteRulesRegistry,
+    private readonly classes: HandlerClasses,
+    private readonly transports: Transports,
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+  ) {
+    this.origins = new Origins(registry);
+  }
+
+  /** Resolves a question. Throws or rejects with `RateLimitConfigError` if something in it is unknown. */
+  of(question: Question): Findings | Promise<Findings> {
+    if (question.kind === 'request') return this.ofRequest(question.context);
+    return question.kind === 'limit' ? this.ofLimit(question.query) : this.ofRoute(question.query);
+  }
+
+  /** Resolves a limit whose rule is known. A key within others is written as it is displayed: 'o1/t1/u1'. */
+  ofRule(rule: Rule, key: string, ip: string | undefined): Findings {
+    const identity = rule.isNested ? identityOfShown(key, rule.ancestors.length) : key;
+    const costs = new Map([[rule, rule.fixedCost]]);
+    return this.ofRules([rule], () => identity, { costs, ip });
+  }
+
+  private ofLimit({ limit, key, within, cost, share, ip }: LimitQuery): Findings {
+    const rules = typeof limit === 'string' ? this.named(limit) : [this.defined(limit)];
+    if (share !== undefined && !rules.some((rule) => rule.settings.trait?.option === 'share')) {
+      throw new RateLimitConfigError(messages.noShare(rules[0]!.name));
+    }
+    refuseImpossibleKey(rules, key, LOCATION);
+    const identities = new Map<Rule, string>();
+    const costs = new Map<Rule, number>();
+    for (const each of rules) {
+      const levels = levelsOf(each, key, { within, cost: cost ?? each.fixedCost, hasCost: cost !== undefined });
+      for (const { rule, key: own, identity, cost: units } of levels) {
+        if (rule !== each) refuseImpossibleKey([rule], own, LOCATION, `within.${rule.name}`);
+        identities.set(rule, identity);
+        costs.set(rule, units);
+      }
+    }
+    return this.ofRules([...identities.keys()], (rule) => identities.get(rule), { costs, share, ip });
+  }
+
+  private ofRules(
+    rules: readonly Rule[],
+    identityOf: (rule: Rule) => string | undefined,
+    {
+      costs,
+      share,
+      ip,
+    }: Partial<Record<'share' | 'ip', string | undefined>> & {
+      readonly costs: ReadonlyMap<Rule, number>;
+    },
+  ): Findings {
+    const group = rules.map((rule) => ({ rule, origin: this.origins.ofNamed(rule, LOCATION), replaces: [] }));
+    return {
+      subject: { kind: 'limit', limit: rules[0]!.name },
+      groups: [{ rules: group, failure: undefined }],
+      leftOut: [],
+      functions: [],
+      client: ip === undefined ? CODE : { address: ip, isChecked: true },
+      ask: (rule) => askedFromCode(rule, identityOf(rule), costs.get(rule)!, share),
+    };
+  }
+
+  private ofRoute(query: RouteQuery): Findings {
+    const { type, handler } = findRoute(query, this.classes);
+    const routeRules = this.routes.of(type, handler);
+    const traced = trace(routeRules.declared, new Map(), this.origins);
+    const { inForce } = traced;
+    const identities = new Identities(query.key, this.settings.ipv6Prefix);
+    if (!routeRules.hasSources) {
+      identities.refuseOthers(inForce.map(({ rule }) => rule.name));
+      identities.refuseImpossible(inForce.map(({ rule }) => rule));
+    }
+    const grouped = groupsOf(routeRules, traced, {});
+    const besides = rulesBeside(grouped.groups);
+    return {
+      subject: { kind: 'route', controller: classNameOf(type), handler: query.handler },
+      ...grouped,
+      functions: unaskedSources(routeRules),
+      client: { address: identities.address, isChecked: looksAtAddresses(routeRules) },
+      ask: (rule) => askedOfRoute(rule, identities, query, besides(rule)),
+    };
+  }
+
+  private async ofRequest(context: ExecutionContext): Promise<Findings> {
+    const type = context.getClass<unknown>() as HandlerClass;
+    const handler = context.getHandler();
+    const routeRules = this.routes.of(type, handler);
+    const parts = partsOf(this.transports.of(context), context);
+    const { answers, functions } = await askSources(routeRules, context);
+    const { traced, conflict } = this.traceOf(routeRules, answers);
+    const asksLater = routeRules.hasSources && routeRules.waitsForGuards(parts);
+    const wasEarly = findEarly(parts.request) !== undefined;
+    const method = [...this.classes.handlers(type)].find(([, each]) => each === handler)?.[0] ?? handler.name;
+    const subject = { kind: 'request', controller: classNameOf(type), handler: method } as const;
+    const failure = functions.find(({ reason }) => reason !== undefined)?.reason ?? conflict;
+    const grouped = groupsOf(routeRules, traced, { asksLater, wasEarly, failure });
+    const besides = rulesBeside(grouped.groups);
+    const request = new ExplainedRequest(context, parts);
+    return {
+      subject: { ...subject, transport: context.getType<string>() },
+      ...grouped,
+      functions,
+      client: { address: addressOf(parts), isChecked: wasEarly || looksAtAddresses(routeRules) },
+      ask: (rule) => request.asked(rule, besides(rule)),
+    };
+  }
+
+  /** The limits that apply to a request. If those of functions conflict with others, the limits without them, and the conflict. */
+  private traceOf(
+    routeRules: RouteRules,
+    answers: ReadonlyMap<RuleSource, readonly Rule[]>,
+  ): { traced: Trace; conflict?: string } {
+    try {
+      return { traced: trace(routeRules.declared, answers, this.origins) };
+    } catch (error) {
+      return { traced: trace(routeRules.declared, new Map(), this.origins), conflict: reasons.sourceFailed(error) };
+    }
+  }
+
+  /** The limits with a name: the one of `define` or `forFeature`, and the one of the module's `limits`. */
+  private named(name: string): Rule[] {
+    const rules = this.registry.named.map(({ rule }) => rule);
+    const found = rules.filter((rule) => rule.name === name);
+    if (found.length > 0) return found;
+    const known = [...new Set(rules.map((rule) => rule.name))];
+    throw new RateLimitConfigError(messages.unnamedLimit(LOCATION, name, known, this.registry.choosesByRequest));
+  }
+
+  private defined(limit: LimitDefinition): Rule {
+    return this.registry.rule(limit, { location: LOCATION, namespace: '', inCall: true });
+  }
+}
+
+/** Whether the guard checks denied addresses, from which `@SkipRateLimit()` exempts a route. */
+function looksAtAddresses({ isEmpty, skipsAll }: RouteRules): boolean {
+  return !isEmpty || !skipsAll;
+}
+
+/** The rules that are checked together with one. */
+function rulesBeside(groups: readonly Group[]): (rule: Rule) => readonly Rule[] {
+  const groupOf = new Map<Rule, readonly Rule[]>();
+  for (const group of groups) {
+    const rules = group.rules.map(({ rule }) => rule);
+    for (const rule of rules) groupOf.set(rule, rules);
+  }
+  return (rule) => groupOf.get(rule)!;
+}

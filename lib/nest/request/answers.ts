@@ -1,0 +1,229 @@
+import {
+  type ExecutionContext,
+  HttpException,
+  HttpStatus,
+  Inject,
+  Injectable,
+  ServiceUnavailableException,
+} from '@nestjs/common';
+import { Attempts } from '../../engine/errors/attempts.js';
+import { RateLimitStoreError } from '../../engine/errors/errors.js';
+import { logger } from '../../engine/errors/logger.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { isRefusal } from '../../engine/limits/check-result.js';
+import { isPromise } from '../../engine/util/awaitable.js';
+import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
+import { type RateLimitSettings } from '../../app/config/settings.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { CheckResult } from '../../engine/limits/decision.js';
+import { PROBLEM_TYPE, quotaExceeded, reducedCapacity } from '../../app/http/problem.js';
+import { exceededBody, RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
+import { deniedProblem, RateLimitDeniedException } from '../../app/http/rate-limit-denied.exception.js';
+import { overloadStatus, type RefusalAnswer, type RefusalResponse } from '../../app/http/refusal-answer.js';
+import type { Rule } from '../../app/rules/rule.js';
+import { AnswerDeadline } from '../../app/rules/by-request/answer-deadline.js';
+import { assertSendable, readRefusal, withStatus } from './refusal-response.js';
+import type { LimitedRequest } from './limited-request.js';
+import type { PendingCheck } from './pending-check.js';
+import { ResponseHeaders } from './response-headers.js';
+
+/** A call to be answered. */
+type AnsweredCall = Pick<LimitedRequest, 'context' | 'parts'>;
+
+/** Answers requests: describes limits in headers, and refuses with an exception. */
+@Injectable()
+export class Answers {
+  private readonly attempts = new Attempts(logger);
+  /** What makes the responses of refusals that are not sent yet. */
+  private readonly resolvers = new WeakMap<RateLimitExceededException, NonNullable<RefusalAnswer['resolve']>>();
+  private readonly deadline: AnswerDeadline;
+
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly headers: ResponseHeaders,
+  ) {
+    this.deadline = new AnswerDeadline(settings.resolveTimeoutMs);
+  }
+
+  /** Describes a check in the headers. Throws if a limit refused, or the store failed. */
+  describe(request: LimitedRequest, check: PendingCheck): void {
+    try {
+      check.conclude();
+    } catch (error) {
+      throw error instanceof RateLimitStoreError ? this.unavailable(request, error) : error;
+    }
+    const result = request.record(check);
+    if (!result.allowed && result.tightest.source === 'list') throw this.denied(request);
+    this.headers.describe(request.parts, result, request.entries, request.context);
+    if (!result.allowed) throw this.exceeded(request, result, request.limits);
+  }
+
+  /** Refuses a request because of a list. The client learns no more than that. */
+  denied(request: LimitedRequest): RateLimitDeniedException {
+    const status = this.settings.options.lists?.status ?? 403;
+    return new RateLimitDeniedException(status, this.setsProblemType(request) ? deniedProblem(status) : undefined);
+  }
+
+  /** Refuses a request because the store failed, and a limit says `'deny'`. */
+  private unavailable(request: LimitedRequest, cause: unknown): HttpException {
+    return this.notNow(request, messages.unavailable(), cause);
+  }
+
+  /** Refuses a request that was to be held, because the app shuts down. */
+  shuttingDown(request: LimitedRequest): HttpException {
+    return this.notNow(request, messages.shuttingDown(), new RateLimitStoreError(messages.closed()));
+  }
+
+  /** The error that the request's transport uses for a refusal; or the error of its reader, if that fails. */
+  async translate(request: LimitedRequest, error: unknown): Promise<unknown> {
+    const { reader, context } = request;
+    if (error instanceof RateLimitExceededException) await this.resolve(error, request);
+    // A reader may look at the handler, which a middleware does not have.
+    const hasHandler = (context.getHandler() as Function | null) !== null;
+    if (!(error instanceof HttpException) || reader.refuse === undefined || !hasHandler) return error;
+    try {
+      return await reader.refuse(error, context);
+    } catch (failure) {
+      return failure;
+    }
+  }
+
+  /** The exception names all limits that refused. The limit with the longest wait determines the rest. */
+  private exceeded(
+    request: LimitedRequest,
+    result: CheckResult,
+    limits: readonly CompiledLimit[],
+  ): RateLimitExceededException {
+    const { context } = request;
+    const { limit, rule } = request.entries[result.decisions.indexOf(result.tightest)]!;
+    const { answer } = rule;
+    const overload = overloadStatus(limit);
+    const refused = limits.filter((each, index) => isRefusal(each, result.decisions[index]!) && !each.hidden);
+    const names = refused.map(({ name }) => name);
+    const message = this.message(
+      answer,
+      context,
+      result,
+      overload === undefined ? messages.exceeded : messages.overloaded,
+    );
+    const status = overload ?? answer.status ?? HttpStatus.TOO_MANY_REQUESTS;
+    const usual = this.usualBody(request, message, names, status, overload !== undefined);
+    const body = this.body(answer, request, result, usual);
+    const exception = new RateLimitExceededException(result, message, names, body, status);
+    exception.markAnswered();
+    if (limit.withoutRetryAfter) exception.hideWait();
+    if (answer.resolve !== undefined) this.resolvers.set(exception, answer.resolve);
+    return exception;
+  }
+
+  /** Whether the app makes the response of a refusal, and has not yet. */
+  hasResolver(exception: RateLimitExceededException): boolean {
+    return this.resolvers.has(exception);
+  }
+
+  /** Has the app make the response of a refusal, or a part of it. If that fails, the refusal stays as it is. */
+  async resolve(exception: RateLimitExceededException, call: AnsweredCall): Promise<void> {
+    const resolve = this.resolvers.get(exception);
+    if (resolve === undefined) return;
+    this.resolvers.delete(exception);
+    const { context, parts } = call;
+    const body = exception.getResponse() as object;
+    const usual: RefusalResponse = { status: exception.getStatus(), body: { ...body }, headers: {} };
+    const { result } = exception;
+    try {
+      const given = resolve(context, result, usual);
+      const made = isPromise(given) ? await this.deadline.of(given, () => new Error(messages.answerLate())) : given;
+      const { status = usual.status, body: own, headers = {} } = readRefusal(made);
+      exception.answerWith(exception.message, own ?? withStatus(body, status), status);
+      for (const [name, value] of Object.entries(headers)) this.headers.set(parts.response, name, value);
+    } catch (error) {
+      this.attempts.report(messages.answerFailed('answer', result.tightest.limit), error);
+    }
+  }
+
+  /** Completes a refusal thrown by code with what it did not set itself. `rule` is that of its tightest limit, if known. */
+  complete(exception: RateLimitExceededException, rule: Rule | undefined, call: AnsweredCall): void {
+    const answer = rule?.answer ?? this.unknownAnswer;
+    if (rule?.limit.withoutRetryAfter ?? !this.settings.retryAfter) exception.hideWait();
+    const given = exception.givenMessage;
+    if (given === undefined) return;
+    if (answer.resolve !== undefined) this.resolvers.set(exception, answer.resolve);
+    const { result, limits } = exception;
+    const message = given === messages.exceeded() ? this.message(answer, call.context, result, () => given) : given;
+    const own = exception.getStatus();
+    const status = exception.hasOwnStatus ? own : (answer.status ?? own);
+    const isOverload = exception.hasOwnStatus && own !== (HttpStatus.TOO_MANY_REQUESTS as number);
+    const usual = this.usualBody(call, message, limits, status, isOverload);
+    exception.answerWith(message, this.body(answer, call, result, usual), status);
+  }
+
+  private usualBody(
+    call: AnsweredCall,
+    message: string,
+    names: readonly string[],
+    status: number,
+    isOverload: boolean,
+  ): Record<string, unknown> {
+    if (!this.setsProblemType(call)) return exceededBody(message, names, status);
+    return isOverload
+      ? { ...reducedCapacity(message, status), 'violated-policies': names }
+      : quotaExceeded(message, names, status);
+  }
+
+  /** The answer of a limit that is not known. */
+  private get unknownAnswer(): RefusalAnswer {
+    return { message: undefined, body: this.settings.body, status: undefined, resolve: undefined };
+  }
+
+  private notNow(request: LimitedRequest, message: string, cause: unknown): HttpException {
+    if (this.settings.retryAfter) this.headers.set(request.parts.response, 'Retry-After', '1');
+    const body = this.setsProblemType(request) ? reducedCapacity(message) : message;
+    const exception = new ServiceUnavailableException(body, { cause });
+    exception.message = message;
+    return exception;
+  }
+
+  /** Whether to use problem details. Frameworks label any object as plain JSON unless its type is set. */
+  private setsProblemType({ context, parts }: AnsweredCall): boolean {
+    if (!this.settings.problem || context.getType() !== 'http') return false;
+    this.headers.setType(parts.response, PROBLEM_TYPE);
+    return true;
+  }
+
+  private message(answer: RefusalAnswer, context: ExecutionContext, result: CheckResult, usual: () => string): string {
+    const { message } = answer;
+    if (typeof message !== 'function') return message ?? usual();
+    const made = this.attempt('message', result, () => message(context, result), isString);
+    return made ?? usual();
+  }
+
+  private body(
+    answer: RefusalAnswer,
+    { context }: AnsweredCall,
+    result: CheckResult,
+    usual: Record<string, unknown>,
+  ): object {
+    const make = answer.body;
+    if (make === undefined) return usual;
+    const made = () => {
+      const body = make(context, result, { ...usual });
+      if (isBody(body)) assertSendable(body);
+      return body;
+    };
+    return this.attempt('body', result, made, isBody) ?? usual;
+  }
+
+  /** If a user's function fails, a refusal must not become another error. */
+  private attempt<T>(
+    option: string,
+    { tightest }: CheckResult,
+    call: () => T,
+    isRight: (made: T) => boolean,
+  ): T | undefined {
+    const message = messages.answerFailed(option, tightest.limit);
+    return this.attempts.call(call, isRight, { message, wrong: messages.wrongAnswer });
+  }
+}
+
+const isString = (made: unknown) => typeof made === 'string';
+const isBody = (made: unknown) => typeof made === 'object' && made !== null && !Array.isArray(made) && !isPromise(made);

@@ -1,0 +1,205 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Outcome } from '../../app/config/common-limit-options.js';
+import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
+import { Attempts } from '../../engine/errors/attempts.js';
+import { logger } from '../../engine/errors/logger.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { Lease } from '../../app/limiter/lease.js';
+import { WaitQueues } from '../../app/waiting/wait-queues.js';
+import type { LeaseEnd } from '../../engine/algorithms/algorithm.js';
+import { assertActual } from '../../engine/limits/arguments.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { Rule } from '../../app/rules/rule.js';
+import { heldOf } from '../../storage/stores/store-decision.js';
+import type { Store } from '../../storage/stores/store.js';
+import { type Answer, answerOf } from '../../app/transports/answer.js';
+import type { ClosableResponse } from '../../app/transports/connection.js';
+import { type Awaitable, isPromise } from '../../engine/util/awaitable.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
+import { Answers } from './answers.js';
+import { giveBack, type RequestCharge, type StoreCheck, weigh } from './charges.js';
+import { clientClosedRequest } from './client-closed-request.js';
+import { DelayedRequests } from './delayed-requests.js';
+import { HiddenResponses } from './hidden-responses.js';
+import { leaseEndOf } from './lease-end.js';
+import type { LimitedRequest } from './limited-request.js';
+import { RequestCompletion } from './request-completion.js';
+import { type AnsweredRequest, SlowReaders } from './slow-readers.js';
+
+/** A lease, and its limit. */
+interface Held {
+  readonly lease: Lease;
+  readonly limit: CompiledLimit;
+}
+
+/** A charge, and whether its request counts or how many units it is. */
+interface CountedCharge {
+  readonly charge: RequestCharge;
+  readonly counted: boolean | number;
+}
+
+/** Completes requests: holds those that a limit delays, and at the end refunds what does not count and releases leases. */
+@Injectable()
+export class Completions {
+  private readonly attempts = new Attempts(logger);
+  private readonly hidden = new HiddenResponses();
+
+  constructor(
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    private readonly queues: WaitQueues,
+    private readonly holds: DelayedRequests,
+    private readonly answers: Answers,
+    private readonly slowReaders: SlowReaders,
+  ) {}
+
+  /** Keeps what an allowed check has charged. Returns a promise if the request has to wait before it goes on. */
+  complete(request: LimitedRequest, check: StoreCheck): Promise<void> | undefined {
+    if (!check.refundable) {
+      request.deferCharge(check);
+      return undefined;
+    }
+    const charges = request.charge(check);
+    this.releaseAtEnd(request, check, charges);
+    const delayMs = delayOf(check);
+    return delayMs > 0 ? this.hold(request, charges, delayMs) : undefined;
+  }
+
+  /** Ends a request that is refused with an error: without a connection, nothing else reports the end. */
+  refuse({ completion }: LimitedRequest, earlier: LimitedRequest | undefined, error: unknown): unknown {
+    for (const each of [completion, earlier?.completion]) if (each !== undefined) each.wasRefused = true;
+    completion?.handlerEnded({ failed: true, error });
+    return error;
+  }
+
+  /** Holds a request. Rejects if its client leaves or the app shuts down. */
+  private async hold(request: LimitedRequest, charges: readonly RequestCharge[], delayMs: number): Promise<void> {
+    const end = await this.holds.delay(delayMs, request.connection);
+    if (end === 'over') return;
+    await giveBack(charges);
+    throw end === 'closed' ? clientClosedRequest() : this.answers.shuttingDown(request);
+  }
+
+  /** Once the request ends, refunds what does not count, and releases leases. */
+  private releaseAtEnd(request: LimitedRequest, check: StoreCheck, charges: readonly RequestCharge[]): void {
+    const waiting = charges.filter(({ rule }) => rule.waitsForEnd);
+    if (waiting.length === 0) return;
+    const held = check.entries.flatMap((entry, index) => {
+      const units = heldOf(entry, check.decisions[index]!);
+      return units === undefined ? [] : [{ lease: new Lease(units, this.store, this.queues), limit: entry.limit }];
+    });
+    const leases = held.map(({ lease }) => lease);
+    request.hold(leases);
+    const { context, connection } = request;
+    // Without a connection, only a running handler reports the end.
+    if (connection === undefined) this.hidden.warnOfEnd(request.parts.response, context);
+    else for (const lease of leases) lease.keepAlive();
+    const completion = (request.completion ??= new RequestCompletion(context, connection));
+    if (request.run !== undefined) completion.follow(request.run);
+    if (held.length > 0) this.releaseHeld(completion, connection, held);
+    completion.onEnd((outcome) => {
+      this.giveBackUncounted(waiting, outcome).catch(logFailure);
+    });
+  }
+
+  /** Releases leases once the request is over, or its client and leftovers have had their time. */
+  private releaseHeld(
+    completion: RequestCompletion,
+    connection: ClosableResponse | undefined,
+    held: readonly Held[],
+  ): void {
+    if (connection !== undefined) this.releaseAnswered(completion, answerOf(connection), held);
+    const leases = held.map(({ lease }) => lease);
+    completion.onLingering(() => {
+      for (const lease of leases) lease.rest();
+    });
+    completion.onOver((outcome) => release(leases, endOf(completion, outcome)));
+  }
+
+  /** Releases leases that limit load once only the client is waited for, and the others after the time that the client has. */
+  private releaseAnswered(completion: RequestCompletion, answer: Answer, held: readonly Held[]): void {
+    const load = held.filter(({ limit }) => limit.adapts).map(({ lease }) => lease);
+    const slots = held.filter(({ limit }) => !limit.adapts);
+    const request: AnsweredRequest = {
+      answer,
+      get isServed() {
+        return completion.isServed;
+      },
+      isEnforced: slots.some(({ limit }) => !limit.shadow),
+      release: () =>
+        release(
+          slots.map(({ lease }) => lease),
+          'ignored',
+        ),
+      releaseLoad: () => release(load, 'ignored'),
+    };
+    completion.onServed((outcome) => release(load, endOf(completion, outcome)));
+    this.slowReaders.follow(request);
+    completion.onOver(() => this.slowReaders.forget(request));
+  }
+
+  /**
+   * Refunds what does not count, given how the request ended, and settles what counts otherwise than it was charged. A function that
+   * takes its time, or never answers, holds up no other limit.
+   */
+  private async giveBackUncounted(charges: readonly RequestCharge[], outcome: Outcome): Promise<void> {
+    const countable = charges.filter(({ limit }) => limit.algorithm.leases === undefined);
+    const known: CountedCharge[] = [];
+    const promised: Promise<void>[] = [];
+    for (const charge of countable) {
+      const counted = this.counted(charge.rule, outcome);
+      if (isPromise(counted)) promised.push(counted.then((units) => settleCounted([{ charge, counted: units }])));
+      else known.push({ charge, counted });
+    }
+    await Promise.all([settleCounted(known), ...promised]);
+  }
+
+  /** Whether a request counts, or how many units it is in the end. If a user's function fails, the request must not become free. */
+  private counted(rule: Rule, outcome: Outcome): Awaitable<boolean | number> {
+    const failed = (error: unknown) => {
+      this.attempts.report(messages.countFailed(rule.name), error);
+      return true;
+    };
+    try {
+      const counted = rule.counts(outcome);
+      return isPromise(counted) ? Promise.resolve(counted).then(checked).catch(failed) : checked(counted);
+    } catch (error) {
+      return failed(error);
+    }
+  }
+}
+
+/** Gives back what does not count, and makes the others what they count. */
+async function settleCounted(charges: readonly CountedCharge[]): Promise<void> {
+  const weighed = charges.filter(({ charge, counted }) => typeof counted === 'number' && !charge.settled);
+  await Promise.all([
+    giveBack(charges.filter(({ counted }) => counted === false).map(({ charge }) => charge)),
+    ...weighed.map(({ charge, counted }) => weigh(charge, counted as number)),
+  ]);
+}
+
+/** What a function said of a request. It may have said what its type forbids, which counts if it is truthy. */
+function checked(counted: boolean | number): boolean | number {
+  if (typeof counted !== 'number') return Boolean(counted as unknown);
+  assertActual(counted);
+  return counted;
+}
+
+/** The delay of one check; earlier delays have already passed. */
+function delayOf({ entries, decisions }: StoreCheck): number {
+  return Math.max(...decisions.map(({ delayMs }, index) => (entries[index]!.limit.shadow ? 0 : delayMs)));
+}
+
+/** What the end of a request shows about load. A refusal shows nothing, and neither does a client that is slow to read. */
+function endOf({ wasRefused, wasRead }: RequestCompletion, outcome: Outcome): LeaseEnd {
+  return wasRefused || !wasRead ? 'ignored' : leaseEndOf(outcome);
+}
+
+/** Nothing waits for the store. A user's store that fails in an unusual way must not end the process. */
+function release(leases: readonly Lease[], end: LeaseEnd): void {
+  for (const lease of leases) lease.release(end).catch(logFailure);
+}
+
+function logFailure(error: unknown): void {
+  const [reason, stack] = error instanceof Error ? [String(error), error.stack] : [reasonOf(error), undefined];
+  logger.error(messages.storeFailed(reason), stack);
+}

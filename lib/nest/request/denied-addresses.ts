@@ -1,0 +1,52 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { RATE_LIMIT_LISTS, RATE_LIMIT_SETTINGS, RATE_LIMIT_STORE } from '../../app/config/tokens.js';
+import { type RateLimitSettings } from '../../app/config/settings.js';
+import { ipIdentity } from '../../app/key-resolvers/ip.js';
+import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { Lists } from '../../app/overrides/lists/lists.js';
+import type { CheckOrigin } from '../../storage/stores/check-origin.js';
+import { decide } from '../../storage/stores/decide.js';
+import type { CheckAnswer, Store } from '../../storage/stores/store.js';
+import { isLost } from '../../app/transports/connection.js';
+import { addressOf } from '../../app/transports/read-request.js';
+import { clientClosedRequest } from './client-closed-request.js';
+import type { LimitedRequest } from './limited-request.js';
+
+/** Refuses requests from addresses that lists for all limits refuse, before any limit is checked. */
+@Injectable()
+export class DeniedAddresses {
+  /** Stands for all limits when the refusal is reported. */
+  private readonly everything: CompiledLimit;
+
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    @Inject(RATE_LIMIT_LISTS) private readonly lists: Lists,
+  ) {
+    const { shadow } = settings;
+    const options = { algo: 'fixed-window', rate: 1, interval: 1 } as const;
+    this.everything = new CompiledLimit(options, { location: 'lists', name: '*', namespace: '@lists', shadow });
+  }
+
+  /** Whether any addresses may be refused. */
+  get mayRefuse(): boolean {
+    return this.lists.mayRefuseAddresses;
+  }
+
+  /** Whether a request is refused for its address; `origin` is who reports it. Throws if the address was lost. */
+  refuses({ parts }: Pick<LimitedRequest, 'parts'>, origin?: CheckOrigin): boolean {
+    const { shadow, ipv6Prefix } = this.settings;
+    const address = addressOf(parts);
+    if (address === undefined) {
+      if (!shadow && isLost(parts.request?.socket)) throw clientClosedRequest();
+      return false;
+    }
+    if (!this.lists.refuses(address)) return false;
+    const entry = { limit: this.everything, identity: ipIdentity(address, ipv6Prefix)!, cost: 1 };
+    // The layer of lists answers at once, and the one above it reports the decision.
+    decide(this.store, { entries: [entry], address, origin }, IGNORED);
+    return !shadow;
+  }
+}
+
+const IGNORED: CheckAnswer = { decided: () => undefined, failed: () => undefined };

@@ -1,0 +1,132 @@
+import 'reflect-metadata';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { types } from 'node:util';
+import type { ExecutionContext } from '@nestjs/common';
+import { finalize, map, type Observable, tap } from 'rxjs';
+import { CallRun } from './call-run.js';
+import { clientClosedRequest } from './client-closed-request.js';
+import { type HandlerEnd, LEFT_BEHIND_MS } from './request-completion.js';
+import { LongTimeout } from '../../engine/util/long-timeout.js';
+import { isStream, watched } from './subscription.js';
+
+/** A method of a controller or a gateway. */
+type Method = (this: unknown, ...args: unknown[]) => unknown;
+
+/** The run that is calling a handler. */
+const current = new AsyncLocalStorage<HandlerRun>();
+
+/** The functions that have replaced handlers, so that none is replaced twice. */
+const reporting = new WeakSet<object>();
+
+/**
+ * One run of a handler. Nest unsubscribes from handlers of messages and events when their client leaves, and an interceptor may
+ * do so after a timeout. Neither can stop the handler, so its promise has to be tracked.
+ */
+export class HandlerRun {
+  /** Whether the handler has returned a promise that has not settled. */
+  private isAtWork = false;
+  private readonly onDone: (() => void)[] = [];
+  private wasCalled = false;
+  private abandoned = false;
+
+  constructor(private readonly call: CallRun = new CallRun()) {}
+
+  /** Calls a function that ends up in the handler. A handler that does not report its promise need not know its run. */
+  enter<T>(handler: object, call: () => T): T {
+    return reporting.has(handler) ? current.run(this, call) : call();
+  }
+
+  /**
+   * Passes on what a handler emits, and reports its end: completion, an error, or the loss of its listener. Only the first report
+   * counts.
+   */
+  watch(
+    handled: Observable<unknown>,
+    context: ExecutionContext,
+    ended: (end: HandlerEnd) => void,
+  ): Observable<unknown> {
+    const mayStream = context.getType<string>() === 'graphql';
+    let streams = false;
+    const handlerEnded = (end: HandlerEnd) => (streams ? undefined : ended(end));
+    return handled.pipe(
+      map((value) => {
+        if (!mayStream || !isStream(value)) return value;
+        streams = true;
+        return watched(
+          value,
+          (failed, error) => ended({ failed, error }),
+          (step) => this.call.lingerDuring(step),
+        );
+      }),
+      tap({
+        // An interceptor, such as one with a timeout, may have given up on the handler, which runs on, whether the call ends in
+        // an error or another response.
+        error: (error: unknown) => this.onceDone((overdue) => handlerEnded({ failed: true, error, ...overdue })),
+        complete: () => this.onceDone((overdue) => handlerEnded({ failed: false, ...overdue })),
+      }),
+      finalize(() => {
+        this.abandoned = true;
+        this.onceDone((overdue) => handlerEnded({ failed: true, aborted: true, ...overdue }));
+      }),
+    );
+  }
+
+  /** Calls a handler for its current run, if there is one. */
+  static call(handler: Method, self: unknown, args: unknown[]): unknown {
+    const run = current.getStore();
+    // A handler that is called by another one has no run.
+    if (run === undefined || run.wasCalled) return Reflect.apply(handler, self, args);
+    run.wasCalled = true;
+    if (run.abandoned) throw clientClosedRequest();
+    const result: unknown = Reflect.apply(handler, self, args);
+    // Other thenables are left alone: a lazy query would run again.
+    if (types.isPromise(result)) run.awaits(result);
+    return result;
+  }
+
+  /** Calls back once the handler is done, whether anybody listens or not, or overdue; at once if it returned no promise. */
+  private onceDone(report: (overdue?: { readonly overdue: true }) => void): void {
+    if (!this.isAtWork) return report();
+    const leftBehind = new LongTimeout(LEFT_BEHIND_MS, () => report({ overdue: true }), false);
+    this.onDone.push(() => {
+      leftBehind.clear();
+      report();
+    });
+  }
+
+  private awaits(promise: Promise<unknown>): void {
+    this.isAtWork = true;
+    const end = () => {
+      this.isAtWork = false;
+      for (const report of this.onDone) report();
+    };
+    promise.then(end, end);
+  }
+}
+
+/** Replaces a handler by a function that reports its promise to its run, and is otherwise the same, including its metadata. */
+export function reportPromise(prototype: object, name: string): void {
+  const owner = ownerOf(prototype, name);
+  if (owner === undefined) return;
+  const descriptor = Object.getOwnPropertyDescriptor(owner, name)!;
+  const handler = descriptor.value as Method | undefined;
+  if (typeof handler !== 'function' || reporting.has(handler) || descriptor.configurable !== true) return;
+  const wrapper: Method = function (...args) {
+    return HandlerRun.call(handler, this, args);
+  };
+  Object.defineProperties(wrapper, { name: { value: handler.name }, length: { value: handler.length } });
+  Object.setPrototypeOf(wrapper, handler);
+  // Metadata is inherited, but some packages read a function's own.
+  for (const key of Reflect.getOwnMetadataKeys(handler)) {
+    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, handler), wrapper);
+  }
+  reporting.add(wrapper);
+  Object.defineProperty(owner, name, { ...descriptor, value: wrapper });
+}
+
+/** The prototype that has the method as its own: the given one, or one that it inherits from. */
+function ownerOf(prototype: object, name: string): object | undefined {
+  let owner: object | null = prototype;
+  while (owner !== null && !Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner) as object | null;
+  return owner ?? undefined;
+}

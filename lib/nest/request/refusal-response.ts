@@ -1,0 +1,56 @@
+import { STATUS_CODES, validateHeaderName, validateHeaderValue } from 'node:http';
+import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { MAX_STATUS, MIN_STATUS, type RefusalResponse } from '../../app/http/refusal-answer.js';
+
+/** All that it may name. */
+const PARTS = ['status', 'body', 'headers'];
+
+/** Reads what a function of the app made of a refusal. Throws if no response can be made of it. */
+export function readRefusal(made: unknown): Partial<RefusalResponse> {
+  if (
+    !isRecord(made) ||
+    !hasOnly(made, PARTS) ||
+    !isStatus(made['status']) ||
+    !isPart(made['body']) ||
+    !isPart(made['headers'])
+  ) {
+    throw new RateLimitArgumentError(messages.wrongRefusal(made));
+  }
+  if (made['body'] !== undefined) assertSendable(made['body'] as object);
+  for (const [name, value] of Object.entries(made['headers'] ?? {})) {
+    validateHeaderName(name);
+    validateHeaderValue(name, value as string);
+  }
+  return made;
+}
+
+/** Throws if a body has no JSON, such as one that contains itself or a BigInt: sending it would make another error of the refusal. */
+export function assertSendable(body: object): void {
+  JSON.stringify(body);
+}
+
+/** The usual body of a refusal with another status, which it names. */
+export function withStatus(body: object, status: number): object {
+  const named: Record<string, unknown> = { ...body };
+  if ('statusCode' in named) Object.assign(named, { statusCode: status, error: STATUS_CODES[status] ?? 'Error' });
+  else if (typeof named['status'] === 'number') named['status'] = status;
+  return named;
+}
+
+function hasOnly(made: object, parts: readonly string[]): boolean {
+  return Object.keys(made).every((part) => parts.includes(part));
+}
+
+function isStatus(value: unknown): boolean {
+  if (value === undefined) return true;
+  return Number.isInteger(value) && (value as number) >= MIN_STATUS && (value as number) <= MAX_STATUS;
+}
+
+function isPart(value: unknown): boolean {
+  return value === undefined || isRecord(value);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

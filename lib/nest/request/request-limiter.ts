@@ -1,0 +1,160 @@
+import { type CallHandler, type ExecutionContext, Injectable } from '@nestjs/common';
+import type { Observable } from 'rxjs';
+import type { Phase } from '../../app/config/common-limit-options.js';
+import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
+import { type Awaitable, isPromise } from '../../engine/util/awaitable.js';
+import { Answers } from './answers.js';
+import { runOf } from './call-run.js';
+import { Completions } from './completions.js';
+import { DeniedAddresses } from './denied-addresses.js';
+import type { JointCalls } from './joint-calls.js';
+import type { GuardContinuation, LimitedRequest } from './limited-request.js';
+import type { PendingCheck } from './pending-check.js';
+import { RequestCheck } from './request-check.js';
+import { findEarly, Requests } from './requests.js';
+import { selectRules } from './select-rules.js';
+import { watchHandler } from './watch-handler.js';
+
+/**
+ * Leads requests through their limits: in the middleware, in the guard and, if a limit needs to know the user, after all guards.
+ */
+@Injectable()
+export class RequestLimiter implements GuardContinuation {
+  /** Decides calls that belong together, if anything does. */
+  joint: JointCalls | undefined;
+
+  constructor(
+    private readonly registry: RouteRulesRegistry,
+    private readonly requests: Requests,
+    private readonly requestCheck: RequestCheck,
+    private readonly answers: Answers,
+    private readonly completions: Completions,
+    private readonly deniedAddresses: DeniedAddresses,
+  ) {}
+
+  /**
+   * The middleware's part: checks that need no route. Returns `true` if there is nothing to wait for, and rejects with a refusal.
+   */
+  beforeRoute(request: object, response: object): Awaitable<true> {
+    const routeRules = this.registry.ofMiddleware;
+    if (routeRules.middleware.length === 0) return true;
+    const limited = this.requests.ofMiddleware(request, response, routeRules, this);
+    return (limited.middlewareCheck ??= this.run('middleware', limited));
+  }
+
+  /** The guard's part; returns the same. */
+  beforeGuards(context: ExecutionContext): Awaitable<true> {
+    const joined = this.joint?.beforeGuards(context);
+    return joined === undefined ? this.checkInGuard(context) : joined.then(() => this.checkInGuard(context));
+  }
+
+  private checkInGuard(context: ExecutionContext): Awaitable<true> {
+    const routeRules = this.registry.of(context.getClass(), context.getHandler());
+    if (this.registry.ofMiddleware.middlewareWaitsForEnd) this.followEarly(context);
+    if (routeRules.isEmpty && (routeRules.skipsAll || !this.deniedAddresses.mayRefuse)) return true;
+    const request = this.requests.ofCall(context, routeRules, this);
+    if (routeRules.waitsForEnd) request.run ??= runOf(context.getArgs());
+    return (request.guardCheck ??= this.run('guard', request));
+  }
+
+  /** The check after the guards; returns the same. */
+  afterGuards(context: ExecutionContext): Awaitable<true> {
+    const joined = this.joint?.afterGuards(context);
+    return joined === undefined ? this.checkAfterGuards(context) : joined.then(() => this.checkAfterGuards(context));
+  }
+
+  private checkAfterGuards(context: ExecutionContext): Awaitable<true> {
+    const routeRules = this.registry.of(context.getClass(), context.getHandler());
+    if (!routeRules.continuesAfterGuards) return true;
+    const request = this.requests.find(context);
+    if (request?.guardCheck === undefined) return true;
+    return (request.lastCheck ??= this.run('authenticated', request.begin(context)));
+  }
+
+  /** The interceptor's part, for requests that a guard has seen. */
+  intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>> {
+    const handle = () => watchHandler(this.endingWith(context), context, next);
+    const checked = this.afterGuards(context);
+    return checked === true ? handle() : checked.then(handle);
+  }
+
+  /** Leads a request through one phase. */
+  private run(phase: Phase, request: LimitedRequest): Awaitable<true> {
+    try {
+      if (
+        this.deniedAddresses.mayRefuse &&
+        phase !== 'authenticated' &&
+        this.deniedAddresses.refuses(request, request)
+      ) {
+        throw this.answers.denied(request);
+      }
+      const rules = selectRules(phase, request);
+      const check = isPromise(rules)
+        ? rules.then((selected) => this.requestCheck.begin(request, selected))
+        : this.requestCheck.begin(request, rules);
+      if (!isPromise(check)) return this.finishOnceAnswered(request, check);
+      return check.then(
+        (begun) => this.finishOnceAnswered(request, begun),
+        (error: unknown) => this.refuse(request, error),
+      );
+    } catch (error) {
+      return this.refuse(request, error);
+    }
+  }
+
+  private finishOnceAnswered(request: LimitedRequest, check: PendingCheck | undefined): Awaitable<true> {
+    if (check === undefined) return true;
+    const { answered } = check;
+    return answered === undefined ? this.finish(request, check) : answered.then(() => this.finish(request, check));
+  }
+
+  /** Answers a check. Returns a promise if the request is refused, or has to wait before it goes on. */
+  private finish(request: LimitedRequest, check: PendingCheck): Awaitable<true> {
+    try {
+      this.answers.describe(request, check);
+      const hold = this.completions.complete(request, check);
+      return hold === undefined ? true : this.waitFor(request, hold);
+    } catch (error) {
+      return this.refuse(request, error);
+    }
+  }
+
+  private async waitFor(request: LimitedRequest, hold: Promise<void>): Promise<true> {
+    try {
+      await hold;
+      return true;
+    } catch (error) {
+      return this.refuse(request, error);
+    }
+  }
+
+  /** A refusal is always a rejection, whether it was known at once or not. */
+  private async refuse(request: LimitedRequest, error: unknown): Promise<never> {
+    const refusal = await this.answers.translate(request, error);
+    throw this.completions.refuse(request, this.earlierOf(request), refusal);
+  }
+
+  /** Keeps what a middleware holds for a request while guards run, too. */
+  private followEarly(context: ExecutionContext): void {
+    const run = runOf(context.getArgs());
+    if (run !== undefined) this.requests.findEarly(context)?.completion?.follow(run);
+  }
+
+  /** The requests of a call, by guards and by a middleware, whose end matters. */
+  private endingWith(context: ExecutionContext): LimitedRequest[] {
+    const requests = [this.requests.find(context)];
+    if (this.registry.ofMiddleware.middlewareWaitsForEnd) requests.push(this.requests.findEarly(context));
+    return requests.filter((each) => each?.completion !== undefined) as LimitedRequest[];
+  }
+
+  /** The request of a middleware, whether its route has these limits or not, if its end matters. */
+  private earlierOf(request: LimitedRequest): LimitedRequest | undefined {
+    if (!this.registry.ofMiddleware.middlewareWaitsForEnd) return undefined;
+    try {
+      return findEarly(request.parts.request);
+    } catch {
+      // A failing reader has failed the request, and knows nothing about a middleware's.
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,199 @@
+import { ServerResponse } from 'node:http';
+import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { HttpAdapterHost } from '@nestjs/core';
+import type { CheckedLimit } from '../../engine/limits/check-result.js';
+import { Attempts, type FailureLog } from '../../engine/errors/attempts.js';
+import { logger } from '../../engine/errors/logger.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
+import { type RateLimitSettings } from '../../app/config/settings.js';
+import type { CheckResult } from '../../engine/limits/decision.js';
+import type { RequestParts } from '../../app/transports/request-reader.js';
+import { connectionOf } from '../../app/transports/connection.js';
+import { isHeaders, isOwnFormat, retryAfter } from '../../app/http/header-format.js';
+import { type LimitInfo, limitInfos } from '../../app/http/limit-info.js';
+import { RATE_LIMIT_RANDOM } from '../../app/config/tokens.js';
+import { type ShownResult, shownOf } from '../../app/http/shown-limits.js';
+import { spreadWaits } from '../../app/http/retry-jitter.js';
+import { combineResults } from '../../app/http/shared-responses.js';
+import { HiddenResponses } from './hidden-responses.js';
+
+/** Shows whether headers can still be set: the first property in Express and Node, the second in Fastify. */
+interface SendableResponse {
+  readonly headersSent?: boolean;
+  readonly sent?: boolean;
+  readonly header?: unknown;
+  readonly setHeader?: unknown;
+  readonly getHeader?: unknown;
+  readonly json?: unknown;
+}
+
+/** Reads the current headers of a response: the same in Node, Express and Fastify. */
+interface ReadableResponse {
+  getHeader(name: string): unknown;
+}
+
+/** What Express adds to a response of Node. */
+interface ExpressResponse extends ReadableResponse {
+  readonly headersSent: boolean;
+  removeHeader(name: string): void;
+  json(body: unknown): unknown;
+}
+
+const EXPOSED = 'Access-Control-Expose-Headers';
+
+/** Sets the headers that describe limits, on any response that has headers. */
+@Injectable()
+export class ResponseHeaders {
+  private readonly attempts = new Attempts(logger);
+  private readonly hidden = new HiddenResponses();
+  /** The log message for each formatter that fails. */
+  private readonly failures: readonly FailureLog[];
+
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly host: HttpAdapterHost,
+    @Inject(RATE_LIMIT_RANDOM) private readonly random: () => number,
+  ) {
+    this.failures = settings.formatters.map((_, index) => ({
+      message: messages.headersFailed(index),
+      wrong: messages.wrongHeaders,
+    }));
+  }
+
+  /** Describes a result. A refusal always says when to come back, even without other headers. */
+  describe(
+    { response, sharesResponse }: RequestParts,
+    exact: CheckResult,
+    own: readonly CheckedLimit[],
+    context: ExecutionContext,
+  ): void {
+    if (response === undefined || (exact.allowed && this.settings.formatters.length === 0)) return;
+    if (sharesResponse !== true) return this.write(response, exact, own, context);
+    const { result, shown } = combineResults(response, exact, own);
+    this.write(response, result, shown, context);
+  }
+
+  private write(
+    response: object,
+    exact: CheckResult,
+    limits: readonly CheckedLimit[],
+    context: ExecutionContext,
+  ): void {
+    this.hidden.warnOfHeaders(response, context);
+    const { retryJitter } = this.settings;
+    // One random number per response, so that its headers agree.
+    const result = exact.allowed || retryJitter === 0 ? exact : spreadWaits(exact, this.random() * retryJitter);
+    const shown = shownOf(result, limits);
+    const exposed: string[] | undefined = this.settings.exposeHeaders && this.isCrossOrigin(response) ? [] : undefined;
+    if (shown !== undefined) this.format(response, shown, context, exposed);
+    const seconds = this.retryAfter(result, limits);
+    if (seconds !== undefined) {
+      this.set(response, 'Retry-After', seconds);
+      exposed?.push('Retry-After');
+    }
+    if (exposed !== undefined) this.expose(response, exposed);
+  }
+
+  /** Sets the headers of all formats, and adds their names to `exposed`. */
+  private format(
+    response: object,
+    { result, limits }: ShownResult,
+    context: ExecutionContext,
+    exposed: string[] | undefined,
+  ): void {
+    const { formatters } = this.settings;
+    const infos = limitInfos(limits, Date.now());
+    for (let index = 0; index < formatters.length; index++) {
+      const made = this.formatWith(index, response, result, infos, context);
+      if (made !== undefined) exposed?.push(...Object.keys(made));
+    }
+  }
+
+  /** The seconds of `Retry-After`, unless the limit with the longest wait does not say them. */
+  private retryAfter(result: CheckResult, limits: readonly CheckedLimit[]): string | undefined {
+    const { allowed, decisions, tightest } = result;
+    const binding = allowed ? undefined : limits[decisions.indexOf(tightest)];
+    const isSaid = binding === undefined ? this.settings.retryAfter : !binding.limit.withoutRetryAfter;
+    return isSaid ? retryAfter(result, limits) : undefined;
+  }
+
+  /** Adds to what the app, or an earlier check of the request, exposes. */
+  private expose(response: object, names: readonly string[]): void {
+    const before = this.get(response, EXPOSED);
+    const listed = (Array.isArray(before) ? before : [before ?? '']).join(',').split(',');
+    const exposed = listed.map((name) => name.trim()).filter((name) => name !== '');
+    const known = new Set(exposed.map((name) => name.toLowerCase()));
+    const added = names.filter((name) => !known.has(name.toLowerCase()));
+    if (added.length > 0) this.set(response, EXPOSED, [...exposed, ...added].join(', '));
+  }
+
+  /** Sets the headers of one format. Returns `undefined` if it failed. */
+  private formatWith(
+    index: number,
+    response: object,
+    result: CheckResult,
+    infos: readonly LimitInfo[],
+    context: ExecutionContext,
+  ): Record<string, string> | undefined {
+    const formatter = this.settings.formatters[index]!;
+    const failure = this.failures[index]!;
+    try {
+      const headers = isOwnFormat(formatter)
+        ? formatter(result, infos, context)
+        : // A copy, which it may change.
+          this.attempts.call(() => formatter(result, [...infos], context), isHeaders, failure);
+      if (headers === undefined) return undefined;
+      for (const name of Object.keys(headers)) this.set(response, name, headers[name]!);
+      return headers;
+    } catch (error) {
+      this.attempts.report(failure.message, error);
+      return undefined;
+    }
+  }
+
+  /**
+   * Sets the content type of an error's body. Nest 11 on Express treats any type but JSON as a mistake, and replaces it by JSON.
+   * So there the type is set when the body is sent, unless an exception filter has set another.
+   */
+  setType(response: object | undefined, type: string): void {
+    const { json }: SendableResponse = response ?? {};
+    if (typeof json !== 'function') return this.set(response, 'Content-Type', type);
+    const express = response as ExpressResponse;
+    if (express.headersSent) return;
+    express.removeHeader('Content-Type');
+    express.json = (body) => {
+      if (express.getHeader('Content-Type') === undefined) this.set(express, 'Content-Type', type);
+      return Reflect.apply(json, express, [body]) as unknown;
+    };
+  }
+
+  set(response: object | undefined, name: string, value: string): void {
+    // As the adapters do with Node's own responses.
+    if (response instanceof ServerResponse) {
+      if (!response.headersSent) response.setHeader(name, value);
+      return;
+    }
+    const { headersSent, sent, header, setHeader }: SendableResponse = response ?? {};
+    if (headersSent === true || sent === true) return;
+    if (typeof header !== 'function' && typeof setHeader !== 'function' && !this.isOfAdapter(response)) return;
+    this.host.httpAdapter?.setHeader(response, name, value);
+  }
+
+  /** Whether a response without methods of its own can be written by the app's adapter: it holds one of Node's. */
+  private isOfAdapter(response: object | undefined): boolean {
+    return connectionOf(response) !== undefined && this.host.httpAdapter?.isHeadersSent(response) === false;
+  }
+
+  /** Reads a header that was set before, by the response itself or by the app's adapter. */
+  private get(response: object, name: string): unknown {
+    const { getHeader }: SendableResponse = response;
+    if (typeof getHeader === 'function') return (response as ReadableResponse).getHeader(name);
+    return this.isOfAdapter(response) ? this.host.httpAdapter?.getHeader(response, name) : undefined;
+  }
+
+  /** Whether the app lets another origin read the response: CORS headers are set before any guard runs. */
+  private isCrossOrigin(response: object): boolean {
+    return this.get(response, 'Access-Control-Allow-Origin') !== undefined;
+  }
+}

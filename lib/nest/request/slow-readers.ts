@@ -1,0 +1,104 @@
+import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { type RateLimitSettings } from '../../app/config/settings.js';
+import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
+import type { Answer } from '../../app/transports/answer.js';
+
+/** How often responses are looked at, in milliseconds; more often if clients have little time. */
+const LOOK_MS = 500;
+const LOOKS = 4;
+/** A client that reads this many bytes a second is not slow while its response is being written. */
+const FAIR_RATE = 16_384;
+/** A response that waits for its client for this many milliseconds is not load, and shows nothing about it. */
+const WAITING_MS = 1000;
+
+/** What a request holds while its response is sent. */
+export interface AnsweredRequest {
+  readonly answer: Answer;
+  /** Whether nothing of the request runs any more, except that its client reads. */
+  readonly isServed: boolean;
+  /** Whether the leases it holds are enforced: those of a shadow limit are not. */
+  readonly isEnforced: boolean;
+  /** Releases all leases. */
+  release(): void;
+  /** Releases the leases of limits that measure load. */
+  releaseLoad(): void;
+}
+
+/** Makes sure that clients cannot hold leases for long by reading slowly. */
+@Injectable()
+export class SlowReaders implements OnModuleDestroy {
+  private readonly requests = new Map<AnsweredRequest, number>();
+  private timer: NodeJS.Timeout | undefined;
+  private lookedAt = 0;
+
+  constructor(@Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings) {}
+
+  /** Tracks how the client of a request reads its response. */
+  follow(request: AnsweredRequest): void {
+    this.requests.set(request, 0);
+    if (this.timer !== undefined) return;
+    this.lookedAt = performance.now();
+    this.timer = setInterval(() => this.look(), this.everyMs).unref();
+  }
+
+  /** Stops tracking a request that is over. */
+  forget(request: AnsweredRequest): void {
+    this.requests.delete(request);
+  }
+
+  onModuleDestroy(): void {
+    this.requests.clear();
+    this.stop();
+  }
+
+  private get everyMs(): number {
+    return Math.max(1, Math.min(LOOK_MS, this.settings.sendTimeoutMs / LOOKS));
+  }
+
+  private stop(): void {
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+
+  private look(): void {
+    if (this.requests.size === 0) return this.stop();
+    const now = performance.now();
+    // While the event loop was delayed, nobody could read.
+    const passedMs = Math.min(now - this.lookedAt, 2 * this.everyMs);
+    this.lookedAt = now;
+    // Several requests may share a response: the bytes its client has read are reported only once.
+    const waits = new Map<Answer, number>();
+    for (const [request, waitedMs] of this.requests) {
+      const { answer } = request;
+      let waitMs = waits.get(answer);
+      if (waitMs === undefined) waits.set(answer, (waitMs = waitOf(answer, passedMs)));
+      this.waited(request, Math.max(0, waitedMs + waitMs), waitMs > 0);
+    }
+  }
+
+  /** Notes that a request has waited for its client for `waitedMs` in total. */
+  private waited(request: AnsweredRequest, waitedMs: number, waits: boolean): void {
+    this.requests.set(request, waitedMs);
+    if (!waits) return;
+    const { answer } = request;
+    if (waitedMs >= WAITING_MS && (!answer.isComplete || request.isServed)) request.releaseLoad();
+    if (waitedMs < this.settings.sendTimeoutMs) return;
+    if (answer.isComplete ? !request.isServed : request.isEnforced) {
+      // Its handler is running, or the response is being written, which goes on unless the connection is closed.
+      if (!answer.isComplete) answer.cut();
+      return;
+    }
+    this.requests.delete(request);
+    request.release();
+  }
+}
+
+/**
+ * How much of the time that has passed counts as waiting for a client. Reading from a response that is still being written makes
+ * up for waiting; once everything has been sent, all time counts.
+ */
+function waitOf(answer: Answer, passedMs: number): number {
+  const takenMs = (1000 * answer.taken()) / FAIR_RATE;
+  if (answer.isComplete) return passedMs;
+  return (answer.isBlocked ? passedMs : 0) - takenMs;
+}

@@ -1,0 +1,53 @@
+import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { provided } from '../../engine/util/provided.js';
+import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
+import { type RateLimitSettings } from '../../app/config/settings.js';
+import { graphqlReader } from '../../app/transports/graphql.reader.js';
+import { httpReader } from '../../app/transports/http.reader.js';
+import type { RequestReader } from '../../app/transports/request-reader.js';
+import { rpcReader } from '../../app/transports/rpc.reader.js';
+import { unreadReader } from '../../app/transports/unread.reader.js';
+import { wsReader } from '../../app/transports/ws.reader.js';
+
+const WANTS = 'a list of RequestReaders, each an object or an injectable class with transport and read';
+
+/** Knows the reader of each transport. */
+@Injectable()
+export class Transports {
+  private readonly readers = new Map(
+    [httpReader, graphqlReader, wsReader, rpcReader].map((reader) => [reader.transport, reader]),
+  );
+
+  constructor(
+    @Inject(RATE_LIMIT_SETTINGS) private readonly settings: RateLimitSettings,
+    private readonly modules: ModuleRef,
+  ) {}
+
+  /** Takes the readers of the option `readers`. Throws `RateLimitConfigError` for wrong ones. */
+  async open(): Promise<void> {
+    const own = new Set<string>();
+    for (const given of this.settings.options.readers ?? []) {
+      const reader = typeof given === 'function' ? await provided(this.modules, given) : given;
+      if (!isReader(reader))
+        throw new RateLimitConfigError(messages.wrongOption('RateLimitModule', 'readers', given, WANTS));
+      const { transport } = reader;
+      if (own.has(transport)) throw new RateLimitConfigError(messages.readTwice(transport));
+      own.add(transport);
+      this.readers.set(transport, reader);
+    }
+  }
+
+  /** The reader of a call; if its transport has none, one that knows nothing. */
+  of(context: ExecutionContext): RequestReader {
+    return this.readers.get(context.getType<string>()) ?? unreadReader;
+  }
+}
+
+function isReader(value: unknown): value is RequestReader {
+  const { transport, read, call, refuse } = (value ?? {}) as { [part in keyof RequestReader]?: unknown };
+  const optional = [call, refuse].every((part) => part === undefined || typeof part === 'function');
+  return typeof transport === 'string' && transport !== '' && typeof read === 'function' && optional;
+}

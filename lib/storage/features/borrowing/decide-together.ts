@@ -1,0 +1,97 @@
+import type { DecidesTogether, EntryTogether, FoundEntry } from '../../../engine/limits/limit-feature.js';
+import { BORROWING } from './limit-units.js';
+import { type Link, linksOf } from './links.js';
+
+/** What it takes of the server to weigh the ways to borrow, in checks of a plain counter. */
+const WORK = 2;
+
+/** The results for an entry: waits in microseconds, `Infinity` for what never fits. */
+interface Waits {
+  /** Until all entries within it fit: if none of them borrows, and if they may. */
+  alone: number;
+  lending: number;
+  /** Until it fits with all entries within it: by its own rate, and with what it borrows. */
+  own: number;
+  borrowing: number;
+  /** Whether those within it borrow then. */
+  lendsOwn: boolean;
+  lendsBorrowing: boolean;
+}
+
+/** How long until these units fit an entry. */
+type WaitFor<Found> = (found: Found, units: number) => number;
+
+/**
+ * Decides what entries may borrow. An entry beyond its own rate also takes its cost from the one it is within, which keeps a part
+ * of its quota from borrowers. Of all ways the one with the shortest wait counts, and of these the one that borrows least.
+ * `lua/features/borrowing.lua` does the same.
+ */
+function decide<Found extends FoundEntry>(
+  entries: readonly EntryTogether[],
+  found: readonly Found[],
+  waitFor: WaitFor<Found>,
+): void {
+  const links = linksOf(entries);
+  const all = entries.map((): Waits => ({
+    alone: 0,
+    lending: 0,
+    own: 0,
+    borrowing: Infinity,
+    lendsOwn: false,
+    lendsBorrowing: false,
+  }));
+  for (const link of links) {
+    const { entry, parent } = link;
+    const waits = all[entry]!;
+    weigh(entries[entry]!.limit.shadow, link, waits, (units) => waitFor(found[entry]!, found[entry]!.cost + units));
+    if (parent < 0) continue;
+    const lender = all[parent]!;
+    lender.alone = Math.max(lender.alone, waits.own);
+    lender.lending = Math.max(lender.lending, Math.min(waits.own, waits.borrowing));
+  }
+  const lends = new Set<number>();
+  for (const { entry, parent, above, kept } of links.toReversed()) {
+    const own = found[entry]!;
+    const waits = all[entry]!;
+    const borrows = (parent < 0 || lends.has(parent)) && waits.borrowing < waits.own;
+    const lendsHere = borrows ? waits.lendsBorrowing : waits.lendsOwn;
+    if (lendsHere) lends.add(entry);
+    if (entries[entry]!.limit.shadow) continue;
+    own.withheld = Math.max(borrows ? 0 : above, lendsHere ? kept : 0);
+    own.allowed = waitFor(own, own.cost + own.withheld) === 0;
+  }
+}
+
+/** Finds the waits of an entry. `until` says how long until its cost and more units fit. */
+function weigh(shadow: boolean, { above, kept }: Link, waits: Waits, until: (more: number) => number): void {
+  const { alone, lending } = waits;
+  if (shadow) {
+    // It never refuses, and keeps nothing.
+    waits.own = lending;
+    waits.lendsOwn = lending < alone;
+    return;
+  }
+  waits.own = Math.max(alone, until(above));
+  if (lending < alone) {
+    // What it keeps and the part of its ceiling above its rate overlap: the larger one is out of reach.
+    const wait = Math.max(lending, until(Math.max(above, kept)));
+    waits.lendsOwn = wait < waits.own;
+    waits.own = Math.min(waits.own, wait);
+  }
+  if (above === 0 || waits.own === 0) return;
+  waits.borrowing = Math.max(alone, until(0));
+  if (lending < alone) {
+    const wait = Math.max(lending, until(kept));
+    waits.lendsBorrowing = wait < waits.borrowing;
+    waits.borrowing = Math.min(waits.borrowing, wait);
+  }
+}
+
+/** How limits of a check borrow of each other. */
+export const borrowing: DecidesTogether = {
+  name: BORROWING,
+  work: WORK,
+  decide,
+  numbers: (entries) =>
+    linksOf(entries).flatMap(({ entry, parent, above, kept }) => [entry + 1, parent + 1, above, kept]),
+};

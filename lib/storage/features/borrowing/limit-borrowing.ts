@@ -1,0 +1,62 @@
+import type { Parameters } from '../../../engine/algorithms/algorithm.js';
+import type { AlgorithmOptions } from '../../../engine/algorithms/index.js';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import type { DecidesTogether, FeaturedLimit, LimitFeature } from '../../../engine/limits/limit-feature.js';
+import { unitsOf } from '../../../engine/limits/limit-parameters.js';
+import { Bare } from '../../../engine/util/bare.js';
+import { borrowing } from './decide-together.js';
+import { BORROWING, type LimitUnits } from './limit-units.js';
+import { borrowMessages } from './messages.js';
+import type { BorrowingTerms } from './terms.js';
+
+/** The options of an algorithm whose quota is its rate. */
+interface Rated {
+  readonly rate: number;
+}
+
+/** How one limit borrows of those it is within, and lends. */
+export class LimitBorrowing extends Bare implements LimitFeature, LimitUnits {
+  readonly name = BORROWING;
+  readonly above: number;
+  readonly kept: number;
+  /** Borrowed units, and those kept from borrowers, may never leave enough. */
+  readonly withholds: number;
+  readonly together: DecidesTogether | undefined;
+  /** What it may use including what it borrows: parameters of a larger rate, for the same counter. */
+  private readonly raised: Parameters;
+
+  /** Throws `RateLimitConfigError` for a ceiling below the rate. */
+  constructor(
+    { algorithm, options, declared }: FeaturedLimit,
+    private readonly terms: BorrowingTerms,
+    location: string,
+  ) {
+    super();
+    const { ceiling, lends = 1 } = terms;
+    const { rate } = options as Rated;
+    // A limit without a ceiling may have no rate.
+    if (ceiling !== undefined && (!Number.isSafeInteger(ceiling) || ceiling < rate)) {
+      throw new RateLimitConfigError(
+        messages.wrongOption(location, 'ceiling', ceiling, borrowMessages.ceilingWants(rate)),
+      );
+    }
+    this.raised =
+      ceiling === undefined ? declared : algorithm.compile({ ...options, rate: ceiling } as never, location);
+    this.above = this.raised.quota - declared.quota;
+    this.kept = unitsOf(1 - lends, declared.quota);
+    this.withholds = this.above + this.kept;
+    this.together = this.above > 0 ? borrowing : undefined;
+  }
+
+  parameters(): Parameters {
+    return this.raised;
+  }
+
+  /** One of several instances has that part of the ceiling, and at least its rate. */
+  ofPart(part: number, options: AlgorithmOptions): BorrowingTerms {
+    const { ceiling, lends } = this.terms;
+    if (ceiling === undefined) return { lends };
+    return { ceiling: Math.max((options as Rated).rate, Math.floor(ceiling * part)), lends };
+  }
+}

@@ -1,0 +1,58 @@
+import { algoOption } from '../../../engine/algorithms/algo-option.js';
+import { type AlgorithmOptions, algorithms } from '../../../engine/algorithms/index.js';
+import { object, readLater } from '../../../engine/options/kinds.js';
+import type { OptionRows } from '../../../engine/options/option-row.js';
+
+type PatchOf<Options> = Options extends { algo: string } ? Partial<Options> : never;
+
+/**
+ * The options in which a candidate differs from its limit, such as `{ rate: 60 }`, or another algorithm with its options. Options
+ * that are left out are taken from the limit, where the candidate's algorithm knows them.
+ */
+export type CandidateOptions = PatchOf<AlgorithmOptions>;
+
+/** The `candidate` option of limits. */
+export interface CandidateLimitOptions {
+  /**
+   * Counts a second version of the limit beside it, which never refuses: `{ rate: 60 }`, or any other options of an algorithm.
+   * `decisions$` and OpenTelemetry report what it would refuse; clients see nothing of it. Not with `prefetch`. A candidate of a
+   * `concurrency` limit must be `concurrency`, too.
+   * @default no candidate
+   */
+  candidate?: CandidateOptions;
+}
+
+/** What policies and overrides say of candidates. */
+export interface CandidatePatch {
+  /**
+   * Another `candidate` for the changed limit; options that it leaves out are those of the changed limit. `null` for none.
+   * @default the configured one, unchanged
+   */
+  candidate?: CandidateOptions | null;
+}
+
+/** The options of a candidate, none of which it needs: what it leaves out is its limit's. */
+const candidateRows: OptionRows = Object.fromEntries(
+  Object.entries({ algo: algoOption, ...algorithms.options }).map(([option, { required: _, ...row }]) => [option, row]),
+);
+
+export const candidateOptions = {
+  candidate: {
+    kind: readLater(
+      object(
+        'an object of options of an algorithm, at least one, such as { rate: 60 }, or null for no candidate',
+        candidateRows,
+        {
+          or: { wants: 'null', isRight: (value) => value === null },
+          schema: { type: ['object', 'null'], minProperties: 1 },
+          isOfAlgorithm: true,
+        },
+      ),
+    ),
+    text: 'A second version of the limit that is counted beside it and never refuses: the options that differ.',
+    usual: 'none',
+    live: 'rate',
+    for: ({ adapting }) => adapting === undefined,
+    excludes: ['prefetch'],
+  },
+} as const satisfies OptionRows;

@@ -1,0 +1,88 @@
+import type { Algorithm } from '../../../engine/algorithms/algorithm.js';
+import { asksForAnchor } from '../../../engine/algorithms/anchor.js';
+import { type AlgorithmOptions, algorithms } from '../../../engine/algorithms/index.js';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import { refuseForeignOptions } from '../../../engine/limits/limit-refusals.js';
+import { checkTogether, refuseUnknown } from '../../../engine/options/check-options.js';
+import { isObject } from '../../../engine/options/values.js';
+import type { KnownOptions, SecondVersion } from '../second-version.js';
+import { candidateMessages } from './messages.js';
+import type { CandidateLimitOptions, CandidateOptions, CandidatePatch } from './options.js';
+
+/** A limit whose `candidate` is read. */
+interface Definition extends CandidateLimitOptions {
+  readonly algo: string;
+}
+
+/** The second version of a limit, as its `candidate` says. */
+export const candidateVersion: SecondVersion<Definition, CandidatePatch> = {
+  option: 'candidate',
+
+  read(definition, location, known) {
+    const { candidate, ...counted } = definition;
+    if (candidate === undefined) return undefined;
+    const algorithm = algorithms.get(definition.algo);
+    // The limit itself is refused.
+    if (algorithm === undefined) return undefined;
+    if (!isObject(candidate) || isEmpty(candidate)) {
+      const names = ['algo', ...Object.keys(algorithm.options)];
+      const wants = `an object of at least one of ${names.join(', ')}, such as { rate: 60 }`;
+      throw new RateLimitConfigError(messages.wrongOption(location, 'candidate', candidate, wants));
+    }
+    const within = `${location}.candidate`;
+    const { algo } = candidate;
+    const own = algo === undefined ? algorithm : algorithms.get(algo);
+    if (own === undefined) throw new RateLimitConfigError(messages.unknownAlgorithm(within, algo, algorithms.names));
+    refuseOthers(candidate, own, within, known);
+    if (asksForAnchor(candidate)) throw new RateLimitConfigError(candidateMessages.anchor(within));
+    if ((own.leases === undefined) !== (algorithm.leases === undefined)) {
+      throw new RateLimitConfigError(candidateMessages.holds(within, own.name, algorithm.name));
+    }
+    const whole = wholeOf(definition, candidate);
+    checkTogether(within, { ...counted, ...whole }, known.optionsOf(own));
+    return whole;
+  },
+
+  optionsOf: (definition) => definition.candidate && wholeOf(definition, definition.candidate),
+
+  patched(definition, patch) {
+    const { candidate = definition.candidate && ownOf(definition, definition.candidate) } = patch;
+    return { candidate: candidate ?? undefined };
+  },
+};
+
+/** All options of a candidate: its own, and those of the limit that its algorithm knows. */
+function wholeOf(definition: Definition, candidate: CandidateOptions): AlgorithmOptions {
+  const algo = candidate.algo ?? definition.algo;
+  const known = algorithms.get(algo)?.options ?? {};
+  const inherited = Object.entries(definition).filter(([option]) => Object.hasOwn(known, option));
+  const whole = Object.assign(Object.create(null) as AlgorithmOptions, Object.fromEntries(inherited));
+  return Object.assign(whole, Object.fromEntries(givenEntries(candidate)), { algo });
+}
+
+/** All options of a candidate except an anchor from a function: it counts by the same anchor as its limit. */
+function ownOf(definition: Definition, candidate: CandidateOptions): CandidateOptions {
+  const whole = wholeOf(definition, candidate);
+  if (!asksForAnchor(whole)) return whole;
+  const { anchor: _, ...own } = whole;
+  return own;
+}
+
+function givenEntries(candidate: object): [string, unknown][] {
+  return Object.entries(candidate).filter(([, value]) => value !== undefined);
+}
+
+function isEmpty(candidate: object): boolean {
+  return givenEntries(candidate).length === 0;
+}
+
+/** Refuses options of other algorithms, and those that a limit and its candidate have in common. */
+function refuseOthers(candidate: object, algorithm: Algorithm, location: string, { isCommon }: KnownOptions): void {
+  const own = ['algo', ...Object.keys(algorithm.options)];
+  const given = Object.fromEntries(givenEntries(candidate));
+  const common = Object.keys(given).find(isCommon);
+  if (common !== undefined) throw new RateLimitConfigError(candidateMessages.sameAsLimit(location, common, own));
+  refuseForeignOptions(given as never, algorithm, location);
+  refuseUnknown(location, given, own);
+}

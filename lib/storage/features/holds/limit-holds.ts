@@ -1,0 +1,158 @@
+import type { State } from '../../../engine/algorithms/algorithm.js';
+import { newIdentifier } from '../../../engine/algorithms/identifier.js';
+import type {
+  DecidingLimit,
+  Estimates,
+  OpenCounter,
+  Settlement,
+  ReturnedUnits,
+  SortedSets,
+} from '../../../engine/limits/estimates.js';
+import type { FeatureInScript, LimitFeature } from '../../../engine/limits/limit-feature.js';
+import { noteCorrection } from '../../stores/memory/kept-by-features.js';
+import { Bare } from '../../../engine/util/bare.js';
+import { type Hold, Holds, MOST_AT_ONCE, MOST_WHERE_CHARGED } from './held-units.js';
+import type { HoldTerms } from './terms.js';
+
+/** What follows the key of a counter in that of its holds. */
+export const HOLDS_END = 'holds';
+/** The work of holds for the server. */
+const WORK = 8;
+/** More lapsed holds than these are not read at once. */
+const MOST_READ = 10_000;
+
+/** A counter with what is kept of it. */
+interface HoldingCounter extends OpenCounter {
+  estimates: Holds | undefined;
+}
+
+/** How one limit holds units that are reserved at an estimate. `lua/features/holds.lua` does the same on Redis. */
+export class LimitHolds extends Bare implements LimitFeature, Estimates {
+  readonly name = 'holds';
+  readonly ofOptions = true;
+  readonly estimates = this;
+  readonly script: FeatureInScript = { keys: 1, ends: [HOLDS_END], work: WORK, numbers: () => this.numbers() };
+
+  constructor(readonly terms: HoldTerms) {
+    super();
+  }
+
+  stored({ algorithm, parameters }: DecidingLimit, state: State, holds: Holds, now: number): State {
+    return algorithm.holds!.ended?.(parameters, state, now, holds, this.terms.windows) ?? state;
+  }
+
+  opened(counter: HoldingCounter): void {
+    const { limit, state } = counter;
+    const holds = counter.estimates!;
+    // If a plan keeps a window that is over, since the current one is unknown, that is kept without any of them.
+    holds.look(state.now, limit.varies && limit.asksForAnchor ? Infinity : MOST_AT_ONCE);
+    for (const hold of holds.lapsed) if (this.comesBack(hold)) change(counter, -hold.units, hold.chargedAt);
+    // Further ones are next.
+    if (holds.lapsed.length === MOST_AT_ONCE) state.migrated = true;
+  }
+
+  untilFits({ limit, state, estimates }: HoldingCounter, cost: number): number {
+    const holds = estimates!;
+    const { algorithm, parameters, varies } = limit;
+    const { releases } = this.terms;
+    if (releases && holds.lapsed.length === MOST_AT_ONCE) return 1;
+    // If more than everything is missing, no lapse makes room at once.
+    const fitsLater = !varies || cost <= algorithm.varying!.quota(parameters, state);
+    const excess = fitsLater ? cost - algorithm.remaining(parameters, state) : Infinity;
+    let returned = 0;
+    // If a limit charges what lapses, only units are given back that were reserved before `onLapse` was changed.
+    const running = holds.running(state.now, releases ? MOST_AT_ONCE : MOST_WHERE_CHARGED);
+    for (const hold of running) {
+      const { units, chargedAt, end } = hold;
+      if (this.comesBack(hold) && algorithm.holds!.counts(parameters, state, chargedAt, end)) returned += units;
+      if (returned >= excess) return end - state.now;
+    }
+    // If there are too many, it is asked again when the last of those examined lapses.
+    if (releases && running.length === MOST_AT_ONCE) return running.at(-1)!.end - state.now;
+    return varies && returned > 0 ? algorithm.retryAfter(parameters, state, cost, returned) : Infinity;
+  }
+
+  reserved(counter: HoldingCounter, units: number): number {
+    const { algorithm, parameters } = counter.limit;
+    const { duration, known, windows, releases } = this.terms;
+    const { now } = counter.state;
+    const id = newIdentifier();
+    const needed = algorithm.keepFor?.(parameters, counter.state) ?? algorithm.resetAfter(parameters, counter.state);
+    const holds = this.own(counter) ?? new Holds();
+    counter.estimates = holds;
+    const hold = { id, units, windows, releases, chargedAt: now, end: now + duration };
+    const keepsLapsed = releases || holds.lapsed.length === MOST_AT_ONCE;
+    holds.add(hold, now, now + Math.max(needed, known), keepsLapsed);
+    return id;
+  }
+
+  settled(counter: HoldingCounter, { units, ticket, chargedAt, actual = 0 }: Settlement): boolean {
+    const holds = counter.estimates;
+    const found = holds?.find(ticket!, units, chargedAt!, this.terms.windows);
+    if (holds === undefined || found === undefined) return false;
+    const { hold, isReleased } = found;
+    const cameBack = this.comesBack(hold) && (isReleased || holds.lapsed.includes(hold));
+    change(counter, actual - (cameBack ? 0 : units), hold.chargedAt);
+    holds.remove(hold);
+    return true;
+  }
+
+  saved(counter: HoldingCounter): number {
+    const holds = this.own(counter);
+    counter.estimates = holds;
+    if (holds === undefined) return 0;
+    holds.release();
+    const { algorithm, parameters } = counter.limit;
+    return algorithm.holds!.keepFor?.(parameters, counter.state, holds, this.terms.windows) ?? 0;
+  }
+
+  async mayLapse(redis: SortedSets, key: string): Promise<boolean> {
+    return (await redis.zcount(`${key}:${HOLDS_END}`, '(0', '+inf')) > 0;
+  }
+
+  async lapsed(redis: SortedSets, key: string, now: number): Promise<ReturnedUnits[]> {
+    const range = [`${key}:${HOLDS_END}`, '(0', String(now)] as const;
+    const count = await redis.zcount(...range);
+    if (count === 0 || count > MOST_READ) return [];
+    const returning = 2 * this.terms.windows + 1;
+    return (await redis.zrangebyscore(...range)).flatMap((member) => {
+      const [, units, chargedAt, terms] = member.split(':').map(Number);
+      return terms === returning ? [{ units: units!, chargedAt: chargedAt! }] : [];
+    });
+  }
+
+  private numbers(): number[] {
+    const { duration, releases, known, windows } = this.terms;
+    return [duration, releases ? 1 : 0, known, newIdentifier(), windows];
+  }
+
+  /** The holds of a counter that is written: those of other windows are forgotten, whose units it may have lost. */
+  private own({ estimates }: HoldingCounter): Holds | undefined {
+    return estimates?.areOf(this.terms.windows) === true ? estimates : undefined;
+  }
+
+  /** Whether units come back when their hold lapses: not those of other windows, which may be long over. */
+  private comesBack({ releases, windows }: Hold): boolean {
+    return releases && windows === this.terms.windows;
+  }
+}
+
+/** Changes the count where it was charged: never in a later window. */
+function change(counter: OpenCounter, difference: number, chargedAt: number): void {
+  const { limit, state } = counter;
+  // Units that the quota keeps for others may have been used, too.
+  const { algorithm, parameters, quota } = limit.whole;
+  const holds = algorithm.holds!;
+  noteCorrection(counter, difference, chargedAt);
+  if (!holds.counts(parameters, state, chargedAt, state.now)) {
+    holds.correct?.(parameters, state, chargedAt, difference);
+  } else if (difference < 0) {
+    algorithm.give(parameters, state, -difference, undefined, chargedAt);
+  } else if (difference > 0) {
+    const most = holds.most?.(parameters) ?? Number.MAX_SAFE_INTEGER;
+    const counted = quota - algorithm.remaining(parameters, state);
+    const units = Math.max(0, Math.min(difference, most - counted));
+    if (holds.take === undefined) algorithm.take(parameters, state, units);
+    else holds.take(parameters, state, units);
+  }
+}

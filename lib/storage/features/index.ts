@@ -1,0 +1,117 @@
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import type { Counter } from '../../engine/limits/counter.js';
+import type { FeatureOfOptions, FeatureTerms } from '../../engine/limits/limit-feature.js';
+import type { ReadableStore } from '../stores/feature-reading.js';
+import type { OuterLayer } from '../stores/layers/outer-layer.js';
+import type { StoreLayer } from '../stores/layers/store-layer.js';
+import type { Store } from '../stores/store.js';
+import { anchors } from './anchors/anchors.js';
+import type { WithAnchors } from './anchors/options.js';
+import { borrowing, type WithBorrowing } from './borrowing/borrowing.js';
+import type { BorrowingOptions, LendingLimitOptions } from './borrowing/terms.js';
+import { candidates } from './candidates/candidates.js';
+import type { CandidateLimitOptions, CandidatePatch } from './candidates/options.js';
+import type { Feature, LayerSurroundings, ShownUnits } from './feature.js';
+import type { TenantsNow } from './tenants.js';
+import { bare } from '../../engine/util/bare.js';
+import type { BindKey, RequestTrait } from './request-trait.js';
+import { holds } from './holds/holds.js';
+import { leases } from './leases/leases.js';
+import { prefetch } from './prefetch/prefetch.js';
+import { regions } from './regions/regions.js';
+import type { PrefetchLimitOptions } from './prefetch/terms.js';
+import type { ReservingLimitOptions } from './priorities/options.js';
+import { priorities } from './priorities/priorities.js';
+import type { SharedLimitOptions, WithShares } from './shares/options.js';
+import { shares } from './shares/shares.js';
+import { type RecordedLimitOptions, usage, type WithUsage } from './usage/usage.js';
+
+/** What limits may have beyond their algorithms. A feature that works together with another one comes after it. */
+export const features: readonly Feature[] = [
+  anchors,
+  priorities,
+  borrowing,
+  prefetch,
+  regions,
+  usage,
+  shares,
+  leases,
+  holds,
+  candidates,
+].map((feature: Feature) => bare(feature));
+
+/** The options of an algorithm with those of features that it may have. */
+export type WithFeatures<Options> = WithAnchors<WithBorrowing<WithShares<WithUsage<Options>>>>;
+
+/** Options of features that limits of all algorithms share. */
+export interface CommonFeatureOptions
+  extends ReservingLimitOptions, PrefetchLimitOptions, LendingLimitOptions, CandidateLimitOptions {}
+
+/** What policies and overrides say of features, besides options of limits. */
+export interface FeaturePatch extends CandidatePatch {}
+
+/** Options of features that change with the rate. */
+export interface LiveFeatureOptions extends BorrowingOptions, LendingLimitOptions {}
+
+/** The options of features. */
+export type FeatureOptions = RecordedLimitOptions & SharedLimitOptions & BorrowingOptions & CommonFeatureOptions;
+
+/** The terms of features, for a limit whose options were checked. Throws `RateLimitConfigError`. */
+export function featureTerms(options: object, location: string): FeatureTerms[] {
+  return features.flatMap((feature) => {
+    const { of } = feature;
+    const terms: object | undefined = feature.terms?.(options, location);
+    return of === undefined || terms === undefined ? [] : [{ of, terms }];
+  });
+}
+
+/** The features that limits have by their algorithms' own options. */
+export const featuresOfOptions: readonly FeatureOfOptions[] = features.flatMap(({ ofOptions }) => ofOptions ?? []);
+
+/** What requests and calls have to say to meet a limit; nothing if they all meet it alike. Throws `RateLimitConfigError`. */
+export function requestTraitOf(options: object, location: string, bind: BindKey): RequestTrait | undefined {
+  for (const feature of features) {
+    const trait = feature.trait?.(options, location, bind);
+    if (trait !== undefined) return trait;
+  }
+  return undefined;
+}
+
+/** The option of a limit because of which no limit can be within it. */
+export function childlessOption(options: object, location: string): string | undefined {
+  return features.find((feature) => feature.childless !== undefined && feature.terms?.(options, location) !== undefined)
+    ?.childless;
+}
+
+/** The layers that features have in the store stack, from top to bottom. */
+export function layersOfFeatures(surroundings: LayerSurroundings): ((inner: Store) => StoreLayer)[] {
+  return features.flatMap((feature) => {
+    const layer = feature.layer?.(surroundings);
+    return layer === undefined ? [] : [layer];
+  });
+}
+
+/** Which of a limit's units are whose, as its features say. */
+export function shownUnitsOf(limit: CompiledLimit): ShownUnits {
+  return Object.assign({}, ...features.map((feature) => feature.shown?.(limit))) as ShownUnits;
+}
+
+/** Reads the tenants of a counter; nothing if there are none, or the store does not say. */
+export async function tenantsNow(store: ReadableStore, counter: Counter): Promise<TenantsNow | undefined> {
+  for (const { tenants } of features) {
+    const found = tenants?.(store, counter);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** What features show of a counter in explanations. */
+export async function explainedByFeatures(store: ReadableStore, counter: Counter): Promise<object> {
+  const parts = await Promise.all(features.flatMap(({ explained }) => explained?.(store, counter) ?? []));
+  return Object.assign({}, ...parts) as object;
+}
+
+/** The layers that features have above all others, from top to bottom. */
+export function outerLayers(): ((inner: Store) => OuterLayer)[] {
+  return features.flatMap(({ outerLayer }) => outerLayer ?? []);
+}

@@ -1,0 +1,235 @@
+import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
+import { keyOf } from '../../stores/redis/keys.js';
+import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
+import { isRefusal } from '../../../engine/limits/check-result.js';
+import { LONGEST_IDENTITY } from '../../../engine/limits/identity.js';
+import { allOrNothing, type Part } from '../../stores/all-or-nothing.js';
+import { answerWith, decided, report } from '../../stores/decide.js';
+import {
+  blocksNobody,
+  type Operation,
+  type OperationAnswer,
+  type OperationName,
+  rowOf,
+} from '../../stores/operation.js';
+import type { Check, CheckAnswer, Refund, ReserveEntry, Store, StoreDecision } from '../../stores/store.js';
+import { chargeOf } from '../../stores/store-decision.js';
+import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
+import { limitPrefetchOf } from './limit-prefetch.js';
+import { type Ask, PrefetchedUnits } from './prefetched-units.js';
+import { StoreLayer } from '../../stores/layers/store-layer.js';
+
+/** Counters with prefetched units at most; any more are asked about one by one. */
+const MAX_COUNTERS = 10_000;
+/** How often what was not used in time is given back. */
+const SWEEP_MS = 50;
+
+/**
+ * Decides by units that were taken from the store in advance, for limits with `prefetch`. Units that are not used in time are
+ * given back, and at the end all of them. Resets and blocks by any instance end what every instance holds.
+ */
+export class PrefetchStore extends StoreLayer implements Listener {
+  private readonly units = new Map<CompiledLimit, Map<string, PrefetchedUnits>>();
+  private readonly returning = new Set<Promise<void>>();
+  private readonly ask: Ask = (check) => decided(this.inner, check).then(([decision]) => decision!);
+  private timer: NodeJS.Timeout | undefined;
+  private count = 0;
+  private listens = false;
+
+  constructor(
+    inner: Store,
+    private readonly channel: InstanceChannel,
+  ) {
+    super(inner);
+  }
+
+  /** Gives back all that is left before the store below is closed. */
+  override async close(): Promise<void> {
+    clearInterval(this.timer);
+    for (const units of this.all()) units.end();
+    await Promise.all(this.returning);
+    await this.inner.close();
+  }
+
+  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
+    if (cost === 0) return undefined;
+    return this.units.get(limit)?.get(identity)?.use(cost, performance.now());
+  }
+
+  override decide(check: Check, answer: CheckAnswer): void {
+    const decision = check.entries.some(takes) ? this.decideAtOnce(check) : undefined;
+    if (decision !== undefined) report(answer, [decision]);
+    else if (check.reserving === true || !check.entries.some(takes)) this.below.decide(check, answer);
+    else if (check.upTo === true && check.peek !== true) answerWith(this.takeFromStore(check), answer);
+    else answerWith(this.decideInParts(check), answer);
+  }
+
+  override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const { ahead: end } = rowOf(operation);
+    const counters = operation.counters.filter(prefetches);
+    if (end === undefined || counters.length === 0 || blocksNobody(operation)) return super.operate(operation);
+    const since = performance.now();
+    for (const counter of counters) this.existing(counter)?.[end]();
+    const answer = await super.operate(operation);
+    await Promise.all(counters.map((counter) => this.channel.publish(announcement(end, counter), since)));
+    return answer;
+  }
+
+  /** Another instance reset a counter, or blocked it. */
+  onMessage(message?: string): void {
+    if (!message) return;
+    for (const units of this.all()) {
+      if (message === announcement('drop', units)) units.drop();
+      else if (message === announcement('end', units)) units.end();
+    }
+  }
+
+  /** What takes no call: most checks of a busy counter. */
+  private decideAtOnce({ entries, peek = false }: Check): StoreDecision | undefined {
+    const [entry] = entries as readonly [CheckEntry & Partial<ReserveEntry>];
+    if (entries.length !== 1 || peek || entry.claim !== undefined || entry.ofStarts === true) return undefined;
+    return this.existing(entry)?.use(entry.cost, performance.now());
+  }
+
+  /** Takes as many units as there are: what is held here is given back first, so the store has it, too. */
+  private async takeFromStore(check: Check): Promise<StoreDecision[]> {
+    const { since = performance.now() } = check;
+    for (const entry of check.entries) this.existing(entry)?.end();
+    await Promise.all(this.returning);
+    return decided(this.inner, { ...check, since });
+  }
+
+  /** Takes what is prefetched first; if the check is refused, it is put back. */
+  private async decideInParts(check: Check): Promise<StoreDecision[]> {
+    const { entries, peek = false } = check;
+    const prefetched = entries.filter(takes);
+    if (peek) return this.look(check);
+    const parts: Part[] = [
+      {
+        entries: prefetched,
+        ask: () => this.takeAll(prefetched),
+        giveBack: async (charged) => this.putBack(prefetched, charged),
+        afterwards: (charged) => charged.map((decision, index) => withUnits(decision, prefetched[index]!)),
+      },
+    ];
+    const others = entries.filter((entry) => !takes(entry));
+    // What is asked in two steps has one deadline.
+    const { since = performance.now() } = check;
+    const asked = { ...check, entries: others, since };
+    if (others.length > 0)
+      parts.push({
+        entries: others,
+        ask: (peeks) => decided(this.inner, { ...asked, peek: peeks }),
+      });
+    return allOrNothing(entries, parts, peek);
+  }
+
+  /** Takes units of all counters at once, or of none. */
+  private async takeAll(entries: readonly CheckEntry[]): Promise<StoreDecision[]> {
+    const outcomes = await Promise.allSettled(entries.map((entry) => this.take(entry)));
+    const failure = outcomes.find((outcome) => outcome.status === 'rejected');
+    const taken = outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : undefined));
+    const isRefused = taken.some((decision, index) => decision && isRefusal(entries[index]!.limit, decision));
+    if (failure !== undefined || isRefused) this.putBack(entries, taken);
+    if (failure !== undefined) throw failure.reason;
+    const decisions = taken as StoreDecision[];
+    return isRefused ? decisions.map((decision, index) => withUnits(decision, entries[index]!)) : decisions;
+  }
+
+  private async take(entry: CheckEntry): Promise<StoreDecision> {
+    const units = this.unitsFor(entry);
+    if (units === undefined) return this.ask({ entries: [entry], refundable: true });
+    return units.use(entry.cost, performance.now()) ?? units.take(entry.cost);
+  }
+
+  private putBack(entries: readonly CheckEntry[], taken: readonly (StoreDecision | undefined)[]): void {
+    for (const [index, entry] of entries.entries()) {
+      const decision = taken[index];
+      if (decision?.allowed !== true) continue;
+      const prefetched = this.existing(entry);
+      if (prefetched !== undefined) prefetched.putBack(entry.cost, decision);
+      else this.giveBack(chargeOf(entry, decision));
+    }
+  }
+
+  /** What others hold is not known, but what is held here counts as left. */
+  private async look(check: Check): Promise<StoreDecision[]> {
+    const now = performance.now();
+    const decisions = await decided(this.inner, check);
+    return decisions.map((decision, index) => {
+      const entry = check.entries[index]!;
+      return this.existing(entry)?.adjusted(decision, entry.cost, now) ?? decision;
+    });
+  }
+
+  private existing({ limit, identity }: Counter): PrefetchedUnits | undefined {
+    return this.units.get(limit)?.get(identity);
+  }
+
+  private unitsFor(counter: Counter): PrefetchedUnits | undefined {
+    const { limit, identity } = counter;
+    const known = this.existing(counter);
+    // A long identity takes memory for as long as the units are there.
+    if (known !== undefined || this.count >= MAX_COUNTERS || identity.length > LONGEST_IDENTITY) return known;
+    let ofLimit = this.units.get(limit);
+    if (ofLimit === undefined) this.units.set(limit, (ofLimit = new Map()));
+    const units = new PrefetchedUnits(limit, limitPrefetchOf(limit)!.terms, identity, this.ask, (refund) =>
+      this.giveBack(refund),
+    );
+    ofLimit.set(identity, units);
+    this.count++;
+    if (!this.listens) this.channel.listen(this);
+    this.listens = true;
+    this.timer ??= setInterval(() => this.sweep(), SWEEP_MS).unref();
+    return units;
+  }
+
+  private sweep(): void {
+    const now = performance.now();
+    for (const [limit, ofLimit] of this.units) {
+      for (const [identity, units] of ofLimit) {
+        units.expire(now);
+        if (!units.isIdle || now < units.until + units.ttlMs) continue;
+        ofLimit.delete(identity);
+        this.count--;
+      }
+      if (ofLimit.size === 0) this.units.delete(limit);
+    }
+    if (this.count > 0) return;
+    clearInterval(this.timer);
+    this.timer = undefined;
+  }
+
+  private *all(): Iterable<PrefetchedUnits> {
+    for (const ofLimit of this.units.values()) yield* ofLimit.values();
+  }
+
+  /** Units that cannot be given back come back by themselves in time. */
+  private giveBack(refund: Refund): void {
+    const returned: Promise<void> = this.inner
+      .refund([refund])
+      .catch(() => undefined)
+      .finally(() => this.returning.delete(returned));
+    this.returning.add(returned);
+  }
+}
+
+/** What instances publish: no identity that may be secret. */
+function announcement(what: 'end' | 'drop', counter: Counter): string {
+  return keyOf(what, counter);
+}
+
+function prefetches({ limit }: Counter): boolean {
+  return limitPrefetchOf(limit) !== undefined;
+}
+
+/** Whether an entry takes units that are there in advance: one that costs nothing asks the store. */
+function takes(entry: CheckEntry): boolean {
+  return entry.cost > 0 && prefetches(entry);
+}
+
+/** What a decision says once its units are put back. */
+function withUnits(decision: StoreDecision, { cost }: CheckEntry): StoreDecision {
+  if (!decision.allowed) return decision;
+  return { ...decision, remaining: Math.min(decision.quota, decision.remaining + cost) };
+}

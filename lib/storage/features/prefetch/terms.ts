@@ -1,0 +1,85 @@
+import type { Algorithm, Parameters } from '../../../engine/algorithms/algorithm.js';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { object, timeUpTo, whole } from '../../../engine/options/kinds.js';
+import type { OptionRows } from '../../../engine/options/option-row.js';
+import { type Duration, microseconds } from '../../../engine/options/values.js';
+import { prefetchMessages } from './messages.js';
+
+/** How many units an instance takes at once, and how long it keeps them. */
+export interface PrefetchOptions {
+  /** The most units to take in one call: a whole number >= 1. */
+  units: number;
+  /**
+   * How long unused units are kept before they are given back: milliseconds or a duration such as `'100ms'`, at most 1 minute.
+   */
+  ttl: Duration;
+}
+
+/** The `prefetch` option of limits. */
+export interface PrefetchLimitOptions {
+  /**
+   * Lets an instance take several units of a busy counter in one call to Redis and decide in process (`source: 'prefetch'`).
+   * Never allows more than without it, but may allow less while other instances hold unused units. The limit is a little
+   * stricter: sliding windows are longer by `ttl`, bursts smaller by what flows in during `ttl`. Not for `budget`,
+   * `concurrency`, `leaky-bucket`, refill `'intervally'`, nor with `blockFor` or scope `'instance'`.
+   * @default each check asks Redis
+   */
+  prefetch?: PrefetchOptions;
+}
+
+/** Units that an instance takes at once, to decide in process. */
+export interface PrefetchTerms {
+  /** The most units that are taken at once. */
+  readonly units: number;
+  /** How long they can be used, in microseconds. */
+  readonly ttl: number;
+}
+
+export const prefetchOptions = {
+  prefetch: {
+    kind: object("{ units, ttl } such as { units: 100, ttl: '100ms' }", {
+      units: { kind: whole(), text: 'The most units that are taken in one call.', required: true },
+      ttl: { kind: timeUpTo(60_000, '1 minute'), text: 'How long they can be used.', required: true },
+    }),
+    text: 'Lets an instance take several units in one call of Redis, and decide in process.',
+    usual: 'none',
+    for: ({ prefetch }) => prefetch !== undefined,
+    // Who holds units would go on while all others refuse; and in process there is nothing to take them from.
+    excludes: [
+      'blockFor',
+      { option: 'scope', value: 'instance' },
+      'warmUp',
+      'rollover',
+      'credits',
+      { option: 'anchor', asFunction: true },
+    ],
+  },
+} as const satisfies OptionRows;
+
+/** The terms of a `prefetch` that was checked. */
+export function prefetchTerms({ prefetch }: PrefetchLimitOptions): PrefetchTerms | undefined {
+  return prefetch && { units: prefetch.units, ttl: microseconds(prefetch.ttl) };
+}
+
+/** Stricter parameters, by which units may be used a little after they were charged. Throws `RateLimitConfigError`. */
+export function stricterParameters(
+  algorithm: Algorithm,
+  declared: Parameters,
+  { ttl }: PrefetchTerms,
+  location: string,
+): Parameters {
+  const parameters = algorithm.prefetch!.parameters(declared, ttl);
+  if (parameters !== undefined) return parameters;
+  throw new RateLimitConfigError(prefetchMessages.tooLong(location, ttl / 1000));
+}
+
+/** Refuses units that could be used for too long. */
+export function checkPrefetch(
+  options: PrefetchLimitOptions,
+  limit: { readonly algorithm: Algorithm; readonly parameters: Parameters } | undefined,
+  location: string,
+): void {
+  const terms = prefetchTerms(options);
+  if (terms !== undefined && limit !== undefined)
+    stricterParameters(limit.algorithm, limit.parameters, terms, location);
+}

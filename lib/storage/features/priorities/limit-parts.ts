@@ -1,0 +1,36 @@
+import type { FeaturedLimit, LimitFeature, Versions } from '../../../engine/limits/limit-feature.js';
+import { unitsOf, withQuota } from '../../../engine/limits/limit-parameters.js';
+import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../../../engine/limits/priority.js';
+import { Bare } from '../../../engine/util/bare.js';
+import { type ReservedShares, shareKeptFrom } from './options.js';
+
+/** The parts of one limit's quota that requests of each priority may take. */
+export class LimitParts extends Bare implements LimitFeature {
+  readonly name = 'priorities';
+  readonly versions: Versions;
+
+  constructor(
+    { algorithm }: FeaturedLimit,
+    private readonly reserved: ReservedShares,
+  ) {
+    super();
+    this.versions = {
+      byPriority: true,
+      // The most important requests meet all of it.
+      ofAll: { priority: PRIORITIES[0] },
+      idOf: ({ priority = DEFAULT_PRIORITY }: { readonly priority?: Priority }) => priority,
+      make(parameters, { priority = DEFAULT_PRIORITY }: { readonly priority?: Priority }) {
+        const { quota } = parameters;
+        // Others are left one unit at least.
+        const kept = Math.min(quota - 1, unitsOf(shareKeptFrom(priority, reserved), quota));
+        if (kept === 0) return undefined;
+        const own = { ...withQuota(algorithm, parameters, quota - kept), kept };
+        return { parameters: own, isPart: true, metBy: { priority }, line: priority };
+      },
+    };
+  }
+
+  ofPart(): ReservedShares {
+    return this.reserved;
+  }
+}

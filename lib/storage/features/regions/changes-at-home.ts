@@ -1,0 +1,76 @@
+import type { Counter } from '../../../engine/limits/counter.js';
+import type { InstanceChannel } from '../../redis/instance-channel.js';
+import { operate } from '../../stores/decide.js';
+import type { Operation, OperationAnswer, OperationName } from '../../stores/operation.js';
+import { addressOf } from './counter-index.js';
+import type { Home } from './home.js';
+import { counterAtHome } from './limit-regions.js';
+import { readTexts } from './texts.js';
+
+/** What regions do with the units that they hold once a counter was changed at home. */
+export type Ahead = 'reset' | 'learn';
+
+/** What is done at home, and what regions do then. */
+export const AT_HOME: { readonly [N in OperationName]?: { readonly ahead?: Ahead } } = {
+  block: { ahead: 'learn' },
+  reset: { ahead: 'reset' },
+  history: {},
+  blockedFor: {},
+};
+
+/** That a counter was changed at home. */
+export interface End {
+  /** The region that has done so, and knows; empty if none has. */
+  readonly region: string;
+  readonly ahead: string;
+  /** The counter: see `addressOf`. */
+  readonly address: string;
+}
+
+/** Reads such a message; `undefined` if it is none. */
+export function readEnd(message: string): End | undefined {
+  const [region, ahead, address] = readTexts(message, 3) ?? [];
+  return address === undefined ? undefined : { region: region!, ahead: ahead!, address };
+}
+
+/** The units that the region holds which makes a change. */
+export interface UnitsHere {
+  /** Resets a counter in the region, and at home by the function. */
+  reset(counter: Counter, atHome: () => Promise<void>): Promise<void>;
+  learn(counter: Counter): Promise<void>;
+}
+
+/** A program that is no instance of any region has none. */
+const NO_UNITS: UnitsHere = { reset: (_, atHome) => atHome(), learn: () => Promise.resolve() };
+
+/** Changes counters at home, and tells all regions. */
+export class ChangesAtHome {
+  constructor(
+    private readonly home: Home,
+    private readonly channel: InstanceChannel,
+    private readonly units = NO_UNITS,
+  ) {}
+
+  async make<N extends OperationName>(
+    operation: Operation<N>,
+    counters: readonly Counter[],
+    ahead: Ahead | undefined,
+  ): Promise<OperationAnswer<N>> {
+    const since = performance.now();
+    const { home, units } = this;
+    const atHome = counters.map(counterAtHome);
+    const answer = (
+      ahead === 'reset'
+        ? await Promise.all(counters.map((counter, index) => units.reset(counter, () => home.reset(atHome[index]!))))
+        : await operate<N>(home.store, { ...operation, counters: atHome })
+    ) as OperationAnswer<N>;
+    if (ahead === undefined) return answer;
+    await Promise.all(
+      counters.map(async (counter) => {
+        if (ahead === 'learn') await units.learn(counter);
+        await this.channel.publish(JSON.stringify([home.region, ahead, addressOf(counter)]), since);
+      }),
+    );
+    return answer;
+  }
+}

@@ -1,0 +1,26 @@
+import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
+import type { Counter } from '../../../engine/limits/counter.js';
+import type { RegionHolding } from '../../../engine/limits/region-holding.js';
+import { read, type ReadableStore } from '../../stores/feature-reading.js';
+import { limitRegionsOf } from './limit-regions.js';
+import { worldMessages } from './messages.js';
+
+/** The name of the reading. */
+export const HOLDINGS = 'regions';
+
+/** What all regions hold of a counter. Throws `RateLimitArgumentError` for a limit that counts in one region. */
+export async function holdingsOf(store: ReadableStore, counter: Counter): Promise<RegionHolding[]> {
+  const { limit } = counter;
+  const nowhere = (): never => {
+    throw new RateLimitArgumentError(worldMessages.oneRegion(limit.name));
+  };
+  if (limitRegionsOf(limit) === undefined) nowhere();
+  // The layer of regions answers it: nothing below knows the home.
+  return read<Promise<RegionHolding[]>>(store, limit, {
+    name: HOLDINGS,
+    counter,
+    inMemory: nowhere,
+    onRedis: nowhere,
+    elsewhere: nowhere,
+  });
+}

@@ -1,0 +1,274 @@
+import { createHash } from 'node:crypto';
+import { RateLimitStoreError } from '../../../engine/errors/errors.js';
+import type { Counter } from '../../../engine/limits/counter.js';
+import type { RegionHolding } from '../../../engine/limits/region-holding.js';
+import { regionsIn } from '../../stores/redis/keys.js';
+import type { RedisStore } from '../../stores/redis/redis.store.js';
+import type { Reply } from '../../stores/redis/reply.js';
+import { worldMessages } from './messages.js';
+import { HomeClock } from './home-clock.js';
+import type { Caller, HomeRecord, KnownHome } from './home-record.js';
+import { horizonOf } from './terms.js';
+import { Waits } from './waits.js';
+
+/** The name of the fragment of the script. */
+export const FRAGMENT = 'regions';
+
+/** What a region asks of a counter at home: `lua/features/regions.lua` has the numbers. */
+export interface Wish {
+  /** The number of the exchange. */
+  readonly id: number;
+  /** The history of the region's server in which it began. */
+  readonly origin: number;
+  readonly want: number;
+  /** Those that checks wait for, and what the largest of them lacks. */
+  readonly least: number;
+  readonly need: number;
+  /** Units that were used beyond those granted. */
+  readonly charge: number;
+  readonly window: number;
+  readonly granted: number;
+  /** Units that the region has. */
+  readonly held: number;
+  /** Units that go back, each followed by when they were charged. */
+  readonly returns: readonly number[];
+}
+
+/** What the home answers to it. Times are its own, in microseconds. */
+export interface Grant {
+  /** 1 if the exchange is older than the last one, 2 if the counter is blocked. */
+  readonly outcome: number;
+  readonly home: KnownHome;
+  readonly now: number;
+  readonly units: number;
+  readonly chargedAt: number;
+  readonly left: number;
+  /** Microseconds for which nothing is granted; -1 for ever. */
+  readonly wait: number;
+  readonly resetAfter: number;
+  readonly window: number;
+  readonly granted: number;
+  readonly last: number;
+}
+
+const GRANT = [0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0];
+const HELLO = [0, 0, 0, 0, 0];
+const HOLDING = [0, -1, 0, -1];
+
+/** What is reported of the home, once for each change. */
+export type HomeNews = { readonly state: 'failing'; readonly error: Error } | { readonly state: 'recovered' };
+
+/** The server whose counters count for all regions, as one instance of a region knows it. */
+export class Home {
+  readonly clock: HomeClock;
+  private readonly waits = new Waits();
+  private failing = false;
+  /** What answers said to this instance: a region whose server lost its data knows it no more. */
+  private known: KnownHome = { history: 0, epoch: 0, calls: 0 };
+  /** The history of the region's server, as it was last. */
+  private server = 0;
+
+  constructor(
+    readonly store: RedisStore,
+    /** The hash in which it notes what regions call. */
+    private readonly hash: string,
+    readonly region: string,
+    private readonly record: HomeRecord,
+    patienceMs: number,
+    private readonly report: (news: HomeNews) => void,
+  ) {
+    this.clock = new HomeClock(patienceMs, numberOf(region));
+  }
+
+  /** Whether it does not answer: nobody waits for it then. */
+  get isCut(): boolean {
+    return this.failing || this.waits.areSuspicious;
+  }
+
+  /** How long it usually takes to answer, in milliseconds. */
+  get latencyMs(): number {
+    return this.waits.usualMs;
+  }
+
+  /** Connects, and loads the script. Never rejects. */
+  async open(): Promise<void> {
+    await this.store.open().catch((error: unknown) => this.failed(error));
+  }
+
+  /** Says that the region is there, and learns the time. `counter` is one at home. */
+  async hello(counter: Counter): Promise<void> {
+    const known = await this.caller();
+    const askedAt = performance.now();
+    const said = await this.call(counter, [this.hash], ([hash]) => ['hello', hash!, ...this.naming(known)], HELLO);
+    const [history, epoch, calls, now] = said as [number, number, number, number];
+    this.clock.set(now, askedAt);
+    const isCurrent = await this.note({ history, epoch, calls });
+    // Another server has taken its place: it grants nothing until it knows that the region knows.
+    if (isCurrent && known.history !== 0 && history !== known.history) await this.hello(counter);
+  }
+
+  /** Asks for units of a counter, and gives some back. `undefined` if another server has taken its place meanwhile. */
+  async grant(counter: Counter, wish: Wish): Promise<Grant | undefined> {
+    let known = await this.caller();
+    // Units are granted only to regions that know their home.
+    if (known.history === 0) {
+      await this.hello(counter);
+      known = await this.caller();
+    }
+    const { algorithm, parameters } = counter.limit;
+    const { id, origin, want, least, need, charge, window, granted, held, returns } = wish;
+    const key = recordKey(this.store.keyOf(counter), this.region);
+    const horizon = horizonOf(algorithm, parameters, this.clock.now());
+    const askedAt = performance.now();
+    const numbers = await this.call(
+      counter,
+      [key, this.hash],
+      ([record, hash]) => [
+        'grant',
+        record!,
+        hash!,
+        ...this.naming(known),
+        horizon,
+        id,
+        origin,
+        want,
+        least,
+        need,
+        charge,
+        window,
+        granted,
+        held,
+        returns.length / 2,
+        ...returns,
+      ],
+      GRANT,
+    );
+    const [outcome, history, epoch, calls, now, units, chargedAt, left, wait, resetAfter, ends, inWindow, last] =
+      numbers as [
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+        number,
+      ];
+    this.clock.set(now, askedAt);
+    const home = { history, epoch, calls };
+    if (!(await this.note(home))) return undefined;
+    if (known.history !== 0 && history !== known.history) void this.hello(counter).catch(() => undefined);
+    return { outcome, home, now, units, chargedAt, left, wait, resetAfter, window: ends, granted: inWindow, last };
+  }
+
+  /** Forgets a counter, and what its regions exchanged: what they give back of it from now on is void. */
+  async reset(counter: Counter): Promise<void> {
+    const key = this.store.keyOf(counter);
+    const names = await this.regions();
+    await this.store.forgetKeys(names.map((name) => recordKey(key, name)));
+    await this.store.reset([counter]);
+  }
+
+  /** What each region holds of a counter, as far as the home knows. */
+  async holdings(counter: Counter): Promise<RegionHolding[]> {
+    const key = this.store.keyOf(counter);
+    const names = await this.regions();
+    const records = names.map((name) => recordKey(key, name));
+    const numbers = await this.call(
+      counter,
+      [this.hash, ...records],
+      ([hash, ...each]) => ['holdings', hash!, ...each.flatMap((number, index) => [number, names[index]!])],
+      names.flatMap(() => HOLDING),
+    );
+    return names.map((region, index) => {
+      const [granted, held, ageMs, seenMs] = numbers.slice(index * HOLDING.length) as [number, number, number, number];
+      return {
+        region,
+        held: held < 0 ? 0 : held,
+        granted,
+        ...(held < 0 ? {} : { ageMs }),
+        ...(seenMs < 0 ? {} : { seenMs }),
+      };
+    });
+  }
+
+  /** The names of all regions that have called. */
+  private async regions(): Promise<string[]> {
+    return regionsIn(await this.store.membersOf(this.hash)).toSorted();
+  }
+
+  /** What the region knows, or this instance, whichever is newer. */
+  private async caller(): Promise<Caller> {
+    const read = await this.record.read();
+    // What is gone from a server that lost nothing else was deleted on purpose: operators accept that.
+    if (read.history === 0 && read.server === this.server) this.known = { history: 0, epoch: 0, calls: 0 };
+    this.server = read.server;
+    const { history, epoch } = read.epoch < this.known.epoch ? this.known : read;
+    return { server: read.server, history, epoch, calls: Math.max(read.calls, this.known.calls) };
+  }
+
+  private naming({ server, history, epoch, calls }: Caller): (number | string)[] {
+    return [this.region, server, history, epoch, calls];
+  }
+
+  /** Notes what an answer says. Returns whether it is of the newest server. */
+  private async note(home: KnownHome): Promise<boolean> {
+    if (isOlder(home, this.known) || !(await this.record.note(home))) return false;
+    // Answers that came together are noted in any order.
+    const { history, epoch } = home.epoch < this.known.epoch ? this.known : home;
+    this.known = { history, epoch, calls: Math.max(home.calls, this.known.calls) };
+    return true;
+  }
+
+  private async call(
+    counter: Counter,
+    keys: readonly string[],
+    values: (keys: readonly number[]) => (number | string)[],
+    least: readonly number[],
+  ): Promise<number[]> {
+    const wait = this.waits.begin(performance.now());
+    try {
+      const read = (reply: Reply) => reply.numbers(least);
+      const numbers = await this.store.ofFeature(counter, { name: FRAGMENT, keys, values }, read);
+      this.waits.end(wait, true);
+      if (this.failing) this.report({ state: 'recovered' });
+      this.failing = false;
+      return numbers;
+    } catch (error) {
+      this.waits.end(wait, false);
+      this.failed(error);
+      throw error instanceof RateLimitStoreError ? cutOff(error) : error;
+    }
+  }
+
+  private failed(error: unknown): void {
+    if (!(error instanceof RateLimitStoreError) || this.failing) return;
+    this.failing = true;
+    this.report({ state: 'failing', error });
+  }
+}
+
+/** Whether an answer is of a server whose place another one has taken. Of two with one number, that is the one heard of later. */
+function isOlder(home: KnownHome, known: KnownHome): boolean {
+  return home.epoch < known.epoch || (home.epoch === known.epoch && home.history !== known.history);
+}
+
+/** The key of what the home noted of a region beside a counter. */
+function recordKey(key: string, region: string): string {
+  return `${key}:region:${region}`;
+}
+
+/** 48 bits of a name's hash. */
+function numberOf(name: string): number {
+  return createHash('sha1').update(name).digest().readUIntBE(0, 6);
+}
+
+/** The error of a check for which the home grants nothing. */
+export function cutOff(cause?: Error): RateLimitStoreError {
+  return new RateLimitStoreError(worldMessages.cut(), cause && { cause });
+}

@@ -1,0 +1,202 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { RateLimitStoreError } from '../../../engine/errors/errors.js';
+import type { CheckEntry } from '../../../engine/limits/counter.js';
+import { allOrNothing, takeOf } from '../../stores/all-or-nothing.js';
+import type { LocalDecisions } from '../../stores/layers/local-decisions.js';
+import type { Check, Refund, StoreDecision } from '../../stores/store.js';
+import { chargesOf } from '../../stores/store-decision.js';
+import type { Exchanges } from './exchanges.js';
+import { cutOff } from './home.js';
+import { worldMessages } from './messages.js';
+import type { RegionCounter } from './region-counter.js';
+
+/** How many exchanges a check waits for at most. */
+const MOST_EXCHANGES = 8;
+/** How long to wait for an exchange of another instance before looking again, in milliseconds. */
+const LOOK_AGAIN_MS = 10;
+
+/** A counter whose units are missing, and how many. */
+export interface Missing {
+  readonly entry: CheckEntry;
+  readonly counter: RegionCounter;
+}
+
+/** The server of the region. */
+export interface RegionServer {
+  ask(check: Check): Promise<StoreDecision[]>;
+  refund(refunds: readonly Refund[]): Promise<void>;
+}
+
+/** Decides checks that the region lacks units for: it has the home grant them, and asks again. */
+export class MissingUnits {
+  constructor(
+    private readonly region: RegionServer,
+    private readonly exchanges: Exchanges,
+    /** Decides limits whose home does not answer. */
+    private readonly alone: LocalDecisions,
+    private readonly timeoutMs: number,
+  ) {}
+
+  async waitFor(check: Check, missing: readonly Missing[], refusal: StoreDecision[]): Promise<StoreDecision[]> {
+    for (const { counter } of missing) counter.waiters++;
+    try {
+      return await this.exchangeFor(check, missing, refusal);
+    } finally {
+      for (const { counter } of missing) counter.waiters--;
+    }
+  }
+
+  /** Has the home grant what is missing, and asks again; at last, what the region has says. */
+  private async exchangeFor(
+    check: Check,
+    first: readonly Missing[],
+    refusal: StoreDecision[],
+  ): Promise<StoreDecision[]> {
+    const { since = performance.now() } = check;
+    let missing = first;
+    let decisions = refusal;
+    for (let exchanges = 0; exchanges < MOST_EXCHANGES;) {
+      if (missing.length < check.entries.length && isCharged(check, decisions)) {
+        return this.exchangeForShadows(check, missing, decisions);
+      }
+      try {
+        if (this.exchanges.home.isCut) throw cutOff();
+        const asked = missing.map(({ entry: { cost }, counter }) =>
+          counter.exchangeFor(cost, check.upTo === true ? 1 : cost),
+        );
+        const outcomes = await this.inTime(Promise.all(asked), since);
+        if (outcomes.includes('waiting')) await this.inTime(sleep(LOOK_AGAIN_MS), since);
+        else exchanges++;
+      } catch (error) {
+        // A home that answers has less than is asked for.
+        if (exchanges > 0 && !this.exchanges.home.isCut) return decisions;
+        return this.decideWithout({ ...check, since }, missing, error);
+      }
+      const again = await this.decideAgain(check, since);
+      // A home that answers has less than is asked for.
+      if (again === undefined) return decisions;
+      decisions = again;
+      const still = this.read(check, decisions);
+      if (still === undefined) return decisions;
+      missing = still;
+    }
+    return decisions;
+  }
+
+  /** All else is charged, since limits in shadow mode refuse nothing: only they are asked again. */
+  private async exchangeForShadows(
+    check: Check,
+    missing: readonly Missing[],
+    decisions: StoreDecision[],
+  ): Promise<StoreDecision[]> {
+    if (check.upTo === true) return decisions;
+    const entries = missing.map(({ entry }) => entry);
+    const before = entries.map((entry) => decisions[check.entries.indexOf(entry)]!);
+    try {
+      const after = await this.exchangeFor({ ...check, entries }, missing, before);
+      return check.entries.map((entry, index) => after[entries.indexOf(entry)] ?? decisions[index]!);
+    } catch (error) {
+      const isAsked = (_: unknown, index: number) => !entries.includes(check.entries[index]!);
+      const charged = chargesOf(check.entries.filter(isAsked), decisions.filter(isAsked));
+      await this.region.refund(charged).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /**
+   * What the region's server decides after a wait for the home; nothing if the time of the check is up before. The server has its own
+   * deadline: how long the home took says nothing of it. Units that are taken too late go back.
+   */
+  async decideAgain({ since: _, ...check }: Check, since: number): Promise<StoreDecision[] | undefined> {
+    const asked = this.region.ask(check);
+    const decisions = await Promise.race([asked, endOf(since + this.timeoutMs)]);
+    if (decisions === undefined && check.peek !== true) {
+      asked
+        .then((late) => (isCharged(check, late) ? this.region.refund(chargesOf(check.entries, late)) : undefined))
+        .catch(() => undefined);
+    }
+    return decisions;
+  }
+
+  /** Decides by what the limits say that lack units of a home which does not answer, and by the store for all others. */
+  async decideWithout(check: Check, missing: readonly Missing[], error: unknown): Promise<StoreDecision[]> {
+    if (!(error instanceof RateLimitStoreError)) throw error;
+    const { entries, peek = false, refundable, hold, upTo } = check;
+    const alone = missing.map(({ entry }) => entry);
+    const others = entries.filter((entry) => !alone.includes(entry));
+    if (others.length === 0) return this.alone.decide(check, error);
+    const ways = { refundable: true, hold: hold ?? false, strict: check.strict ?? false };
+    const parts = [
+      {
+        entries: alone,
+        ask: (peeks: boolean, most?: number) =>
+          this.alone.decide({ ...takeOf(alone, most), ...ways, peek: peeks }, error),
+        giveBack: (charged: readonly StoreDecision[]) => this.region.refund(chargesOf(alone, charged)),
+      },
+      {
+        entries: others,
+        ask: async (peeks: boolean, most?: number) => {
+          const asked: Check = {
+            ...takeOf(others, most),
+            refundable: refundable ?? false,
+            hold: hold ?? false,
+            peek: peeks,
+          };
+          const decisions = await this.region.ask({ ...asked, since: performance.now() });
+          this.read(asked, decisions);
+          return decisions;
+        },
+      },
+    ];
+    return allOrNothing(entries, parts, peek, undefined, upTo);
+  }
+
+  /** Reads what was noted with decisions. Returns the counters that may get the units which the check lacks, if that is all it lacks. */
+  read({ entries, peek }: Check, decisions: StoreDecision[]): Missing[] | undefined {
+    const missing: Missing[] = [];
+    let isFinal = peek === true;
+    for (const [index, decision] of decisions.entries()) {
+      const entry = entries[index]!;
+      const { note } = decision;
+      if (note !== undefined) {
+        delete decision.note;
+        const counter = this.exchanges.of(entry);
+        const mayCome = counter.noted(note, decision.allowed);
+        if (decision.allowed) continue;
+        if (mayCome && entry.cost <= entry.limit.quota) {
+          missing.push({ entry, counter });
+          continue;
+        }
+        if (peek !== true) counter.refused();
+      }
+      if (!decision.allowed && !entry.limit.shadow) isFinal = true;
+    }
+    if (!isFinal && missing.length > 0) return missing;
+    // What the home has left could be had: these limits do not refuse.
+    for (const { entry } of missing) {
+      const decision = decisions[entries.indexOf(entry)]!;
+      if (decision.remaining >= entry.cost) Object.assign(decision, { allowed: true, retryAfterMs: 0 });
+    }
+    return undefined;
+  }
+
+  async inTime<T>(promise: Promise<T>, since: number): Promise<T> {
+    return Promise.race([promise, endOf(since + this.timeoutMs).then(() => Promise.reject(this.tooLate()))]);
+  }
+
+  tooLate(): RateLimitStoreError {
+    return new RateLimitStoreError(worldMessages.tooLate(this.timeoutMs));
+  }
+}
+
+/** Whether a check took units, of all limits that do not refuse it. */
+function isCharged({ entries }: Pick<Check, 'entries'>, decisions: readonly StoreDecision[]): boolean {
+  return entries.every(({ limit }, index) => limit.shadow || decisions[index]!.allowed);
+}
+
+/** Resolves at a time of the process's clock, but not before what has arrived by then is read. */
+function endOf(time: number): Promise<undefined> {
+  return new Promise((resolve) => {
+    setTimeout(() => setImmediate(() => resolve(undefined)), time - performance.now());
+  });
+}

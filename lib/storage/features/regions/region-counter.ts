@@ -1,0 +1,236 @@
+import type { Counter } from '../../../engine/limits/counter.js';
+import type { RedisStore } from '../../stores/redis/redis.store.js';
+import type { Reply } from '../../stores/redis/reply.js';
+import { FRAGMENT, type Grant, type Home, type Wish } from './home.js';
+import type { LimitRegions } from './limit-regions.js';
+import { endsWithWindow } from './terms.js';
+import { Kept } from '../../../engine/util/recency-list.js';
+
+/** What the script notes with each decision: bits below the number of units that are there. */
+const ON_ITS_WAY = 1;
+const DUE = 2;
+const MAY_COME = 4;
+const UNITS = 8;
+
+/** What `ask` replies first. */
+const NOTHING = 0;
+const ASKED = 3;
+
+/** Which exchanges are made: those that are due, any, or one that gives all back that is there. */
+const IF_DUE = 0;
+const IN_ANY_CASE = 1;
+const ALL_BACK = 2;
+/** How many exchanges give all back: one that was open may bring units. */
+const MOST_RELEASES = 4;
+
+/** Units have to last from one exchange to the next, in milliseconds: so long, or so many times as long as the home takes. */
+const LASTS_MS = 200;
+const LATENCIES = 2.5;
+/** The shortest time between two exchanges of a counter that has units, in milliseconds. */
+const SPACING_MS = 40;
+/** How often the home is asked although it has said that it grants nothing yet, in milliseconds. */
+const ASK_AGAIN_MS = 1000;
+/** After how long an exchange without an answer is sent again, in milliseconds: so long, or so many times as long as the home takes. */
+const PATIENCE_MS = 500;
+const PATIENT_LATENCIES = 3;
+/** How often a counter is looked after that is no longer asked for, in microseconds of its units' lifetime, and the fewest milliseconds. */
+const LOOKS_A_LIFETIME = 4;
+const LEAST_LOOK_MS = 200;
+/** A counter is forgotten after so many looks that found nothing to do. */
+const IDLE_LOOKS = 4;
+
+/** How an exchange ended: with units, or without any; or there was none to make, or another one is on its way. */
+export type ExchangeOutcome = 'granted' | 'none' | 'nothing' | 'waiting';
+
+/** One counter in a region, as an instance knows it. */
+export class RegionCounter extends Kept {
+  private readonly fromWindow: boolean;
+  private readonly lookMs: number;
+  /** Checks that wait for its units. */
+  waiters = 0;
+  private running: Promise<ExchangeOutcome> | undefined;
+  private askedAt = -Infinity;
+  private exchangedAt = -Infinity;
+  private usedAt = performance.now();
+  private idle = 0;
+  private waiting = 0;
+  private largest = 0;
+  private isTouched = false;
+  /** Whether it takes nothing in advance any more. */
+  private isReleased = false;
+  private learning: Promise<void> | undefined;
+  /** When the instance last said that it looks after it. */
+  notedAt = -Infinity;
+
+  constructor(
+    id: string,
+    readonly counter: Counter,
+    readonly atHome: Counter,
+    private readonly regions: LimitRegions,
+    private readonly region: RedisStore,
+    private readonly home: Home,
+  ) {
+    super(id);
+    this.fromWindow = endsWithWindow(regions.algorithm);
+    this.lookMs = Math.max(LEAST_LOOK_MS, regions.lifetime / 1000 / LOOKS_A_LIFETIME);
+  }
+
+  /** Reads what the script noted with a decision. Returns whether the home may grant units that are missing. */
+  noted(note: number, isAllowed: boolean): boolean {
+    this.usedAt = performance.now();
+    this.idle = 0;
+    const bits = note % UNITS;
+    const mayCome = (bits & MAY_COME) !== 0;
+    // Whoever waits asks for itself: units taken in advance would be fewer.
+    const asks = !isAllowed && mayCome;
+    if (!asks && (bits & DUE) !== 0 && (bits & ON_ITS_WAY) === 0) this.refill(this.usedAt);
+    return mayCome;
+  }
+
+  /** It refuses until a time that the home has said: others may give units back before, so the home is asked now and then. */
+  refused(): void {
+    const now = performance.now();
+    if (this.running === undefined && now - this.exchangedAt > ASK_AGAIN_MS && !this.home.isCut) this.startInAnyCase();
+  }
+
+  /** Whether nothing is left to look after. */
+  isForgotten(now: number): boolean {
+    return this.idle >= IDLE_LOOKS && now - this.usedAt > this.lookMs * IDLE_LOOKS;
+  }
+
+  /** Units came back, or are owed: the next look is due. */
+  touched(): void {
+    this.usedAt = performance.now();
+    this.idle = 0;
+    this.isTouched = true;
+  }
+
+  /** Gives back what is no longer needed, at intervals. */
+  lookAfter(now: number): void {
+    if (this.running !== undefined || now - this.askedAt < (this.isTouched ? SPACING_MS : this.lookMs)) return;
+    this.isTouched = false;
+    this.start(0).catch(() => undefined);
+  }
+
+  /** Gives back all units that are here, and takes no more in advance. Returns whether none is left. */
+  async release(): Promise<boolean> {
+    this.isReleased = true;
+    for (let exchanges = 0; exchanges < MOST_RELEASES; exchanges++) {
+      while (this.running !== undefined) await this.running.catch(() => undefined);
+      const outcome = await this.start(0, ALL_BACK);
+      if (outcome === 'nothing') return true;
+      if (outcome === 'waiting') return false;
+    }
+    return false;
+  }
+
+  /** Makes an exchange for units that a check waits for, or for some of them at least. One that runs is waited for first. */
+  async exchangeFor(units: number, largest = units): Promise<ExchangeOutcome> {
+    if (this.running !== undefined) return this.running;
+    this.waiting += units;
+    this.largest = Math.max(this.largest, largest);
+    // All that wait in this turn are asked for together.
+    await Promise.resolve();
+    return this.running ?? this.start(this.waiting);
+  }
+
+  /** Does something while no exchange is on its way: what the home grants after a reset must not be forgotten with what it forgot. */
+  async whileAtRest(action: () => Promise<void>): Promise<void> {
+    while (this.running !== undefined) await this.running.catch(() => undefined);
+    const done = action();
+    this.running = done.then(() => 'nothing' as const).finally(() => (this.running = undefined));
+    this.running.catch(() => undefined);
+    await done;
+  }
+
+  /** Learns now what became of the counter at home: a block, or its end. */
+  learn(): Promise<void> {
+    this.learning ??= this.learnNext();
+    return this.learning;
+  }
+
+  /** All that ask before it begins share one exchange, which begins after they asked. */
+  private async learnNext(): Promise<void> {
+    do await this.running?.catch(() => undefined);
+    while (this.running !== undefined);
+    this.learning = undefined;
+    await this.start(0, IN_ANY_CASE);
+  }
+
+  private refill(now: number): void {
+    if (this.running !== undefined || this.waiters > 0 || now - this.askedAt < SPACING_MS || this.home.isCut) return;
+    this.start(0).catch(() => undefined);
+  }
+
+  private startInAnyCase(): void {
+    if (this.running === undefined) this.start(0, IN_ANY_CASE).catch(() => undefined);
+  }
+
+  private start(waiting: number, which = IF_DUE): Promise<ExchangeOutcome> {
+    const { largest } = this;
+    this.waiting = this.largest = 0;
+    this.askedAt = performance.now();
+    this.running = this.exchange(waiting, largest, which).finally(() => (this.running = undefined));
+    return this.running;
+  }
+
+  private async exchange(waiting: number, largest: number, which: number): Promise<ExchangeOutcome> {
+    const wish = await this.ask(waiting, largest, which);
+    if (wish === undefined || wish === 'waiting') {
+      if (wish === undefined) this.idle++;
+      return wish ?? 'nothing';
+    }
+    this.idle = 0;
+    this.exchangedAt = performance.now();
+    const grant = await this.home.grant(this.atHome, wish);
+    if (grant === undefined) return 'waiting';
+    await this.deposit(wish, grant);
+    return grant.units > 0 ? 'granted' : 'none';
+  }
+
+  private ask(waiting: number, largest: number, which: number): Promise<Wish | 'waiting' | undefined> {
+    const { latencyMs } = this.home;
+    const lasts = this.isReleased ? 0 : Math.max(LASTS_MS, LATENCIES * latencyMs) * 1000;
+    const patience = Math.max(PATIENCE_MS, PATIENT_LATENCIES * latencyMs) * 1000;
+    const values = ['ask', waiting, largest, Math.round(lasts), Math.round(patience), which];
+    return this.region
+      .ofFeature(this.counter, { name: FRAGMENT, keys: [], values: () => values }, readWish)
+      .then((wish) => (wish === NOTHING ? undefined : wish));
+  }
+
+  private deposit({ id, origin }: Wish, grant: Grant): Promise<number> {
+    const { outcome, now, units, chargedAt, left, wait, resetAfter, window, granted, last } = grant;
+    const lapses = chargedAt + this.regions.lifetime;
+    const expiresAt = this.fromWindow ? Math.min(lapses, window) : lapses;
+    const ends = [expiresAt, this.fromWindow ? 1 : 0];
+    const numbers = [
+      id,
+      origin,
+      outcome,
+      now,
+      units,
+      chargedAt,
+      left,
+      wait,
+      resetAfter,
+      window,
+      granted,
+      last,
+      ...ends,
+    ];
+    const call = { name: FRAGMENT, keys: [], values: () => ['deposit', ...numbers] };
+    return this.region.ofFeature(this.counter, call, (reply) => reply.operation());
+  }
+}
+
+function readWish(reply: Reply): Wish | 'waiting' | typeof NOTHING | undefined {
+  const asked = reply.wait();
+  if (asked === undefined || asked === NOTHING) return asked;
+  if (asked !== ASKED) return 'waiting';
+  const numbers = reply.numbers([0, 0, 0, 0, 0, 0, 0, 0, 0])!;
+  const [id, origin, want, least, need, charge, window, granted, held] = numbers as [
+    ...[number, number, number, number, number, number],
+    ...[number, number, number],
+  ];
+  return { id, origin, want, least, need, charge, window, granted, held, returns: reply.pairs() };
+}

@@ -1,0 +1,198 @@
+import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
+import type { Counter } from '../../../engine/limits/counter.js';
+import type { InstanceChannel, Listener } from '../../redis/instance-channel.js';
+import { answerWith, decided, report } from '../../stores/decide.js';
+import { StoreLayer } from '../../stores/layers/store-layer.js';
+import type { LocalDecisions } from '../../stores/layers/local-decisions.js';
+import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
+import type { Check, CheckAnswer, Refund, Store, StoreDecision } from '../../stores/store.js';
+
+import { AT_HOME, ChangesAtHome, type End, readEnd, type UnitsHere } from './changes-at-home.js';
+import { MissingUnits } from './missing-units.js';
+import type { Exchanges } from './exchanges.js';
+import { cutOff } from './home.js';
+import { HOLDINGS } from './holdings.js';
+import { counterAtHome, isOfWorld, limitRegionsOf } from './limit-regions.js';
+
+/**
+ * Decides limits of scope 'world' by the units that the region holds, together with all other limits of a check. It has them refilled
+ * before they are used up. Where they are, a check waits for the home, unless that does not answer.
+ */
+export class RegionStore extends StoreLayer implements Listener {
+  private readonly missing: MissingUnits;
+  private readonly changes: ChangesAtHome;
+
+  constructor(
+    inner: Store,
+    private readonly exchanges: Exchanges,
+    /** Decides limits whose home does not answer. */
+    alone: LocalDecisions,
+    /** On which regions publish that counters ended, at home. */
+    private readonly channel: InstanceChannel,
+    timeoutMs: number,
+  ) {
+    super(inner);
+    const region = {
+      ask: (check: Check) => this.ask(check),
+      refund: (refunds: readonly Refund[]) => this.refund(refunds),
+    };
+    this.missing = new MissingUnits(region, exchanges, alone, timeoutMs);
+    const units: UnitsHere = {
+      reset: (counter, atHome) => this.resetBoth(counter, atHome),
+      learn: (counter) => exchanges.of(counter).learn(),
+    };
+    this.changes = new ChangesAtHome(exchanges.home, channel, units);
+    channel.listen(this);
+  }
+
+  /** Never rejects for the home: an app starts without it. */
+  override async open(): Promise<void> {
+    await Promise.all([super.open(), this.exchanges.home.open()]);
+  }
+
+  override async close(): Promise<void> {
+    await this.exchanges.close();
+    this.channel.close();
+    await this.inner.close();
+    await this.exchanges.home.store.close();
+  }
+
+  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
+    return limitRegionsOf(limit) === undefined ? this.inner.decideOne?.(limit, identity, cost) : undefined;
+  }
+
+  override decide(check: Check, answer: CheckAnswer): void {
+    if (!check.entries.some(isOfWorld)) this.below.decide(check, answer);
+    else if (this.exchanges.home.clock.latest() === 0 || looks(check) || check.upTo === true) {
+      answerWith(this.decideWithHome(check), answer);
+    } else {
+      this.exchanges.bindTime(check.entries);
+      this.below.decide(check, new RegionAnswer(this, check, answer));
+    }
+  }
+
+  override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const { counters: all } = operation;
+    const ofWorld = (all as readonly Counter[]).filter(isOfWorld);
+    if (ofWorld.length === 0) return super.operate(operation);
+    if (measuredName(operation as Operation) === HOLDINGS) {
+      return this.exchanges.home.holdings(counterAtHome(ofWorld[0]!));
+    }
+    const atHome = AT_HOME[operation.name];
+    if (atHome === undefined) {
+      this.exchanges.bindTime(ofWorld);
+      const answer = await super.operate(operation);
+      // What came back is worth more at home, and what is owed is due there.
+      for (const counter of ofWorld) this.exchanges.of(counter).touched();
+      return answer;
+    }
+    const others = (all as readonly Counter[]).filter((counter) => !isOfWorld(counter));
+    if (others.length > 0) await super.operate({ ...operation, counters: others });
+    return this.changes.make(operation, ofWorld, atHome.ahead);
+  }
+
+  /** Another region, or instance, ended a counter. */
+  onMessage(message?: string): void {
+    // What was missed is learnt when the units lapse that are held.
+    if (message === undefined) return;
+    const ended = readEnd(message);
+    // The instance that published it has done so for its region: what the home has granted since would be lost.
+    if (ended === undefined || ended.region === this.exchanges.home.region) return;
+    void this.endedElsewhere(ended).catch(() => undefined);
+  }
+
+  private async endedElsewhere({ ahead, address }: End): Promise<void> {
+    const { leftovers } = this.exchanges;
+    const counter = leftovers.counterOf(address);
+    if (counter === undefined) return;
+    if (ahead === 'reset') await this.forget(counter.counter);
+    // Where nobody has units, there is nothing to learn.
+    else if (leftovers.isOwn(counter) || (await leftovers.has(address))) await counter.learn();
+  }
+
+  private resetBoth(counter: Counter, atHome: () => Promise<void>): Promise<void> {
+    return this.exchanges.of(counter).whileAtRest(async () => {
+      await atHome();
+      await this.forget(counter);
+    });
+  }
+
+  private ask(check: Check): Promise<StoreDecision[]> {
+    this.exchanges.bindTime(check.entries);
+    return decided(this.inner, check);
+  }
+
+  /** The region's units are void: the home has forgotten that it granted them. */
+  private forget(counter: Counter): Promise<void> {
+    return this.inner.reset([counter]);
+  }
+
+  /** What has to ask the home first: the first check, which does not know its time, looks, and checks that take as much as there is. */
+  private async decideWithHome(check: Check, again = true): Promise<StoreDecision[]> {
+    const { since = performance.now(), upTo = false } = check;
+    const peek = looks(check);
+    this.exchanges.bindTime(check.entries);
+    const ofWorld = check.entries.filter(isOfWorld).map((entry) => ({ entry, counter: this.exchanges.of(entry) }));
+    try {
+      if (this.exchanges.home.isCut) throw cutOff();
+      await this.missing.inTime(this.exchanges.ready(), since);
+      if (peek) await this.missing.inTime(Promise.all(ofWorld.map(({ counter }) => counter.learn())), since);
+      else if (upTo) {
+        await this.missing.inTime(
+          Promise.all(ofWorld.map(({ entry, counter }) => counter.exchangeFor(entry.cost, 1))),
+          since,
+        );
+      }
+    } catch (error) {
+      return this.missing.decideWithout({ ...check, since }, ofWorld, error);
+    }
+    const decisions = await this.missing.decideAgain(check, since);
+    if (decisions === undefined)
+      return this.missing.decideWithout({ ...check, since }, ofWorld, this.missing.tooLate());
+    // What was learnt may have been forgotten meanwhile, by a reset.
+    if (peek && again && ofWorld.some(({ entry }) => isUnknown(decisions[check.entries.indexOf(entry)]!))) {
+      return this.decideWithHome({ ...check, since }, false);
+    }
+    const missing = this.missing.read(check, decisions);
+    return missing === undefined ? decisions : this.missing.waitFor({ ...check, since }, missing, decisions);
+  }
+
+  /** Takes in what the region's server decided; a check that lacks units waits for them. */
+  received(check: Check, since: number, decisions: StoreDecision[], answer: CheckAnswer): void {
+    const missing = this.missing.read(check, decisions);
+    if (missing === undefined) report(answer, decisions);
+    else answerWith(this.missing.waitFor({ ...check, since }, missing, decisions), answer);
+  }
+}
+
+/** Whether it takes nothing: then the home says what is left. */
+function looks({ entries, peek }: Check): boolean {
+  return peek === true || entries.every(({ cost }) => cost === 0);
+}
+
+/** Whether a region says nothing of a counter: it neither has units nor knows what the home has. */
+function isUnknown({ remaining, resetAfterMs, retryAfterMs }: StoreDecision): boolean {
+  return remaining === 0 && resetAfterMs === 0 && retryAfterMs <= 1;
+}
+
+/** Passes on an answer once the region's notes are read. */
+class RegionAnswer implements CheckAnswer {
+  /** What the region's server takes is a part of what the check may take. */
+  private readonly since: number;
+
+  constructor(
+    private readonly store: RegionStore,
+    private readonly check: Check,
+    private readonly answer: CheckAnswer,
+  ) {
+    this.since = check.since ?? performance.now();
+  }
+
+  decided(decisions: StoreDecision[]): void {
+    this.store.received(this.check, this.since, decisions, this.answer);
+  }
+
+  failed(error: unknown): void {
+    this.answer.failed(error);
+  }
+}

@@ -1,0 +1,102 @@
+import type { LimitKey } from '../../../app/key-resolvers/index.js';
+import { keyText } from '../../../app/key-resolvers/key-option.js';
+import { number, object, orFunction, readLater, whole, words } from '../../../engine/options/kinds.js';
+import type { OptionKind, OptionRows } from '../../../engine/options/option-row.js';
+
+/** Which tenants share the units of a counter, and in what proportion. */
+export interface ShareOptions {
+  /**
+   * Finds the tenant of a request: any form of a limit's `key`, such as `'user'`, `'header:x-tenant'` or a function of the
+   * context. The limit's `onMissingKey` decides on requests without a tenant.
+   */
+  by: LimitKey;
+  /**
+   * The weights of tenants, whole numbers from 1 to 1,000,000: an object by tenant, where tenants that are not listed weigh 1, or
+   * a function of the tenant. Tenants are named as `by` finds them: `user:42` for `'user'`. An object may name tenants of a
+   * header by its values; a function gets `headerIdentity` of them.
+   * @default 1 for each tenant
+   */
+  weight?: Readonly<Record<string, number>> | ((tenant: string) => number);
+  /**
+   * Whether `'each'` tenant that the object `weight` does not list counts on its own, or all of them count `'together'` as one
+   * tenant of weight 1. With `'together'`, made-up names take nothing from the listed tenants.
+   * @default 'each'
+   */
+  unlisted?: 'each' | 'together';
+  /**
+   * The share of the quota that each active tenant may always use, whatever the weights of others: 0 to 1. The parts may then add
+   * up to more than the quota; the total never exceeds it.
+   * @default 0
+   */
+  floor?: number;
+}
+
+/** The `share` option of limits whose units tenants share. */
+export interface SharedLimitOptions {
+  /**
+   * Shares the units of a counter fairly among tenants. While there is room anyone may take it; under contention each active
+   * tenant gets a part of the quota in proportion to its weight. A `sliding-window` that is always full lets slices / (slices +
+   * 1) of its rate pass, 91 % with its default of 10 slices. Only for `sliding-window`, `token-bucket` and `gcra`; not with
+   * refill `'intervally'`, `prefetch`, `blockFor` or `candidate`.
+   * @default first come, first served
+   */
+  share?: ShareOptions;
+}
+
+/** Options of algorithms, of which some can be shared among tenants. */
+export type WithShares<Options> = Options extends { algo: 'sliding-window' | 'token-bucket' | 'gcra' }
+  ? Options & SharedLimitOptions
+  : Options;
+
+const MAX_WEIGHT = 1_000_000;
+export const tenantWeight = whole(1, MAX_WEIGHT);
+const weights: OptionKind = {
+  wants: `an object of whole numbers >= 1 and <= ${MAX_WEIGHT} by tenant`,
+  isRight: (value) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+    const given = Object.values(value);
+    return given.length > 0 && given.every(tenantWeight.isRight);
+  },
+  schema: { type: 'object', minProperties: 1, additionalProperties: tenantWeight.schema },
+  named: tenantWeight,
+};
+
+export const shareOptions = {
+  share: {
+    kind: object("{ by, weight?, unlisted?, floor? } such as { by: 'header:x-tenant', floor: 0.05 }", {
+      by: {
+        kind: readLater(keyText),
+        text: "The tenant of a request: 'ip', 'user', 'global' or 'header:<name>'.",
+        required: true,
+      },
+      weight: {
+        kind: orFunction(weights, 'a function of the tenant'),
+        text: "The weights of tenants, by 'user:42' or the value of the header.",
+        usual: '1 for each',
+      },
+      unlisted: {
+        kind: words(['each', 'together']),
+        text: "Whether tenants that 'weight' does not name count each for itself or together.",
+        default: 'each',
+      },
+      floor: {
+        kind: number('a number >= 0 and <= 1', { minimum: 0, maximum: 1 }),
+        text: 'The share of the quota that each active tenant may use at least.',
+        default: 0,
+      },
+    }),
+    text: 'Shares the units among tenants: under contention each gets a part by its weight.',
+    usual: 'first come',
+    for: ({ sharing }) => sharing !== undefined,
+    // It decides for all tenants at once, or takes units in advance.
+    excludes: [
+      'prefetch',
+      'blockFor',
+      'candidate',
+      'reserveFor',
+      'warmUp',
+      'hold',
+      { option: 'refill', value: 'intervally' },
+    ],
+  },
+} as const satisfies OptionRows;

@@ -1,0 +1,74 @@
+import { RateLimitArgumentError, RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import { identityOfValue } from '../../../app/key-resolvers/index.js';
+import { plainIdentity } from '../../../engine/limits/identity.js';
+import { isPromise } from '../../../engine/util/awaitable.js';
+import type { Tenant } from './fair-share.js';
+import { shareMessages } from './messages.js';
+import { type SharedLimitOptions, type ShareOptions, tenantWeight } from './options.js';
+
+/** Stands for all tenants that count together; no tenant's own name contains a star. */
+const UNLISTED: Tenant = { id: '*', weight: 1 };
+
+/** The tenants of a limit and their weights, as its `share` says. */
+export class TenantWeights {
+  readonly floor: number;
+  /** The weights by the identities of tenants; nothing if they are not listed. */
+  private readonly listed: ReadonlyMap<string, number> | undefined;
+
+  /** Reads a `share` whose values were checked. Throws `RateLimitConfigError`. */
+  constructor(
+    private readonly options: ShareOptions,
+    location: string,
+  ) {
+    const { by, weight, unlisted, floor = 0 } = options;
+    const refuse = (option: string, got: unknown, wants: string): never => {
+      throw new RateLimitConfigError(messages.wrongOption(`${location}.share`, option, got, wants));
+    };
+    if (unlisted === 'together' && typeof weight !== 'object') {
+      refuse('unlisted', unlisted, shareMessages.unlistedWants());
+    }
+    this.floor = floor;
+    this.listed = typeof weight === 'object' ? byIdentity(weight, by, refuse) : undefined;
+    const tenants = (this.listed?.size ?? 0) + (unlisted === 'together' ? 1 : 0);
+    if (floor * tenants > 1) refuse('floor', floor, shareMessages.floorsTooMany(tenants));
+  }
+
+  /** The tenant with a name. Throws `RateLimitArgumentError` for a wrong weight or an empty name. */
+  tenant(name: unknown, limit: string): Tenant {
+    if (typeof name !== 'string' || name === '') throw new RateLimitArgumentError(shareMessages.wrongTenant(name));
+    const { weight, unlisted } = this.options;
+    if (unlisted === 'together' && this.listed?.has(name) === false) return UNLISTED;
+    const own: unknown = typeof weight === 'function' ? weight(name) : (this.listed?.get(name) ?? 1);
+    if (!tenantWeight.isRight(own)) throw notAWeight(limit, name, own);
+    return { id: plainIdentity(name), weight: own as number };
+  }
+}
+
+/** The tenants of a limit with such a `share`; `undefined` without one. Throws `RateLimitConfigError`. */
+export function tenantsOf(share: ShareOptions | undefined, location: string): TenantWeights | undefined {
+  return share && new TenantWeights(share, location);
+}
+
+/** Refuses weights, names and floors that do not go together. Throws `RateLimitConfigError`. */
+export function checkShare({ share }: SharedLimitOptions, _limit: unknown, location: string): void {
+  tenantsOf(share, location);
+}
+
+/** The weights by the identities of the tenants. */
+function byIdentity(
+  weight: Readonly<Record<string, number>>,
+  by: unknown,
+  refuse: (option: string, got: unknown, wants: string) => never,
+): ReadonlyMap<string, number> {
+  const named = Object.entries(weight).map(([name, own]) => [identityOfValue(by, name), own, name] as const);
+  const never = named.flatMap(([identity, , name]) => (identity === undefined ? [name] : []));
+  if (never.length > 0) refuse('weight', weight, shareMessages.neverFound(never, by as string));
+  return new Map(named.map(([identity, own]) => [identity!, own]));
+}
+
+function notAWeight(limit: string, tenant: string, got: unknown): RateLimitArgumentError {
+  // The rejection of a promise does not matter: a promise is not a weight in any case.
+  if (isPromise(got)) void Promise.resolve(got).catch(() => undefined);
+  return new RateLimitArgumentError(shareMessages.wrongWeight(limit, tenant, got));
+}

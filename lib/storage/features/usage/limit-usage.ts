@@ -1,0 +1,96 @@
+import { moduleLogger } from '../../../engine/errors/logger.js';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { hashIdentity } from '../../../engine/limits/identity.js';
+import type {
+  FeaturedLimit,
+  FeatureInMemory,
+  FeatureInScript,
+  LimitFeature,
+  MemoryBounds,
+} from '../../../engine/limits/limit-feature.js';
+import { tagBeside } from '../../stores/redis/slot-tags.js';
+import { Bare } from '../../../engine/util/bare.js';
+import { keysOfIndex } from './index-bound.js';
+import { usageMessages } from './messages.js';
+import { UsageRecords } from './records.js';
+import { recordingOf, type UsageRecording, type UsageTerms } from './terms.js';
+
+/** The work of a record for the server: its day, and its place among the keys. */
+const WORK = 9;
+
+/** The records of one store; each store in process makes its own. */
+export const usageRecords = ({ maxKeys, maxBytes }: MemoryBounds) => new UsageRecords(maxKeys, maxBytes);
+
+/** How one limit records the units that it charges. */
+export class LimitUsage extends Bare implements LimitFeature {
+  readonly name = 'usage';
+  readonly recording: UsageRecording;
+  readonly recordId: string;
+  readonly memory: FeatureInMemory<UsageRecords>;
+  readonly script: FeatureInScript;
+  private readonly limit: string;
+  /** Identifies it in the keys of indexes. */
+  private readonly hash: string;
+
+  /** Throws `RateLimitConfigError` for limits whose units come back when the work ends: they do not add up. */
+  constructor({ name, recordId, algorithm }: FeaturedLimit, terms: UsageTerms, location: string) {
+    super();
+    if (algorithm.leases !== undefined || algorithm.adapting !== undefined) {
+      throw new RateLimitConfigError(usageMessages.notRecorded(location, algorithm.name));
+    }
+    this.limit = name;
+    this.recordId = recordId;
+    this.hash = hashIdentity(recordId);
+    this.recording = recordingOf(terms);
+    this.memory = {
+      keep: usageRecords,
+      charged: (records, identity, units, now) => records.charge(this, identity, units, now),
+      corrected: (records, identity, correction, now) => records.correct(this, identity, correction, now),
+    };
+    this.script = {
+      keys: 2,
+      work: WORK,
+      numbers: (now) => this.numbers(now),
+      beside: (prefix, tag) => ({
+        keys: [this.recordKey(prefix, tag), this.indexKey(prefix, tagBeside(tag))],
+        texts: [tag],
+      }),
+    };
+  }
+
+  /** What lapses without a request comes off the record later. */
+  get keepsFor(): number {
+    return this.recording.keep;
+  }
+
+  /** The key of a counter's charges by day; the tag is that of the counter's key. */
+  recordKey(prefix: string, tag: string): string {
+    return `${prefix}:{${tag}}:${this.recordId}:usage`;
+  }
+
+  /**
+   * The key of the sorted set of a slot's keys that have a record, in the slot of its tag. No counter has it: theirs have two
+   * colons after the braces.
+   */
+  indexKey(prefix: string, tag: string): string {
+    return `${prefix}:{${tag}}:usage-${this.hash}`;
+  }
+
+  /** Warns of keys without a record because the limit has too many: they are missing from invoices. */
+  warnOfLeftOut(): void {
+    moduleLogger.warn(usageMessages.leftOut(this.limit, this.recording.maxKeys ?? 0));
+  }
+
+  private numbers(now: number): number[] {
+    const { days, keep, maxKeys } = this.recording;
+    const { start, end } = days.windowAt(now);
+    return [keep, start, end, keysOfIndex(maxKeys)];
+  }
+}
+
+/** How a limit records what it charges; `undefined` if it does not. */
+export function limitUsageOf(limit: {
+  readonly features: readonly LimitFeature[] | undefined;
+}): LimitUsage | undefined {
+  return limit.features?.find((feature): feature is LimitUsage => feature instanceof LimitUsage);
+}

@@ -1,0 +1,45 @@
+import { DateTime } from 'luxon';
+import type { Counter } from '../../../engine/limits/counter.js';
+import type { RecentUsage } from '../../../engine/limits/recent-usage.js';
+import { read, type ReadableStore } from '../../stores/feature-reading.js';
+import type { Store } from '../../stores/store.js';
+import { limitUsageOf } from './limit-usage.js';
+import { recordedInMemory } from './memory-reader.js';
+import type { Recorded, TimeRange } from './range.js';
+import { RedisUsageReader } from './redis-reader.js';
+import { ownUnitsOf } from './stores.js';
+import type { UsageRecording } from './terms.js';
+
+/** How many days to show, today included. */
+const DAYS = 30;
+
+/** What a counter was charged lately; `undefined` if the store records nothing. */
+export async function recentUsageOf(store: ReadableStore, counter: Counter): Promise<RecentUsage | undefined> {
+  const { limit } = counter;
+  const { recording } = limitUsageOf(limit)!;
+  return read<Promise<RecentUsage | undefined>>(store, limit, {
+    name: 'usage',
+    counter,
+    inMemory: (parts) => recent(recording, parts.now(), async (range) => recordedInMemory(parts, counter, range)),
+    onRedis: (parts) => recent(recording, parts.now(), (range) => new RedisUsageReader(parts).look(counter, range)),
+    elsewhere: (own: Store) =>
+      recent(recording, Date.now() * 1000, async (range) => {
+        const units = await ownUnitsOf(own, counter, range);
+        return units && { units, leftOut: false };
+      }),
+  });
+}
+
+/** Reads the last days, as far as they are kept. */
+async function recent(
+  { days, keep, timezone }: UsageRecording,
+  now: number,
+  readRange: (range: TimeRange) => Promise<Recorded | undefined>,
+): Promise<RecentUsage | undefined> {
+  const dayAt = (micros: number) => DateTime.fromMillis(days.windowAt(micros).start / 1000, { zone: timezone });
+  const since = DateTime.max(dayAt(now).minus({ days: DAYS - 1 }), dayAt(now - keep));
+  const found = await readRange({ from: since.toMillis() * 1000, to: Infinity });
+  if (found === undefined) return undefined;
+  const { units, leftOut } = found;
+  return { timezone, since: since.toISODate()!, days: units, ...(leftOut && { leftOut }) };
+}

@@ -1,0 +1,130 @@
+import { logger } from '../../engine/errors/logger.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
+import { CONNECT_TIMEOUT_MS, DISCONNECT_TIMEOUT_MS, isCluster, ignoreConnectionErrors } from './client.js';
+import type { Connection, Server } from './connection.js';
+import { isErrorReply } from './reply-error.js';
+import { endSentinels } from './sentinels.js';
+import { longestSilenceOf } from './silence.js';
+
+/** A connection is used once, then replaced by a new one: so all ways in which it can end are handled alike. */
+const SINGLE_USE = {
+  autoResubscribe: false,
+  connectTimeout: CONNECT_TIMEOUT_MS,
+  disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+  enableOfflineQueue: false,
+  keepAlive: 10_000,
+  lazyConnect: true,
+  maxRetriesPerRequest: 0,
+  retryStrategy: () => null,
+} as const;
+
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 1000;
+/** How often it is looked whether the node that it listens to still is a master: nothing reports a frozen one. */
+const LOOK_EVERY_MS = 1000;
+/** The pause after an error reply, such as for a user without access to the channel. */
+const REFUSED_PAUSE_MS = 30_000;
+
+/**
+ * Listens to a channel on a connection of its own, made like the client's, and reconnects whenever it ends. On a Cluster it
+ * listens to any node: each forwards the messages of all.
+ */
+export class ChannelListener {
+  private connection: Server | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private pauseMs = FIRST_PAUSE_MS;
+  private warned = false;
+  private closed = false;
+  private started: () => void = () => undefined;
+
+  /**
+   * `onMessage` gets every message, and `undefined` once it listens, since some may have been missed before. `onDisconnect` is
+   * called when messages may be missed from now on.
+   */
+  constructor(
+    private readonly client: Connection,
+    private readonly channel: string,
+    private readonly onMessage: (message?: string) => void,
+    private readonly onDisconnect: () => void = () => undefined,
+    /** The warning, logged once, if the server refuses to let it listen. */
+    private readonly warning: (reason: string) => string = messages.overridesNotWatched,
+  ) {}
+
+  /** Resolves after the first attempt to listen, failed or not. */
+  start(): Promise<void> {
+    return new Promise((resolve) => {
+      this.started = resolve;
+      this.connect();
+    });
+  }
+
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.connection?.disconnect();
+    this.started();
+  }
+
+  private connect(): void {
+    if (this.closed) return this.started();
+    const node = this.node();
+    if (node === undefined) return this.connectLater();
+    const socketTimeout = longestSilenceOf(node);
+    const connection = node.duplicate(socketTimeout === undefined ? SINGLE_USE : { ...SINGLE_USE, socketTimeout });
+    this.connection = connection;
+    ignoreConnectionErrors(connection);
+    const leave = () => void (this.isReplaced(node) && connection.disconnect());
+    const watch = isCluster(this.client) ? setInterval(leave, LOOK_EVERY_MS).unref() : undefined;
+    connection.once('end', () => {
+      clearInterval(watch);
+      endSentinels(connection);
+      this.onDisconnect();
+      this.connectLater();
+    });
+    connection.on('message', (_channel, message: string) => this.onMessage(message));
+    connection.once('ready', () => void this.subscribe(connection));
+    connection.connect().catch(() => undefined);
+  }
+
+  private async subscribe(connection: Server): Promise<void> {
+    try {
+      await connection.subscribe(this.channel);
+      this.pauseMs = FIRST_PAUSE_MS;
+      this.onMessage();
+      this.started();
+    } catch (error) {
+      if (!this.closed && isErrorReply(error)) this.refused(error);
+      connection.disconnect();
+    }
+  }
+
+  private refused(error: unknown): void {
+    this.pauseMs = REFUSED_PAUSE_MS;
+    if (this.warned) return;
+    this.warned = true;
+    logger.warn(this.warning(reasonOf(error)));
+  }
+
+  private connectLater(): void {
+    this.started();
+    if (this.closed) return;
+    this.timer = setTimeout(() => this.connect(), this.pauseMs).unref();
+    this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+
+  private node(): Server | undefined {
+    const nodes = this.masters();
+    return nodes[Math.floor(Math.random() * nodes.length)];
+  }
+
+  private masters(): readonly Server[] {
+    return isCluster(this.client) ? this.client.nodes('master') : [this.client];
+  }
+
+  /** Whether a node of a Cluster is a master no more, and there are others. */
+  private isReplaced({ options: { host, port } }: Server): boolean {
+    const masters = this.masters();
+    return masters.length > 0 && !masters.some(({ options }) => options.host === host && options.port === port);
+  }
+}

@@ -1,0 +1,247 @@
+/** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
+import type { Cluster, ClusterNode, Redis, RedisOptions } from 'ioredis';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
+import { redisMessages } from '../../engine/errors/messages/redis.js';
+import { forgetError, rememberError } from './connection-errors.js';
+import type { Connection, ServerCluster } from './connection.js';
+import { handleFloatingCommands } from './floating-commands.js';
+import { type ClusterConnection, isClusterConnection, isIoredis, isNodeRedis, refusalOf } from './given-connection.js';
+import { NodeRedisAdapter } from './node-redis/adapter.js';
+import { adapt } from './node-redis/adapt.js';
+import { NodeRedisNodes } from './node-redis/node-redis-cluster.js';
+import type { NodeRedisConnection } from './node-redis/types.js';
+import { HEARS_OF_FAILOVERS, ignoreSentinelErrors, outliveFailovers } from './sentinels.js';
+import { limitSilence } from './silence.js';
+
+/** A connection that the app made with ioredis: this package uses it, and never closes it. */
+export type RedisClient = Redis | Cluster;
+
+/**
+ * How to reach Redis: a URL, ioredis options (also for Sentinel), an existing connection of ioredis or node-redis, or the nodes of a
+ * Cluster.
+ */
+export type RedisConnection = string | RedisOptions | RedisClient | NodeRedisConnection | ClusterConnection;
+
+/** How long to try to connect before the app starts without Redis. */
+export const CONNECT_TIMEOUT_MS = 2000;
+
+/**
+ * The longest silence after a command before the connection is replaced. A frozen server never ends a connection, nor does a
+ * firewall that has forgotten it.
+ */
+const SILENCE_MS = 2000;
+
+/** The longest time to close a connection: a silent server would keep an ending process alive. */
+export const DISCONNECT_TIMEOUT_MS = 100;
+
+/**
+ * Makes commands fail at once while a server is down. None waits for a connection, and none is sent again: a check that had
+ * already been counted would count twice.
+ */
+const FAIL_FAST = {
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+} as const;
+
+const FAIL_FAST_CLUSTER = {
+  enableOfflineQueue: false,
+  retryDelayOnFailover: 0,
+  retryDelayOnClusterDown: 0,
+  scaleReads: 'master',
+} as const;
+
+/** Whether a master was demoted to a replica at the same address: a new connection finds the new master. */
+const isDemoted = ({ message }: Error): boolean => message.startsWith('READONLY');
+
+const backOff = (times: number): number => Math.min(times * 50, 1000);
+
+export function isClient(redis: unknown): redis is RedisClient | NodeRedisConnection | Connection {
+  return isIoredis(redis) || isNodeRedis(redis);
+}
+
+/** The connection of a client. Throws `RateLimitConfigError` if the library cannot use it. */
+export function connectionOf(client: RedisClient | NodeRedisConnection | Connection): Connection {
+  if (isIoredis(client)) return client;
+  if (isNodeRedis(client)) return adapt(client);
+  throw new RateLimitConfigError(redisMessages.noClient(refusalOf(client), client));
+}
+
+export function isCluster(client: RedisClient): client is Cluster;
+export function isCluster(client: Connection): client is ServerCluster;
+export function isCluster(client: { readonly isCluster: boolean }): boolean {
+  return client.isCluster;
+}
+
+/** Whether a connection is of a client that the app has not opened: ioredis opens one by itself, node-redis does not. */
+export function isUnopened(client: Connection): boolean {
+  return client instanceof NodeRedisAdapter && client.status === 'end';
+}
+
+/** Whether a connection resends commands after it breaks; for a Cluster, its options decide. Node-redis never does. */
+export function resends(client: Connection): boolean {
+  if (client instanceof NodeRedisAdapter) return false;
+  const ioredis = client as unknown as RedisClient;
+  const options = isCluster(ioredis) ? ioredis.options.redisOptions : ioredis.options;
+  return options?.autoResendUnfulfilledCommands !== false;
+}
+
+/** Makes the client of a Cluster discover which node has which slots, after one has failed. */
+export function rediscoverNodes(cluster: ServerCluster, failed: string): void {
+  if (cluster instanceof NodeRedisNodes) cluster.rediscover(failed);
+  else (cluster as unknown as Cluster).refreshSlotsCache();
+}
+
+/**
+ * Creates a connection for `connect`. Only here is ioredis loaded. `timeoutMs` is the longest check. Throws
+ * `RateLimitConfigError` if ioredis refuses the options.
+ */
+export async function createClient(
+  redis: Exclude<RedisConnection, RedisClient | NodeRedisConnection>,
+  timeoutMs = 0,
+): Promise<RedisClient> {
+  const ioredis = await loadIoredis();
+  try {
+    return make(ioredis, redis, timeoutMs);
+  } catch (error) {
+    // No cause: it may contain the URL, and thus a password.
+    throw new RateLimitConfigError(messages.unusableRedis(reasonOf(error)));
+  }
+}
+
+function make(
+  { Cluster, Redis }: Ioredis,
+  redis: Exclude<RedisConnection, RedisClient | NodeRedisConnection>,
+  timeoutMs: number,
+): RedisClient {
+  const limits = { connectTimeout: CONNECT_TIMEOUT_MS, disconnectTimeout: DISCONNECT_TIMEOUT_MS };
+  const longestSilenceMs = Math.max(SILENCE_MS, 2 * timeoutMs);
+  if (isClusterConnection(redis)) {
+    const { redisOptions, ...options } = redis.options ?? {};
+    const nodeOptions = {
+      ...limits,
+      socketTimeout: longestSilenceMs,
+      ...redisOptions,
+      autoResendUnfulfilledCommands: false,
+    };
+    return new Cluster(redis.nodes, {
+      clusterRetryStrategy: backOff,
+      ...options,
+      ...FAIL_FAST_CLUSTER,
+      lazyConnect: true,
+      redisOptions: nodeOptions,
+    });
+  }
+  const options = { ...limits, reconnectOnError: isDemoted, retryStrategy: backOff };
+  const always = { ...FAIL_FAST, lazyConnect: true };
+  const client =
+    typeof redis === 'string'
+      ? new Redis(redis, { ...options, ...always })
+      : new Redis({ ...options, ...(redis.sentinels ? HEARS_OF_FAILOVERS : {}), ...redis, ...always });
+  limitSilence(client, longestSilenceMs);
+  return client;
+}
+
+/** A separate connection to the same server or Cluster, for `connect`. The caller closes it. `timeoutMs` is the longest check. */
+export function duplicate(connection: Connection, timeoutMs: number): Connection {
+  if (connection instanceof NodeRedisAdapter) {
+    const copy = connection.copy();
+    ignoreConnectionErrors(copy);
+    return copy;
+  }
+  const client = connection as unknown as RedisClient;
+  const copy = isCluster(client)
+    ? client.duplicate([], { ...FAIL_FAST_CLUSTER, lazyConnect: true })
+    : client.duplicate({ ...FAIL_FAST, lazyConnect: true });
+  ignoreConnectionErrors(copy);
+  if (!isCluster(copy)) limitSilence(copy, Math.max(SILENCE_MS, 2 * timeoutMs));
+  return copy;
+}
+
+/**
+ * Keeps errors of a connection from ending the process, and failovers from ending the connection; checks report errors. ioredis
+ * listens for the first error of a socket, but a TLS socket can have a second one: the server's alert after an aborted handshake.
+ *
+ * @returns a function that stops this, for a connection that stays in use
+ */
+export function ignoreConnectionErrors(connection: Connection): () => void {
+  if (connection instanceof NodeRedisAdapter) return connection.ignoreErrors();
+  const client = connection as unknown as RedisClient;
+  const forget = () => forgetError(client);
+  let quiet: object | undefined;
+  const ignore = (error: Error) => {
+    rememberError(client, error);
+    const { stream } = client as { stream?: Pick<NodeJS.EventEmitter, 'on'> };
+    // While Sentinels name no master, errors come without a new socket.
+    if (stream === quiet) return;
+    quiet = stream;
+    stream?.on('error', () => undefined);
+  };
+  const release = () => {
+    client.off('error', ignore);
+    client.off('ready', forget);
+  };
+  client.on('error', ignore);
+  client.on('ready', forget);
+  if (!isCluster(client)) {
+    const releases = [release, handleFloatingCommands(client), ignoreSentinelErrors(client), outliveFailovers(client)];
+    return () => {
+      for (const end of releases) end();
+    };
+  }
+  const nodes = new Map<Redis, () => void>();
+  const add = (node: Redis) => void nodes.set(node, ignoreConnectionErrors(node));
+  const remove = (node: Redis) => void nodes.delete(node);
+  for (const node of client.nodes('all')) add(node);
+  client.on('+node', add);
+  client.on('-node', remove);
+  return () => {
+    release();
+    client.off('+node', add);
+    client.off('-node', remove);
+    for (const releaseNode of nodes.values()) releaseNode();
+  };
+}
+
+/**
+ * Resolves when the client is ready; rejects with its first error, such as a refused connection, or when the time is up. The
+ * client keeps connecting either way.
+ */
+export function connect(client: Connection): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (client.status === 'ready') return resolve();
+    const settle = (failure?: Error) => {
+      clearTimeout(timer);
+      client.off('ready', ready);
+      client.off('error', failed);
+      client.off('end', unready);
+      if (failure === undefined) resolve();
+      else reject(failure.message ? failure : new Error(messages.storeNotReady(client.status)));
+    };
+    const ready = () => settle();
+    const failed = (error: Error) => settle(error);
+    const unready = () => settle(new Error(messages.storeNotReady(client.status)));
+    const timer = setTimeout(unready, CONNECT_TIMEOUT_MS);
+    client.on('ready', ready);
+    client.on('error', failed);
+    client.on('end', unready);
+    if (client.status === 'end') unready();
+    else if (client.status === 'wait') client.connect().catch(failed);
+  });
+}
+
+/** The part of ioredis that is used, in types that fit versions 5 and 6. */
+interface Ioredis {
+  Redis: new (...connection: [url: string, options: object] | [options: object]) => Redis;
+  Cluster: new (nodes: ClusterNode[], options: object) => Cluster;
+}
+
+async function loadIoredis(): Promise<Ioredis> {
+  try {
+    return await import('ioredis');
+  } catch (cause) {
+    throw new RateLimitConfigError(messages.noIoredis(), { cause });
+  }
+}

@@ -1,0 +1,27 @@
+import type { CheckEntry } from '../../engine/limits/counter.js';
+import { decide, promised } from './decide.js';
+import { PartlyKnownAnswer } from './partly-known-answer.js';
+import { openDecision } from './store-decision.js';
+import type { Check, CheckAnswer, Store, StoreDecision } from './store.js';
+
+/** Decides a check from code. Limits that are switched off are not asked. */
+export function decideEnforced(store: Store, check: Check, answer: CheckAnswer): void {
+  if (!check.entries.some(isOff)) {
+    decide(store, check, answer);
+    return;
+  }
+  const known = check.entries.map(({ limit }) => (limit.off ? openDecision(limit) : undefined));
+  const entries = check.entries.filter((entry) => !isOff(entry));
+  const whole = new PartlyKnownAnswer(known, answer);
+  if (entries.length === 0) whole.decided([]);
+  else decide(store, { ...check, entries }, whole);
+}
+
+/** The same, for callers that wait for the answer. */
+export function decidedEnforced(store: Store, check: Check): Promise<StoreDecision[]> {
+  return promised((answer) => decideEnforced(store, check, answer));
+}
+
+function isOff({ limit }: CheckEntry): boolean {
+  return limit.off;
+}

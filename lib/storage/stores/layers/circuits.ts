@@ -1,0 +1,158 @@
+import { RateLimitStoreError } from '../../../engine/errors/errors.js';
+import type { Counter } from '../../../engine/limits/counter.js';
+import { decided } from '../decide.js';
+import type { Store } from '../store.js';
+import { reasonOf } from '../../../engine/util/reason-of.js';
+import { Circuit, type CircuitReport } from './circuit.js';
+import { SlotCircuits, type SlotReport } from './slot-circuits.js';
+
+/** A change of a store, or of one of its nodes. */
+export type StoreReport =
+  | (CircuitReport & { readonly node?: string; readonly slot?: undefined })
+  | SlotReport
+  | { state: 'replaced'; readonly node: string }
+  | { state: 'unconfirmed'; readonly error: Error; readonly node?: undefined };
+
+/** How often to look for nodes that may have taken over, while a node fails. */
+const LOOK_AFTER_MS = 1000;
+
+/** How long before lagging replicas are reported again. */
+const UNCONFIRMED_EVERY_MS = 60_000;
+
+/** The circuits of a store: one for each node that has counters, and one for the store as a whole, which has no name. */
+export class Circuits {
+  private readonly circuits = new Map<string, Circuit>();
+  private readonly slots: SlotCircuits | undefined;
+  private lookedAt = -Infinity;
+  private healthy = true;
+  private unconfirmedAt = -Infinity;
+
+  constructor(
+    private readonly store: Store,
+    private report: (report: StoreReport) => void,
+  ) {
+    if (store.slotOf !== undefined) {
+      this.slots = new SlotCircuits(
+        (counter) => store.slotOf!(counter),
+        (news) => this.report(news),
+      );
+    }
+  }
+
+  /** Whether the store, or one of its nodes, is left alone for the moment. */
+  get isBroken(): boolean {
+    return [...this.circuits].some(([node, { isOpen }]) => isOpen && this.isCurrent(node));
+  }
+
+  /** Whether no call has failed lately, so that answers change nothing. */
+  get isHealthy(): boolean {
+    return this.healthy;
+  }
+
+  /** Asks the nodes that are left alone whether they are back. Never rejects. */
+  async probe(): Promise<void> {
+    const left = [...this.circuits.values()].filter(({ isOpen }) => isOpen);
+    const asking = left.flatMap(({ counter }) => {
+      if (counter === undefined) return [];
+      const check = { entries: [{ ...counter, cost: 1 }], peek: true };
+      return [this.ask([counter], () => decided(this.store, check)).catch(() => undefined)];
+    });
+    await Promise.all(asking);
+    this.forgetReplaced();
+  }
+
+  /** Calls the store for these counters, unless a node that has some of them is left alone. */
+  async ask<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {
+    try {
+      const answer = await this.guarded(counters, call);
+      if (!this.healthy) this.healthy = this.slots?.isEmpty !== false && this.areWell();
+      return answer;
+    } catch (error) {
+      if (error instanceof RateLimitStoreError && error.isUnconfirmed === true) this.tellUnconfirmed(error);
+      else if (error instanceof RateLimitStoreError) {
+        this.healthy = false;
+        if (error.slot !== undefined) this.slots?.failed(error, error.node ?? '', error.slot);
+      }
+      throw error;
+    }
+  }
+
+  /** Reports lagging replicas now and then. No node has failed, so no recovery is reported. */
+  private tellUnconfirmed(error: RateLimitStoreError): void {
+    const now = performance.now();
+    if (now - this.unconfirmedAt < UNCONFIRMED_EVERY_MS) return;
+    this.unconfirmedAt = now;
+    this.report({ state: 'unconfirmed', error });
+  }
+
+  private guarded<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {
+    const { store } = this;
+    if (store.nodeOf === undefined) return this.of('', counters[0]).run(call);
+    const nodes = new Map(counters.map((counter) => [store.nodeOf!(counter), counter]));
+    // If the store could not be opened, it is there now.
+    let guarded = async () => {
+      const answer = await call();
+      this.of('').recovered();
+      this.lookForReplaced();
+      return answer;
+    };
+    for (const [node, counter] of nodes) {
+      const next = guarded;
+      guarded = () => this.of(node, counter).run(next);
+    }
+    return this.slots === undefined || this.slots.isEmpty ? guarded() : this.slots.guard(counters, guarded)();
+  }
+
+  private areWell(): boolean {
+    for (const { isFailing } of this.circuits.values()) if (isFailing) return false;
+    return true;
+  }
+
+  /** Stops reporting: the store is not asked any more, so failures are no news. */
+  close(): void {
+    this.report = () => undefined;
+  }
+
+  /** Notes that the store could not be opened. */
+  absent(error: unknown): void {
+    this.healthy = false;
+    this.of('').absent(error instanceof Error ? error : new Error(reasonOf(error)));
+  }
+
+  private isCurrent(node: string): boolean {
+    return this.store.hasNode?.(node) ?? true;
+  }
+
+  private lookForReplaced(): void {
+    for (const { isFailing } of this.circuits.values()) {
+      if (!isFailing) continue;
+      const now = performance.now();
+      if (now - this.lookedAt < LOOK_AFTER_MS) return;
+      this.lookedAt = now;
+      return this.forgetReplaced();
+    }
+  }
+
+  /**
+   * Forgets nodes that no longer have counters, such as a master that failed and was replaced: no call would show its recovery.
+   */
+  private forgetReplaced(): void {
+    for (const [node, { isFailing }] of this.circuits) {
+      if (node === '' || this.isCurrent(node)) continue;
+      this.circuits.delete(node);
+      if (isFailing) this.report({ state: 'replaced', node });
+    }
+  }
+
+  private of(node: string, counter?: Counter): Circuit {
+    let circuit = this.circuits.get(node);
+    if (circuit === undefined) {
+      this.forgetReplaced();
+      const named = node === '' ? {} : { node };
+      circuit = new Circuit(node, (report) => this.report({ ...report, ...named }));
+      this.circuits.set(node, circuit);
+    }
+    circuit.counter = counter ?? circuit.counter;
+    return circuit;
+  }
+}

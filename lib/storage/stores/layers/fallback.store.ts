@@ -1,0 +1,177 @@
+import { RateLimitStoreError } from '../../../engine/errors/errors.js';
+import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
+import type { Counter } from '../../../engine/limits/counter.js';
+import { answerWith, decided, operate } from '../decide.js';
+import {
+  blocksNobody,
+  type Operation,
+  type OperationAnswer,
+  type OperationCounter,
+  type OperationName,
+  rowOf,
+} from '../operation.js';
+import type { Charge, Check, CheckAnswer, Store, StoreDecision } from '../store.js';
+import { Circuits, type StoreReport } from './circuits.js';
+import { LocalDecisions } from './local-decisions.js';
+import { StoreLayer } from './store-layer.js';
+
+export interface FallbackStoreOptions {
+  /** Called when the first store, or a node of it, begins to fail and when it is back. */
+  report?: (report: StoreReport) => void;
+  /**
+   * Whether closing closes the first store, too.
+   * @default true
+   */
+  closesPrimary?: boolean;
+  /**
+   * The part of each limit that this instance allows while it counts for itself.
+   * @default 1
+   */
+  localShare?: number;
+}
+
+/**
+ * Asks one store, and does what each limit's `onStoreError` says while that one fails. A circuit breaker stops asking a store
+ * that fails repeatedly; of a store with several nodes, only the node that fails. Only failures lead here, never a refusal.
+ */
+export class FallbackStore extends StoreLayer {
+  private readonly circuits: Circuits;
+  private readonly closesPrimary: boolean;
+  private readonly here: LocalDecisions;
+
+  constructor(
+    inner: Store,
+    private readonly local: Store,
+    { report = () => undefined, closesPrimary = true, localShare = 1 }: FallbackStoreOptions = {},
+  ) {
+    super(inner);
+    this.circuits = new Circuits(inner, report);
+    this.closesPrimary = closesPrimary;
+    this.here = new LocalDecisions(local, localShare);
+  }
+
+  override get isBroken(): boolean {
+    return this.circuits.isBroken;
+  }
+
+  override probe(): Promise<void> {
+    return this.circuits.probe();
+  }
+
+  /** Never rejects: an app starts without its store, and the log says so. */
+  override async open(): Promise<void> {
+    try {
+      await super.open();
+    } catch (error) {
+      this.circuits.absent(error);
+    }
+  }
+
+  override async close(): Promise<void> {
+    this.circuits.close();
+    await this.local.close();
+    if (this.closesPrimary) await super.close();
+  }
+
+  override decide(check: Check, answer: CheckAnswer): void {
+    if (this.circuits.isHealthy) this.below.decide(check, new WatchedAnswer(this, check, answer));
+    else answerWith(this.ask(check), answer);
+  }
+
+  override decidesAtOnce(limit: CompiledLimit): boolean {
+    return this.circuits.isHealthy && super.decidesAtOnce(limit);
+  }
+
+  /** Has the circuits count a call that failed, and decides the check as its limits say. */
+  decideWithout(check: Check, answer: CheckAnswer, error: unknown): void {
+    const failed = this.circuits.ask(check.entries, async () => {
+      throw error;
+    });
+    // Calls that fail together reject with their own errors, although the circuit breaks meanwhile.
+    answerWith(
+      failed.catch(() => this.here.decide(check, error)),
+      answer,
+    );
+  }
+
+  private async ask(check: Check): Promise<StoreDecision[]> {
+    try {
+      return await this.circuits.ask(check.entries, () => decided(this.inner, check));
+    } catch (error) {
+      return this.here.decide(check, error);
+    }
+  }
+
+  override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const { local } = rowOf(operation);
+    if (local === undefined) return this.first(operation, operation.counters);
+    if (local === 'too') return this.both(operation);
+    const all: readonly OperationCounter[] = operation.counters;
+    const here = all.filter(isLocal);
+    const answer = here.length === 0 ? undefined : await this.doHere(operation, here);
+    if (here.length === all.length) return answer;
+    const rest = here.length === 0 ? all : all.filter((counter) => !isLocal(counter));
+    try {
+      return await this.first(operation, rest);
+    } catch (error) {
+      if (local !== 'uncounted' || !(error instanceof RateLimitStoreError)) throw error;
+      const policies = (rest as readonly Charge[]).map((charge) => {
+        // What Redis charged can be given back there only.
+        const isThere = operation.name === 'refund' && charge.source !== undefined;
+        return isThere || charge.strict === true ? 'deny' : this.here.policyOf(charge, error);
+      });
+      const counted = rest.filter((_, index) => policies[index] === 'local');
+      if (counted.length > 0) await this.doHere(operation, counted);
+      if (policies.includes('deny')) throw error;
+      return undefined;
+    }
+  }
+
+  /** A block has to hold while the store fails, too, and what is learnt then has to be known. */
+  private async both<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const isNeeded = this.circuits.isBroken || !blocksNobody(operation);
+    const answer = isNeeded ? await this.doHere(operation, operation.counters) : undefined;
+    try {
+      return await this.first(operation, operation.counters);
+    } catch (error) {
+      if (answer === undefined || !(error instanceof RateLimitStoreError)) throw error;
+      return answer;
+    }
+  }
+
+  private first<N extends OperationName>(
+    operation: Operation<N>,
+    counters: readonly Counter[],
+  ): Promise<OperationAnswer<N>> {
+    return this.circuits.ask(counters, () => super.operate({ ...operation, counters }));
+  }
+
+  private doHere<N extends OperationName>(
+    operation: Operation<N>,
+    counters: readonly Counter[],
+  ): Promise<OperationAnswer<N>> {
+    return operate(this.local, { ...operation, counters: counters.map((counter) => this.here.partOf(counter)) });
+  }
+}
+
+/** Whether it was charged in process. */
+function isLocal({ source }: OperationCounter): boolean {
+  return source === 'fallback';
+}
+
+/** Passes on an answer, and reports a failure to the circuits. */
+class WatchedAnswer implements CheckAnswer {
+  constructor(
+    private readonly store: FallbackStore,
+    private readonly check: Check,
+    private readonly answer: CheckAnswer,
+  ) {}
+
+  decided(decisions: StoreDecision[]): void {
+    this.answer.decided(decisions);
+  }
+
+  failed(error: unknown): void {
+    this.store.decideWithout(this.check, this.answer, error);
+  }
+}

@@ -1,0 +1,74 @@
+import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
+import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
+import { allOrNothing, type Part, takeOf } from '../all-or-nothing.js';
+import { answerWith, decide, decided, operate } from '../decide.js';
+import type { Operation, OperationAnswer, OperationName } from '../operation.js';
+import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
+import { chargesOf } from '../store-decision.js';
+import { StoreLayer } from './store-layer.js';
+
+/**
+ * Asks the inner store about limits that all instances count together, and another one about those that each counts on its own.
+ */
+export class InstanceScopeStore extends StoreLayer {
+  constructor(
+    inner: Store,
+    private readonly own: Store,
+  ) {
+    super(inner);
+  }
+
+  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
+    return this.storeOf(limit).decideOne?.(limit, identity, cost);
+  }
+
+  override decide(check: Check, answer: CheckAnswer): void {
+    const { entries } = check;
+    if (entries.every(isOwn)) decide(this.own, check, answer);
+    else if (!entries.some(isOwn)) this.below.decide(check, answer);
+    else answerWith(this.decideInParts(check), answer);
+  }
+
+  override async operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const all: readonly Counter[] = operation.counters;
+    const own = all.filter(isOwn);
+    const shared = all.filter((counter) => !isOwn(counter));
+    const answer = own.length > 0 ? await operate(this.own, { ...operation, counters: own }) : undefined;
+    return shared.length > 0 ? super.operate({ ...operation, counters: shared }) : answer;
+  }
+
+  override async close(): Promise<void> {
+    await Promise.all([this.inner.close(), this.own.close()]);
+  }
+
+  /** Decides a check with both kinds of limits. The instance's own are charged first, since that takes no time. */
+  private decideInParts(check: Check): Promise<StoreDecision[]> {
+    const { entries, peek = false, upTo } = check;
+    const shared = entries.filter((entry) => !isOwn(entry));
+    const parts = [
+      partOf(this.own, entries.filter(isOwn), { ...check, refundable: true }),
+      partOf(this.inner, shared, check),
+    ];
+    return allOrNothing(entries, parts, peek, undefined, upTo);
+  }
+
+  protected override storeOf(limit: CompiledLimit): Store {
+    return limit.instance ? this.own : this.inner;
+  }
+}
+
+function isOwn({ limit }: Counter): boolean {
+  return limit.instance;
+}
+
+function partOf(
+  store: Store,
+  entries: readonly CheckEntry[],
+  { refundable = false, hold = false, waits = false }: Check,
+): Part {
+  return {
+    entries,
+    ask: (peek, most) => decided(store, { ...takeOf(entries, most), peek, refundable, hold, waits }),
+    giveBack: (charged) => store.refund(chargesOf(entries, charged)),
+  };
+}

@@ -1,0 +1,46 @@
+import { Attempts } from '../../../engine/errors/attempts.js';
+import type { RateLimitStoreError } from '../../../engine/errors/errors.js';
+import { logger } from '../../../engine/errors/logger.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import { STORE_ERROR_POLICIES, type StoreErrorPolicy } from '../../../engine/limits/compiled-limit.js';
+import type { CheckEntry } from '../../../engine/limits/counter.js';
+import { shownIdentity } from '../../../engine/limits/hierarchy.js';
+import type { Charge, StoreDecision } from '../store.js';
+
+const isPolicy = (got: StoreErrorPolicy) => STORE_ERROR_POLICIES.includes(got);
+
+/** Applies the `onStoreError` of each limit. */
+export class StoreErrorPolicies {
+  /** A user's function that fails may do so for each check. */
+  private readonly attempts = new Attempts(logger);
+
+  /** What happens to units of a limit whose store failed with this error: a shadow limit never refuses. */
+  of(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
+    const policy = this.chosen(charge, error);
+    return policy === 'deny' && charge.limit.shadow ? 'allow' : policy;
+  }
+
+  /** If the function fails, the request must not. */
+  private chosen(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
+    const { limit, units } = charge;
+    const { onStoreError, name } = limit;
+    if (typeof onStoreError !== 'function') return onStoreError;
+    const choose = () => onStoreError(error, { limit: name, key: shownIdentity(charge), cost: units });
+    const texts = { message: messages.policyFailed(name), wrong: messages.wrongPolicy };
+    return this.attempts.call(choose, isPolicy, texts) ?? 'local';
+  }
+}
+
+/** The decision that lets a request pass without counting it. */
+export function uncountedDecision({ limit }: CheckEntry): StoreDecision {
+  return {
+    allowed: true,
+    limit: limit.name,
+    quota: limit.quota,
+    remaining: limit.quota,
+    retryAfterMs: 0,
+    resetAfterMs: 0,
+    delayMs: 0,
+    source: 'fallback',
+  };
+}

@@ -1,0 +1,72 @@
+import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
+
+/** How many claims are kept, and how many bytes they may take; the least recently used is evicted first. */
+const MAX_CLAIMS = 100_000;
+const MAX_BYTES = 50_000_000;
+const CLAIM_BYTES = 200;
+
+/** Claimed units; times are microseconds of the store's clock. */
+class ClaimedUnits extends Kept {
+  /** Whether they were asked for when they could already be used. */
+  isUsed = false;
+
+  constructor(
+    key: string,
+    readonly units: number,
+    readonly ticket: number | undefined,
+    readonly chargedAt: number,
+    readonly usableAt: number,
+    public keptUntil: number,
+  ) {
+    super(key);
+  }
+}
+
+/** The units that a claim gives back. */
+export type GivenBack = Pick<ClaimedUnits, 'units' | 'ticket' | 'chargedAt'>;
+
+/** Units that a claim takes once, however often they are asked for: the twin of `lua/driver/claim.lua`. */
+export class Claims {
+  private readonly claims = new BoundedMap<ClaimedUnits>(MAX_CLAIMS, MAX_BYTES);
+
+  /** Microseconds until claimed units can be used; `undefined` if there is no claim. */
+  recall(key: string, now: number, keep: number): number | undefined {
+    const claim = this.find(key, now);
+    if (claim === undefined) return undefined;
+    // If the clock was set back, they can be used no later than if they had just been claimed.
+    const delay = Math.max(0, Math.min(claim.usableAt, now + claim.usableAt - claim.chargedAt) - now);
+    if (delay === 0 && !claim.isUsed) {
+      claim.isUsed = true;
+      claim.keptUntil = now + keep;
+    }
+    return delay;
+  }
+
+  add(key: string, { units, ticket, chargedAt }: GivenBack, delay: number, keep: number): void {
+    const usableAt = chargedAt + delay;
+    const claim = new ClaimedUnits(key, units, ticket, chargedAt, usableAt, usableAt + keep);
+    claim.isUsed = delay === 0;
+    const before = this.claims.get(key);
+    if (before !== undefined) this.claims.delete(before);
+    this.claims.put(claim, CLAIM_BYTES + 2 * key.length, false);
+  }
+
+  /** Ends a claim. Returns the units that come back, if requested: none that could already be used. */
+  release(key: string, now: number, givesBack: boolean): GivenBack | undefined {
+    const claim = this.find(key, now);
+    if (claim === undefined) return undefined;
+    this.claims.delete(claim);
+    return givesBack && !claim.isUsed ? claim : undefined;
+  }
+
+  clear(): void {
+    this.claims.clear();
+  }
+
+  private find(key: string, now: number): ClaimedUnits | undefined {
+    const claim = this.claims.get(key);
+    if (claim === undefined || now < claim.keptUntil) return claim;
+    this.claims.delete(claim);
+    return undefined;
+  }
+}

@@ -1,0 +1,145 @@
+import { issuesTickets, type State } from '../../../engine/algorithms/algorithm.js';
+import { inProportion } from '../../../engine/algorithms/scale.js';
+import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
+import { withQuota } from '../../../engine/limits/limit-parameters.js';
+import type { Counter } from '../../../engine/limits/counter.js';
+import { lineageId } from '../../../engine/limits/counter-id.js';
+import type { KeptEstimates, OpenCounter } from '../../../engine/limits/estimates.js';
+import type { Correction } from '../../../engine/limits/correction.js';
+import { type Block, blockAt, nextBlock, struckBlock } from './block.js';
+import type { CounterTable } from './counter-table.js';
+import { type Entry, keyOf, type LimitCounters } from './limit-counters.js';
+
+/** A counter as of now. */
+export class View implements Counter, OpenCounter {
+  limit!: CompiledLimit;
+  identity!: string;
+  /** All counters of the limit. */
+  counters!: LimitCounters;
+  stored: Entry | undefined;
+  /** The entry whose place in the table it takes, even if its contents have expired. */
+  reused: Entry | undefined;
+  state!: State;
+  /** The block in force. */
+  block: Block | undefined;
+  /** The last block, if it is over and its offences are not forgotten. */
+  past: Block | undefined;
+  estimates: KeptEstimates | undefined;
+  /** Corrections of earlier charges, for limits with features, which are called with them when the counter is stored. */
+  corrections: Correction[] | undefined;
+  /** The cost of a check, and whether it fits. */
+  cost = 0;
+  allowed = false;
+  /** Units that the check may not use, besides its cost. */
+  withheld = 0;
+  /** How long to wait for reserved units. */
+  delay: number | undefined;
+}
+
+/**
+ * Looks at a counter. Like on Redis, what has expired is gone, whether it was swept or not.
+ *
+ * @param view is overwritten
+ */
+export function viewOf(table: CounterTable, { limit, identity }: Counter, now: number, view = new View()): View {
+  const counters = table.of(limit);
+  const key = keyOf(identity);
+  const reused = counters.get(key);
+  const stored = reused === undefined || reused.expiresAt <= now ? undefined : reused;
+  // Units that the quota keeps for others count like all others.
+  const state = open(limit.whole, stored, now, counters);
+  if (limit.varies) bringCredits(table, limit, identity, state);
+  view.limit = limit;
+  view.identity = identity;
+  view.counters = counters;
+  view.stored = stored;
+  view.reused = reused;
+  view.state = state;
+  view.block = view.past = undefined;
+  view.estimates = stored?.estimates;
+  view.corrections = undefined;
+  view.cost = 0;
+  view.withheld = 0;
+  view.allowed = false;
+  view.delay = undefined;
+  const block = reused === undefined ? table.banOf(counters, key) : stored?.block;
+  if (block !== undefined) takeOver(view, block, now);
+  if (view.estimates !== undefined) limit.estimates?.opened(view);
+  return view;
+}
+
+/** Credits are stored beside the counter. */
+function bringCredits({ credits }: CounterTable, limit: CompiledLimit, identity: string, state: State): void {
+  const { algorithm, parameters, takesCredits } = limit;
+  if (takesCredits) algorithm.varying!.bring(parameters, state, credits.of(lineageId(limit, identity)));
+}
+
+/** Takes over a stored block as of now. */
+export function takeOver(view: View, stored: Block, now: number): void {
+  const block = blockAt(view.limit, stored, now);
+  if (block === undefined) return;
+  // The clock was set back.
+  if (block.until < stored.until) view.state.migrated = true;
+  if (block.duration > 0) view.block = block;
+  else view.past = block;
+}
+
+/** The stored state, with what came back before its window ended. */
+function storedState(limit: CompiledLimit, { state, estimates }: Entry, now: number): State | undefined {
+  if (state === undefined || estimates === undefined || limit.estimates === undefined) return state;
+  return limit.estimates.stored(limit, state, estimates, now);
+}
+
+/** The state as of now, with units left from a smaller quota carried over. */
+function open(limit: CompiledLimit, stored: Entry | undefined, now: number, counters: LimitCounters): State {
+  const { algorithm, parameters, carry, quota } = limit;
+  const known = stored?.estimates === undefined ? stored?.state : storedState(limit, stored, now);
+  const before = carry && known && (stored!.carried ?? carry.quotaBefore);
+  // A smaller quota never reduces a debt: instances that still decide by the larger one would find room there.
+  if (before === undefined || before >= quota || algorithm.leases) {
+    return counters.open(limit, known, now);
+  }
+  const old = withQuota(algorithm, parameters, before);
+  const state = algorithm.open(old, known, now);
+  const left = algorithm.remaining(old, state);
+  if (state.burst !== undefined) state.burst = Math.max(state.burst, Math.fround(quota));
+  const isProportional = carry!.mode === 'proportional' && left >= 0;
+  if (isProportional && algorithm.scaleUsed) {
+    algorithm.scaleUsed(parameters, state, quota, before);
+    state.migrated = true;
+    return state;
+  }
+  const used = before - left;
+  // A debt stays the same.
+  const more = left < 0 ? quota - before : isProportional ? inProportion(used, quota, before) - used : 0;
+  if (more > 0) {
+    algorithm.take(parameters, state, more);
+    state.migrated = true;
+  }
+  return state;
+}
+
+/**
+ * Begins the block of a check that is refused. When it ends, the counter starts anew: what was used is forgotten at once. What is
+ * still to come stays: held leases, departure slots, and debt beyond the quota. If the same check would have to wait longer for
+ * that, the block lasts as long, so that no request made meanwhile lengthens its wait.
+ */
+export function beginBlock(view: View): void {
+  const { limit, state, cost, past } = view;
+  const { algorithm, parameters, quota } = limit;
+  if (!issuesTickets(algorithm)) {
+    algorithm.give(parameters, state, Math.min(quota, quota - algorithm.remaining(parameters, state)));
+  }
+  const waits = cost <= quota && algorithm.leases === undefined && !algorithm.fits(parameters, state, cost);
+  const wait = waits ? algorithm.retryAfter(parameters, state, cost) : 0;
+  view.block = nextBlock(limit, past, wait, state.now);
+  view.past = undefined;
+}
+
+/** Prolongs the block of a counter that is tried again. Returns whether it did. */
+export function prolongBlock(view: View): boolean {
+  const { limit, block, state } = view;
+  const struck = struckBlock(limit, block!, state.now);
+  view.block = struck;
+  return struck !== block;
+}

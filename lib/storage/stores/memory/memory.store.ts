@@ -1,0 +1,276 @@
+import type { ProcessLoad, WindowCount } from '../../../engine/algorithms/algorithm.js';
+import { algorithms } from '../../../engine/algorithms/index.js';
+import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
+import { type Counter, startsOf } from '../../../engine/limits/counter.js';
+import { counterId, lineageId } from '../../../engine/limits/counter-id.js';
+import { ProcessMeter } from '../../../engine/util/process-meter.js';
+import { DirectStore, report } from '../decide.js';
+import { type FeatureReading, READ } from '../feature-reading.js';
+import { isEstimate } from '../store-decision.js';
+import {
+  type Charge,
+  type Check,
+  type CheckAnswer,
+  type Credit,
+  CREDIT_KNOWN_FOR,
+  type HeldLease,
+  type Refund,
+  type ReserveEntry,
+  type Store,
+  type StoreDecision,
+} from '../store.js';
+import { blockByHand } from './block.js';
+import { CounterTable, defaultMaxBytes } from './counter-table.js';
+import { viewOf } from './counter-view.js';
+import { Counters } from './counters.js';
+import { toMs } from './evaluation.js';
+import { KeptByFeatures, noteCorrection } from './kept-by-features.js';
+import { Learning } from './learning.js';
+import type { LearntRate, Lesson } from '../lesson.js';
+import { LearntRates } from './learnt-rates.js';
+import { Reservations } from './reservations.js';
+
+/** Options of a `MemoryStore`. */
+export interface MemoryStoreOptions {
+  /**
+   * The most counters to keep. The least recently used are evicted first, and those that are blocked, have offences or hold
+   * leases last. Blocks and offences of evicted counters are kept separately, at most as many as there may be counters.
+   * @default 100_000
+   */
+  maxKeys?: number;
+  /**
+   * The most bytes that they may take, by estimate.
+   * @default 1_000 for each of `maxKeys`, and at least 16_000_000
+   */
+  maxBytes?: number | undefined;
+  /**
+   * The time in whole microseconds since the epoch.
+   * @default the system's clock
+   */
+  clock?: (() => number) | undefined;
+  /**
+   * Milliseconds added to every time to live, as the script does for a clock that tests move.
+   * @internal
+   */
+  slackMs?: number;
+  /**
+   * How busy the process is, for limits that adapt.
+   * @default it is measured
+   * @internal
+   */
+  load?: ProcessLoad | undefined;
+}
+
+/** Counts in this process: the same algorithms as on Redis, with bounded memory and one timer for all counters. */
+export class MemoryStore extends DirectStore implements Store {
+  /** @internal */
+  protected readonly table: CounterTable;
+  private readonly counters: Counters;
+  private readonly features: KeptByFeatures;
+  private readonly learning = new Learning();
+  private readonly rates = new LearntRates();
+  private readonly meter = new ProcessMeter();
+  private readonly reservations: Reservations;
+  /** Whether no class of the app decides checks otherwise. */
+  private readonly isOwn = this.check === DirectStore.prototype.check && this.decide === MemoryStore.prototype.decide;
+  /** @internal The time in whole microseconds. */
+  readonly clock: () => number;
+
+  /**
+   * Makes an empty store. It starts its timer with the first counter.
+   *
+   * @param options how it counts
+   */
+  constructor(options: MemoryStoreOptions = {}) {
+    super();
+    const {
+      maxKeys = 100_000,
+      maxBytes = defaultMaxBytes(maxKeys),
+      clock = () => Date.now() * 1000,
+      slackMs = 0,
+      load = this.meter,
+    } = options;
+    this.clock = clock;
+    this.table = new CounterTable(maxKeys, maxBytes, clock);
+    this.features = new KeptByFeatures({ maxKeys, maxBytes });
+    this.counters = new Counters(this.table, slackMs, load, this.features);
+    this.reservations = new Reservations(this.table, this.counters, load);
+  }
+
+  /** The number of counters. */
+  get size(): number {
+    return this.table.size;
+  }
+
+  /** The bytes that they take, by estimate. */
+  get bytes(): number {
+    return this.table.bytes;
+  }
+
+  /** @internal Decides one check, and returns the answer. */
+  decideAtOnce(check: Check): StoreDecision[] {
+    const now = this.clock();
+    if (check.reserving !== true) return this.counters.check(check, now);
+    return this.reservations.make(check.entries as readonly ReserveEntry[], now);
+  }
+
+  /** @internal */
+  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
+    return limit.isPlain && this.isOwn ? this.counters.one(limit, identity, cost, this.clock()) : undefined;
+  }
+
+  /** @internal */
+  override decidesAtOnce(): boolean {
+    return true;
+  }
+
+  /** @internal */
+  decide(check: Check, answer: CheckAnswer): void {
+    let decisions: StoreDecision[];
+    try {
+      decisions = this.decideAtOnce(check);
+    } catch (error) {
+      answer.failed(error);
+      return;
+    }
+    report(answer, decisions);
+  }
+
+  refund(refunds: readonly Refund[]): Promise<void> {
+    const now = this.clock();
+    for (const each of refunds) {
+      const refund = each.ofStarts === true ? startsOf(each) : each;
+      const view = viewOf(this.table, refund, now);
+      const { algorithm, parameters } = refund.limit;
+      const { claim } = refund;
+      if (isEstimate(refund)) {
+        if (!refund.limit.estimates!.settled(view, refund)) continue;
+      } else if (refund.limit.adapts && refund.ticket !== undefined) {
+        algorithm.adapting!.ended(parameters, view.state, refund.ticket, refund.end ?? 'ignored');
+      } else {
+        const taken = claim === undefined ? refund : this.reservations.release(refund, claim, now);
+        if (taken === undefined) continue;
+        algorithm.give(parameters, view.state, taken.units, taken.ticket, taken.chargedAt);
+        noteCorrection(view, -taken.units, taken.chargedAt);
+      }
+      this.counters.store(view);
+    }
+    return Promise.resolve();
+  }
+
+  credit(credit: Credit): Promise<number> {
+    return Promise.resolve(this.addCredits(credit, this.clock()));
+  }
+
+  private addCredits(credit: Credit, now: number): number {
+    const { units, id, identity } = credit;
+    const limit = credit.limit.whole;
+    const view = viewOf(this.table, { limit, identity }, now);
+    const { algorithm, parameters } = limit;
+    const idKey = `${lineageId(limit, identity)}\n${id}`;
+    if (id === undefined || this.table.credits.note(idKey, now, CREDIT_KNOWN_FOR)) {
+      algorithm.varying!.credit(parameters, view.state, units);
+      this.counters.store(view);
+    }
+    return algorithm.varying!.credits(parameters, view.state)!;
+  }
+
+  penalize(charge: Charge): Promise<void> {
+    // Who may take less than all still owes all that was used.
+    const { whole } = charge.limit;
+    const view = viewOf(this.table, { ...charge, limit: whole }, this.clock());
+    const { algorithm, parameters } = whole;
+    const left = algorithm.remainingForAll?.(parameters, view.state) ?? algorithm.remaining(parameters, view.state);
+    const units = Math.max(0, Math.min(charge.units, parameters.quota + left));
+    algorithm.take(parameters, view.state, units);
+    this.features.charged(view, units, view.state.now);
+    this.counters.store(view);
+    return Promise.resolve();
+  }
+
+  block(counter: Counter, durationMs: number): Promise<void> {
+    const view = viewOf(this.table, counter, this.clock());
+    view.block = blockByHand(Math.round(durationMs * 1000), view.state.now, view.block ?? view.past);
+    view.past = undefined;
+    this.counters.store(view);
+    return Promise.resolve();
+  }
+
+  learn(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
+    const view = viewOf(this.table, counter, this.clock());
+    const key = counterId(counter.limit, counter.identity);
+    const isLearnt = this.learning.learn(key, view, lesson);
+    const learnt = lesson.rate && this.rates.learn(key, view, lesson, lesson.rate);
+    if (isLearnt || learnt?.changed === true) this.counters.store(view);
+    return Promise.resolve(learnt?.rate);
+  }
+
+  renew(lease: HeldLease): Promise<boolean> {
+    const view = viewOf(this.table, lease, this.clock());
+    const { algorithm, parameters } = lease.limit;
+    const held = algorithm.leases?.renew(parameters, view.state, lease.units, lease.ticket) ?? false;
+    if (held) this.counters.store(view);
+    return Promise.resolve(held);
+  }
+
+  reset(counters: readonly Counter[]): Promise<void> {
+    for (const counter of counters) {
+      const { limit, identity } = counter;
+      const key = counterId(limit, identity);
+      // What had lapsed by now came back.
+      this.releaseLapsed(counter);
+      // Credits that came back, by a lapse or another rate, are noted at the counter only.
+      if (limit.takesCredits) this.addCredits({ ...counter, units: 0 }, this.clock());
+      this.table.forget(limit, identity);
+      this.learning.forget(key);
+      this.rates.forget(key);
+    }
+    return Promise.resolve();
+  }
+
+  history(counter: Counter): Promise<WindowCount[]> {
+    const { algorithm, parameters } = counter.limit;
+    if (algorithm.history === undefined) {
+      return Promise.reject(
+        new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history'))),
+      );
+    }
+    const now = this.clock();
+    this.releaseLapsed(counter, now);
+    const { state } = viewOf(this.table, counter, now);
+    return Promise.resolve(algorithm.history(parameters, state));
+  }
+
+  /** @internal */
+  [READ]<T>(_limit: CompiledLimit, reading: FeatureReading<T>): T {
+    return reading.inMemory({
+      kept: (keep) => this.features.of(keep),
+      now: this.clock,
+      open: (counter) => viewOf(this.table, counter, this.clock()),
+      releaseLapsed: (counter) => this.releaseLapsed(counter),
+    });
+  }
+
+  /** Estimates that have lapsed come off a counter, some of them at a time. */
+  private releaseLapsed(counter: Counter, now = this.clock()): void {
+    if (counter.limit.estimates === undefined) return;
+    for (let view; (view = viewOf(this.table, counter, now)).estimates?.haveLapsed === true;) this.counters.store(view);
+  }
+
+  blockedFor(counter: Counter): Promise<number> {
+    const { block, state } = viewOf(this.table, counter, this.clock());
+    return Promise.resolve(block === undefined ? 0 : toMs(block.until - state.now));
+  }
+
+  close(): Promise<void> {
+    this.counters.clear();
+    this.features.clear();
+    this.learning.clear();
+    this.rates.clear();
+    this.reservations.clear();
+    this.meter.close();
+    return Promise.resolve();
+  }
+}

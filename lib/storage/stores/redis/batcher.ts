@@ -1,0 +1,285 @@
+import { RateLimitStoreError } from '../../../engine/errors/errors.js';
+import { messages } from '../../../engine/errors/messages/general.js';
+import { SharedDeadline, TimedCall } from '../../redis/shared-deadline.js';
+import { Gathering } from './gathering.js';
+import { partPlain } from './plain-jobs.js';
+import { batches } from './batches.js';
+import type { Job } from './jobs.js';
+import type { Program } from './program.js';
+import { Reply } from './reply.js';
+import type { ScriptCalls } from './script-calls.js';
+import { groupBy, type Slots } from './slots.js';
+
+/**
+ * Load is sustained after this many turns with at least this many jobs, each within milliseconds of the last one. Then, if no
+ * call is in flight, half of the jobs wait for the next turn: otherwise server and client would alternate, each waiting for the
+ * other.
+ */
+const SUSTAINED = { turns: 4, jobs: 4, withinMs: 10 };
+/** How often to retry a check whose calendar window was not the server's. */
+const MAX_TRIES = 3;
+
+/** Finds out how many replicas have what a call wrote. */
+export interface Confirmation {
+  /** Returns how many replicas have it, waiting for as many as wanted. */
+  confirm(program: Program, wanted: number): Promise<number>;
+  /** The error if too few have it. */
+  unconfirmed(confirmed: number, wanted: number): RateLimitStoreError;
+}
+
+/** Sends all jobs of one turn of the event loop in as few calls as possible. */
+export class Batcher {
+  private queue: Job[] = [];
+  private readonly inFlight = new Set<Call>();
+  private readonly deadline: SharedDeadline;
+  /** Whether the last turn had only one job: then the next one is sent at once. */
+  private isCalm = false;
+  /** Whether a job was sent at once since jobs were last sent together. */
+  private sentAtOnce = false;
+  /** The number of consecutive turns with many jobs, and when the first job of the last turn came. */
+  private turns = 0;
+  private lastSince = 0;
+  /** When the first job of the queue came. */
+  private since = 0;
+  private readonly whenIdle: (() => void)[] = [];
+  private readonly gathering: Gathering;
+
+  constructor(
+    private readonly calls: ScriptCalls,
+    /** The slots of a Cluster: a call reaches only one of them. */
+    private readonly slots: Slots | undefined,
+    /** Set if replicas confirm what is written: then a turn waits for the calls of the one before. */
+    private readonly confirmation?: Confirmation,
+    /** How long jobs wait for others at most while many come, in milliseconds. */
+    gatherMs = 0,
+  ) {
+    const longestMs = Math.min(gatherMs, calls.timeoutMs / 2);
+    this.gathering = new Gathering(longestMs);
+    // A check that has waited for others has the rest of its time for its call.
+    this.deadline = new SharedDeadline(calls.timeoutMs - longestMs);
+  }
+
+  /** Sends a job together with all others of this turn of the event loop; alone and at once, if there are few. */
+  enqueue(job: Job): void {
+    if (this.queue.length === 0) {
+      this.since = job.since = performance.now();
+      const waitMs = this.gathering.waitMs(this.since);
+      if (waitMs > 0) setTimeout(this.flush, waitMs);
+      else if (this.isCalm && this.inFlight.size === 0) {
+        this.sentAtOnce = true;
+        this.gathering.sent(1);
+        this.send([job]);
+        return;
+      } else setImmediate(this.flush);
+    } else {
+      job.since = this.since;
+    }
+    this.queue.push(job);
+  }
+
+  /** Resolves when everything is answered. */
+  async drain(): Promise<void> {
+    // A reply may cause jobs to be retried.
+    while (this.queue.length > 0 || this.inFlight.size > 0) {
+      if (this.queue.length > 0 && !this.isHeld) this.flush();
+      else await new Promise<void>((resolve) => this.whenIdle.push(resolve));
+    }
+  }
+
+  /** What a job waits for that has no answer: the server, replicas, or its turn behind jobs that wait for replicas. */
+  awaited(job: Job): 'server' | 'replicas' | 'turn' {
+    const calls = [...this.inFlight];
+    const own = calls.find(({ jobs }) => jobs.includes(job));
+    if (own !== undefined) return own.isDone ? 'replicas' : 'server';
+    return calls.some(({ isDone }) => isDone) ? 'turn' : 'server';
+  }
+
+  /** Whether jobs wait for the calls in flight. */
+  private get isHeld(): boolean {
+    return this.confirmation !== undefined && this.inFlight.size > 0;
+  }
+
+  private readonly flush = (): void => {
+    if (this.isHeld) return;
+    let jobs = this.next();
+    // A job that has waited for too long is not charged: its caller has already got an error.
+    if (this.confirmation !== undefined) jobs = jobs.filter((job) => !job.isOver);
+    const { slots } = this;
+    if (slots === undefined) {
+      const isSplit = this.queue.length > 0;
+      this.sendAll(jobs);
+      // Behind the sends: a client that writes in its next turn writes these before it gets the others.
+      if (isSplit) setImmediate(this.flush);
+      return;
+    }
+    const groups = groupBy(jobs, ({ counter }) => slots.of(counter));
+    this.calls.inOneWrite(() => {
+      for (const group of groups) this.sendAll(group);
+    });
+  };
+
+  /** The jobs to send now; the others are left for the next turn. */
+  private next(): Job[] {
+    const { queue } = this;
+    const goesOn = queue.length >= SUSTAINED.jobs && this.since - this.lastSince < SUSTAINED.withinMs;
+    this.turns = goesOn ? this.turns + 1 : 0;
+    this.lastSince = this.since;
+    this.isCalm = queue.length === 1 && !this.sentAtOnce;
+    this.sentAtOnce = false;
+    const splits = this.turns > SUSTAINED.turns && queue.length >= 2 * SUSTAINED.jobs && this.inFlight.size === 0;
+    this.queue = splits && this.slots === undefined ? queue.splice(Math.ceil(queue.length / 2)) : [];
+    this.gathering.sent(queue.length);
+    return queue;
+  }
+
+  private sendAll(jobs: Job[]): void {
+    for (const part of partPlain(jobs)) for (const batch of batches(part)) this.send(batch);
+  }
+
+  private send(jobs: Job[]): void {
+    // Before the call, since its failure may make the client forget which node had the slot.
+    const node = this.slots?.nodeOf(jobs[0]!.counter);
+    const call = new Call(jobs, node, this);
+    this.inFlight.add(call);
+    try {
+      const program = this.calls.program();
+      for (const job of jobs) job.write(program);
+      call.order = program.order;
+      if (this.confirmation !== undefined) call.program = program;
+      this.calls.run(program, node).then(call.replied, call.failed);
+      this.deadline.begin(call);
+    } catch (error) {
+      this.fail(call, error);
+    }
+  }
+
+  /** Passes on the replies. */
+  settle(call: Call, raw: unknown): void {
+    const { jobs } = call;
+    const undone: Job[] = [];
+    let reply: Reply;
+    try {
+      reply = new Reply(raw);
+      const { order } = call;
+      // A reply must be valid to its end before any of it is passed on.
+      for (let i = 0; i < jobs.length; i++) {
+        const job = jobs[order === undefined ? i : order[i]!]!;
+        if (!job.read(reply)) undone.push(job);
+      }
+      reply.end();
+    } catch (error) {
+      this.fail(call, error);
+      return;
+    }
+    const asked = this.confirmation === undefined ? NO_JOBS : this.confirm(call, undone, this.confirmation);
+    if (asked.length === 0) this.end(call);
+    for (const job of jobs) {
+      if ((undone.length === 0 || !undone.includes(job)) && !asked.includes(job)) job.settle();
+    }
+    if (reply.serverTime === undefined) return;
+    this.calls.setClock(reply.serverTime);
+    for (const job of undone) this.retry(job);
+    this.flush();
+  }
+
+  /** Makes replicas confirm what a call has changed. Returns the jobs that wait for them. */
+  private confirm(call: Call, undone: readonly Job[], by: Confirmation): readonly Job[] {
+    const asked = call.jobs.filter((job) => job.replicas > 0 && !undone.includes(job) && job.isWritten);
+    if (asked.length === 0) return asked;
+    this.deadline.end(call);
+    call.isDone = true;
+    void this.settleConfirmed(call, asked, by);
+    return asked;
+  }
+
+  private async settleConfirmed(call: Call, jobs: readonly Job[], by: Confirmation): Promise<void> {
+    try {
+      const confirmed = await by.confirm(call.program!, Math.max(...jobs.map(({ replicas }) => replicas)));
+      for (const job of jobs) {
+        if (job.replicas <= confirmed) job.settle();
+        else job.reject(by.unconfirmed(confirmed, job.replicas));
+      }
+    } catch (error) {
+      for (const job of jobs) job.reject(error as RateLimitStoreError);
+    } finally {
+      this.end(call);
+    }
+  }
+
+  /** Fails a call that got no reply, or an invalid one. */
+  fail(call: Call, error: unknown): void {
+    const { jobs, node } = call;
+    this.end(call);
+    let failure = this.calls.failure(error, node);
+    if (node !== undefined && this.slots !== undefined) failure = this.slots.blame(node, failure, jobs[0]!.counter);
+    for (const job of jobs) job.reject(failure);
+  }
+
+  /** Whether the client has commands that it has not sent yet. */
+  get holdsCommands(): boolean {
+    return this.calls.holdsCommands;
+  }
+
+  timeOut(call: Call): void {
+    this.calls.noteSilence();
+    this.fail(call, new RateLimitStoreError(messages.storeTimeout(this.calls.timeoutMs)));
+  }
+
+  private end(call: Call): void {
+    this.deadline.end(call);
+    call.isDone = true;
+    this.inFlight.delete(call);
+    if (this.inFlight.size > 0) return;
+    for (const resolve of this.whenIdle.splice(0)) resolve();
+    if (this.confirmation !== undefined && this.queue.length > 0) setImmediate(this.flush);
+  }
+
+  private retry(job: Job): void {
+    if (++job.tries === MAX_TRIES) {
+      job.reject(new RateLimitStoreError(messages.clockUnsettled()));
+      return;
+    }
+    this.queue.push(job);
+    const { timeoutMs } = this.calls;
+    const error = new RateLimitStoreError(messages.storeTimeout(timeoutMs));
+    setTimeout(() => job.reject(error), job.since + timeoutMs - performance.now()).unref();
+  }
+}
+
+const NO_JOBS: readonly Job[] = [];
+
+/** The jobs in flight in one call. */
+class Call extends TimedCall {
+  /** Whether it has its reply. It stays in flight while replicas confirm what it changed. */
+  isDone = false;
+  /** The index of each reply's job; nothing if the replies come in the order of the jobs. */
+  order: readonly number[] | undefined;
+  /** The program, if replicas confirm it. */
+  program: Program | undefined;
+
+  constructor(
+    readonly jobs: readonly Job[],
+    /** The node that was asked, if there are several. */
+    readonly node: string | undefined,
+    private readonly batcher: Batcher,
+  ) {
+    super();
+  }
+
+  /** A reply that comes too late is ignored. */
+  readonly replied = (reply: unknown): void => {
+    if (!this.isDone) this.batcher.settle(this, reply);
+  };
+
+  readonly failed = (error: unknown): void => {
+    if (!this.isDone) this.batcher.fail(this, error);
+  };
+
+  expire(): void {
+    this.batcher.timeOut(this);
+  }
+
+  override isHeld(): boolean {
+    return this.batcher.holdsCommands;
+  }
+}

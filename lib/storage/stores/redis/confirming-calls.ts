@@ -1,0 +1,69 @@
+import { RateLimitStoreError } from '../../../engine/errors/errors.js';
+import { replicaMessages } from '../../../engine/errors/messages/replica.js';
+import { connect, isCluster } from '../../redis/client.js';
+import type { Server } from '../../redis/connection.js';
+import { notConnected } from '../../redis/connection-errors.js';
+import { withDeadline } from '../../redis/deadline.js';
+import type { Program } from './program.js';
+import { ScriptCalls } from './script-calls.js';
+
+/**
+ * Calls of the script on connections of their own, which can be asked how many replicas have what was written: `WAIT` blocks a
+ * connection, and knows only that connection's writes. So a call is made on the connection of the node that has the slot, and
+ * never on another one.
+ */
+export class ConfirmingCalls extends ScriptCalls {
+  private readonly ranOn = new WeakMap<Program, Server>();
+  private readonly connecting = new Map<Server, Promise<void>>();
+
+  /** The longest wait for replicas; together with the call it ends within the time of a check. */
+  private get longestMs(): number {
+    return Math.max(1, Math.floor(this.timeoutMs / 2));
+  }
+
+  override async run(program: Program, node?: string): Promise<unknown> {
+    const server = await this.serverOf(node);
+    const remember = (at: Server) => void this.ranOn.set(program, at);
+    return this.script.runOn(server, program.keys, program.args(), this.timeoutMs, remember);
+  }
+
+  /** Returns how many replicas have what a program wrote. Rejects if the server does not say. */
+  async confirm(program: Program, wanted: number): Promise<number> {
+    const { longestMs } = this;
+    try {
+      const server = this.ranOn.get(program)!;
+      return await withDeadline(server.wait(wanted, longestMs), this.timeoutMs);
+    } catch (cause) {
+      throw asUnconfirmed(new RateLimitStoreError(replicaMessages.unasked(longestMs), { cause }));
+    }
+  }
+
+  /** The error if too few replicas have confirmed. */
+  unconfirmed(confirmed: number, wanted: number): RateLimitStoreError {
+    return asUnconfirmed(new RateLimitStoreError(replicaMessages.unconfirmed(confirmed, wanted, this.longestMs)));
+  }
+
+  /** All requests that wait for a connection share one event listener. */
+  private connected(server: Server): Promise<void> {
+    const known = this.connecting.get(server);
+    if (known !== undefined) return known;
+    const connecting = connect(server).finally(() => this.connecting.delete(server));
+    this.connecting.set(server, connecting);
+    return connecting;
+  }
+
+  private async serverOf(node: string | undefined): Promise<Server> {
+    const { client } = this;
+    if (!isCluster(client)) return client;
+    const server = client.nodes('master').find(({ options: { host, port } }) => `${host}:${port}` === node);
+    if (server === undefined) throw notConnected(client);
+    if (server.status !== 'ready') await this.connected(server);
+    return server;
+  }
+}
+
+/** Marks an error as one for which no node is to blame. */
+export function asUnconfirmed(error: RateLimitStoreError): RateLimitStoreError {
+  error.isUnconfirmed = true;
+  return error;
+}

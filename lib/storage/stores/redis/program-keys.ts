@@ -1,0 +1,78 @@
+import { type Counter, isOfStarts } from '../../../engine/limits/counter.js';
+import { creditsKeyOf, extraKeysOf, hashTagOf, keyOf } from './keys.js';
+
+const NONE: readonly string[] = [];
+
+/** The keys of a program, each once: it names them by their numbers. */
+export class ProgramKeys {
+  readonly all: string[] = [];
+  private readonly numbers = new Map<string, number>();
+  /** Keys whose counters stay open until the end of the call: more than one check or operation has them. */
+  private readonly keptOpen: boolean[] = [];
+  private openKeys = '';
+  private openKeyCount = 0;
+  /** What counters have for features, by their numbers and the names of the features. */
+  private readonly featured = new Map<string, string>();
+
+  constructor(private readonly prefix: string) {}
+
+  /** The number of a counter's key, behind which are those of what is beside the counter. */
+  ofCounter(counter: Counter): number {
+    const key = keyOf(this.prefix, counter);
+    const known = this.numbers.get(key);
+    if (known !== undefined) {
+      this.keepOpen(known);
+      // A limit without features, or another version, may have come first.
+      this.declareBeside(key, counter, known);
+      return known;
+    }
+    const number = this.all.push(key);
+    this.numbers.set(key, number);
+    if (counter.limit.algorithm.extraKeys !== undefined) this.all.push(...extraKeysOf(key, counter));
+    this.declareBeside(key, counter, number);
+    return number;
+  }
+
+  /** The number of a key that holds no counter. */
+  of(key: string): number {
+    const known = this.numbers.get(key);
+    if (known !== undefined) return known;
+    const number = this.all.push(key);
+    this.numbers.set(key, number);
+    return number;
+  }
+
+  keepOpen(number: number): void {
+    if (this.keptOpen[number] === true) return;
+    this.keptOpen[number] = true;
+    this.openKeys += `,${number}`;
+    this.openKeyCount++;
+  }
+
+  /** Those that stay open, as the program has them. */
+  get open(): string {
+    return `${this.openKeyCount}${this.openKeys}`;
+  }
+
+  /** What counters have for features, as a program has it of which a limit has any. */
+  get ofFeatures(): string {
+    return [this.featured.size, ...this.featured.values()].join(',');
+  }
+
+  /** The credits of a counter have a key of their own beside it, and so have its features, and what its algorithm uses more. */
+  private declareBeside(key: string, counter: Counter, number: number): void {
+    const { algorithm, parameters, features, takesCredits } = counter.limit;
+    if (takesCredits) this.of(creditsKeyOf(this.prefix, counter));
+    if (algorithm.moreKeys !== undefined) for (const end of algorithm.moreKeys(parameters)) this.of(`${key}:${end}`);
+    if (features === undefined) return;
+    for (const { script } of features) for (const end of script?.ends ?? NONE) this.of(`${key}:${end}`);
+    if (isOfStarts(counter)) return;
+    for (const { name, script } of features) {
+      const id = `${number},"${name}"`;
+      if (script?.beside === undefined || this.featured.has(id)) continue;
+      const { keys, texts } = script.beside(this.prefix, hashTagOf(counter));
+      const values = [...keys.map((each) => this.of(each)), ...texts.map((text) => JSON.stringify(text))];
+      this.featured.set(id, [id, values.length, ...values].join(','));
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import { RateLimitStoreError } from '../../../engine/errors/errors.js';
+import type { CheckEntry } from '../../../engine/limits/counter.js';
+import { withDeadline } from '../../redis/deadline.js';
+import { allOrNothing, type Deadline, takeOf } from '../all-or-nothing.js';
+import { chargesOf } from '../store-decision.js';
+import type { Check, Refund, StoreDecision } from '../store.js';
+import type { Batcher } from './batcher.js';
+import { CheckJob } from './jobs.js';
+import type { Slots } from './slots.js';
+
+/** Makes checks that have deadlines of their own: those that have already waited, and those of several calls. */
+export class TimedChecks {
+  constructor(
+    private readonly batcher: Pick<Batcher, 'enqueue'>,
+    private readonly timeoutMs: number,
+    private readonly refund: (refunds: readonly Refund[]) => Promise<void>,
+    /** The slots of a Cluster. */
+    private readonly slots: Slots | undefined,
+  ) {}
+
+  /** A check that has waited since it was asked has the rest of its time. */
+  decide(check: Check, since: number): Promise<StoreDecision[]> {
+    return this.decideUntil(check, since + this.timeoutMs);
+  }
+
+  /** Decides slot by slot; what was charged is given back if a later slot refuses. */
+  async decideAcrossSlots(check: Check, slots: CheckEntry[][]): Promise<StoreDecision[]> {
+    const deadline: Deadline = { at: (check.since ?? performance.now()) + this.timeoutMs, timeoutMs: this.timeoutMs };
+    const parts = slots.map((entries) => ({
+      entries,
+      ask: (peek: boolean, most?: number) =>
+        this.decideUntil(
+          {
+            ...takeOf(entries, most),
+            peek,
+            refundable: true,
+            hold: check.hold === true,
+            waits: check.waits === true,
+          },
+          deadline.at,
+        ),
+      giveBack: (charged: readonly StoreDecision[]) => this.refund(chargesOf(entries, charged)),
+    }));
+    const decisions = await allOrNothing(check.entries, parts, check.peek ?? false, deadline, check.upTo);
+    return check.refundable === true ? decisions : decisions.map(({ chargedAt: _, ...decision }) => decision);
+  }
+
+  private async decideUntil(check: Check, deadline: number): Promise<StoreDecision[]> {
+    const decisions = new Promise<StoreDecision[]>((decided, failed) => {
+      this.batcher.enqueue(new CheckJob(check, { decided, failed }));
+    });
+    try {
+      return await withDeadline(decisions, deadline - performance.now(), this.timeoutMs);
+    } catch (error) {
+      if (!(error instanceof RateLimitStoreError) || error.node !== undefined || this.slots === undefined) throw error;
+      const counter = check.entries[0]!;
+      throw this.slots.blame(this.slots.nodeOf(counter), error, counter);
+    }
+  }
+}

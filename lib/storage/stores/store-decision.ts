@@ -1,0 +1,103 @@
+import { type CheckedLimit, toCheckResult } from '../../engine/limits/check-result.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { hide } from '../../engine/limits/hidden-decisions.js';
+import type { CheckEntry } from '../../engine/limits/counter.js';
+import type { CheckResult, Decision } from '../../engine/limits/decision.js';
+import type { Check, HeldLease, Refund, StoreDecision } from './store.js';
+
+/** What a decision charged for an entry: all that it takes to give it back, settle it or hold it later. */
+export function chargeOf(
+  { limit, identity, cost }: CheckEntry,
+  { ticket, chargedAt, source, candidate, taken: units = cost }: StoreDecision,
+): Refund {
+  return { limit, identity, units, ticket, chargedAt, source, candidate };
+}
+
+/** The units that a check with `upTo` took: what the limit that has the fewest left gave. A store that ignores it took all or none. */
+export function takenOf(entries: readonly CheckEntry[], decisions: readonly StoreDecision[]): number {
+  let least = entries[0]!.cost;
+  for (let i = 0; i < entries.length; i++) {
+    const { limit } = entries[i]!;
+    const decision = decisions[i]!;
+    if (limit.shadow) continue;
+    if (!decision.allowed) return 0;
+    least = Math.min(least, decision.taken ?? least);
+  }
+  return least;
+}
+
+/** What a check was about in the end, for those who count it: the units that it took, or the one unit for which it was refused. */
+export function decidedEntries(
+  { entries, upTo = false }: Pick<Check, 'entries' | 'upTo'>,
+  decisions: readonly StoreDecision[],
+): readonly CheckEntry[] {
+  if (!upTo) return entries;
+  const cost = Math.max(1, takenOf(entries, decisions));
+  return entries.map((entry) => ({ ...entry, cost }));
+}
+
+/** The charge of units that are held until they are released, if it is one. An entry that a list lets pass holds nothing. */
+export function heldOf(entry: CheckEntry, decision: StoreDecision): HeldLease | undefined {
+  const { limit, cost } = entry;
+  const { allowed, source, ticket } = decision;
+  if (limit.algorithm.leases === undefined || limit.off || !allowed || source === 'list' || cost === 0)
+    return undefined;
+  return ticket === undefined ? undefined : { ...chargeOf(entry, decision), ticket };
+}
+
+/** Whether units were reserved at an estimate: they are given back by settling them only. */
+export function isEstimate({ limit, ticket, chargedAt }: Refund): boolean {
+  return limit.estimates !== undefined && ticket !== undefined && chargedAt !== undefined;
+}
+
+/** What a check that was allowed charged: nothing of limits that are switched off. */
+export function chargesOf(entries: readonly CheckEntry[], decisions: readonly StoreDecision[]): Refund[] {
+  return entries.flatMap((entry, index) => {
+    const decision = decisions[index]!;
+    return decision.allowed && !entry.limit.off ? [chargeOf(entry, decision)] : [];
+  });
+}
+
+/** The part that users get: tickets, times of charges and candidates' decisions are internal to the store. */
+export function toDecision(answer: StoreDecision): Decision {
+  if (answer.ticket === undefined && answer.chargedAt === undefined && answer.candidate === undefined) return answer;
+  const { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source, offences, inFlight, credits } =
+    answer;
+  const decision: Decision = { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source };
+  if (offences !== undefined) decision.offences = offences;
+  if (inFlight !== undefined) decision.inFlight = inFlight;
+  if (credits !== undefined) decision.credits = credits;
+  if (answer.tried !== undefined) decision.tried = answer.tried;
+  if (answer.taken !== undefined) decision.taken = answer.taken;
+  return decision;
+}
+
+/** The decision that code gets, which acts on nothing else: a shadow limit lets it go on at once. */
+export function toCallerDecision(answer: StoreDecision, { shadow, hidden }: CompiledLimit): Decision {
+  const decision = toDecision(answer);
+  const own = shadow ? { ...decision, allowed: true, retryAfterMs: 0, delayMs: 0 } : decision;
+  return hidden ? hide(own) : own;
+}
+
+/** What is said of a limit that is switched off: no store is asked. */
+export function openDecision({ name, quota }: CompiledLimit): StoreDecision {
+  const waits = { retryAfterMs: 0, resetAfterMs: 0, delayMs: 0 };
+  return { allowed: true, limit: name, quota, remaining: quota, ...waits, source: 'memory' };
+}
+
+/** The decision on units that were claimed before, and can be used after this many milliseconds. */
+export function claimedDecision(
+  { name, quota }: CompiledLimit,
+  delayMs: number,
+  source: StoreDecision['source'],
+): StoreDecision {
+  const waits = { retryAfterMs: 0, resetAfterMs: delayMs, delayMs };
+  return { allowed: true, limit: name, quota, remaining: 0, ...waits, source, wasClaimed: true };
+}
+
+/** Sums up what stores said of limits, which are in the same order and at least one. */
+export function checkResultOf(answers: readonly StoreDecision[], checked: readonly CheckedLimit[]): CheckResult {
+  const decisions = answers.map(toDecision);
+  for (let i = 0; i < decisions.length; i++) if (checked[i]!.limit.hidden) hide(decisions[i]!);
+  return toCheckResult(decisions, checked);
+}

@@ -1,0 +1,83 @@
+import type { CheckEntry, Counter } from '../../engine/limits/counter.js';
+import { report } from '../stores/decide.js';
+import type { MemoryStore } from '../stores/memory/memory.store.js';
+import { decidedEntries } from '../stores/store-decision.js';
+import {
+  type AnswerTap,
+  type Check,
+  type CheckAnswer,
+  type HeldLease,
+  type Store,
+  type StoreDecision,
+  UNTIMED,
+} from '../stores/store.js';
+
+/** Counts decisions while requests wait for them. */
+export interface DecisionTap extends AnswerTap {
+  /** Whether to time the check that begins now: only a sample is timed. */
+  times(): boolean;
+  /** A counter was blocked for so long, or unblocked if that is 0. */
+  blocked?(counter: Counter, durationMs: number): void;
+  /** A lease was renewed. */
+  renewed?(lease: HeldLease): void;
+}
+
+/** The answer to use in place of `answer`, so that decisions are counted first: `answer` itself, if it can do that. */
+export function tapped(tap: DecisionTap, check: Check, answer: CheckAnswer): CheckAnswer {
+  if (tap.times()) return new TimedAnswer(tap, check, answer);
+  if (answer.countBy === undefined || check.upTo === true) return new TappedAnswer(tap, check, answer);
+  answer.countBy(tap, check.entries);
+  return answer;
+}
+
+/** Decides a check in process, and counts it: in the fewest steps, since the decision itself takes hardly longer. */
+export function decideTapped(store: MemoryStore, check: Check, answer: CheckAnswer, tap: DecisionTap): void {
+  const start = tap.times() ? performance.now() : UNTIMED;
+  let decisions: StoreDecision[];
+  try {
+    decisions = store.decideAtOnce(check);
+  } catch (error) {
+    tap.failed();
+    answer.failed(error);
+    return;
+  }
+  tap.decided(decidedEntries(check, decisions), decisions, start < 0 ? UNTIMED : performance.now() - start);
+  report(answer, decisions);
+}
+
+/** The same for a check of one limit that is decided at once, if it can be. */
+export function decideOneTapped(store: Store, entry: CheckEntry, tap: DecisionTap): StoreDecision | undefined {
+  const start = tap.times() ? performance.now() : UNTIMED;
+  const decision = store.decideOne?.(entry.limit, entry.identity, entry.cost);
+  if (decision !== undefined) tap.decided([entry], [decision], start < 0 ? UNTIMED : performance.now() - start);
+  return decision;
+}
+
+/** Counts an answer, then hands it on. */
+class TappedAnswer implements CheckAnswer {
+  constructor(
+    protected readonly tap: DecisionTap,
+    protected readonly check: Check,
+    protected readonly answer: CheckAnswer,
+  ) {}
+
+  decided(decisions: StoreDecision[]): void {
+    this.tap.decided(decidedEntries(this.check, decisions), decisions, UNTIMED);
+    this.answer.decided(decisions);
+  }
+
+  failed(error: unknown): void {
+    this.tap.failed();
+    this.answer.failed(error);
+  }
+}
+
+/** The same for a check that is timed. */
+class TimedAnswer extends TappedAnswer {
+  private readonly start = performance.now();
+
+  override decided(decisions: StoreDecision[]): void {
+    this.tap.decided(decidedEntries(this.check, decisions), decisions, performance.now() - this.start);
+    this.answer.decided(decisions);
+  }
+}

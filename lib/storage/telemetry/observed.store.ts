@@ -1,0 +1,230 @@
+import { AsyncResource } from 'node:async_hooks';
+import type { Span } from '@opentelemetry/api';
+import { StoreLayer } from '../stores/layers/store-layer.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { measuredName, type Operation, type OperationAnswer, type OperationName, rowOf } from '../stores/operation.js';
+import type { Check, CheckAnswer, ReserveEntry, Store, StoreDecision } from '../stores/store.js';
+import { decidedEntries } from '../stores/store-decision.js';
+import { isOfStarts, type CheckEntry } from '../../engine/limits/counter.js';
+import { isRefusal } from '../../engine/limits/check-result.js';
+import { shownIdentity } from '../../engine/limits/hierarchy.js';
+import { MemoryStore } from '../stores/memory/memory.store.js';
+import { eventOf, type UnnamedEvent } from './decision-event.js';
+import type { DecisionStream } from './decision-stream.js';
+import { type DecisionTap, decideOneTapped, decideTapped, tapped } from './decision-tap.js';
+import type { Metrics } from './metrics.js';
+import { OpenTelemetry } from './open-telemetry.js';
+import { recordOnSpan } from './span.js';
+
+/** Publishes the decisions of the inner store to subscribers. Without any it only hands checks on. */
+export class ObservedStore extends StoreLayer {
+  private openTelemetry: OpenTelemetry | undefined;
+
+  /** `telemetry`: whether to report to OpenTelemetry. If it is not installed, `true` is an error, and `undefined` means no. */
+  constructor(
+    inner: Store,
+    private readonly stream: DecisionStream,
+    private readonly telemetry: boolean | undefined,
+  ) {
+    super(inner);
+  }
+
+  override get unobserved(): Store {
+    return this.inner;
+  }
+
+  override async open(): Promise<void> {
+    if (this.telemetry !== false) {
+      const canBreak = this.isBroken !== undefined;
+      this.openTelemetry = await OpenTelemetry.load(
+        this.telemetry === true,
+        canBreak ? this.measureBroken : undefined,
+        this.look,
+      );
+    }
+    await super.open();
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    this.openTelemetry?.close();
+    this.stream.close();
+  }
+
+  override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
+    if (this.listens(this.openTelemetry?.span())) return undefined;
+    const { tap } = this.stream;
+    if (tap === undefined) return this.inner.decideOne?.(limit, identity, cost);
+    return decideOneTapped(this.inner, { limit, identity, cost }, tap);
+  }
+
+  override decide(check: Check, answer: CheckAnswer): void {
+    const span = this.openTelemetry?.span();
+    const { tap } = this.stream;
+    const listens = this.listens(span);
+    // A look decides nothing. What a reservation decided is known by its answer.
+    const counts = tap !== undefined && check.peek !== true;
+    if (counts && check.reserving !== true) {
+      if (!listens && this.inner instanceof MemoryStore) return decideTapped(this.inner, check, answer, tap);
+      const counted = tapped(tap, check, answer);
+      this.below.decide(check, listens ? new ObservedAnswer(this, check, counted, span) : counted);
+    } else this.below.decide(check, listens || counts ? new ObservedAnswer(this, check, answer, span) : answer);
+  }
+
+  override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+    const metrics = this.openTelemetry?.metrics;
+    // What a counter has beside it has its operations done together with it.
+    const isMeasured = rowOf(operation).unmeasured === undefined && !operation.counters.every(isOfStarts);
+    const ask = () => super.operate(operation);
+    const answer =
+      metrics === undefined || !isMeasured ? ask() : timed(metrics, measuredName(operation as Operation), ask);
+    const { tap } = this.stream;
+    if (tap !== undefined) noteOperation(tap, operation as Operation, answer);
+    return answer;
+  }
+
+  /** If nothing else asks the store, the next measurement finds out whether it is back. */
+  private readonly measureBroken = (): boolean => {
+    if (this.isBroken === true) void this.probe();
+    return this.isBroken === true;
+  };
+
+  /** What adapts is known in process: its answer is there at once. */
+  private readonly look = (entry: CheckEntry): StoreDecision | undefined => {
+    let found: StoreDecision | undefined;
+    const answer = { decided: ([decision]: StoreDecision[]) => void (found = decision), failed: () => undefined };
+    this.below.decide({ entries: [entry], peek: true }, answer);
+    return found;
+  };
+
+  private listens(span: Span | undefined): boolean {
+    return span !== undefined || this.openTelemetry?.metrics !== undefined || this.stream.isUsed;
+  }
+
+  /** Where hooks run: as the caller's code does, whatever call of the store answers it. `undefined` without hooks. */
+  scope(): AsyncResource | undefined {
+    return this.stream.listener === undefined ? undefined : new AsyncResource('nestjs-sluice');
+  }
+
+  /** Publishes a check that was answered. */
+  checked(
+    check: Check,
+    decisions: readonly StoreDecision[],
+    latencyMs: number,
+    span?: Span,
+    scope?: AsyncResource,
+  ): void {
+    this.openTelemetry?.metrics?.took(operationOf(check), latencyMs, decisions);
+    let entries = decidedEntries(check, decisions);
+    if (check.reserving === true) {
+      if (!isMade(entries[0] as ReserveEntry, decisions[0]!)) return;
+      entries = entries.slice(0, decisions.length);
+      this.stream.tap?.decided(entries, decisions, latencyMs);
+    }
+    // A look decides nothing.
+    if (check.peek === true || !this.listens(span)) return;
+    const events = this.report(check, entries, decisions, latencyMs, span);
+    const { listener } = this.stream;
+    if (listener === undefined) return;
+    const publish = () => listener.decided(check, entries, decisions, events);
+    if (scope === undefined) publish();
+    else scope.runInAsyncScope(publish);
+  }
+
+  /** Publishes a check that failed. */
+  failed(check: Check, latencyMs: number, error: unknown): void {
+    if (check.reserving === true) this.stream.tap?.failed();
+    this.openTelemetry?.metrics?.failed(operationOf(check), latencyMs, error);
+  }
+
+  /** Returns the events; `undefined` for a limit that was not asked. */
+  private report(
+    check: Check,
+    entries: readonly CheckEntry[],
+    decisions: readonly StoreDecision[],
+    latencyMs: number,
+    span: Span | undefined,
+  ): (UnnamedEvent | undefined)[] {
+    const charged = !entries.some(({ limit }, index) => isRefusal(limit, decisions[index]!));
+    // The limits beside one that a list refused were not asked.
+    const isByList = !charged && decisions.some(({ allowed, source }) => !allowed && source === 'list');
+    const route = this.stream.isUsed ? check.origin?.route : undefined;
+    const events = entries.map((entry, index) => eventOf(entry, decisions[index]!, charged, latencyMs, route));
+    const metrics = this.openTelemetry?.metrics;
+    metrics?.checked(decisions);
+    if (span !== undefined) recordOnSpan(span, entries, decisions, events);
+    return events.map((event, index) => {
+      if (isByList && event.source === 'list' && event.outcome === 'allowed') return undefined;
+      metrics?.decided(event);
+      if (event.inFlight !== undefined) metrics?.adapted(entries[index]!, event);
+      if (this.stream.observed) this.stream.publish(event, shownIdentity(entries[index]!));
+      return event;
+    });
+  }
+}
+
+/** Hands on what blocks and holds counters, once that is done. */
+function noteOperation(tap: DecisionTap, operation: Operation, answer: Promise<unknown>): void {
+  const { name } = operation;
+  if (name !== 'block' && name !== 'renew') return;
+  const note = () => {
+    if (name === 'block') {
+      for (const counter of operation.counters) {
+        if (!isOfStarts(counter)) tap.blocked?.(counter, operation.durationMs);
+      }
+    } else for (const lease of operation.counters) tap.renewed?.(lease);
+  };
+  // Who called it learns of a failure.
+  void answer.then(note, () => undefined);
+}
+
+/** The name of a check in metrics. */
+function operationOf({ peek, reserving }: Check): string {
+  return reserving === true ? 'reserve' : peek === true ? 'peek' : 'check';
+}
+
+/** Whether a reservation is made: an earlier claim was reported when it was made, and a look makes none. */
+function isMade({ claim, ofStarts }: ReserveEntry, { wasClaimed }: StoreDecision): boolean {
+  return wasClaimed !== true && claim?.looks !== true && ofStarts !== true;
+}
+
+async function timed<T>(metrics: Metrics, operation: string, call: () => Promise<T>): Promise<T> {
+  const start = performance.now();
+  try {
+    const answer = await call();
+    metrics.took(operation, performance.now() - start);
+    return answer;
+  } catch (error) {
+    metrics.failed(operation, performance.now() - start, error);
+    throw error;
+  }
+}
+
+/** Reports an answer, then hands it on. */
+class ObservedAnswer implements CheckAnswer {
+  private readonly start = performance.now();
+  private readonly scope: AsyncResource | undefined;
+
+  constructor(
+    private readonly store: ObservedStore,
+    private readonly check: Check,
+    private readonly answer: CheckAnswer,
+    private readonly span: Span | undefined,
+  ) {
+    this.scope = store.scope();
+  }
+
+  decided(decisions: StoreDecision[]): void {
+    this.store.checked(this.check, decisions, performance.now() - this.start, this.span, this.scope);
+    this.answer.decided(decisions);
+  }
+
+  failed(error: unknown): void {
+    try {
+      this.store.failed(this.check, performance.now() - this.start, error);
+    } catch {
+      // The check fails as the store did, and so does no other one that waits for the same call.
+    }
+    this.answer.failed(error);
+  }
+}

@@ -1,0 +1,68 @@
+import type { Span } from '@opentelemetry/api';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { logger } from '../../engine/errors/logger.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
+import { VERSION } from './version.js';
+import type { LookAtAdaptive } from './adaptive-metrics.js';
+import { Metrics } from './metrics.js';
+
+type Api = typeof import('@opentelemetry/api');
+
+/** The name of the instrumentation scope. */
+const SCOPE = 'nestjs-sluice';
+/** The error codes of Node and Jest for a package that is not installed. */
+const NOT_FOUND = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
+
+/** Reports to OpenTelemetry, as far as the app has set it up. */
+export class OpenTelemetry {
+  private constructor(
+    private readonly api: Api,
+    /** The instruments, unless nothing collects their measurements. */
+    readonly metrics: Metrics | undefined,
+  ) {}
+
+  /**
+   * Loads `@opentelemetry/api`. Returns `undefined` if it is not installed; throws then if it is `required`.
+   *
+   * @param isBroken returns whether the circuit to the store is open, if there is one
+   * @param look looks at the counter of an adaptive limit
+   */
+  static async load(
+    required: boolean,
+    isBroken: (() => boolean) | undefined,
+    look: LookAtAdaptive,
+  ): Promise<OpenTelemetry | undefined> {
+    const api = await loadApi(required);
+    if (api === undefined) return undefined;
+    const meter = api.metrics.getMeter(SCOPE, VERSION);
+    // Without a provider, every meter is the same no-op meter.
+    const metrics = meter === api.createNoopMeter() ? undefined : new Metrics(meter, isBroken, look);
+    return new OpenTelemetry(api, metrics);
+  }
+
+  /** The active span, if it records. */
+  span(): Span | undefined {
+    const { context, trace, ROOT_CONTEXT } = this.api;
+    const active = context.active();
+    // Most often there is nothing in it, and each check asks.
+    const span = active === ROOT_CONTEXT ? undefined : trace.getSpan(active);
+    return span?.isRecording() === true ? span : undefined;
+  }
+
+  close(): void {
+    this.metrics?.close();
+  }
+}
+
+async function loadApi(required: boolean): Promise<Api | undefined> {
+  try {
+    return await import('@opentelemetry/api');
+  } catch (cause) {
+    if (required) throw new RateLimitConfigError(messages.noOpenTelemetry(), { cause });
+    if (!NOT_FOUND.includes(String((cause as NodeJS.ErrnoException).code))) {
+      logger.warn(messages.telemetryFailed(reasonOf(cause)));
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,68 @@
+import type { AlgorithmName } from '../../../engine/algorithms/index.js';
+import type { CheckEntry } from '../../../engine/limits/counter.js';
+import { chargesOf } from '../../../storage/stores/store-decision.js';
+import type { Refund } from '../../../storage/stores/store.js';
+import { limitOf, QUOTA } from './limits.js';
+import type { Case, Stage } from './stage.js';
+
+/** How much happens in one history. */
+const STEPS = 60;
+const IDENTITIES = ['user:1', 'user:2'];
+const HOUR_MS = 3_600_000;
+/** How far a clock is moved at most. A store with a clock of its own is not waited for as long. */
+const LONGEST_MOVE_MS = 12 * 24 * HOUR_MS;
+
+/** The same numbers for the same seed: a history that fails can be run again. */
+function randomOf(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+/** Checks, refunds, penalties, blocks and resets in any order: a store decides as ours does after each. */
+export const anyHistoryCases = (algorithms: readonly AlgorithmName[]): Case[] =>
+  [1, 2, 3, 4].map((seed) => ({
+    name: `any history of all limits (${seed})`,
+    run: (stage) => history(stage, algorithms, randomOf(seed)),
+  }));
+
+async function history(stage: Stage, algorithms: readonly AlgorithmName[], random: (below: number) => number) {
+  const limits = algorithms.map((algo) => limitOf(algo, `${stage.id}-${algo}`));
+  const entry = (): CheckEntry => ({
+    limit: limits[random(limits.length)]!,
+    identity: IDENTITIES[random(IDENTITIES.length)]!,
+    cost: random(QUOTA),
+  });
+  let charged: (readonly [Refund, Refund])[] = [];
+  for (let step = 0; step < STEPS; step++) {
+    const kind = random(12);
+    const one = entry();
+    const units = 1 + random(QUOTA);
+    if (kind < 6) {
+      const others = [entry(), entry()].filter(({ limit }) => limit !== one.limit);
+      const entries = kind < 3 ? [one] : [one, ...others.slice(0, 1)];
+      const [got, expected] = await stage.both({ entries, refundable: true });
+      const refused = expected.some(({ allowed }) => !allowed);
+      const ours = refused ? [] : chargesOf(entries, expected);
+      const theirs = refused ? [] : chargesOf(entries, got);
+      charged.push(...ours.flatMap((refund, index) => (refund.units > 0 ? [[theirs[index]!, refund] as const] : [])));
+    } else if (kind === 6) await stage.both({ entries: [one], peek: true });
+    else if (kind === 7) {
+      const [refund] = charged.splice(random(charged.length), 1);
+      if (refund !== undefined) await stage.doBoth((store, index) => store.refund([refund[index]]));
+    } else if (kind === 8 && one.limit.algorithm.leases === undefined) {
+      await stage.doBoth((store) => store.penalize({ ...one, units }));
+    } else if (kind === 9) {
+      const ms = random(2) * HOUR_MS * units;
+      await stage.doBoth((store) => store.block(one, ms));
+    } else if (kind === 10) {
+      charged = charged.filter(([{ limit, identity }]) => limit !== one.limit || identity !== one.identity);
+      await stage.doBoth((store) => store.reset([one]));
+    } else stage.move(random(LONGEST_MOVE_MS));
+  }
+  for (const limit of limits) {
+    for (const identity of IDENTITIES) await stage.both({ entries: [{ limit, identity, cost: 1 }], peek: true });
+  }
+}

@@ -1,0 +1,97 @@
+import type { AlgorithmName } from '../../../engine/algorithms/index.js';
+import { RateLimitConfigError } from '../../../engine/errors/errors.js';
+import { ownStoreMessages } from '../../../engine/errors/messages/own-store.js';
+import { anyHistoryCases } from './any-history.js';
+import { ALGORITHMS } from './limits.js';
+import { oneLimitCases } from './one-limit.js';
+import { severalLimitsCases } from './several-limits.js';
+import { type Case, type MakeStore, Stage } from './stage.js';
+
+export type { MakeStore, StoreToTest } from './stage.js';
+
+/** How a test runner defines a group of tests, and a test: Jest, Vitest, Mocha and `node:test` all do it so. */
+export interface TestRunner {
+  /** Defines a group. */
+  readonly describe: (name: string, define: () => void) => unknown;
+  /** Defines a test. Jest and Vitest take how long it may take, others ignore that. */
+  readonly it: (name: string, run: () => Promise<void>, timeoutMs?: number) => unknown;
+}
+
+/** Options of `storeConformance`. */
+export interface StoreConformanceOptions extends Partial<TestRunner> {
+  /**
+   * The `describe` of the test runner.
+   * @default the global one
+   */
+  readonly describe?: TestRunner['describe'];
+  /**
+   * The `it` of the test runner.
+   * @default the global one
+   */
+  readonly it?: TestRunner['it'];
+  /**
+   * The algorithms that the store can do; what else is asked of it, it should refuse.
+   * @default all that can count for several instances
+   */
+  readonly algorithms?: readonly AlgorithmName[];
+  /**
+   * The name of the group of tests.
+   * @default 'a store'
+   */
+  readonly name?: string;
+}
+
+/** How long a test may take of a store that is far away. */
+const TIMEOUT_MS = 60_000;
+
+/**
+ * Defines the tests that every store has to pass: call it where tests are defined. Each begins with a new store, and closes it.
+ * They compare its decisions with those of our own store in process, in each algorithm, for one limit and several, after any history
+ * of checks, refunds, blocks and resets; and have many ask at once.
+ *
+ * Throws `RateLimitConfigError` if no test runner is there, or it does not know an algorithm.
+ *
+ * @param make makes a store. One that asks the `clock` that it gets is tested without waiting
+ * @param options what the store can do; and the test runner, where `describe` and `it` are no globals
+ * @example
+ * storeConformance(({ clock }) => new MyStore({ clock }));
+ */
+export function storeConformance(make: MakeStore, options: StoreConformanceOptions = {}): void {
+  const { algorithms = ALGORITHMS, name = 'a store' } = options;
+  const runner = runnerOf(options);
+  const unknown = algorithms.find((algo) => !ALGORITHMS.includes(algo));
+  if (unknown !== undefined || algorithms.length === 0) {
+    throw new RateLimitConfigError(ownStoreMessages.unknownAlgorithm(unknown, ALGORITHMS));
+  }
+  runner.describe(name, () => {
+    for (const each of casesOf(algorithms)) runner.it(each.name, () => run(each, make, algorithms[0]!), TIMEOUT_MS);
+  });
+}
+
+function casesOf(algorithms: readonly AlgorithmName[]): Case[] {
+  const pairs = algorithms.map((algo, index) => [algo, algorithms[(index + 1) % algorithms.length]!] as const);
+  return [
+    ...algorithms.flatMap(oneLimitCases),
+    ...pairs.flatMap(([algo, other]) => severalLimitsCases(algo, other)),
+    ...anyHistoryCases(algorithms),
+  ];
+}
+
+async function run(test: Case, make: MakeStore, algo: AlgorithmName): Promise<void> {
+  const stage = await Stage.of(make, algo);
+  try {
+    await test.run(stage);
+  } finally {
+    await stage.close();
+  }
+}
+
+function runnerOf(options: Partial<TestRunner>): TestRunner {
+  const globals = globalThis as Partial<TestRunner>;
+  const describe = options.describe ?? globals.describe;
+  const it = options.it ?? globals.it;
+  if (typeof describe !== 'function' || typeof it !== 'function') {
+    throw new RateLimitConfigError(ownStoreMessages.noRunner());
+  }
+  return { describe, it };
+}

@@ -1,0 +1,128 @@
+import { deepStrictEqual, strictEqual } from 'node:assert/strict';
+import type { AlgorithmName } from '../../../engine/algorithms/index.js';
+import { chargeOf } from '../../../storage/stores/store-decision.js';
+import { limitOf, QUOTA, REFILLED } from './limits.js';
+import type { Case, Stage } from './stage.js';
+
+/** An interval after which the suite looks again, in milliseconds. */
+const SHORT_MS = 400;
+/** Identities that a store could mistake for one another, or for something else. */
+const IDENTITIES = [
+  'a',
+  'A',
+  'a ',
+  'a:b',
+  'a/b',
+  '{a}',
+  "a'b",
+  'a"b',
+  'a\\b',
+  'a%b',
+  'a_b',
+  'a*',
+  'ä',
+  '日本',
+  '😀',
+  'x'.repeat(2000),
+];
+
+/** What each algorithm has to do for one limit. */
+export const oneLimitCases = (algo: AlgorithmName): Case[] => [
+  {
+    name: `${algo}: lets through what its quota holds, and says what is left`,
+    async run(stage) {
+      const limit = limitOf(algo, stage.id);
+      const allowed: boolean[] = [];
+      for (let i = 0; i < QUOTA + 3; i++) allowed.push((await stage.take(limit)).allowed);
+      deepStrictEqual(allowed, [true, true, true, true, true, false, false, false]);
+    },
+  },
+  {
+    name: `${algo}: takes several units or none`,
+    async run(stage) {
+      const limit = limitOf(algo, stage.id);
+      for (const cost of [3, 3, 2, 1, QUOTA + 1]) await stage.take(limit, cost);
+    },
+  },
+  {
+    name: `${algo}: looks without a trace`,
+    async run(stage) {
+      const limit = limitOf(algo, stage.id);
+      for (let i = 0; i < QUOTA + 3; i++) await stage.take(limit, 1, 'user:1', { peek: true });
+      await stage.take(limit, 0);
+      strictEqual((await stage.take(limit, QUOTA)).allowed, true);
+    },
+  },
+  {
+    name: `${algo}: never lets more through than its quota, however many ask at once`,
+    run: (stage) => atOnce(stage, algo),
+  },
+  {
+    name: `${algo}: gives units back, at most those that were taken`,
+    async run(stage) {
+      const limit = limitOf(algo, stage.id);
+      const entry = { limit, identity: 'user:1', cost: 2 };
+      const answers = await stage.both({ entries: [entry], refundable: true });
+      await stage.take(limit, 1);
+      // Twice: of what comes back the second time, nothing was taken.
+      for (let i = 0; i < 2; i++) {
+        await stage.doBoth((store, index) => store.refund([chargeOf(entry, answers[index][0]!)]));
+        await stage.take(limit, QUOTA, 'user:1', { peek: true });
+      }
+      await stage.take(limit, QUOTA);
+    },
+  },
+  {
+    name: `${algo}: keeps identities apart`,
+    async run(stage) {
+      const limit = limitOf(algo, stage.id);
+      for (const identity of IDENTITIES) await stage.take(limit, QUOTA, identity);
+      for (const identity of IDENTITIES) strictEqual((await stage.take(limit, 1, identity)).allowed, false, identity);
+    },
+  },
+  {
+    name: `${algo}: forgets a counter that is reset`,
+    async run(stage) {
+      const limit = limitOf(algo, stage.id);
+      const counters = [{ limit, identity: 'user:1' }];
+      await stage.take(limit, QUOTA);
+      await stage.doBoth((store) => store.reset(counters));
+      strictEqual((await stage.take(limit, QUOTA)).allowed, true);
+    },
+  },
+  {
+    name: `${algo}: refuses a key that is blocked, until it is not`,
+    async run(stage) {
+      const limit = limitOf(algo, stage.id);
+      const counter = { limit, identity: 'user:1' };
+      const block = (ms: number) => stage.doBoth((store) => store.block(counter, ms));
+      await block(3_600_000);
+      strictEqual((await stage.take(limit)).allowed, false);
+      await block(0);
+      strictEqual((await stage.take(limit)).allowed, true);
+    },
+  },
+  ...(REFILLED.includes(algo) ? [refilled(algo)] : []),
+];
+
+async function atOnce(stage: Stage, algo: AlgorithmName): Promise<void> {
+  const limit = limitOf(algo, stage.id);
+  const check = { entries: [{ limit, identity: 'user:1', cost: 1 }] };
+  const answers = await Promise.all(Array.from({ length: 4 * QUOTA }, () => stage.store.check([check])));
+  strictEqual(answers.filter(([decisions]) => decisions![0]!.allowed).length, QUOTA);
+}
+
+const refilled = (algo: AlgorithmName): Case => ({
+  name: `${algo}: has its quota again when its interval is over`,
+  async run(stage) {
+    const limit = limitOf(algo, stage.id, `${SHORT_MS}ms`);
+    const take = async (cost: number) => {
+      const [decisions] = await stage.store.check([{ entries: [{ limit, identity: 'user:1', cost }] }]);
+      return decisions![0]!.allowed;
+    };
+    strictEqual(await take(QUOTA), true);
+    await stage.pass(2.5 * SHORT_MS);
+    strictEqual(await take(QUOTA), true);
+    strictEqual(await take(QUOTA), false);
+  },
+});

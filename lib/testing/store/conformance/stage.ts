@@ -1,0 +1,128 @@
+import { deepStrictEqual, ok } from 'node:assert/strict';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { AlgorithmName } from '../../../engine/algorithms/index.js';
+import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
+import { MemoryStore } from '../../../storage/stores/memory/memory.store.js';
+import type { Check, Store, StoreDecision } from '../../../storage/stores/store.js';
+import { limitOf } from './limits.js';
+
+/** What a store is made with. */
+export interface StoreToTest {
+  /**
+   * The time in whole microseconds since the epoch. A store that asks it is tested without waiting, and to the microsecond; with
+   * one that has a clock of its own the suite waits, and allows for the time that its calls take.
+   */
+  readonly clock: () => number;
+}
+
+/** Makes an empty store, or one of which no counter begins with what the suite made before. */
+export type MakeStore = (given: StoreToTest) => Store | Promise<Store>;
+
+/** A test of the suite. */
+export interface Case {
+  readonly name: string;
+  run(stage: Stage): Promise<void>;
+}
+
+/** Times of two stores with clocks of their own differ by so much, in milliseconds. */
+const SPARE_MS = 50;
+/** The parts of a decision that are times. */
+const TIMES = ['retryAfterMs', 'resetAfterMs', 'delayMs'] as const;
+
+let made = 0;
+
+/** A store to test beside ours, which says what is right. */
+export class Stage {
+  /** Ours, on the same clock. */
+  readonly reference = new MemoryStore({ clock: () => this.now() });
+  /** No other stage has its names of limits: counters of a shared database last. */
+  readonly id = `conformance-${process.pid}-${Date.now().toString(36)}-${++made}`;
+  private readonly begun = Date.now();
+  private movedMs = 0;
+  /** Whether the store asks the clock of the suite. */
+  private usesClock = false;
+  store!: Store;
+
+  static async of(make: MakeStore, algo: AlgorithmName): Promise<Stage> {
+    const stage = new Stage();
+    const clock = () => {
+      stage.usesClock = true;
+      return stage.now();
+    };
+    stage.store = await make({ clock });
+    await stage.store.open?.();
+    // By now it is known whether the store asks the clock.
+    await stage.store.check([
+      { entries: [{ limit: limitOf(algo, stage.id), identity: 'nobody', cost: 1 }], peek: true },
+    ]);
+    return stage;
+  }
+
+  /** Lets time pass: by the clock, or really. */
+  async pass(ms: number): Promise<void> {
+    if (this.usesClock) this.movedMs += ms;
+    else await wait(ms);
+  }
+
+  /** Lets time pass where nobody has to wait for it. */
+  move(ms: number): void {
+    if (this.usesClock) this.movedMs += ms;
+  }
+
+  /** Asks both stores, compares what they decide, and returns what the store and ours answered. */
+  async both(check: Check): Promise<readonly [got: StoreDecision[], expected: StoreDecision[]]> {
+    const since = Date.now();
+    const [[expected], [got]] = await Promise.all([this.reference.check([check]), this.store.check([check])]);
+    const spare = this.usesClock ? 0 : SPARE_MS + Date.now() - Math.min(since, this.begun);
+    for (const [index, entry] of check.entries.entries()) {
+      sameDecision(got![index], expected![index]!, spare, entry.limit);
+    }
+    return [got!, expected!];
+  }
+
+  /** Has both stores do the same. */
+  async doBoth(work: (store: Store, index: 0 | 1) => Promise<unknown>): Promise<void> {
+    await Promise.all([work(this.store, 0), work(this.reference, 1)]);
+  }
+
+  /** The same for one limit. */
+  async take(limit: CompiledLimit, cost = 1, identity = 'user:1', more: Partial<Check> = {}): Promise<StoreDecision> {
+    const [[decision]] = await this.both({ entries: [{ limit, identity, cost }], ...more });
+    return decision!;
+  }
+
+  async close(): Promise<void> {
+    await this.reference.close();
+    await this.store.close();
+  }
+
+  /** With a clock of the suite, time stands still unless it is moved. */
+  private now(): number {
+    return ((this.usesClock ? this.begun : Date.now()) + this.movedMs) * 1000;
+  }
+}
+
+/** Compares what users see of a decision. */
+function sameDecision(
+  got: StoreDecision | undefined,
+  expected: StoreDecision,
+  spareMs: number,
+  limit: CompiledLimit,
+): void {
+  // What comes back little by little may come between two clocks.
+  const left = got !== undefined && spareMs > 0 && Math.abs(got.remaining - expected.remaining) <= 1;
+  const wanted = left ? { ...expected, remaining: got.remaining } : expected;
+  deepStrictEqual(seen(got), seen(wanted), `the decision of '${limit.algorithm.name}'`);
+  for (const time of TIMES) {
+    const difference = got![time] === expected[time] ? 0 : Math.abs(got![time] - expected[time]);
+    ok(
+      difference <= spareMs,
+      `'${time}' of '${limit.algorithm.name}' is ${got![time]}, wants ${expected[time]}${spareMs > 0 ? `, give or take ${spareMs}` : ''}`,
+    );
+  }
+}
+
+/** What has to be exact. */
+function seen({ allowed, limit, quota, remaining, offences }: Partial<StoreDecision> = {}): Partial<StoreDecision> {
+  return { allowed, limit, quota, remaining, offences } as Partial<StoreDecision>;
+}

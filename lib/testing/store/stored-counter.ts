@@ -1,0 +1,59 @@
+import { Leases } from '../../engine/algorithms/leases.js';
+import { RateLimitStoreError } from '../../engine/errors/errors.js';
+import { ownStoreMessages } from '../../engine/errors/messages/own-store.js';
+import { KEPT_CLASSES } from '../../engine/limits/kept-classes.js';
+import type { Entry } from '../../storage/stores/memory/limit-counters.js';
+
+/** The parts of a counter that are stored; times are microseconds. */
+export type CounterParts = Pick<Entry, 'state' | 'block' | 'estimates' | 'carried' | 'expiresAt'>;
+
+/** Told apart from what later releases store. */
+const FORMAT = 1;
+const PARTS = 6;
+KEPT_CLASSES.set('Leases', Leases);
+const TAG = '$';
+
+/** A counter as text. */
+export function textOf({ state, block, estimates, carried, expiresAt }: CounterParts): string {
+  return JSON.stringify([FORMAT, expiresAt, carried ?? null, block ?? null, state ?? null, estimates ?? null], written);
+}
+
+/** The counter that a text stands for. Throws `RateLimitStoreError` if it stands for none. */
+export function partsOf(key: string, text: unknown): CounterParts {
+  let parts: unknown;
+  try {
+    parts = JSON.parse(text as string, read);
+  } catch {
+    // It is no text of ours.
+  }
+  if (!Array.isArray(parts) || parts.length !== PARTS || parts[0] !== FORMAT) throw unreadable(key, text);
+  const [, expiresAt, carried, ...objects] = parts as [number, unknown, unknown, ...unknown[]];
+  const isWhole = typeof expiresAt === 'number' && (carried === null || typeof carried === 'number');
+  if (!isWhole || !objects.every((each) => each === null || isObject(each))) throw unreadable(key, text);
+  const [block, state, estimates] = objects.map((each) => each ?? undefined);
+  return { expiresAt, carried: carried ?? undefined, block, state, estimates } as CounterParts;
+}
+
+/** What was found under a key cannot be read. */
+export function unreadable(key: string, text: unknown, cause?: unknown): RateLimitStoreError {
+  return new RateLimitStoreError(ownStoreMessages.unreadable(key, text), { cause });
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && !Array.isArray(value) && Object.keys(value as object).length > 0;
+}
+
+/** JSON has neither infinite numbers nor classes. */
+function written(_: string, value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value)) return { [TAG]: String(value) };
+  for (const [name, Kept] of KEPT_CLASSES) {
+    if (value instanceof Kept) return { [TAG]: name, of: { ...value, index: undefined } };
+  }
+  return value;
+}
+
+function read(_: string, value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, TAG)) return value;
+  const { [TAG]: tag, of } = value as { readonly [TAG]: string; readonly of?: object };
+  return of === undefined ? Number(tag) : Object.assign(new (KEPT_CLASSES.get(tag)!)(), of);
+}

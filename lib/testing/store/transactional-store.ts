@@ -1,0 +1,187 @@
+import type { WindowCount } from '../../engine/algorithms/algorithm.js';
+import { RateLimitArgumentError, RateLimitStoreError } from '../../engine/errors/errors.js';
+import { ownStoreMessages } from '../../engine/errors/messages/own-store.js';
+import { type Counter, startsOf } from '../../engine/limits/counter.js';
+import { answerWith, DirectStore } from '../../storage/stores/decide.js';
+import { keyOf } from '../../storage/stores/redis/keys.js';
+import type {
+  Charge,
+  Check,
+  CheckAnswer,
+  HeldLease,
+  Refund,
+  ReserveEntry,
+  Store,
+  StoreDecision,
+} from '../../storage/stores/store.js';
+import { ScratchStore } from './scratch-store.js';
+import { partsOf, textOf, unreadable } from './stored-counter.js';
+
+/** What is to be stored under a key. */
+export interface CounterWrite {
+  /** One of the keys of the transaction. */
+  readonly key: string;
+  /** The new value, a text of ASCII; `undefined` deletes the key. */
+  readonly value: string | undefined;
+  /** When the value may be forgotten, in milliseconds since the epoch; a value that is kept for longer changes nothing. */
+  readonly expiresAt: number;
+}
+
+/** What a transaction changes. */
+export interface CounterChanges<T> {
+  /** What is to be stored; empty if nothing changes. */
+  readonly writes: readonly CounterWrite[];
+  /** What `transact` returns once that is stored. */
+  readonly result: T;
+}
+
+/** Options of a `TransactionalStore`. */
+export interface TransactionalStoreOptions {
+  /**
+   * What all keys begin with.
+   * @default 'sluice'
+   */
+  readonly prefix?: string;
+  /**
+   * The time in whole microseconds since the epoch, for transactions that name none.
+   * @default the clock of the process
+   */
+  readonly clock?: () => number;
+}
+
+/** How much longer than it is needed a value is kept, in milliseconds: clocks differ. */
+const SPARE_MS = 1000;
+
+/**
+ * A store on any database with transactions: a class of the app says how to read and write keys in one, and this one decides. All
+ * algorithms but `adaptive`, blocks, offences, holds, refunds and reservations work as they do on Redis. It keeps neither `usage`,
+ * nor `credits`, nor what outbound calls and jobs need: a check of such a limit fails with `RateLimitArgumentError`.
+ */
+export abstract class TransactionalStore extends DirectStore implements Store {
+  readonly #scratch = new ScratchStore();
+  readonly #prefix: string;
+  readonly #clock: () => number;
+
+  /**
+   * Makes the store; nothing is asked of the database yet.
+   *
+   * @param options how it counts
+   */
+  constructor({ prefix = 'sluice', clock = () => Date.now() * 1000 }: TransactionalStoreOptions = {}) {
+    super();
+    this.#prefix = prefix;
+    this.#clock = clock;
+  }
+
+  /**
+   * Reads keys, has them changed, and stores the changes: all in one transaction, in which no other one reads or changes these
+   * keys. `change` is called with what is stored under each key, in their order, and nothing where nothing is; it takes
+   * microseconds, and may be called again where a transaction is tried again. Rejects if nothing was stored.
+   *
+   * @param keys different ones, in ascending order, so that transactions that lock them one after another never wait for each other
+   * @param change decides; its second argument is the time of the database in whole microseconds since the epoch, by default the
+   * store's clock
+   */
+  protected abstract transact<T>(
+    keys: readonly string[],
+    change: (values: readonly (string | null | undefined)[], now?: number) => CounterChanges<T>,
+  ): Promise<T>;
+
+  /** @internal */
+  decide(check: Check, answer: CheckAnswer): void {
+    answerWith(this.#decided(check), answer);
+  }
+
+  async #decided(check: Check): Promise<StoreDecision[]> {
+    const counters = (check.entries as readonly ReserveEntry[]).map((entry) => {
+      this.#assertKept(entry, entry.claim !== undefined && 'a claim of a job');
+      return entry.ofStarts === true ? startsOf(entry) : entry;
+    });
+    return this.#change(counters, (scratch) => scratch.decideAtOnce(check));
+  }
+
+  refund(refunds: readonly Refund[]): Promise<void> {
+    const counters = refunds.map((refund) => (refund.ofStarts === true ? startsOf(refund) : refund));
+    return this.#change(counters, (scratch) => scratch.refund(refunds));
+  }
+
+  penalize(charge: Charge): Promise<void> {
+    return this.#change([charge], (scratch) => scratch.penalize(charge));
+  }
+
+  block(counter: Counter, durationMs: number): Promise<void> {
+    return this.#change([counter], (scratch) => scratch.block(counter, durationMs));
+  }
+
+  renew(lease: HeldLease): Promise<boolean> {
+    return this.#change([lease], (scratch) => scratch.renew(lease));
+  }
+
+  reset(counters: readonly Counter[]): Promise<void> {
+    return this.#change(counters, (scratch) => scratch.reset(counters));
+  }
+
+  history(counter: Counter): Promise<WindowCount[]> {
+    return this.#change([counter], (scratch) => scratch.history(counter));
+  }
+
+  blockedFor(counter: Counter): Promise<number> {
+    return this.#change([counter], (scratch) => scratch.blockedFor(counter));
+  }
+
+  /** Does nothing: what the app has connected, the app disconnects. */
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** Has counters changed in one transaction. */
+  async #change<T>(counters: readonly Counter[], work: (scratch: ScratchStore) => T | Promise<T>): Promise<T> {
+    for (const counter of counters) this.#assertKept(counter);
+    const byKey = new Map(counters.map((counter) => [keyOf(this.#prefix, counter), counter]));
+    const keys = [...byKey.keys()].toSorted();
+    let isChanged = false;
+    const answer = await this.transact(keys, (values, now = this.#clock()) => {
+      isChanged = true;
+      if (!Array.isArray(values) || values.length !== keys.length) {
+        throw new RateLimitStoreError(ownStoreMessages.wrongCount(values, keys.length));
+      }
+      const scratch = this.#scratch;
+      scratch.begin(now);
+      try {
+        for (const [index, key] of keys.entries()) {
+          const value: unknown = values[index];
+          if (value !== undefined && value !== null) scratch.put(byKey.get(key)!, partsOf(key, value));
+        }
+        // What has to be waited for is known already: the counters are in process.
+        const result = [work(scratch)] as const;
+        const writes = keys.flatMap((key, index) => this.#writeOf(key, byKey.get(key)!, values[index] ?? undefined));
+        return { writes, result };
+      } catch (error) {
+        if (!(error instanceof TypeError) || error instanceof RateLimitArgumentError) throw error;
+        // What was stored is a counter by its form only.
+        throw unreadable(keys.join("', '"), values, error);
+      } finally {
+        scratch.end();
+      }
+    });
+    if (!isChanged) throw new RateLimitStoreError(ownStoreMessages.neverChanged(this.constructor.name));
+    return answer[0];
+  }
+
+  #writeOf(key: string, counter: Counter, before: string | undefined): CounterWrite[] {
+    const entry = this.#scratch.get(counter);
+    const value = entry && textOf(entry);
+    if (value === before) return [];
+    return [{ key, value, expiresAt: entry === undefined ? 0 : Math.ceil(entry.expiresAt / 1000) + SPARE_MS }];
+  }
+
+  #assertKept({ limit }: Counter, other: string | false = false): void {
+    const kept = limit.features?.find(({ memory }) => memory !== undefined);
+    const what =
+      other ||
+      (limit.adapts && `algo '${limit.algorithm.name}'`) ||
+      (limit.takesCredits && "'credits'") ||
+      (kept !== undefined && `'${kept.name}'`);
+    if (what) throw new RateLimitArgumentError(ownStoreMessages.cannotKeep(limit.name, what, this.constructor.name));
+  }
+}

@@ -1,0 +1,393 @@
+import type { Server } from 'node:http';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Controller, Get, Logger } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { Cluster, Redis } from 'ioredis';
+import {
+  LimiterService,
+  RateLimit,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+  RateLimitStoreError,
+} from '../../../lib/index.js';
+import {
+  type RedisCluster,
+  type RedisServer,
+  startCluster,
+  startRedis,
+  startSentinel,
+} from '../../support/redis-servers.js';
+import { freePort } from '../../support/ports.mjs';
+import { connectRedis, freshPrefix } from '../../support/stores.js';
+import { TcpProxy } from '../../support/tcp-proxy.js';
+import { exceptReadings, login, RatesApp, READ_EVERY_MS, until } from './overrides-app.js';
+
+/** A stored record, with the fields that a test sets. */
+const recordOf = (fields: object) =>
+  JSON.stringify({
+    patch: null,
+    version: 1,
+    generation: 0,
+    inherit: 'keep',
+    expiresAt: null,
+    quota: 10,
+    previousQuota: 10,
+    ...fields,
+  });
+
+describe('changed rates on Redis', () => {
+  const url = process.env['TEST_REDIS_URL'] as string;
+  const apps: RatesApp[] = [];
+  const cleanups: (() => unknown)[] = [];
+  let redis: Redis;
+  let prefix: string;
+  let warn: jest.SpiedFunction<(message: unknown) => void>;
+
+  const start = async (options: RateLimitModuleOptions = {}): Promise<RatesApp> => {
+    const app = await RatesApp.start({ redis: url, prefix, timeout: '5s', ...options });
+    apps.push(app);
+    return app;
+  };
+  /** Writes a record, as another release might, without a message. */
+  const writeSilently = (fields: object, name = 'login', client = redis) =>
+    client.hset(`${prefix}:rates`, name, recordOf(fields));
+  const stored = async (name: string) =>
+    JSON.parse((await redis.hget(`${prefix}:rates`, name)) as string) as Record<string, unknown>;
+  /** The URL of a user of Redis who may use our keys, and do what the rules say. */
+  const userOf = async (...rules: string[]): Promise<string> => {
+    const name = `user-${prefix}`;
+    await redis.call('ACL', 'SETUSER', name, 'reset', 'on', '>secret', `~${prefix}:*`, ...rules);
+    cleanups.push(() => redis.call('ACL', 'DELUSER', name));
+    const { hostname, port } = new URL(url);
+    return `redis://${name}:secret@${hostname}:${port}`;
+  };
+  const warnings = () => warn.mock.calls.map(([message]) => String(message));
+
+  beforeAll(async () => {
+    redis = await connectRedis();
+  });
+  afterAll(async () => {
+    await redis.quit();
+  });
+  beforeEach(() => {
+    prefix = freshPrefix();
+    warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    // What an instance comes to know, it has heard.
+    jest.spyOn(globalThis, 'setTimeout').mockImplementation(exceptReadings);
+  });
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await Promise.all(apps.splice(0).map((app) => app.close()));
+    for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+  });
+
+  describe('reach other instances', () => {
+    it('at once, and so are cleared ones', async () => {
+      const [one, two] = [await start(), await start()];
+      for (let round = 1; round <= 20; round++) {
+        await one.service.setRate('login', { rate: 10 + round });
+        expect(await one.quota()).toBe(10 + round);
+        await until(() => two.quota(), 10 + round);
+      }
+      expect(await two.service.clearRate('login')).toBe(true);
+      await until(() => one.quota(), 10);
+    });
+
+    it.each<[string, () => Redis]>([
+      ['a connection of the app', () => new Redis(url)],
+      ['a connection with a prefix of its own', () => new Redis(url, { keyPrefix: 'app:' })],
+      ['a connection that never connects again by itself', () => new Redis(url, { retryStrategy: () => null })],
+    ])('over %s, which stays open', async (_, make) => {
+      const client = make();
+      cleanups.push(() => client.quit());
+      const [one, two] = [await start({ redis: client }), await start({ redis: client })];
+      await one.service.setRate('login', { rate: 20 });
+      await until(() => two.quota(), 20);
+      await Promise.all(apps.splice(0).map((app) => app.close()));
+      expect(client.status).toBe('ready');
+    });
+
+    it('that start later', async () => {
+      const one = await start();
+      await one.service.setRate('login', { rate: 20 }, { inherit: 'reset' });
+      await one.service.setRate('hourly', { rate: 7 });
+      const two = await start();
+      expect(await two.quota()).toBe(20);
+      expect(await two.service.getRate('hourly')).toMatchObject({ options: { rate: 7 } });
+    });
+
+    it('with a reset that all of them follow', async () => {
+      const [one, two] = [await start(), await start()];
+      await two.service.for('login').consume('user:1', 9);
+      await one.service.setRate('login', { rate: 20 }, { inherit: 'reset' });
+      await until(() => two.remaining(), 20);
+      await two.service.for('login').consume('user:1', 5);
+      expect(await one.remaining()).toBe(15);
+    });
+
+    it('and end on all of them without a message', async () => {
+      const [one, two] = [await start(), await start()];
+      await one.service.setRate('login', { rate: 20 }, { expiresIn: 2000 });
+      await until(() => two.quota(), 20);
+      const { override } = await two.service.getRate('login');
+      await Promise.all([until(() => one.quota(), 10), until(() => two.quota(), 10)]);
+      // Both clocks leave out a part of a millisecond.
+      expect(Date.now()).toBeGreaterThanOrEqual(override!.expiresAt! - 1);
+    });
+  });
+
+  it('are set by one of many instances that call trySetRate', async () => {
+    const instances = await Promise.all(Array.from({ length: 5 }, () => start()));
+    const tries = Array.from({ length: 50 }, (_, index) =>
+      instances[index % 5]!.service.trySetRate('login', { rate: 100 + index }),
+    );
+    const done = await Promise.all(tries);
+    expect(done.filter(Boolean)).toHaveLength(1);
+    for (const app of instances) expect(await app.quota()).toBe(100 + done.indexOf(true));
+  });
+
+  it('send nothing that is wrong', async () => {
+    const app = await start();
+    await expect(app.service.setRate('login', { rate: 0 })).rejects.toThrow("option 'rate' is 0");
+    await expect(app.service.setRate('nope', { rate: 1 })).rejects.toThrow("got the name 'nope'");
+    expect(await redis.exists(`${prefix}:rates`)).toBe(0);
+  });
+
+  it('are stored with all fields of their record', async () => {
+    const app = await start();
+    const most = Number.MAX_SAFE_INTEGER;
+    await app.service.setRate('hourly', { rate: 200 });
+    await app.service.setRate('hourly', { rate: most, slices: 4 }, { inherit: 'reset', expiresIn: '1h' });
+    expect(await stored('hourly')).toEqual({
+      patch: { rate: most, slices: 4 },
+      version: 2,
+      generation: 1,
+      inherit: 'reset',
+      expiresAt: expect.any(Number),
+      quota: most,
+      previousQuota: 200,
+    });
+    await app.service.clearRate('hourly');
+    expect(await stored('hourly')).toEqual({
+      patch: null,
+      version: 3,
+      generation: 1,
+      inherit: 'keep',
+      expiresAt: null,
+      quota: 100,
+      previousQuota: most,
+    });
+  });
+
+  it('show in the headers of a route', async () => {
+    @Controller()
+    class LoginController {
+      @Get()
+      @RateLimit('login')
+      list() {}
+    }
+    const testing = await Test.createTestingModule({
+      imports: [RateLimitModule.forRoot({ redis: url, prefix, define: { login }, timeout: '5s' })],
+      controllers: [LoginController],
+    }).compile();
+    const nest = testing.createNestApplication();
+    cleanups.push(() => nest.close());
+    cleanups.push(() => (nest.getHttpServer() as Server).closeAllConnections());
+    await nest.listen(0, '127.0.0.1');
+    const policy = async () => (await fetch(await nest.getUrl())).headers.get('ratelimit-policy');
+    expect(await policy()).toBe('"login";q=10;w=3600');
+    await nest.get(LimiterService).setRate('login', { rate: 2, interval: '1m' });
+    expect(await policy()).toBe('"login";q=2;w=60');
+    expect((await fetch(await nest.getUrl())).status).toBe(429);
+  });
+
+  describe('are read again', () => {
+    it('when the connection that listens was cut', async () => {
+      const app = await start();
+      await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await writeSilently({ patch: { rate: 20 } });
+      await until(() => app.quota(), 20);
+      const other = await start();
+      await other.service.setRate('login', { rate: 30 });
+      await until(() => app.quota(), 30);
+    });
+
+    it('when the server comes back without them', async () => {
+      const server = await startRedis();
+      cleanups.push(() => server.stop());
+      const app = await start({ redis: server.url });
+      await app.service.setRate('login', { rate: 20 });
+      await server.kill();
+      await until(async () => (await app.service.for('login').peek('user:1')).source, 'fallback');
+      expect(await app.quota()).toBe(20);
+      await server.start();
+      await until(() => app.quota(), 10);
+      await app.service.setRate('login', { rate: 30 });
+      expect((await app.service.getRate('login')).override?.version).toBe(1);
+    });
+
+    it('every 30 s', async () => {
+      const timers = jest.mocked(globalThis.setTimeout);
+      timers.mockClear();
+      const app = await start();
+      const timer = timers.mock.calls.findLast(([, delay]) => delay === READ_EVERY_MS);
+      await writeSilently({ patch: { rate: 20 } });
+      expect(await app.quota()).toBe(10);
+      timer![0]();
+      await until(() => app.quota(), 20);
+    });
+
+    it('from records of a release that named the inherit mode `state`', async () => {
+      const app = await start();
+      await app.service.setRate('login', { rate: 20 }, { inherit: 'reset' });
+      await writeSilently({ patch: { rate: 30 }, version: 2, generation: 1, inherit: undefined, state: 'additive' });
+      const { override } = await app.service.getRate('login');
+      expect(override).toEqual({ patch: { rate: 30 }, version: 2, inherit: 'additive', expiresAt: undefined });
+      expect(await app.quota()).toBe(30);
+      await app.service.setRate('login', { rate: 40 });
+      expect(await stored('login')).toMatchObject({ version: 3, generation: 1, inherit: 'keep', previousQuota: 10 });
+      expect(warnings()).toEqual([]);
+    });
+
+    it('when they are asked for', async () => {
+      const app = await start();
+      await writeSilently({ patch: { rate: 20 }, version: 7 });
+      expect((await app.service.getRate('login')).override?.version).toBe(7);
+      expect(await app.quota()).toBe(20);
+    });
+  });
+
+  it.each<[string, string]>([
+    ['that is no JSON', '{'],
+    ['that is no object', '7'],
+    ['without what a record has', '{}'],
+    ['of another inherit mode', recordOf({ patch: { rate: 20 }, inherit: 'forget' })],
+    ['of another algorithm', recordOf({ patch: { queue: 20 } })],
+    ['that nothing knows', recordOf({ patch: { tempo: 20 } })],
+    ['with a wrong rate', recordOf({ patch: { rate: -1 } })],
+    ['that is a list', recordOf({ patch: [20] })],
+  ])('ignore a record %s, with one warning', async (_, json) => {
+    await redis.hset(`${prefix}:rates`, 'login', json, 'unknown', json);
+    const app = await start();
+    expect(await app.quota()).toBe(10);
+    expect(await app.service.getRate('login')).toMatchObject({
+      options: login,
+      source: 'configured',
+      override: undefined,
+    });
+    await app.service.setRate('hourly', { rate: 7 });
+    const ignored = warnings().filter((message) => message.includes("the changed rate of limit 'login' is ignored"));
+    expect(ignored).toHaveLength(1);
+    await app.service.setRate('login', { rate: 20 });
+    expect(await app.quota()).toBe(20);
+  });
+
+  describe('while Redis is not there', () => {
+    let server: RedisServer;
+
+    beforeEach(async () => {
+      server = await startRedis();
+      cleanups.push(() => server.stop());
+    });
+
+    it('are not changed, and stay as they are', async () => {
+      const app = await start({ redis: server.url, timeout: 250 });
+      await app.service.setRate('login', { rate: 20 });
+      server.pause();
+      cleanups.push(() => server.resume());
+      await expect(app.service.setRate('login', { rate: 30 })).rejects.toThrow(RateLimitStoreError);
+      await expect(app.service.clearRate('login')).rejects.toThrow(RateLimitStoreError);
+      await expect(app.service.trySetRate('login', { rate: 30 })).rejects.toThrow(RateLimitStoreError);
+      expect(await app.service.getRate('login')).toMatchObject({ options: { rate: 20 } });
+      expect(await app.service.listRates()).toHaveLength(2);
+      expect(await app.quota()).toBe(20);
+    });
+
+    it('are those of the configuration, until it is there', async () => {
+      const port = await freePort();
+      const app = await start({ redis: `redis://127.0.0.1:${port}` });
+      await expect(app.service.setRate('login', { rate: 20 })).rejects.toThrow(RateLimitStoreError);
+      expect(await app.quota()).toBe(10);
+      const client = new Redis(server.url);
+      cleanups.push(() => client.quit());
+      await writeSilently({ patch: { rate: 20 } }, 'login', client);
+      // It is read as soon as the server is there, which says nothing of it later.
+      const proxy = await TcpProxy.start(server, port);
+      cleanups.push(() => proxy.close());
+      await until(() => app.quota(), 20);
+    });
+  });
+
+  describe('of a user of Redis', () => {
+    const documented =
+      '+evalsha +script|load +mget +get +set +del +time +publish +subscribe +info ' +
+      '+hget +hset +hgetall +hdel +hscan +zadd +zrem +zrangebyscore +rpush +lrange +ltrim';
+
+    it('that may do what the guide says work', async () => {
+      const user = await userOf(`&${prefix}:rates`, `&${prefix}:given-back`, ...documented.split(' '));
+      const [one, two] = [await start({ redis: user }), await start({ redis: user })];
+      await one.service.setRate('login', { rate: 20 });
+      await until(() => two.quota(), 20);
+      await one.service.for('login').consume('user:1');
+      expect(warnings()).toEqual([]);
+    });
+
+    it('that may not use the channel change nothing, and are warned of once', async () => {
+      const app = await start({ redis: await userOf('resetchannels', '+@all') });
+      await expect(app.service.setRate('login', { rate: 20 })).rejects.toThrow(RateLimitStoreError);
+      expect(await redis.exists(`${prefix}:rates`)).toBe(0);
+      await writeSilently({ patch: { rate: 20 } });
+      expect(await app.service.getRate('login')).toMatchObject({ options: { rate: 20 } });
+      // Each channel is subscribed to beside all else.
+      await until(async () => warnings().length, 2);
+      expect(warnings().toSorted()).toEqual([
+        expect.stringMatching(/^changes of rates do not arrive at once.*NOPERM/),
+        expect.stringMatching(/^refusals are not remembered.*NOPERM/),
+      ]);
+    });
+
+    it('that may not read them are warned of once', async () => {
+      const app = await start({ redis: await userOf('allchannels', '+@all', '-hgetall') });
+      await app.service.listRates();
+      expect(await app.quota()).toBe(10);
+      expect(warnings()).toEqual([expect.stringMatching(/^changed rates cannot be read, so the known ones hold/)]);
+    });
+  });
+
+  it('reach other instances through Sentinels', async () => {
+    const servers = await startSentinel();
+    cleanups.push(() => servers.stop());
+    const { sentinels, name } = servers;
+    const [one, two] = [await start({ redis: { sentinels, name } }), await start({ redis: { sentinels, name } })];
+    await one.service.setRate('login', { rate: 20 });
+    await until(() => two.quota(), 20);
+  });
+
+  describe('on a Cluster', () => {
+    let cluster: RedisCluster;
+
+    beforeAll(async () => {
+      cluster = await startCluster();
+    });
+    afterAll(async () => {
+      await cluster?.stop();
+    });
+
+    it('reach other instances, and are read again after a cut', async () => {
+      const client = new Cluster(cluster.nodes);
+      cleanups.push(() => client.quit());
+      const one = await start({ redis: { nodes: cluster.nodes } });
+      const two = await start({ redis: client });
+      for (let round = 1; round <= 10; round++) {
+        await one.service.setRate('login', { rate: 10 + round });
+        await until(() => two.quota(), 10 + round);
+      }
+      await Promise.all(client.nodes('master').map((node) => node.call('CLIENT', 'KILL', 'TYPE', 'pubsub')));
+      await client.hset(`${prefix}:rates`, 'login', recordOf({ patch: { rate: 50 }, version: 99 }));
+      await Promise.all([until(() => one.quota(), 50), until(() => two.quota(), 50)]);
+      await two.service.setRate('login', { rate: 60 });
+      await until(() => one.quota(), 60);
+    });
+  });
+});

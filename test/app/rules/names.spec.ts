@@ -1,0 +1,178 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Controller, type ExecutionContext, Get, Injectable, Logger, type Type } from '@nestjs/common';
+import {
+  LimiterService,
+  type LimitResolver,
+  type ModuleLimit,
+  RateLimit,
+  RateLimitConfigError,
+  type RateLimitModuleOptions,
+} from '../../../lib/index.js';
+import { frameworks, HttpApp } from '../../e2e/http-app.js';
+import { headerOf, OpenController, reported } from './dynamic-app.js';
+
+const plan = { name: 'plan', algo: 'fixed-window', rate: 10, interval: '1h' } as const;
+
+@Injectable()
+class PlanLimits implements LimitResolver {
+  resolve() {
+    return plan;
+  }
+}
+
+let app: HttpApp | undefined;
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await app?.close();
+  app = undefined;
+});
+
+const planOf = (context: ExecutionContext) => headerOf(context, 'x-plan') ?? 'free';
+const define = {
+  free: { ...plan, name: 'free', rate: 5 },
+  business: { ...plan, name: 'business', rate: 50 },
+};
+
+async function start(limit: ModuleLimit): Promise<LimiterService> {
+  const providers = [PlanLimits];
+  app = await HttpApp.start(frameworks[0]!, {
+    controllers: [OpenController],
+    providers,
+    limits: { limits: [limit], define },
+  });
+  return app.nest.get(LimiterService);
+}
+
+it.each<[string, ModuleLimit]>([
+  ['that a function returns', () => plan],
+  ['that a class resolves', PlanLimits],
+  ['whose rate is a function', { ...plan, rate: () => 10 }],
+])('a limit %s cannot be changed by its name, and the error says what can', async (_, limit) => {
+  const limiters = await start(limit);
+  await app!.get('/open');
+  const calls = [
+    () => limiters.setRate('plan', { rate: 1 }),
+    () => limiters.setMode('plan', 'off'),
+    () => limiters.getRate('plan'),
+    () => limiters.listRates('plan'),
+    () => limiters.explain({ limit: 'plan', key: 'ip:203.0.113.7' }),
+  ];
+  for (const call of calls) {
+    await expect(call()).rejects.toThrow(RateLimitConfigError);
+    await expect(call()).rejects.toThrow("got the name 'plan'");
+    await expect(call()).rejects.toThrow(
+      "'free', 'business'; a function reaches these if it returns their names instead of limits of its own",
+    );
+  }
+});
+
+const quotaOf = async (name: string) => reported(await app!.get('/open', { 'x-plan': name }))[0]?.[1];
+
+it('a defined limit whose name a function returns can be changed', async () => {
+  const limiters = await start(planOf);
+  expect([await quotaOf('free'), await quotaOf('business')]).toEqual([5, 50]);
+  await limiters.setRate('business', { rate: 25 });
+  expect([await quotaOf('free'), await quotaOf('business')]).toEqual([5, 25]);
+});
+
+@Controller()
+class FunctionController {
+  @Get('plan')
+  @RateLimit(() => ({ ...plan, name: 'own' }))
+  plan() {}
+}
+
+@Controller()
+class ClassController {
+  @Get('plan')
+  @RateLimit(PlanLimits)
+  plan() {}
+}
+
+@Controller()
+class RateController {
+  @Get('plan')
+  @RateLimit({ ...plan, rate: () => 10 })
+  plan() {}
+}
+
+@Controller()
+class FixedController {
+  @Get('plan')
+  @RateLimit(plan)
+  plan() {}
+}
+
+const startWith = async (controller: Type, limits: RateLimitModuleOptions = { define }) => {
+  app = await HttpApp.start(frameworks[0]!, { controllers: [controller], providers: [PlanLimits], limits });
+  return app.nest.get(LimiterService);
+};
+
+it.each([
+  ['a function', FunctionController],
+  ['a class', ClassController],
+  ['a rate by the request', RateController],
+])('the error says so, too, if %s stands on a route alone', async (_, controller) => {
+  const limiters = await startWith(controller);
+  for (const call of [limiters.setRate('own', { rate: 1 }), limiters.explain({ limit: 'own', key: 'ip:::1' })]) {
+    await expect(call).rejects.toThrow('a function reaches these if it returns their names');
+  }
+});
+
+it('the error speaks of no functions where there are none', async () => {
+  const limiters = await startWith(FixedController);
+  await expect(limiters.setRate('own', { rate: 1 })).rejects.not.toThrow('a function reaches these');
+});
+
+/** Warnings of such names, as they are later. */
+const warnings = () => {
+  const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+  return () => warn.mock.calls.map(([text]) => String(text)).filter((text) => text.includes('has the name of'));
+};
+
+describe('a limit of its own that has the name of a defined one', () => {
+  const bothDefined = { define: { plan: { ...plan, rate: 3 }, own: { ...plan, name: 'own', rate: 3 } } };
+  it.each<[string, Type, string, string]>([
+    ['from a function', FunctionController, 'own', '@RateLimit on FunctionController.plan'],
+    ['from a class', ClassController, 'plan', '@RateLimit on ClassController.plan'],
+    ['with a rate by the request', RateController, 'plan', '@RateLimit on RateController.plan'],
+    ['of a route', FixedController, 'plan', '@RateLimit on FixedController.plan'],
+  ])('%s is not changed by that name, and one warning says so', async (_, controller, name, place) => {
+    const said = warnings();
+    const limiters = await startWith(controller, bothDefined);
+    await app!.get('/plan');
+    await limiters.setRate(name, { rate: 1 });
+    expect(reported(await app!.get('/plan'))[0]?.[1]).toBe(10);
+    expect(said()).toEqual([expect.stringContaining(place) as unknown]);
+    expect(said()[0]).toContain(
+      `the limit '${name}' has the name of another, in define.${name}, and changes by that name do not reach it; ` +
+        `wants the name alone ('${name}') to use that limit, or another name`,
+    );
+  });
+
+  it('from a function for all routes is one, too', async () => {
+    const said = warnings();
+    await startWith(OpenController, { ...bothDefined, limits: [() => plan] });
+    for (let request = 0; request < 3; request++) await app!.get('/open');
+    expect(said()).toEqual([expect.stringContaining('limits[0]') as unknown]);
+  });
+
+  it('in code is one, too', async () => {
+    const said = warnings();
+    const limiters = await startWith(OpenController, bothDefined);
+    for (let call = 0; call < 2; call++) await limiters.for(plan).consume('acme');
+    expect(said()).toHaveLength(1);
+  });
+
+  it('is none where the name stands alone, or no definition has it', async () => {
+    const said = warnings();
+    const limiters = await startWith(OpenController, {
+      define: { own: { ...plan, name: 'own' } },
+      limits: [() => 'own', () => plan],
+    });
+    await app!.get('/open');
+    await limiters.for('own').consume('acme');
+    await limiters.for(plan).consume('acme');
+    expect(said()).toEqual([]);
+  });
+});

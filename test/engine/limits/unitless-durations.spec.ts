@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import {
+  type LimitResolver,
+  RateLimitArgumentError,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+} from '../../../lib/index.js';
+import { readSettings as explainSettings } from '../../../lib/cli/explain/settings.js';
+import { readSettings as simulateSettings } from '../../../lib/cli/simulate/settings.js';
+import { readJobOptions } from '../../../lib/integrations/bullmq/read-job-options.js';
+import { readOptions as readOutbound } from '../../../lib/integrations/outbound/read-options.js';
+import { readLimit } from '../../../lib/cli/limit-spec.js';
+import { asRecord } from '../../../lib/app/overrides/override-record.js';
+import { TestClock } from '../../../lib/testing/index.js';
+import { Test } from '@nestjs/testing';
+
+const UNITLESS = ['60', '1000', ' 60 ', '0.5', '1e3', '60 ', '.5'];
+
+const start = (options: RateLimitModuleOptions) =>
+  Test.createTestingModule({ imports: [RateLimitModule.forRoot(options)] })
+    .compile()
+    .then((app) => app.init());
+
+const simulated = (...args: string[]) => expect(simulateSettings(['--limit', 'gcra:1/1s', ...args]));
+
+const limit = { algo: 'gcra', rate: 1, interval: '1s' } as const;
+
+describe.each(UNITLESS)('the duration %j, which has no unit', (text) => {
+  it.each<[string, RateLimitModuleOptions]>([
+    ['interval', { limits: [{ ...limit, interval: text }] }],
+    ['interval', { define: { api: { ...limit, interval: text } } }],
+    ['blockFor', { limits: [{ ...limit, blockFor: text }] }],
+    ['blockFor', { defaults: { blockFor: ['1m', text] } }],
+    ['forgetAfter', { limits: [{ ...limit, blockFor: ['1m', '2m'], forgetAfter: text }] }],
+    ['timeout', { timeout: text }],
+    ['resolveTimeout', { resolveTimeout: text }],
+    ['gather', { gather: text }],
+    ['sendTimeout', { sendTimeout: text }],
+    ['ttl', { limits: [{ ...limit, prefetch: { units: 2, ttl: text } }], redis: 'redis://127.0.0.1:1' }],
+    ['keep', { limits: [{ ...limit, usage: { keep: text } }] }],
+    ['usage', { limits: [{ ...limit, usage: text }] }],
+    ['ttl', { limits: [{ name: 'slots', algo: 'concurrency', limit: 1, ttl: text }] }],
+    ['timeout', { policy: { source: () => ({}), timeout: text } }],
+    ['every', { policy: { source: () => ({}), watch: true, every: text } }],
+  ])('is refused as %s', async (option, options) => {
+    const refused = expect(start(options)).rejects;
+    await refused.toThrow(new RegExp(`option '${option}(\\[1\\])?' is .*${text.replace('.', '\\.')}.*, wants .*`));
+  });
+
+  it('is refused in calls', () => {
+    expect(() => new TestClock().advance(text)).toThrow(
+      new RateLimitArgumentError(
+        `duration is '${text}', wants milliseconds or a duration such as '250ms', '10s', '1m', at most 1 year`,
+      ),
+    );
+  });
+
+  it('is refused as the time that answers of a LimitResolver apply', async () => {
+    @Injectable()
+    class Plans implements LimitResolver {
+      readonly ttl = text;
+      resolve = () => limit;
+    }
+    const refused = expect(start({ limits: [Plans] })).rejects;
+    await refused.toThrow(`Plans: option 'ttl' is '${text}', wants a duration`);
+  });
+
+  it.each(['timeout', 'ageing', 'maxLearnedWait'])('is refused as %s of calls to others', (option) => {
+    expect(() => readOutbound({ [option]: text }, 'fetch')).toThrow(`option '${option}' is '${text}', wants`);
+  });
+
+  it.each(['recheck', 'keepFor'])('is refused as %s of jobs', (option) => {
+    expect(() => readJobOptions({ key: 'a', [option]: text }, 'Jobs')).toThrow(
+      `option '${option}' is '${text}', wants`,
+    );
+  });
+
+  it('is refused by commands', async () => {
+    await simulated('--generate', 'poisson:1/s', '--for', text).rejects.toThrow(`'--for'`);
+    await simulated('--reorder', text, 'log').rejects.toThrow(`'--reorder'`);
+    const redis = ['--redis', 'redis://localhost', '--limit', 'gcra:1/1s', '--name', 'a', '--key', 'a'];
+    expect(() => explainSettings([...redis, '--timeout', text], {})).toThrow(`'--timeout'`);
+  });
+
+  it('matches no duration of the JSON Schema', () => {
+    const schema = readFileSync('limits.schema.json', 'utf8');
+    const patterns = [...schema.matchAll(/"pattern": "(\^\[\+\][^"]*)"/g)].map(([, pattern]) => new RegExp(pattern!));
+    expect(patterns.length).toBeGreaterThan(0);
+    expect(patterns.filter((pattern) => pattern.test(text))).toEqual([]);
+    expect(patterns.every((pattern) => pattern.test('60s') && pattern.test('1.5 hours'))).toBe(true);
+  });
+});
+
+it.each(['fixed-window:3/250', 'fixed-window:3/1m,blockFor=60', 'fixed-window:3/1m,blockFor=1m/60'])(
+  'the limit %s of a command line is refused',
+  (spec) => {
+    expect(() => readLimit(spec)).toThrow(/, wants .*duration.* such as/);
+  },
+);
+
+it('keeps what overrides of an earlier release mean', () => {
+  const others = { version: 1, generation: 0, inherit: 'keep', expiresAt: null, quota: 5, previousQuota: 5 };
+  const patchOf = (patch: object) => (asRecord({ ...others, patch }) as { patch?: unknown }).patch;
+  expect(patchOf({ rate: 5, interval: '1000' })).toEqual({ rate: 5, interval: 1000 });
+  expect(patchOf({ rate: 5, interval: '1s' })).toEqual({ rate: 5, interval: '1s' });
+});

@@ -1,0 +1,33 @@
+import { expect, it } from '@jest/globals';
+import { MemoryStore, RateLimitStoreError, RedisStore } from '../../../lib/index.js';
+import { CompiledLimit } from '../../../lib/testing/store/index.js';
+import { createClient } from '../../../lib/storage/redis/client.js';
+import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
+import { startRedis } from '../../support/redis-servers.js';
+import { ask, freshPrefix } from '../../support/stores.js';
+
+it('takes no credits while Redis fails, and adds none', async () => {
+  const server = await startRedis();
+  const redis = await createClient(server.url, 2000);
+  redis.on('error', () => undefined);
+  const primary = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: 2000, ownsClient: true });
+  const store = new FallbackStore(primary, new MemoryStore());
+  await store.open();
+  try {
+    const limit = new CompiledLimit(
+      { algo: 'calendar-window', rate: 2, period: 'year', credits: true },
+      { location: 'test', name: 'plan' },
+    );
+    const identity = 'user:42';
+    const credit = { limit, identity, units: 5 };
+    expect(await store.credit!(credit)).toBe(5);
+    expect(await ask(store, limit, { identity, cost: 3 })).toMatchObject({ allowed: true, credits: 4 });
+    await server.stop();
+    expect(await ask(store, limit, { identity, cost: 2 })).toMatchObject({ allowed: true, source: 'fallback' });
+    expect(await ask(store, limit, { identity })).toMatchObject({ allowed: false, credits: 0 });
+    await expect(store.credit!(credit)).rejects.toBeInstanceOf(RateLimitStoreError);
+  } finally {
+    await server.stop();
+    await store.close();
+  }
+});

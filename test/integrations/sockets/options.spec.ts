@@ -1,0 +1,74 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { NestApplicationContext } from '@nestjs/core';
+import type { INestApplication } from '@nestjs/common';
+import { AbstractWsAdapter } from '@nestjs/websockets';
+import { IoAdapter } from '@nestjs/platform-socket.io';
+import { Test } from '@nestjs/testing';
+import { type LimitDefinition, RateLimitConfigError, RateLimitModule } from '../../../lib/index.js';
+import { rateLimitSockets, type SocketLimitOptions } from '../../../lib/integrations/sockets/index.js';
+import { ChatGateway } from './socket-app.js';
+
+const minute = { algo: 'fixed-window', rate: 1, interval: '1m' } as const;
+const define: Record<string, LimitDefinition> = { hello: minute };
+
+let app: INestApplication | undefined;
+afterEach(() => app?.close());
+
+async function made(imports = [RateLimitModule.forRoot({ define })]): Promise<INestApplication> {
+  const testing = await Test.createTestingModule({ imports, providers: [ChatGateway] }).compile();
+  testing.useLogger(false);
+  return (app = testing.createNestApplication());
+}
+
+describe('rateLimitSockets refuses', () => {
+  it.each<[string, unknown, string]>([
+    ['no options', undefined, 'rateLimitSockets: '],
+    ['an unknown option', { handshake: 'hello' }, "'handshake'"],
+    ['no limits', { closeAfter: 3 }, 'wants limits for handshakes, connections or frames'],
+    ['an empty list', { handshakes: [] }, 'rateLimitSockets: handshakes'],
+    ['an unknown name', { handshakes: 'helo' }, "'hello'"],
+    ['a wrong limit', { frames: { ...minute, rate: 0 } }, 'rateLimitSockets: frames'],
+    ['a limit twice', { handshakes: ['hello', 'hello'] }, 'rateLimitSockets: handshakes'],
+    ['a count', { handshakes: { ...minute, count: 'failed' } }, "has a 'count'"],
+    ['a leaky bucket', { frames: { algo: 'leaky-bucket', rate: 1, interval: '1s' } }, 'gcra allows the same rate'],
+    ['held handshakes', { handshakes: { algo: 'concurrency', limit: 1, ttl: '1m' } }, "by 'connections'"],
+    ['connections that are not held', { connections: minute }, 'wants a concurrency limit'],
+    ['no number', { frames: minute, closeAfter: 0 }, "'closeAfter' is 0, wants a whole number >= 1"],
+    [
+      'no function',
+      { frames: minute, authenticate: 'jwt' },
+      "'authenticate' is 'jwt', wants a function of the request",
+    ],
+    ['no function for addresses', { frames: minute, address: 1 }, "'address' is 1, wants a function of the request"],
+  ])('%s', async (_, options, message) => {
+    const nest = await made();
+    const limit = () => rateLimitSockets(nest, new IoAdapter(nest), options as SocketLimitOptions);
+    expect(limit).toThrow(RateLimitConfigError);
+    expect(limit).toThrow(message);
+  });
+
+  it('what is no app, no adapter, an app without the module, and a second call', async () => {
+    const nest = await made();
+    const adapter = new IoAdapter(nest);
+    const options = { frames: minute };
+    expect(() => rateLimitSockets({} as NestApplicationContext, adapter, options)).toThrow('the first argument is');
+    expect(() => rateLimitSockets(nest, {} as IoAdapter, options)).toThrow('the second argument is');
+    expect(rateLimitSockets(nest, adapter, options)).toBe(adapter);
+    expect(() => rateLimitSockets(nest, adapter, options)).toThrow('this adapter has limits already');
+    await nest.close();
+    const other = await made([]);
+    expect(() => rateLimitSockets(other, new IoAdapter(other), options)).toThrow('RateLimitModule was not found');
+  });
+
+  it('a server that it cannot limit: the app does not start', async () => {
+    class OtherAdapter extends AbstractWsAdapter {
+      create() {
+        return { on: () => undefined };
+      }
+      bindMessageHandlers() {}
+    }
+    const nest = await made();
+    nest.useWebSocketAdapter(rateLimitSockets(nest, new OtherAdapter(nest), { handshakes: minute }));
+    await expect(nest.init()).rejects.toThrow('OtherAdapter made a server whose handshakes cannot be limited');
+  });
+});

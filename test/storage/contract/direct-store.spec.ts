@@ -1,0 +1,77 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { MemoryStore, type Store } from '../../../lib/index.js';
+import type { Check, StoreDecision } from '../../../lib/testing/store/index.js';
+import { decide, decided } from '../../../lib/storage/stores/decide.js';
+import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
+import { failingAnswer } from '../../support/failing-answer.js';
+import { compile, connectRedis, ManualClock, storeKinds } from '../../support/stores.js';
+
+const limit = compile({ algo: 'fixed-window', rate: 2, interval: '1h' });
+const check: Check = { entries: [{ limit, identity: 'user:1', cost: 1 }] };
+
+const stores: Store[] = [];
+afterEach(async () => {
+  for (const store of stores.splice(0)) await store.close();
+});
+
+function own(changes: Partial<Store>): Store {
+  const store = Object.assign(new MemoryStore(), changes);
+  stores.push(store);
+  return store;
+}
+
+describe('a store that the app made', () => {
+  it('is asked by its own check, if it overrides that of a class of ours', async () => {
+    class Counting extends MemoryStore {
+      asked = 0;
+      override check(checks: readonly Check[]): Promise<StoreDecision[][]> {
+        this.asked++;
+        return super.check(checks);
+      }
+    }
+    const counting = new Counting();
+    const store = new FallbackStore(counting, own({}));
+    stores.push(store);
+    expect(await decided(store, check)).toMatchObject([{ allowed: true, remaining: 1 }]);
+    expect(await store.check([check, check])).toMatchObject([[{ allowed: true }], [{ allowed: false }]]);
+    expect(counting.asked).toBe(3);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['nothing', () => Promise.resolve()],
+    ['no list', () => Promise.resolve([{}])],
+    ['too few decisions', () => Promise.resolve([[]])],
+  ])('fails a check by %s', async (_, answer) => {
+    const store = own({ check: answer as Store['check'] });
+    await expect(decided(store, check)).rejects.toThrow(
+      /the store answered .* to a check, wants a list of 1 decisions/,
+    );
+  });
+
+  it('fails a check by throwing at once', async () => {
+    const store = own({
+      check: () => {
+        throw new TypeError('no such table');
+      },
+    });
+    await expect(decided(store, check)).rejects.toThrow('no such table');
+  });
+});
+
+describe.each(Object.keys(storeKinds))('%s', (kind) => {
+  let redis: Redis;
+  beforeAll(async () => {
+    redis = await connectRedis();
+  });
+  afterAll(() => redis.disconnect());
+
+  it('tells an answer that throws so, and answers the other checks of the turn', async () => {
+    const store = storeKinds[kind]!(new ManualClock(), redis);
+    stores.push(store);
+    const told: unknown[] = [];
+    decide(store, check, failingAnswer(told));
+    expect(await decided(store, check)).toMatchObject([{ allowed: true, remaining: 0 }]);
+    expect(told).toEqual([new Error('an exporter failed')]);
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, it } from '@jest/globals';
+import { MemoryStore, type Store } from '../../../lib/index.js';
+import type { Charge } from '../../../lib/testing/store/index.js';
+import { READ } from '../../../lib/storage/stores/feature-reading.js';
+import { StoreLayer } from '../../../lib/storage/stores/layers/store-layer.js';
+import type { Operation, OperationAnswer, OperationName } from '../../../lib/storage/stores/operation.js';
+import { ask, compile } from '../../support/stores.js';
+
+/** What a store may do or not. */
+const OPTIONAL = ['nodeOf', 'hasNode', 'blockedFor', 'credit', 'learn'] as const;
+
+class Plain extends StoreLayer {}
+
+/** A store that writes down what it is asked, and answers by the name of the call. */
+function told(calls: unknown[][]): Store {
+  return new Proxy({} as Store, {
+    get:
+      (_, name) =>
+      (...given: unknown[]) => {
+        calls.push([name, ...given]);
+        return Promise.resolve(name === 'check' ? [['decision']] : name);
+      },
+  });
+}
+
+describe('a layer', () => {
+  it('hands on every call that it does not change', async () => {
+    const calls: unknown[][] = [];
+    const layer = new Plain(told(calls)) as unknown as Record<PropertyKey, (...given: unknown[]) => unknown>;
+    const check = { entries: ['entry'] };
+    expect(await layer['check']!([check])).toEqual([['decision']]);
+    const one = ['reserve', 'refund', 'penalize', 'renew', 'reset', 'history', 'nodeOf', 'hasNode', 'blockedFor'];
+    const several = ['block', READ, 'learn'];
+    for (const name of [...one, 'credit']) expect(await layer[name]!('given')).toBe(name);
+    for (const name of several) expect(await layer[name]!('given', 5)).toBe(name);
+    await layer['open']!();
+    await layer['close']!();
+    expect(calls).toEqual([
+      ['check', [check]],
+      ...[...one, 'credit'].map((name) => [name, 'given']),
+      ...several.map((name) => [name, 'given', 5]),
+      ['open'],
+      ['close'],
+    ]);
+  });
+
+  it('can do nothing that the store below cannot', async () => {
+    const unable = Object.fromEntries(OPTIONAL.map((name) => [name, undefined]));
+    const layer = new Plain(Object.assign(new MemoryStore(), unable));
+    for (const name of OPTIONAL) expect([name, layer[name]]).toEqual([name, undefined]);
+    await expect(layer.open()).resolves.toBeUndefined();
+    await layer.close();
+  });
+
+  it('asks a layer that is put below it later', async () => {
+    class Doubling extends StoreLayer {
+      override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
+        const charges = operation.counters as readonly Charge[];
+        return super.operate({ ...operation, counters: charges.map((each) => ({ ...each, units: 2 * each.units })) });
+      }
+    }
+    const limit = compile({ algo: 'fixed-window', rate: 9, interval: '1h' });
+    const charge = { limit, identity: 'ip:203.0.113.7', units: 2 };
+    const layer = new Plain(new MemoryStore());
+    await layer.penalize(charge);
+    layer.insert((inner) => new Doubling(inner));
+    await layer.penalize(charge);
+    // What was counted before is counted still.
+    expect(await ask(layer, limit, { peek: true })).toMatchObject({ remaining: 3 });
+    await layer.close();
+  });
+
+  it('is observed by nobody, unless it says otherwise', () => {
+    const layer = new Plain(new MemoryStore());
+    expect(layer.unobserved).toBe(layer);
+  });
+
+  it('tells whether a layer below leaves its store alone, if one can', async () => {
+    class Broken extends StoreLayer {
+      probes = 0;
+      override get isBroken() {
+        return true;
+      }
+      override async probe() {
+        this.probes++;
+      }
+    }
+    const broken = new Broken(new MemoryStore());
+    const layer = new Plain(broken);
+    expect([layer.isBroken, new Plain(new MemoryStore()).isBroken]).toEqual([true, undefined]);
+    await layer.probe();
+    await new Plain(new MemoryStore()).probe();
+    expect(broken.probes).toBe(1);
+  });
+});

@@ -1,0 +1,52 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import type { INestApplicationContext } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { LimiterService, RateLimitModule, RateLimitStoreError } from '../../../../lib/index.js';
+import { OwnTime } from '../../../support/own-time.mjs';
+import { type RedisServer, startRedis } from '../../../support/redis-servers.js';
+import { freshPrefix } from '../../../support/stores.js';
+import { TcpProxy } from '../../../support/tcp-proxy.js';
+
+const TIMEOUT_MS = 250;
+/** How long a packet takes to the region's server: a call takes twice as long. */
+const DELAY_MS = 90;
+const LEARNT_MS = 4000;
+
+let [home, region]: RedisServer[] = [];
+const cleanups: (() => unknown)[] = [];
+
+beforeAll(async () => {
+  [home, region] = await Promise.all([startRedis(), startRedis()]);
+}, 300_000);
+afterAll(() => Promise.all([home!.stop(), region!.stop()]));
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+});
+
+async function start(redis: string): Promise<INestApplicationContext> {
+  const options = {
+    redis,
+    regions: { name: 'us', home: home!.url },
+    prefix: freshPrefix(),
+    timeout: TIMEOUT_MS,
+    define: { plan: { algo: 'sliding-window', rate: 100, interval: '1m', scope: 'world' } },
+  } as const;
+  const module = await Test.createTestingModule({ imports: [RateLimitModule.forRoot(options)] }).compile();
+  cleanups.push(() => module.close());
+  return module.init();
+}
+
+it('a check waits for the home no longer than the timeout, the time of its own region included', async () => {
+  const proxy = await TcpProxy.start(region!, 0, DELAY_MS);
+  cleanups.push(() => proxy.close());
+  const limiter = (await start(proxy.url)).get(LimiterService).for('plan');
+  await limiter.consume('first').catch(() => undefined);
+  // The time of the home is known then: it is asked again until a call was in time.
+  await sleep(LEARNT_MS);
+  const time = new OwnTime();
+  const before = time.now();
+  await expect(limiter.consume('second')).rejects.toThrow(RateLimitStoreError);
+  expect(time.now() - before).toBeLessThan(TIMEOUT_MS + DELAY_MS);
+  time.stop();
+});

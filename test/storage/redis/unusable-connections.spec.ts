@@ -1,0 +1,94 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
+import { RateLimitModule, type RateLimitModuleOptions } from '../../../lib/index.js';
+import { startRedis, type RedisServer } from '../../support/redis-servers.js';
+
+let server: RedisServer;
+let admin: Redis;
+let logged: string[];
+
+beforeAll(async () => {
+  server = await startRedis();
+  admin = new Redis(server.url);
+  await admin.config('SET', 'requirepass', 'right');
+});
+afterAll(async () => {
+  admin.disconnect();
+  await server.stop();
+});
+beforeEach(() => {
+  logged = [];
+  for (const level of ['warn', 'error'] as const) {
+    jest.spyOn(Logger.prototype, level).mockImplementation((text: unknown) => void logged.push(String(text)));
+  }
+});
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+/** What an app logs of a connection that it cannot use: a single line. */
+async function lineOf(redis: RateLimitModuleOptions['redis']): Promise<string> {
+  const limits = [{ algo: 'gcra', rate: 1, interval: '1s' }] as const;
+  const options = { redis, limits } as RateLimitModuleOptions;
+  const app = await Test.createTestingModule({ imports: [RateLimitModule.forRoot(options)] }).compile();
+  await app.init();
+  await app.close();
+  expect(logged).toHaveLength(1);
+  return logged[0]!;
+}
+
+describe('the log of a connection that is not usable names the option, the server and what to do', () => {
+  it('for a wrong password, which it does not show', async () => {
+    const line = await lineOf(server.url.replace('redis://', 'redis://app:hidden@'));
+    expect(line).toMatch(/^the store failed, so each limit does what its 'onStoreError' says: WRONGPASS /);
+    expect(line).toContain(
+      `; option 'redis' leads to ${server.host}:${server.port}, which refuses the user or the password; wants those it knows, in a URL ` +
+        'as redis://user:password@host:port',
+    );
+    expect(line).not.toContain('hidden');
+  });
+
+  it('for no password', async () => {
+    const line = await lineOf({ host: server.host, port: server.port });
+    expect(line).toContain('NOAUTH');
+    expect(line).toContain(
+      `option 'redis' leads to ${server.host}:${server.port}, which wants a password, in a URL as `,
+    );
+  });
+
+  it('for an unknown host', async () => {
+    expect(await lineOf('redis://:hidden@nohost.invalid:6379')).toMatch(
+      /; option 'redis' leads to nohost\.invalid:6379, a name that no name server knows; wants the host of Redis$/,
+    );
+  });
+
+  it('for a port where nothing listens', async () => {
+    expect(await lineOf('redis://127.0.0.1:1')).toBe(
+      "the store failed, so each limit does what its 'onStoreError' says: connect ECONNREFUSED 127.0.0.1:1; option 'redis' leads to " +
+        '127.0.0.1:1, where nothing listens; wants Redis started there, or another host and port',
+    );
+  });
+
+  it('for Sentinels and nodes of a Cluster', async () => {
+    const place = { host: '127.0.0.1', port: 1 };
+    expect(await lineOf({ sentinels: [place], name: 'main' })).toContain(
+      "option 'redis' leads to the master 'main' of the Sentinels, none of which answers; wants ",
+    );
+    logged = [];
+    expect(await lineOf({ nodes: [place, { ...place, port: 2 }] })).toContain(
+      "option 'redis' leads to 127.0.0.1:1, 127.0.0.1:2, none of which answers as a node of a Cluster; wants ",
+    );
+  });
+
+  it('for a client of node-redis', async () => {
+    const client = createClient({ url: 'redis://127.0.0.1:1' });
+    client.on('error', () => undefined);
+    const opened = client.connect().catch(() => undefined);
+    expect(await lineOf(client)).toContain("option 'redis' leads to 127.0.0.1:1, where nothing listens; wants ");
+    client.destroy();
+    await opened;
+  });
+});

@@ -1,0 +1,94 @@
+import { describe, expect, it } from '@jest/globals';
+import { MemoryStore, RateLimitConfigError } from '../../../lib/index.js';
+import type { AlgorithmName } from '../../../lib/index.js';
+import { type MakeStore, storeConformance, type StoreConformanceOptions } from '../../../lib/testing/store/index.js';
+import { MapStore } from './map-store.js';
+
+/** Runs the suite, and returns the names of the tests that fail. */
+async function failuresOf(make: MakeStore, algorithms: readonly AlgorithmName[] = ['fixed-window', 'gcra']) {
+  const tests: [name: string, run: () => Promise<void>][] = [];
+  const runner = {
+    describe: (_: string, define: () => void) => define(),
+    it: (...test: (typeof tests)[0]) => tests.push(test),
+  };
+  storeConformance(make, { ...runner, algorithms });
+  const failed: string[] = [];
+  for (const [name, run] of tests) await run().catch(() => failed.push(name));
+  return failed;
+}
+
+describe('the conformance suite', () => {
+  it('passes ours', async () => {
+    await expect(failuresOf(() => new MapStore())).resolves.toEqual([]);
+  });
+
+  it('finds a store whose transactions overlap', async () => {
+    class Overlapping extends MapStore {
+      protected override async transact<T>(keys: readonly string[], change: Parameters<MapStore['transact']>[1]) {
+        const values = keys.map((key) => this.values.get(key));
+        await new Promise(setImmediate);
+        const { writes, result } = change(values);
+        for (const { key, value } of writes) this.values.set(key, value!);
+        return result as T;
+      }
+    }
+    const failed = await failuresOf(({ clock }) => new Overlapping({ clock }));
+    expect(failed).toContain('gcra: never lets more through than its quota, however many ask at once');
+  });
+
+  it('finds a store that charges each limit for itself', async () => {
+    class Single extends MapStore {
+      override async check(checks: Parameters<MapStore['check']>[0]) {
+        return Promise.all(
+          checks.map(async (check) => {
+            const parts = check.entries.map((entry) => super.check([{ ...check, entries: [entry] }]));
+            return (await Promise.all(parts)).map(([decisions]) => decisions![0]!);
+          }),
+        );
+      }
+    }
+    const failed = await failuresOf(({ clock }) => new Single({ clock }));
+    expect(failed).toContain('fixed-window and gcra: a check is allowed by all of its limits, or charged to none');
+  });
+
+  it.each([
+    ['writes when it only looks', 'gcra: looks without a trace', 'check'],
+    ['gives nothing back', 'fixed-window: gives units back, at most those that were taken', 'refund'],
+    ['forgets no counter', 'fixed-window: forgets a counter that is reset', 'reset'],
+    ['blocks nobody', 'gcra: refuses a key that is blocked, until it is not', 'block'],
+  ] as const)('finds a store that %s', async (_, name, method) => {
+    const make: MakeStore = ({ clock }) => {
+      const store = new MapStore({ clock });
+      const own: MapStore['check'] = store.check.bind(store);
+      if (method === 'check') store.check = (checks) => own(checks.map((check) => ({ ...check, peek: false })));
+      else store[method] = () => Promise.resolve();
+      return store;
+    };
+    await expect(failuresOf(make)).resolves.toContain(name);
+  });
+
+  it('finds a store that takes identities for one another', async () => {
+    class Loose extends MemoryStore {
+      override check(checks: Parameters<MemoryStore['check']>[0]) {
+        const lower = checks.map((check) => ({
+          ...check,
+          entries: check.entries.map((entry) => ({ ...entry, identity: entry.identity.toLowerCase() })),
+        }));
+        return super.check(lower);
+      }
+    }
+    await expect(failuresOf(() => new Loose())).resolves.toContain('gcra: keeps identities apart');
+  });
+
+  it.each([
+    [{}, 'storeConformance: found no global describe and it'],
+    [
+      { describe: () => undefined, it: () => undefined, algorithms: ['adaptive'] },
+      "option 'algorithms' holds 'adaptive', wants only fixed-window",
+    ],
+    [{ describe: () => undefined, it: () => undefined, algorithms: [] }, "option 'algorithms' holds undefined"],
+  ] as [StoreConformanceOptions, string][])('refuses %j', (options, message) => {
+    expect(() => storeConformance(() => new MapStore(), options)).toThrow(RateLimitConfigError);
+    expect(() => storeConformance(() => new MapStore(), options)).toThrow(message);
+  });
+});

@@ -1,0 +1,21 @@
+import { afterAll, beforeAll, describe, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { MemoryStore, RedisStore } from '../../../lib/index.js';
+import { storeConformance } from '../../../lib/testing/store/index.js';
+import { connectRedis } from '../../support/stores.js';
+import { MapStore } from './map-store.js';
+
+let redis: Redis;
+beforeAll(async () => {
+  redis = await connectRedis();
+});
+afterAll(() => redis.disconnect());
+
+storeConformance(({ clock }) => new MapStore({ clock }), { describe, it, name: 'a store on transactions' });
+storeConformance(() => new MapStore(), { describe, it, name: 'a store with a clock of its own' });
+storeConformance(({ clock }) => new MemoryStore({ clock }), { describe, it, name: 'MemoryStore' });
+storeConformance(() => new RedisStore(redis, { prefix: 'conformance', timeoutMs: 5000 }), {
+  describe,
+  it,
+  name: 'RedisStore',
+});
