@@ -1,16 +1,26 @@
 import { availableParallelism } from 'node:os';
+import { isInRest, isLong, specs } from './test/support/jest/suites.mjs';
+
+/** `npm test` runs one tier of the specs, `npm run test:all` both; `npm run jest` runs whatever its arguments name. */
+const TIERS = { quick: (spec) => !isLong(spec), rest: isInRest };
+const isInTier = TIERS[process.env['TEST_TIER']];
 
 export default {
-  // Specs and the library are loaded by Node itself, each package and each file of the library once in a process.
+  // Node loads specs and the library itself, each package and each file of the library once per process.
   testEnvironment: '<rootDir>/test/support/jest/environment.mjs',
   testRunner: '<rootDir>/test/support/jest/spec-runner.mjs',
-  // Jest itself compiles nothing, and need not load Babel.
+  // Jest compiles nothing, so it need not load Babel.
   transform: {},
   setupFilesAfterEnv: ['nest-logger', 'property-seed'].map((name) => `<rootDir>/test/support/jest/${name}.mjs`),
   // Jest loads nothing of lib/: while it watches, it looks there for what has changed and for what imports that.
   roots: ['<rootDir>/lib', '<rootDir>/test'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': ['$1', '$1.js'] },
-  testMatch: ['**/*.spec.ts'],
+  testMatch:
+    isInTier === undefined
+      ? ['**/*.spec.ts']
+      : specs()
+          .filter(isInTier)
+          .map((spec) => `<rootDir>/${spec}`),
   // Projects of their own, which a spec copies and installs.
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/package/projects/'],
   modulePathIgnorePatterns: ['<rootDir>/test/package/projects/'],
@@ -21,9 +31,8 @@ export default {
     '<rootDir>/test/support/jest/coverage-reporter.mjs',
     '<rootDir>/test/support/jest/closing-line-reporter.mjs',
   ],
-  testSequencer: '<rootDir>/test/support/jest/longest-first.mjs',
-  // Much of the time tests wait, for a server or a clock. (Jest takes more than 100 % for a number of workers.)
-  maxWorkers: availableParallelism() + 2,
+  // Tests often wait for a server or a clock. (Jest takes more than 100 % for a number of workers.)
+  maxWorkers: availableParallelism() + 1,
   // What specs leave behind in a worker goes with it.
   workerIdleMemoryLimit: '1GB',
   // A busy machine takes its time to end a process.

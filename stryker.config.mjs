@@ -1,4 +1,4 @@
-import { startSharedRedis } from './test/support/shared-redis.mjs';
+import { startSharedRedis } from './test/support/redis/shared-redis.mjs';
 
 // Mutants are many: each runs the properties a few times, always with the same values.
 process.env['PROPERTY_RUNS'] ??= '0.3';

@@ -1,7 +1,7 @@
 /** A Redis Cluster of so many masters, without replicas: what one more node brings is what is asked. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { startRedisProcess } from '../test/support/redis-process.mjs';
+import { startRedisProcess } from '../test/support/redis/redis-process.mjs';
 
 const SLOTS = 16_384;
 /** A node that has met no other one does not know its address. */

@@ -9,8 +9,8 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
-import { ensureRedisServer } from '../test/support/redis-binary.mjs';
-import { startRedisProcess } from '../test/support/redis-process.mjs';
+import { ensureRedisServer } from '../test/support/redis/redis-binary.mjs';
+import { startRedisProcess } from '../test/support/redis/redis-process.mjs';
 import { besideHost } from './host.mjs';
 import { installPackage } from './install-package.mjs';
 

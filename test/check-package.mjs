@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
-import { packArguments, packedPackage } from './support/packed-package.mjs';
+import { packArguments, packedPackage } from './support/processes/packed-package.mjs';
 
 const [given] = process.argv.slice(2);
 const destination = mkdtempSync(join(tmpdir(), 'sluice-packed-'));

@@ -1,96 +1,112 @@
 /**
- * `npm test`: packs the package, which builds it, then runs all specs while the checks that need only the build run beside them. What
- * fails ends all the rest, shows what it wrote, and fails the command. With `--coverage` it also tells which lines of the library
- * the specs run, which takes a fifth more of the processor. Other arguments are handed to Jest.
+ * Runs the test suite, and ends with one line: `N passed, N failed`.
+ *
+ * - `npm test`: build, lint, types, and the specs that prove each promise once. It needs Node and a Redis or Valkey server.
+ * - `npm run test:all`: everything, with the package that is packed, browsers, generated projects, failovers and chaos.
+ * - `npm run test:rest`: what `test:all` does and `npm test` doesn't. Run it after `npm test`.
+ *
+ * `--coverage` also reports which lines of the library the specs run. Jest gets all other arguments.
  */
 import { spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { packArguments, packedPackage } from './support/packed-package.mjs';
+import { packArguments, packedPackage } from './support/processes/packed-package.mjs';
 
-// The compiler of TypeScript and the linter's, which are written in Go, live for seconds: they need not tidy up so often.
+// The Go programs (TypeScript's compiler, the linter) run for seconds only: collecting garbage less often is faster.
 process.env.GOGC ??= '400';
-/** Workers keep two processors busy: collecting in threads of its own would only take time from another one. */
-const GARBAGE_COLLECTION = ['--max-semi-space-size=64', '--single-threaded-gc'];
-const COVERAGE = '--coverage';
+/** Jest's workers keep all processors busy, so a thread of its own for the garbage collector only takes time from them. */
+const JEST = ['--max-semi-space-size=64', '--single-threaded-gc', 'node_modules/jest/bin/jest.js'];
+const OWN_ARGUMENTS = ['--all', '--rest', '--coverage'];
 
-const running = new Set();
-let failed = false;
+const [isAll, isRest, isCoverage] = OWN_ARGUMENTS.map((name) => process.argv.includes(name));
+const jestArguments = process.argv.slice(2).filter((argument) => !OWN_ARGUMENTS.includes(argument));
+if (!isAll) process.env.TEST_TIER = isRest ? 'rest' : 'quick';
 
-const script = (name, ...args) => quietly(name, 'npm', ['run', name, '--', ...args]);
+/** What failed besides tests, such as the linter. */
+const failures = [];
 
-// Before the pack makes them anew.
-await quietly('scripts', process.execPath, ['lua/embed.mjs', '--check']);
-const tarball = await packAnew();
-// Each of the two keeps one processor busy.
-const packageChecked = script('check:package', tarball);
-// The specs start the sample, and the linter reads its types.
-await script('build:sample');
-if (!failed) await Promise.all([specs(), script('lint'), packageChecked]);
+if (await build()) await Promise.all([specs(), ...checks()]);
+const { passed, failed, skipped } = counts();
+for (const { name, output } of failures) process.stderr.write(`\n${name} failed:\n${output}\n`);
+process.exitCode = failed + failures.length > 0 ? 1 : 0;
+process.stdout.write(
+  `${passed} passed, ${failed + failures.length} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
+);
 
-function specs() {
-  const args = process.argv.slice(2);
-  if (args.includes(COVERAGE)) process.env.TEST_COVERAGE = temporaryFolder('sluice-coverage-');
-  const jest = ['node_modules/jest/bin/jest.js', ...args.filter((arg) => arg !== COVERAGE)];
-  return run(process.execPath, [...GARBAGE_COLLECTION, ...jest], 'inherit').ended;
+/** Specs of processes, and the linter, use what is built. True if it succeeded. */
+async function build() {
+  // Before the build writes it.
+  if (!isRest && !(await step('Lua script', process.execPath, ['lua/embed.mjs', '--check']))) return false;
+  if (!isAll && !isRest) return (await script('build:console')) && script('build:lib');
+  return (await pack()) && script('build:sample');
 }
 
-/** Packs what it builds, and not what is left over. The specs that look at the package find it in their environment. */
-async function packAnew() {
+function checks() {
+  return [...(isRest ? [] : [script('lint')]), ...(isAll || isRest ? [checkPackage()] : [])];
+}
+
+/** Packs what it builds, and not what is left over. The specs of the package find it in their environment. */
+async function pack() {
   const destination = temporaryFolder('sluice-packed-');
   mkdirSync('dist', { recursive: true });
   writeFileSync('dist/left-over.js', '');
-  const told = await quietly('pack', 'npm', packArguments(destination));
-  if (told === undefined) return undefined;
-  const packed = packedPackage(told, destination);
-  process.env.TEST_PACKED = JSON.stringify(packed);
-  return packed.tarball;
+  const output = await step('pack', 'npm', packArguments(destination));
+  if (output === undefined) return false;
+  process.env.TEST_PACKED = JSON.stringify(packedPackage(output, destination));
+  return true;
 }
 
-/** It goes when this process does. */
-function temporaryFolder(prefix) {
-  const folder = mkdtempSync(join(tmpdir(), prefix));
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  return folder;
+function checkPackage() {
+  return script('check:package', JSON.parse(process.env.TEST_PACKED).tarball);
 }
 
-/** Shows the output of a step only if it fails. Resolves with what it wrote to stdout if it passes. */
-async function quietly(name, command, args) {
-  if (failed) return undefined;
+async function specs() {
+  if (isCoverage) process.env.TEST_COVERAGE = temporaryFolder('sluice-coverage-');
+  process.env.TEST_COUNTS = join(temporaryFolder('sluice-counts-'), 'counts.json');
+  const { code } = await run(process.execPath, [...JEST, ...jestArguments], 'inherit');
+  if (code !== 0 && counts().failed === 0) failures.push({ name: 'jest', output: `It ended with ${code}.` });
+}
+
+/** What the reporter of Jest wrote. */
+function counts() {
+  try {
+    return JSON.parse(readFileSync(process.env.TEST_COUNTS, 'utf8'));
+  } catch {
+    return { passed: 0, failed: 0, skipped: 0 };
+  }
+}
+
+function script(name, ...args) {
+  return step(name, 'npm', ['run', name, '--', ...args]);
+}
+
+/** Shows the output of a step only if it fails. Resolves with its stdout if it succeeds. */
+async function step(name, command, args) {
   const start = performance.now();
-  const output = [];
-  const { child, ended } = run(command, args, 'pipe');
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push({ stream, data }));
-  const outcome = await ended;
-  if (outcome === 'failed') process.stderr.write(`\n${name} failed:\n${textOf(output)}`);
-  if (outcome !== 'passed') return undefined;
+  const { code, stdout, stderr } = await run(command, args, 'pipe');
+  if (code !== 0) {
+    failures.push({ name, output: stdout + stderr });
+    return undefined;
+  }
   process.stderr.write(`${name}: ${((performance.now() - start) / 1000).toFixed(1)} s\n`);
-  return textOf(output.filter(({ stream }) => stream === child.stdout));
-}
-
-function textOf(output) {
-  return Buffer.concat(output.map(({ data }) => data)).toString();
+  return stdout === '' ? ' ' : stdout;
 }
 
 function run(command, args, stdio) {
   const child = spawn(command, args, { stdio: ['inherit', stdio, stdio] });
-  running.add(child);
-  const ended = new Promise((resolve, reject) => {
+  const output = { stdout: '', stderr: '' };
+  for (const name of Object.keys(output)) child[name]?.setEncoding('utf8').on('data', (text) => (output[name] += text));
+  return new Promise((resolve, reject) => {
     child.once('error', reject);
-    // Not 'exit': what it wrote last may come after that.
-    child.once('close', (code) => {
-      running.delete(child);
-      if (code === 0 || failed) return resolve(code === 0 ? 'passed' : 'ended');
-      fail();
-      resolve('failed');
-    });
+    // Not 'exit': output may follow that.
+    child.once('close', (code) => resolve({ code, ...output }));
   });
-  return { child, ended };
 }
 
-function fail() {
-  failed = true;
-  process.exitCode = 1;
-  for (const child of running) child.kill('SIGTERM');
+/** A folder that is removed when this process ends. */
+function temporaryFolder(prefix) {
+  const folder = mkdtempSync(join(tmpdir(), prefix));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
 }

@@ -5,7 +5,7 @@
  * after `npm run build`.
  */
 import { parseArgs } from 'node:util';
-import { startRedisProcess } from '../../test/support/redis-process.mjs';
+import { startRedisProcess } from '../../test/support/redis/redis-process.mjs';
 import { contenders } from './contenders.mjs';
 import { runJobs } from './run.mjs';
 import { summaryOf, table } from './summary.mjs';

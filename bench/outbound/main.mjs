@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { besideHost } from '../host.mjs';
-import { startRedisProcess } from '../../test/support/redis-process.mjs';
+import { startRedisProcess } from '../../test/support/redis/redis-process.mjs';
 import { contenders } from './contenders.mjs';
 
 const { values } = parseArgs({

@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { startRedisProcess } from '../../test/support/redis-process.mjs';
+import { startRedisProcess } from '../../test/support/redis/redis-process.mjs';
 import { startProxy } from './proxy.mjs';
 
 export const REGIONS = ['eu', 'us', 'ap'];

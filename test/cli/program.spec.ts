@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { ensureBuilt } from '../support/built.js';
-import { PACKAGE_FOLDER } from '../support/npm.js';
+import { ensureBuilt } from '../support/processes/built.js';
+import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 import { runProgram } from './run-program.js';
 
 const manifest = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), 'utf8')) as {

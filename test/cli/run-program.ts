@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll } from '@jest/globals';
 import { runProgram as runSource } from '../../lib/cli/program.js';
 import type { Report } from '../../lib/cli/simulate/report.js';
-import { ensureBuilt } from '../support/built.js';
-import { PACKAGE_FOLDER } from '../support/npm.js';
+import { ensureBuilt } from '../support/processes/built.js';
+import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
 /** What a run of the program left. */
 export interface ProgramRun {

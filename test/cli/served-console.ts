@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { PAGE } from '../console/console-app.js';
-import { PACKAGE_FOLDER } from '../support/npm.js';
+import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
 const REDIS = process.env['TEST_REDIS_URL'] as string;
 

@@ -19,9 +19,9 @@ import {
   forwardStep,
   optionsOf,
   type RateOptions,
-} from '../support/arbitraries.js';
-import { expectEqual, propertyRuns } from '../support/property-runs.js';
-import { ManualClock } from '../support/stores.js';
+} from '../support/limits/arbitraries.js';
+import { expectEqual, propertyRuns } from '../support/limits/property-runs.js';
+import { ManualClock } from '../support/limits/stores.js';
 
 const anyRate = fc.oneof(...algorithmNames.map((name) => optionsOf[name] as fc.Arbitrary<RateOptions>));
 

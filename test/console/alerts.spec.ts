@@ -6,7 +6,7 @@ import { AlertWatch } from '../../lib/console/alerts/alert-watch.js';
 import type { ConsoleAlert, ConsoleAlerts } from '../../lib/console/index.js';
 import { readAlerts } from '../../lib/console/alerts/alert-options.js';
 import { deliver } from '../../lib/console/alerts/webhook.js';
-import { freshPrefix } from '../support/stores.js';
+import { freshPrefix } from '../support/limits/stores.js';
 import { ConsoleApp, type Incident, type Incidents } from './console-app.js';
 
 const REDIS = process.env['TEST_REDIS_URL'] as string;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import type { Tick, TopKeys } from '../../lib/console/api.js';
 import { LiveFeed, MOST_VIEWERS } from '../../lib/console/http/live-feed.js';
-import { nodeResponse } from '../support/responses.js';
+import { nodeResponse } from '../support/http/responses.js';
 
 beforeEach(() => void jest.useFakeTimers({ now: 0 }));
 afterEach(() => void jest.useRealTimers());

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { MOST_VIEWERS } from '../../lib/console/http/live-feed.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 import { ConsoleApp, type Problem, type Tick } from './console-app.js';
 
 /** Reads events until it is stopped. */

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { type INestApplication, VersioningType } from '@nestjs/common';
 import { LimiterService } from '../../lib/index.js';
 import { readInstance } from '../../lib/console/telemetry/instance.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 import {
   ConsoleApp,
   type Incidents,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { mergeFrequent, SpaceSaving } from '../../lib/console/telemetry/space-saving.js';
-import { propertyRuns } from '../support/property-runs.js';
+import { propertyRuns } from '../support/limits/property-runs.js';
 
 /** A stream of few keys, some of which come much more often than others. */
 const stream = fc.array(

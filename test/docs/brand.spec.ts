@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { PACKAGE_FOLDER } from '../support/npm.js';
+import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
 const read = (file: string): string => readFileSync(join(PACKAGE_FOLDER, file), 'utf8');
 const [, light, dark] = /--accent: light-dark\((#\w{6}), (#\w{6})\)/.exec(read('lib/console/page/tokens.css'))!;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, MemoryStore } from '../../lib/index.js';
-import { ask, compile, ManualClock } from '../support/stores.js';
+import { ask, compile, ManualClock } from '../support/limits/stores.js';
 
 const identity = 'ip:203.0.113.7';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { llmsFullText, llmsText } from '../../docs/.vitepress/llms.js';
 import { indexed, WORDS } from '../../docs/.vitepress/words.js';
-import { PACKAGE_FOLDER } from '../support/npm.js';
+import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
 const md = {
   render: () => '<h1 id="lists" tabindex="-1">Lists <a class="header-anchor" href="#lists">x</a></h1>',

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import { algorithms } from '../../lib/engine/algorithms/index.js';
 import { COMMON_OPTIONS, isDefault, limitOptions } from '../../lib/app/config/limit-options.js';
 import { type OptionRow, requiredOf, usualOf } from '../../lib/engine/options/option-row.js';
-import { PACKAGE_FOLDER } from '../support/npm.js';
+import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
 const read = (page: string) => readFileSync(join(PACKAGE_FOLDER, 'docs/reference', page), 'utf8');
 const section = read('limit-options.md');

@@ -4,7 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import * as publicNames from '../../lib/index.js';
 import { Limiter, LimiterService } from '../../lib/index.js';
-import { PACKAGE_FOLDER } from '../support/npm.js';
+import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
 const read = (file: string): string => readFileSync(join(PACKAGE_FOLDER, file), 'utf8');
 const reference = (page: string): string => read(`docs/reference/${page}.md`);

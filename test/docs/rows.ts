@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { it } from '@jest/globals';
-import { PACKAGE_FOLDER } from '../support/npm.js';
+import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
 /** A row of a table that says what becomes of something. */
 interface Row {

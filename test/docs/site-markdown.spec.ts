@@ -10,7 +10,7 @@ import { filesOfPages, pageOf } from '../../docs/.vitepress/pages.js';
 import { picturesOfBothThemes } from '../../docs/.vitepress/pictures.js';
 import { sidebar } from '../../docs/.vitepress/sidebar.js';
 import { slug } from '../../docs/.vitepress/slug.js';
-import { PACKAGE_FOLDER } from '../support/npm.js';
+import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
 function rendered(plugin: (md: MarkdownRenderer) => void, markdown: string, path: string): string {
   const md = new MarkdownIt({ html: true }) as unknown as MarkdownRenderer;

@@ -11,7 +11,7 @@ import {
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
 import { readSettings } from '../../lib/app/config/settings.js';
-import { freshPrefix } from '../support/stores.js';
+import { freshPrefix } from '../support/limits/stores.js';
 import { startUp } from './http-app.js';
 
 const gcra: LimitDefinition = { algo: 'gcra', rate: 2, interval: '1m' };

@@ -36,7 +36,7 @@ import {
   RateLimitExceededException,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 import { frameworks, type Framework, HttpApp } from './http-app.js';
 
 /** What the resolvers wait for. */

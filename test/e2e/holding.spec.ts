@@ -19,9 +19,9 @@ import {
 import type { Redis } from 'ioredis';
 import { catchError, interval, map, type Observable, of, throwError, timeout } from 'rxjs';
 import { type LimitDefinition, LimiterService, RateLimit } from '../../lib/index.js';
-import { connectRedis, ManualClock, storeKinds } from '../support/stores.js';
-import { until } from '../support/until.js';
-import { adapters, HttpApp, nodeResponse, sendText } from './http-app.js';
+import { connectRedis, ManualClock, storeKinds } from '../support/limits/stores.js';
+import { until } from '../support/time/until.js';
+import { appKinds, HttpApp, nodeResponse, sendText } from './http-app.js';
 
 const CLIENT = 'ip:127.0.0.1';
 
@@ -186,9 +186,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.disconnect());
 
-const kinds = adapters.flatMap((framework) => Object.keys(storeKinds).map((kind) => [framework, kind] as const));
-
-describe.each(kinds)('over %s with %s', (framework, kind) => {
+describe.each(appKinds)('over %s with %s', (framework, kind) => {
   let app: HttpApp | undefined;
   /** Requests that have come, and responses that have not ended yet. */
   let seen = 0;

@@ -12,13 +12,29 @@ import {
 } from '../../lib/index.js';
 import { RATE_LIMIT_RANDOM } from '../../lib/app/config/tokens.js';
 import { createTestingStore } from '../../lib/testing/index.js';
-import { PlainAdapter } from '../support/plain-adapter.js';
-import { ManualClock } from '../support/stores.js';
+import { PlainAdapter } from '../support/http/plain-adapter.js';
+import { ManualClock } from '../support/limits/stores.js';
+import { variants } from '../support/tier.js';
 
 export type Framework = 'express' | 'fastify' | 'plain';
-export const frameworks: readonly Framework[] = ['express', 'fastify'];
-/** All HTTP adapters, with one that Nest does not bring. */
-export const adapters: readonly Framework[] = [...frameworks, 'plain'];
+/** Both frameworks, for the few specs that `npm test` runs on both. */
+export const everyFramework: readonly Framework[] = ['express', 'fastify'];
+export const frameworks = variants(everyFramework);
+/** All HTTP adapters, with one that isn't part of Nest. */
+export const everyAdapter: readonly Framework[] = [...everyFramework, 'plain'];
+export const adapters = variants(everyAdapter);
+/** Every adapter with every store. `npm test` runs each framework once, and each store once. */
+export const appKinds = variants<readonly [Framework, string]>(
+  [
+    ['express', 'RedisStore'],
+    ['fastify', 'MemoryStore'],
+    ['express', 'MemoryStore'],
+    ['fastify', 'RedisStore'],
+    ['plain', 'MemoryStore'],
+    ['plain', 'RedisStore'],
+  ],
+  2,
+);
 
 export interface AppOptions extends ModuleMetadata {
   limits?: RateLimitModuleOptions & RateLimitModuleExtras;

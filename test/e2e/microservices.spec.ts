@@ -39,8 +39,8 @@ import {
   RateLimitModule,
 } from '../../lib/index.js';
 import { HttpApp } from './http-app.js';
-import { freshPrefix, ManualClock } from '../support/stores.js';
-import { until } from '../support/until.js';
+import { freshPrefix, ManualClock } from '../support/limits/stores.js';
+import { until } from '../support/time/until.js';
 
 /** What the handlers wait for, and how often one was reached. */
 const work = { reached: 0, leave: () => {}, gate: Promise.resolve() };

@@ -37,7 +37,7 @@ import {
   type RequestReader,
   SkipRateLimit,
 } from '../../lib/index.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 import { adapters, HttpApp, startUp } from './http-app.js';
 
 const flood: LimitDefinition = { name: 'flood', algo: 'fixed-window', rate: 2, interval: '10s', phase: 'middleware' };

@@ -9,7 +9,7 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { type KeyResolver, type LimitDefinition, RateLimit } from '../../lib/index.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 import { adapters, HttpApp } from './http-app.js';
 
 interface TenantRequest {

@@ -5,7 +5,7 @@ import { type CanActivate, Controller, type ExecutionContext, Get, Injectable, P
 import { APP_GUARD } from '@nestjs/core';
 import { type LimitDefinition, RateLimit } from '../../lib/index.js';
 import { type AppOptions, adapters, HttpApp } from './http-app.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 /** Lets time pass before anyone is told anything, as a look into a database does. */
 @Injectable()

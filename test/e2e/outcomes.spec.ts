@@ -27,9 +27,9 @@ import {
   RateLimitDecision,
   type RequestDecision,
 } from '../../lib/index.js';
-import { connectRedis, ManualClock, storeKinds } from '../support/stores.js';
-import { until } from '../support/until.js';
-import { adapters, HttpApp, nodeResponse, sendText } from './http-app.js';
+import { connectRedis, ManualClock, storeKinds } from '../support/limits/stores.js';
+import { until } from '../support/time/until.js';
+import { appKinds, HttpApp, nodeResponse, sendText } from './http-app.js';
 
 /** Stands for a login that fails before the handler is reached. */
 @Injectable()
@@ -146,9 +146,7 @@ class ModelController {
   }
 }
 
-const kinds = adapters.flatMap((framework) => Object.keys(storeKinds).map((kind) => [framework, kind] as const));
-
-describe.each(kinds)('outcomes over %s with %s', (framework, kind) => {
+describe.each(appKinds)('outcomes over %s with %s', (framework, kind) => {
   let redis: Redis;
   let app: HttpApp | undefined;
   /** Responses that have not ended yet. */

@@ -3,7 +3,7 @@ import { Controller, Get } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import type { Redis } from 'ioredis';
 import { RateLimit, RateLimitModule, type RedisConnection } from '../../lib/index.js';
-import { connectRedis, freshPrefix } from '../support/stores.js';
+import { connectRedis, freshPrefix } from '../support/limits/stores.js';
 
 @Controller()
 class ReportsController {

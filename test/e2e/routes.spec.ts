@@ -20,9 +20,9 @@ import {
   RateLimitModule,
   SkipRateLimit,
 } from '../../lib/index.js';
-import { type AppOptions, adapters, HttpApp } from './http-app.js';
-import { OwnTime } from '../support/own-time.mjs';
-import { until } from '../support/until.js';
+import { type AppOptions, everyAdapter, HttpApp } from './http-app.js';
+import { OwnTime } from '../support/time/own-time.mjs';
+import { until } from '../support/time/until.js';
 
 function limit(name: string, rate: number, more: Partial<LimitDefinition> = {}): LimitDefinition {
   return { name, algo: 'fixed-window', rate, interval: '1m', ...more } as LimitDefinition;
@@ -61,7 +61,7 @@ class HidingGuard implements CanActivate {
   }
 }
 
-describe.each(adapters)('routes over %s', (framework) => {
+describe.each(everyAdapter)('routes over %s', (framework) => {
   let app: HttpApp | undefined;
   const start = async (options: AppOptions) => (app = await HttpApp.start(framework, options));
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, Get, Inject, Injectable, type BeforeApplicationShutdown } from '@nestjs/common';
 import { LimiterService, RateLimit, type Store } from '../../lib/index.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 import { type Framework, adapters, HttpApp } from './http-app.js';
 
 /** So slow that whoever waits for it does not live to see it. */

@@ -16,9 +16,9 @@ import {
 import type { Redis } from 'ioredis';
 import { NEVER, type Observable, of, startWith } from 'rxjs';
 import { type LimitDefinition, LimiterService, RateLimit } from '../../lib/index.js';
-import { connectRedis, ManualClock, storeKinds } from '../support/stores.js';
-import { until } from '../support/until.js';
-import { adapters, HttpApp } from './http-app.js';
+import { connectRedis, ManualClock, storeKinds } from '../support/limits/stores.js';
+import { until } from '../support/time/until.js';
+import { appKinds, HttpApp } from './http-app.js';
 
 const minute = { algo: 'fixed-window', rate: 2, interval: '1m' } as const;
 const define = {
@@ -112,9 +112,7 @@ async function seen(response: Response) {
   ];
 }
 
-const kinds = adapters.flatMap((framework) => Object.keys(storeKinds).map((kind) => [framework, kind] as const));
-
-describe.each(kinds)('streams over %s with %s', (framework, kind) => {
+describe.each(appKinds)('streams over %s with %s', (framework, kind) => {
   let app: HttpApp | undefined;
   afterEach(async () => {
     await app?.close();

@@ -20,7 +20,7 @@ import {
   type RateLimitModuleExtras,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 import { HttpApp } from './http-app.js';
 import { connect, type GatewayClient, libraries } from './websocket-clients.js';
 

@@ -4,9 +4,9 @@ import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
 import { type Check, CompiledLimit } from '../../lib/testing/store/index.js';
 import { type CarryOver, type Escalation } from '../../lib/engine/limits/compiled-limit.js';
-import { algorithmNames, concurrencyOptions, costOf, costShare, optionsOf } from '../support/arbitraries.js';
-import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
-import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+import { algorithmNames, concurrencyOptions, costOf, costShare, optionsOf } from '../support/limits/arbitraries.js';
+import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/limits/property-runs.js';
+import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/limits/stores.js';
 
 const RUNS = propertyRuns(120);
 

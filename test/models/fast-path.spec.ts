@@ -5,16 +5,16 @@ import { type AlgorithmOptions, RedisStore } from '../../lib/index.js';
 import { type Check, CompiledLimit, type Counter, type StoreDecision } from '../../lib/testing/store/index.js';
 import type { CarryOver } from '../../lib/engine/limits/compiled-limit.js';
 import { PLAIN_ALGORITHMS } from '../../lib/storage/stores/redis/script.generated.js';
-import { algorithmNames, clockStep, costOf, costShare, optionsOf } from '../support/arbitraries.js';
-import { moveLives, serverTime } from '../support/key-lives.js';
+import { algorithmNames, clockStep, costOf, costShare, optionsOf } from '../support/limits/arbitraries.js';
+import { moveLives, serverTime } from '../support/redis/key-lives.js';
 import {
   assertSideBySide,
   expectEqual,
   expectHolds,
   PROPERTY_TIMEOUT_MS,
   propertyRuns,
-} from '../support/property-runs.js';
-import { connectRedis, freshPrefix, keyOf, ManualClock } from '../support/stores.js';
+} from '../support/limits/property-runs.js';
+import { connectRedis, freshPrefix, keyOf, ManualClock } from '../support/limits/stores.js';
 
 const RUNS = propertyRuns(200);
 /** Keys live so much longer than by the clock of the test, since it takes time as well. */

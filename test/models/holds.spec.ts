@@ -4,9 +4,9 @@ import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, MemoryStore, RedisStore, type ReservedShares } from '../../lib/index.js';
 import { CompiledLimit, type Refund, type StoreDecision } from '../../lib/testing/store/index.js';
 import { PRIORITIES } from '../../lib/engine/limits/priority.js';
-import { clockStep, costOf, costShareOrNothing } from '../support/arbitraries.js';
-import { holdOptions } from '../support/hold-arbitraries.js';
-import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
+import { clockStep, costOf, costShareOrNothing } from '../support/limits/arbitraries.js';
+import { holdOptions } from '../support/limits/hold-arbitraries.js';
+import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/limits/property-runs.js';
 import {
   chargeOf,
   connectRedis,
@@ -14,7 +14,7 @@ import {
   featureTerms,
   freshPrefix,
   ManualClock,
-} from '../support/stores.js';
+} from '../support/limits/stores.js';
 
 const RUNS = propertyRuns(60);
 

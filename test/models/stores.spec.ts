@@ -24,9 +24,9 @@ import {
   costShare,
   costShareOrNothing,
   optionsOf,
-} from '../support/arbitraries.js';
-import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/property-runs.js';
-import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/stores.js';
+} from '../support/limits/arbitraries.js';
+import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/limits/property-runs.js';
+import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/limits/stores.js';
 
 const RUNS = propertyRuns(150);
 

@@ -8,7 +8,7 @@ import {
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
 import { createTestingStore, RateLimitTesting, TestClock } from '../../lib/testing/index.js';
-import { freshPrefix } from '../support/stores.js';
+import { freshPrefix } from '../support/limits/stores.js';
 
 const apps: TestingModule[] = [];
 afterAll(() => Promise.all(apps.map((app) => app.close())));

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { type LimitInfo, RateLimitGuard, RateLimitModule, type RateLimitModuleOptions } from '../../lib/index.js';
-import { NotingResponse } from '../support/responses.js';
+import { NotingResponse } from '../support/http/responses.js';
 
 @Controller()
 class Routes {

@@ -3,7 +3,7 @@ import { MemoryStore, type Store } from '../../lib/index.js';
 import { createStoreStack, type StoreSettings } from '../../lib/nest/store-stack.js';
 import { StoreLayer } from '../../lib/storage/stores/layers/store-layer.js';
 import { DecisionStream } from '../../lib/storage/telemetry/decision-stream.js';
-import { connectRedis, freshPrefix } from '../support/stores.js';
+import { connectRedis, freshPrefix } from '../support/limits/stores.js';
 
 /** The names of a store's layers, from top to bottom. */
 function layersOf(store: Store): string[] {

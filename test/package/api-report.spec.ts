@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { apiReports, REPORTS } from '../../bundle/api-report.mjs';
-import { ensureBuilt } from '../support/built.js';
-import { PACKAGE_FOLDER } from '../support/npm.js';
+import { ensureBuilt } from '../support/processes/built.js';
+import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
 const DIST = join(PACKAGE_FOLDER, 'dist');
 const MAIN = 'nestjs-sluice.api.md';

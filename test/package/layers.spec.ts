@@ -41,8 +41,15 @@ const roomOf = (file: string) =>
     .slice(0, districtOf(file) === 'integrations' ? 2 : 1)
     .join(sep);
 
+const found = new Map<string, string[]>();
+
 /** The files of the library that a file imports, types and dynamic imports included. */
 function importsOf(file: string): string[] {
+  if (!found.has(file)) found.set(file, readImports(file));
+  return found.get(file)!;
+}
+
+function readImports(file: string): string[] {
   const { importedFiles } = ts.preProcessFile(readFileSync(join(ROOT, file), 'utf8'), true, true);
   return importedFiles
     .map(({ fileName }) => fileName)
@@ -65,11 +72,11 @@ function arrows(imports: (file: string) => string[]): string[] {
 /** Files that import each other in a circle, one circle of each group. */
 function circles(imports: (file: string) => string[]): string[][] {
   const done = new Set<string>();
-  const found: string[][] = [];
+  const circlesFound: string[][] = [];
   const visit = (file: string, path: readonly string[]): void => {
     const start = path.indexOf(file);
     if (start >= 0) {
-      found.push([...path.slice(start), file]);
+      circlesFound.push([...path.slice(start), file]);
       return;
     }
     if (done.has(file)) return;
@@ -77,7 +84,7 @@ function circles(imports: (file: string) => string[]): string[][] {
     done.add(file);
   };
   for (const file of sources) visit(file, []);
-  return found;
+  return circlesFound;
 }
 
 const LOW = join('engine', 'util', 'awaitable.ts');

@@ -4,8 +4,8 @@ import type { AlgorithmOptions } from '../../lib/index.js';
 import { CompiledLimit } from '../../lib/testing/store/index.js';
 import { algorithms } from '../../lib/engine/algorithms/index.js';
 import * as operations from '../../lib/storage/stores/redis/operations.js';
-import { namesOf } from '../support/lua-names.js';
-import { compile, featuresOfOptions, featureTerms } from '../support/stores.js';
+import { namesOf } from '../support/limits/lua-names.js';
+import { compile, featuresOfOptions, featureTerms } from '../support/limits/stores.js';
 
 /** Each parameter has a value of its own. */
 const options: Record<string, AlgorithmOptions> = {

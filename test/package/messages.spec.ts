@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import * as index from '../../lib/engine/errors/messages/index.js';
-import { PACKAGE_FOLDER } from '../support/npm.js';
+import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
 const LIB = join(PACKAGE_FOLDER, 'lib');
 const FOLDER = join(LIB, 'engine', 'errors', 'messages');

@@ -18,8 +18,8 @@ import { type Run, runUntil, simulate, START } from '../../playground/simulation
 import { arrivalsOf, COLUMNS, columnsOf, PATTERNS, readPattern, SPAN } from '../../playground/simulation/traffic.js';
 import { worstStretch } from '../../playground/simulation/worst-stretch.js';
 import { algorithms } from '../../lib/engine/algorithms/index.js';
-import { chargeOf, compile, ManualClock } from '../support/stores.js';
-import { expectEqual, propertyRuns } from '../support/property-runs.js';
+import { chargeOf, compile, ManualClock } from '../support/limits/stores.js';
+import { expectEqual, propertyRuns } from '../support/limits/property-runs.js';
 
 const RUNS = propertyRuns(150);
 const IDENTITY = 'ip:203.0.113.7';

@@ -18,9 +18,9 @@ import {
 import type { Check, StoreDecision } from '../../lib/testing/store/index.js';
 import type { OverrideUpdate } from '../../lib/app/overrides/override-store.js';
 import { RedisOverrideStore } from '../../lib/app/overrides/redis.override-store.js';
-import { anyOptions, steadyOptions } from '../support/arbitraries.js';
-import { assertSideBySide, expectHolds, propertyRuns } from '../support/property-runs.js';
-import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/stores.js';
+import { anyOptions, steadyOptions } from '../support/limits/arbitraries.js';
+import { assertSideBySide, expectHolds, propertyRuns } from '../support/limits/property-runs.js';
+import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/limits/stores.js';
 
 let redis: Redis;
 

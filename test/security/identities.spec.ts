@@ -19,10 +19,10 @@ import { CompiledLimit } from '../../lib/testing/store/index.js';
 import { ProxyWarning } from '../../lib/app/key-resolvers/proxy-warning.js';
 import { boundedIdentity } from '../../lib/engine/limits/identity.js';
 import { type AppOptions, frameworks, HttpApp } from '../e2e/http-app.js';
-import { propertyRuns } from '../support/property-runs.js';
-import { withOwnRedis } from '../support/own-redis.js';
-import type { RedisServer } from '../support/redis-servers.js';
-import { ask, compile, connectRedis, freshPrefix, keyOf, ManualClock, storeKinds } from '../support/stores.js';
+import { propertyRuns } from '../support/limits/property-runs.js';
+import { withOwnRedis } from '../support/redis/own-redis.js';
+import type { RedisServer } from '../support/redis/redis-servers.js';
+import { ask, compile, connectRedis, freshPrefix, keyOf, ManualClock, storeKinds } from '../support/limits/stores.js';
 
 const twice: LimitDefinition = { name: 'twice', algo: 'fixed-window', rate: 2, interval: '1m' };
 

@@ -6,7 +6,7 @@ import { type CanActivate, Controller, type ExecutionContext, Get, Sse, UseGuard
 import { NEVER } from 'rxjs';
 import { LimiterService, RateLimit } from '../../lib/index.js';
 import { adapters, HttpApp } from '../e2e/http-app.js';
-import { until } from '../support/until.js';
+import { until } from '../support/time/until.js';
 
 /** For what takes no time, on machines that are busy with other things. */
 const SLACK_MS = 20_000;

@@ -1,10 +1,10 @@
-import { ensureBrowser, opensPages } from './browser-binary.mjs';
-import { startSharedRedis } from './shared-redis.mjs';
+import { ensureBrowser, opensPages } from './browser/browser-binary.mjs';
+import { startSharedRedis } from './redis/shared-redis.mjs';
 
 export default async function globalSetup({ testPathPatterns }) {
   try {
     // The workers find it in their environment.
-    if (opensPages(testPathPatterns.patterns)) process.env.TEST_BROWSER = ensureBrowser();
+    if (opensPages(testPathPatterns.patterns, process.env.TEST_TIER)) process.env.TEST_BROWSER = ensureBrowser();
     await startSharedRedis();
     if (process.env['TEST_COVERAGE'] !== undefined) process.env['NODE_V8_COVERAGE'] = process.env['TEST_COVERAGE'];
   } catch (error) {

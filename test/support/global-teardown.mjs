@@ -1,3 +1,3 @@
-import { stopSharedRedis } from './shared-redis.mjs';
+import { stopSharedRedis } from './redis/shared-redis.mjs';
 
 export default stopSharedRedis;

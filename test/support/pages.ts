@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import { PACKAGE_FOLDER } from './npm.js';
+import { PACKAGE_FOLDER } from './processes/npm.js';
 
 const CODE = /^```[^]*?^```|`[^`\n]*`/gm;
 const BLOCKS = /^```[^]*?^```/gm;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MemoryStore, RateLimitArgumentError } from '../../lib/index.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
-import { ask, compile } from '../support/stores.js';
+import { ask, compile } from '../support/limits/stores.js';
 
 const few = compile({ algo: 'fixed-window', rate: 1, interval: '10s' });
 

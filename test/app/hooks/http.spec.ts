@@ -36,7 +36,7 @@ import {
   SkipRateLimit,
 } from '../../../lib/index.js';
 import { adapters, HttpApp, type AppOptions } from '../../e2e/http-app.js';
-import { connectRedis, freshPrefix } from '../../support/stores.js';
+import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
 
 const observed: ObservedDecision[] = [];
 const note = (decided: ObservedDecision) => void observed.push(decided);

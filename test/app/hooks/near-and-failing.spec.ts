@@ -14,7 +14,7 @@ import {
 } from '../../../lib/index.js';
 import { createTestingStore } from '../../../lib/testing/index.js';
 import { HttpApp } from '../../e2e/http-app.js';
-import { ManualClock } from '../../support/stores.js';
+import { ManualClock } from '../../support/limits/stores.js';
 
 const modules: { close(): Promise<unknown> }[] = [];
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { RateLimitConfigError, type RateLimitModuleOptions, type SetRateOptions } from '../../../lib/index.js';
 import { LimitRegistry } from '../../../lib/app/rules/limit-registry.js';
-import { freshPrefix } from '../../support/stores.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 import { login, type RatesApp, startForEach, until } from './overrides-app.js';
 
 const IDS = ['user:1', 'tenant:us', 'tenant:eu:1', 'tenant:eu:acme', 'tenant:', 'tenant'];

@@ -10,7 +10,7 @@ import {
 } from '../../../lib/index.js';
 import { RATE_LIMIT_STORE } from '../../../lib/app/config/tokens.js';
 import { TriedApp } from '../../docs/tried-app.js';
-import { freshPrefix } from '../../support/stores.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 import { type RatesApp, startForEach, until } from './overrides-app.js';
 
 const define = {

@@ -6,8 +6,8 @@ import type { OverrideRecord, StoredRecord } from '../../../lib/app/overrides/ov
 import type { OverrideChange, OverrideItem, OverrideStore } from '../../../lib/app/overrides/override-store.js';
 import { MemoryOverrideStore } from '../../../lib/app/overrides/memory.override-store.js';
 import { RedisOverrideStore } from '../../../lib/app/overrides/redis.override-store.js';
-import { propertyRuns } from '../../support/property-runs.js';
-import { connectRedis, freshPrefix } from '../../support/stores.js';
+import { propertyRuns } from '../../support/limits/property-runs.js';
+import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
 
 let redis: Redis;
 beforeAll(async () => {

@@ -10,7 +10,7 @@ import {
   type SetRateOptions,
 } from '../../../lib/index.js';
 import { LimitRegistry } from '../../../lib/app/rules/limit-registry.js';
-import { freshPrefix } from '../../support/stores.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 import { hourly, login, RatesApp, until } from './overrides-app.js';
 
 describe('rates that change while the app runs', () => {

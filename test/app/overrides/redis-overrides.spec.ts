@@ -16,10 +16,10 @@ import {
   startCluster,
   startRedis,
   startSentinel,
-} from '../../support/redis-servers.js';
-import { freePort } from '../../support/ports.mjs';
-import { connectRedis, freshPrefix } from '../../support/stores.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+} from '../../support/redis/redis-servers.js';
+import { freePort } from '../../support/processes/ports.mjs';
+import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
+import { TcpProxy } from '../../support/redis/tcp-proxy.js';
 import { exceptReadings, login, RatesApp, READ_EVERY_MS, until } from './overrides-app.js';
 
 /** A stored record, with the fields that a test sets. */

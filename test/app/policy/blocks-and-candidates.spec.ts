@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Logger } from '@nestjs/common';
 import type { RateLimitModuleOptions } from '../../../lib/index.js';
 import { RatesApp } from '../overrides/overrides-app.js';
-import { freshPrefix } from '../../support/stores.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 import { tell } from './tell.js';
 
 const redis = process.env['TEST_REDIS_URL'] as string;

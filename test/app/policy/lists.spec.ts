@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { type PolicyOptions, RateLimitModule, type RateLimitModuleOptions } from '../../../lib/index.js';
 import { TriedApp } from '../../docs/tried-app.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
-import { propertyRuns } from '../../support/property-runs.js';
-import { freshPrefix } from '../../support/stores.js';
+import { propertyRuns } from '../../support/limits/property-runs.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 import { PolicyFolder } from './policy-folder.js';
 import { tell } from './tell.js';
 

@@ -7,7 +7,7 @@ import { Problems, showProblem } from '../../../lib/app/policy/problems.js';
 import { type PolicyReading, readPolicy } from '../../../lib/app/policy/read-policy.js';
 import { readText } from '../../../lib/app/policy/read-text.js';
 import { policyOptions } from '../../../lib/app/policy/policy-options.js';
-import { expectEqual, expectHolds, propertyRuns } from '../../support/property-runs.js';
+import { expectEqual, expectHolds, propertyRuns } from '../../support/limits/property-runs.js';
 
 async function readFile(text: string | Buffer, name = 'limits.yaml'): Promise<PolicyReading> {
   const problems = new Problems();

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Logger } from '@nestjs/common';
 import type { PolicyOptions } from '../../../lib/index.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
-import { freshPrefix } from '../../support/stores.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 import { PolicyFolder } from './policy-folder.js';
 
 describe('policies of several instances on one Redis', () => {

@@ -11,8 +11,8 @@ import { Problems } from '../../../lib/app/policy/problems.js';
 import { readPolicy } from '../../../lib/app/policy/read-policy.js';
 import { policyOptions } from '../../../lib/app/policy/policy-options.js';
 import { policySchema } from '../../../lib/app/policy/schema.js';
-import { PACKAGE_FOLDER } from '../../support/npm.js';
-import { propertyRuns } from '../../support/property-runs.js';
+import { PACKAGE_FOLDER } from '../../support/processes/npm.js';
+import { propertyRuns } from '../../support/limits/property-runs.js';
 
 const schema = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'limits.schema.json'), 'utf8')) as object;
 const isValid = new Ajv({ strict: true, allErrors: true, allowUnionTypes: true }).compile(schema);

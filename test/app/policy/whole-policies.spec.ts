@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type LimitMode, RateLimit, RateLimitModule } from '../../../lib/index.js';
 import { TriedApp } from '../../docs/tried-app.js';
 import { RatesApp } from '../overrides/overrides-app.js';
-import { propertyRuns } from '../../support/property-runs.js';
+import { propertyRuns } from '../../support/limits/property-runs.js';
 import { tell } from './tell.js';
 
 beforeEach(() => {

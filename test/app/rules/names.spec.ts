@@ -8,7 +8,7 @@ import {
   RateLimitConfigError,
   type RateLimitModuleOptions,
 } from '../../../lib/index.js';
-import { frameworks, HttpApp } from '../../e2e/http-app.js';
+import { HttpApp } from '../../e2e/http-app.js';
 import { headerOf, OpenController, reported } from './dynamic-app.js';
 
 const plan = { name: 'plan', algo: 'fixed-window', rate: 10, interval: '1h' } as const;
@@ -35,7 +35,7 @@ const define = {
 
 async function start(limit: ModuleLimit): Promise<LimiterService> {
   const providers = [PlanLimits];
-  app = await HttpApp.start(frameworks[0]!, {
+  app = await HttpApp.start('express', {
     controllers: [OpenController],
     providers,
     limits: { limits: [limit], define },
@@ -104,7 +104,7 @@ class FixedController {
 }
 
 const startWith = async (controller: Type, limits: RateLimitModuleOptions = { define }) => {
-  app = await HttpApp.start(frameworks[0]!, { controllers: [controller], providers: [PlanLimits], limits });
+  app = await HttpApp.start('express', { controllers: [controller], providers: [PlanLimits], limits });
   return app.nest.get(LimiterService);
 };
 

@@ -3,8 +3,8 @@ import type { ExecutionContext } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import type { LimitDefinition, ModuleLimit } from '../../../lib/index.js';
 import { HttpApp } from '../../e2e/http-app.js';
-import { type RedisServer, startRedis } from '../../support/redis-servers.js';
-import { freshPrefix } from '../../support/stores.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-servers.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 import { headerOf, OpenController, reported } from './dynamic-app.js';
 
 const hour = { interval: '1h', key: 'global' } as const;

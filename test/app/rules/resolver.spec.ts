@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { type ExecutionContext, Injectable, Logger, type Type } from '@nestjs/common';
 import type { LimitAnswer, LimitResolver, LimitSpec, RateLimitModuleOptions } from '../../../lib/index.js';
 import { adapters, HttpApp, startUp } from '../../e2e/http-app.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { controllerWith, headerOf, OpenController, reported } from './dynamic-app.js';
 
 /** A table of rates that tests change, and that fails or waits as they say. */

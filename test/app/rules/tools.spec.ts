@@ -12,7 +12,7 @@ import {
 } from '../../../lib/index.js';
 import { ConsoleApp } from '../../console/console-app.js';
 import { HttpApp } from '../../e2e/http-app.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { OpenController } from './dynamic-app.js';
 
 const minute = { algo: 'fixed-window', interval: '1m', key: 'global' } as const;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type AlgorithmOptions, MemoryStore, RateLimitTimeoutError } from '../../../lib/index.js';
-import { outcomeOf, waitingFor } from '../../support/waiting.js';
+import { outcomeOf, waitingFor } from '../../support/limits/waiting.js';
 
 const KEY = 'user:1';
 const START = Date.parse('2026-09-21T10:00:00Z');

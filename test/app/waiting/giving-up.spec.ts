@@ -2,9 +2,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
 import { type AlgorithmOptions, MemoryStore } from '../../../lib/index.js';
 import type { Refund, ReserveEntry, StoreDecision } from '../../../lib/testing/store/index.js';
-import { ManualClock } from '../../support/stores.js';
+import { ManualClock } from '../../support/limits/stores.js';
 import { WaitingCall } from '../../../lib/app/waiting/waiting-call.js';
-import { outcomeOf, waitingFor } from '../../support/waiting.js';
+import { outcomeOf, waitingFor } from '../../support/limits/waiting.js';
 
 const KEY = 'user:1';
 

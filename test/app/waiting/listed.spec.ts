@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { type LimitDefinition, LimiterService, RateLimitModule } from '../../../lib/index.js';
-import { outcomeOf } from '../../support/waiting.js';
+import { outcomeOf } from '../../support/limits/waiting.js';
 
 const limits: Record<string, LimitDefinition> = {
   'token-bucket': { algo: 'token-bucket', rate: 1, interval: '1h' },

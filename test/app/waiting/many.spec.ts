@@ -4,8 +4,8 @@ import type { TestingModule } from '@nestjs/testing';
 import { MemoryStore, RateLimitWaitersError } from '../../../lib/index.js';
 import type { Check } from '../../../lib/testing/store/index.js';
 import { startLimiters } from '../../integrations/outbound/upstream.js';
-import { until } from '../../support/until.js';
-import { outcomeOf } from '../../support/waiting.js';
+import { until } from '../../support/time/until.js';
+import { outcomeOf } from '../../support/limits/waiting.js';
 
 let app: TestingModule;
 afterEach(() => app.close());

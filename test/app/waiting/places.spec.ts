@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
 import { startLimiters } from '../../integrations/outbound/upstream.js';
-import { freshPrefix } from '../../support/stores.js';
-import { until } from '../../support/until.js';
-import { outcomeOf } from '../../support/waiting.js';
+import { freshPrefix } from '../../support/limits/stores.js';
+import { until } from '../../support/time/until.js';
+import { outcomeOf } from '../../support/limits/waiting.js';
 
 const define = {
   gcra: { algo: 'gcra', rate: 20, interval: '1s', burst: 1 },

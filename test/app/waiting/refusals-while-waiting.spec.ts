@@ -7,8 +7,8 @@ import {
   type RateLimitModuleOptions,
 } from '../../../lib/index.js';
 import { createTestingStore, TestClock } from '../../../lib/testing/index.js';
-import { freshPrefix } from '../../support/stores.js';
-import { until } from '../../support/until.js';
+import { freshPrefix } from '../../support/limits/stores.js';
+import { until } from '../../support/time/until.js';
 
 const KEY = 'user:1';
 const within = { org: 'acme' };

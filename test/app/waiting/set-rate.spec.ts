@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { LimitDefinition, RateLimitModuleOptions } from '../../../lib/index.js';
 import { RatesApp, until } from '../overrides/overrides-app.js';
-import { freshPrefix } from '../../support/stores.js';
-import { outcomeOf } from '../../support/waiting.js';
+import { freshPrefix } from '../../support/limits/stores.js';
+import { outcomeOf } from '../../support/limits/waiting.js';
 
 const KEY = 'user:1';
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { type AlgorithmOptions, type Decision, MemoryStore, type Reservation } from '../../../lib/index.js';
-import { propertyRuns } from '../../support/property-runs.js';
-import { outcomeOf, waitingFor } from '../../support/waiting.js';
+import { propertyRuns } from '../../support/limits/property-runs.js';
+import { outcomeOf, waitingFor } from '../../support/limits/waiting.js';
 
 const RUNS = propertyRuns(60);
 const KEY = 'user:1';

@@ -11,8 +11,8 @@ import {
 } from '../../../lib/index.js';
 import type { Check, ReserveEntry } from '../../../lib/testing/store/index.js';
 import { startLimiters, Upstream } from '../../integrations/outbound/upstream.js';
-import { until } from '../../support/until.js';
-import { outcomeOf } from '../../support/waiting.js';
+import { until } from '../../support/time/until.js';
+import { outcomeOf } from '../../support/limits/waiting.js';
 
 const KEYS = ['key-a', 'key-b', 'key-c'];
 const key = () => undefined;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import ts from 'typescript';
-import { PACKAGE_FOLDER } from '../../support/npm.js';
+import { PACKAGE_FOLDER } from '../../support/processes/npm.js';
 import { type ProgramRun, runHere } from '../run-program.js';
 
 /** Files by their paths, inside a folder. */

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { ConsoleApp, type ConsoleAppOptions } from '../console-app.js';
-import type { SpecBrowser } from '../../support/browser.js';
-import { freshPrefix } from '../../support/stores.js';
+import type { SpecBrowser } from '../../support/browser/browser.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 
 /** Frameworks, as titles of tests, and whether the app is to run on Fastify. */
 export const FRAMEWORKS = [

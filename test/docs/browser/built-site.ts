@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { ownEnvironment, PACKAGE_FOLDER } from '../../support/npm.js';
+import { ownEnvironment, PACKAGE_FOLDER } from '../../support/processes/npm.js';
 
 const SOURCES = [
   'docs',

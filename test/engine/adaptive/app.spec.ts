@@ -20,7 +20,7 @@ import {
   SkipRateLimit,
 } from '../../../lib/index.js';
 import { adapters, HttpApp, startUp } from '../../e2e/http-app.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 
 /** Three are let in: two that are not critical, one that may be shed. */
 const three: LimitDefinition = {

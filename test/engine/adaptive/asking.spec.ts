@@ -3,7 +3,7 @@ import type { TestingModule } from '@nestjs/testing';
 import { type Limiter, type LimiterService, MemoryStore } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { startLimiters, Upstream } from '../../integrations/outbound/upstream.js';
-import { ask, chargeOf, ManualClock } from '../../support/stores.js';
+import { ask, chargeOf, ManualClock } from '../../support/limits/stores.js';
 
 describe('three slots, two of them for those who are not critical', () => {
   let app: TestingModule;

@@ -8,7 +8,7 @@ import {
   RateLimitModule,
 } from '../../../lib/index.js';
 import { ProcessMeter } from '../../../lib/engine/util/process-meter.js';
-import { ManualClock } from '../../support/stores.js';
+import { ManualClock } from '../../support/limits/stores.js';
 import { OpenTelemetrySdk } from '../../storage/telemetry/open-telemetry-sdk.js';
 
 const slots: LimitDefinition = { algo: 'adaptive', scope: 'instance', initial: 2, max: 2, priority: 'sheddable' };

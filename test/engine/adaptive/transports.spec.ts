@@ -16,8 +16,8 @@ import { firstValueFrom } from 'rxjs';
 import { type LimitDefinition, LimiterService, type Priority, RateLimit, RateLimitGuard } from '../../../lib/index.js';
 import { HttpApp } from '../../e2e/http-app.js';
 import { connect, libraries } from '../../e2e/websocket-clients.js';
-import { freePort } from '../../support/ports.mjs';
-import { until } from '../../support/until.js';
+import { freePort } from '../../support/processes/ports.mjs';
+import { until } from '../../support/time/until.js';
 
 /** What the next call is, and what handlers wait for. */
 const asked: { priority: Priority } = { priority: 'default' };

@@ -10,9 +10,9 @@ import {
   costShare,
   optionsOf,
   type RateOptions,
-} from '../../support/arbitraries.js';
-import { assertSideBySide, expectEqual, propertyRuns } from '../../support/property-runs.js';
-import { ask, connectRedis, ManualClock, storeKinds } from '../../support/stores.js';
+} from '../../support/limits/arbitraries.js';
+import { assertSideBySide, expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
+import { ask, connectRedis, ManualClock, storeKinds } from '../../support/limits/stores.js';
 import { modelOf } from './models.js';
 
 const RUNS = propertyRuns(60);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Calendar, PERIODS } from '../../../lib/engine/algorithms/calendar.js';
-import { expectEqual, propertyRuns } from '../../support/property-runs.js';
+import { expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
 import { calendarLabel } from './models.js';
 
 const MINUTE = 60_000_000;

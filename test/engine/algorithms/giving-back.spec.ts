@@ -4,9 +4,9 @@ import type { Redis } from 'ioredis';
 import type { Store } from '../../../lib/index.js';
 import type { StoreDecision } from '../../../lib/testing/store/index.js';
 import type { Scale } from '../../../lib/engine/algorithms/scale.js';
-import { costOf, costShare, optionsOf, type RateOptions } from '../../support/arbitraries.js';
-import { assertSideBySide, propertyRuns } from '../../support/property-runs.js';
-import { ask, compile, connectRedis, ManualClock, storeKinds } from '../../support/stores.js';
+import { costOf, costShare, optionsOf, type RateOptions } from '../../support/limits/arbitraries.js';
+import { assertSideBySide, propertyRuns } from '../../support/limits/property-runs.js';
+import { ask, compile, connectRedis, ManualClock, storeKinds } from '../../support/limits/stores.js';
 import { microsOf } from './models.js';
 
 const RUNS = propertyRuns(200);

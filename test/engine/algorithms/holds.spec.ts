@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { type AlgorithmOptions, MemoryStore } from '../../../lib/index.js';
 import type { Refund, StoreDecision } from '../../../lib/testing/store/index.js';
 import { chargeOf } from '../../../lib/storage/stores/store-decision.js';
-import { budgetOptions, costOf, costShare, forwardStep } from '../../support/arbitraries.js';
+import { budgetOptions, costOf, costShare, forwardStep } from '../../support/limits/arbitraries.js';
 import type { LimitHolds } from '../../../lib/storage/features/holds/limit-holds.js';
-import { holdOptions } from '../../support/hold-arbitraries.js';
-import { expectEqual, propertyRuns } from '../../support/property-runs.js';
-import { ask, compile, ManualClock } from '../../support/stores.js';
+import { holdOptions } from '../../support/limits/hold-arbitraries.js';
+import { expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
+import { ask, compile, ManualClock } from '../../support/limits/stores.js';
 import { budgetModel } from './models.js';
 
 const RUNS = propertyRuns(80);

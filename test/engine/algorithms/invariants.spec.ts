@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, RedisStore, type Store } from '../../../lib/index.js';
 import type { CompiledLimit, Counter, StoreDecision } from '../../../lib/testing/store/index.js';
 import type { ArrivalParameters } from '../../../lib/engine/algorithms/arrival-time.js';
-import type { RateOptions } from '../../support/arbitraries.js';
+import type { RateOptions } from '../../support/limits/arbitraries.js';
 import type { Scale } from '../../../lib/engine/algorithms/scale.js';
 import { extraKeysOf, keyOf } from '../../../lib/storage/stores/redis/keys.js';
 import {
@@ -15,8 +15,8 @@ import {
   costShare,
   forwardStep,
   optionsOf,
-} from '../../support/arbitraries.js';
-import { assertSideBySide, expectEqual, expectMatch, propertyRuns } from '../../support/property-runs.js';
+} from '../../support/limits/arbitraries.js';
+import { assertSideBySide, expectEqual, expectMatch, propertyRuns } from '../../support/limits/property-runs.js';
 import {
   ask,
   comparable,
@@ -26,7 +26,7 @@ import {
   ManualClock,
   slackMsOf,
   storeKinds,
-} from '../../support/stores.js';
+} from '../../support/limits/stores.js';
 import { calendarLabel, microsOf } from './models.js';
 
 const RUNS = propertyRuns(60);

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { MemoryStore } from '../../../lib/index.js';
 import { type Lease, Leases } from '../../../lib/engine/algorithms/leases.js';
-import { propertyRuns } from '../../support/property-runs.js';
-import { ask, compile, ManualClock } from '../../support/stores.js';
+import { propertyRuns } from '../../support/limits/property-runs.js';
+import { ask, compile, ManualClock } from '../../support/limits/stores.js';
 
 const RUNS = propertyRuns(60);
 

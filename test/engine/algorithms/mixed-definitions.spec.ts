@@ -13,9 +13,9 @@ import {
   costShare,
   forwardStep,
   optionsOf,
-} from '../../support/arbitraries.js';
-import { assertSideBySide, expectMatch, propertyRuns } from '../../support/property-runs.js';
-import { ask, connectRedis, freshPrefix, ManualClock, storeKinds } from '../../support/stores.js';
+} from '../../support/limits/arbitraries.js';
+import { assertSideBySide, expectMatch, propertyRuns } from '../../support/limits/property-runs.js';
+import { ask, connectRedis, freshPrefix, ManualClock, storeKinds } from '../../support/limits/stores.js';
 import { microsOf } from './models.js';
 
 const RUNS = propertyRuns(80);

@@ -11,9 +11,9 @@ import {
   forwardStep,
   optionsOf,
   type RateOptions,
-} from '../../support/arbitraries.js';
-import { expectEqual, propertyRuns } from '../../support/property-runs.js';
-import { ask, compile, ManualClock } from '../../support/stores.js';
+} from '../../support/limits/arbitraries.js';
+import { expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
+import { ask, compile, ManualClock } from '../../support/limits/stores.js';
 import { modelOf } from './models.js';
 
 const RUNS = propertyRuns(300);

@@ -1,6 +1,6 @@
 import ms from 'ms';
 import type { AlgorithmOptions, Duration } from '../../../lib/index.js';
-import type { RateOptions } from '../../support/arbitraries.js';
+import type { RateOptions } from '../../support/limits/arbitraries.js';
 
 /**
  * What each algorithm should decide, told as naively as possible: a list of all that was ever allowed, exact fractions, no

@@ -3,7 +3,7 @@ import { type AlgorithmOptions, RateLimitConfigError } from '../../../lib/index.
 import { algorithms, type SharedAlgorithmOptions } from '../../../lib/engine/algorithms/index.js';
 import { checkLimit } from '../../../lib/app/config/limit-options.js';
 import type { LimitHolds } from '../../../lib/storage/features/holds/limit-holds.js';
-import { compile } from '../../support/stores.js';
+import { compile } from '../../support/limits/stores.js';
 
 type Algo = SharedAlgorithmOptions['algo'];
 

@@ -12,9 +12,9 @@ import {
   costOf,
   costShare,
   optionsOf,
-} from '../../support/arbitraries.js';
-import { assertSideBySide, expectEqual, expectMatch, propertyRuns } from '../../support/property-runs.js';
-import { ask, connectRedis, ManualClock, storeKinds } from '../../support/stores.js';
+} from '../../support/limits/arbitraries.js';
+import { assertSideBySide, expectEqual, expectMatch, propertyRuns } from '../../support/limits/property-runs.js';
+import { ask, connectRedis, ManualClock, storeKinds } from '../../support/limits/stores.js';
 
 const RUNS = propertyRuns(20);
 

@@ -5,9 +5,9 @@ import type { Refund, StoreDecision } from '../../../lib/testing/store/index.js'
 import type { ArrivalParameters } from '../../../lib/engine/algorithms/arrival-time.js';
 import { chargeOf } from '../../../lib/storage/stores/store-decision.js';
 import { settle } from '../../../lib/app/limiter/settlement.js';
-import { costOf, costShare, optionsOf } from '../../support/arbitraries.js';
-import { assertSideBySide, propertyRuns } from '../../support/property-runs.js';
-import { compile, connectRedis, ManualClock, storeKinds } from '../../support/stores.js';
+import { costOf, costShare, optionsOf } from '../../support/limits/arbitraries.js';
+import { assertSideBySide, propertyRuns } from '../../support/limits/property-runs.js';
+import { compile, connectRedis, ManualClock, storeKinds } from '../../support/limits/stores.js';
 
 const RUNS = propertyRuns(100);
 

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { inProportion } from '../../../lib/engine/algorithms/scale.js';
 import { leakyBucket } from '../../../lib/engine/algorithms/leaky-bucket.js';
-import { propertyRuns } from '../../support/property-runs.js';
-import { connectRedis } from '../../support/stores.js';
+import { propertyRuns } from '../../support/limits/property-runs.js';
+import { connectRedis } from '../../support/limits/stores.js';
 
 /** Whole numbers of any size below 2^53. */
 const whole = fc

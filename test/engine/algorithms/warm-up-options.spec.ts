@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, RateLimitConfigError } from '../../../lib/index.js';
 import type { WarmingParameters } from '../../../lib/engine/algorithms/warm-up/warm-up.js';
 import { checkLimit } from '../../../lib/app/config/limit-options.js';
-import { compile } from '../../support/stores.js';
+import { compile } from '../../support/limits/stores.js';
 
 const bucket = { algo: 'token-bucket', rate: 2, interval: '1s' } as const;
 const options = (more: object) => ({ ...bucket, ...more }) as AlgorithmOptions;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { eur, gbp, money, RateLimitArgumentError, usd } from '../../../lib/index.js';
-import { propertyRuns } from '../../support/property-runs.js';
+import { propertyRuns } from '../../support/limits/property-runs.js';
 
 describe('an amount of money', () => {
   it.each<[amount: number | string, micros: number]>([

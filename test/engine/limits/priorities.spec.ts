@@ -10,7 +10,7 @@ import {
   RateLimitModule,
 } from '../../../lib/index.js';
 import { createTestingStore, TestClock } from '../../../lib/testing/index.js';
-import { outcomeOf } from '../../support/waiting.js';
+import { outcomeOf } from '../../support/limits/waiting.js';
 
 const kept = {
   name: 'kept',

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../../lib/index.js';
 import { CompiledLimit, type MetBy } from '../../../lib/testing/store/index.js';
 import { algorithms } from '../../../lib/engine/algorithms/index.js';
-import { featuresOfOptions, featureTerms } from '../../support/stores.js';
+import { featuresOfOptions, featureTerms } from '../../support/limits/stores.js';
 import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../../lib/engine/limits/limit-feature.js';
 
 const options: AlgorithmOptions = { algo: 'gcra', rate: 10, interval: '1s' };

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import type { Store } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { AnchoredCalendar } from '../../../lib/engine/algorithms/anchored-calendar.js';
-import { assertSideBySide, expectEqual, propertyRuns } from '../../support/property-runs.js';
+import { assertSideBySide, expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
 import {
   ask,
   chargeOf,
@@ -16,7 +16,7 @@ import {
   freshPrefix,
   ManualClock,
   storeKinds,
-} from '../../support/stores.js';
+} from '../../support/limits/stores.js';
 
 const identity = 'ip:203.0.113.7';
 const DAY = 86_400_000;

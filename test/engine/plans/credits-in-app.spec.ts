@@ -11,8 +11,8 @@ import {
 } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { HttpApp, startUp } from '../../e2e/http-app.js';
-import { startCluster } from '../../support/redis-servers.js';
-import { ask, connectCluster, connectRedis, featuresOfOptions, freshPrefix } from '../../support/stores.js';
+import { startCluster } from '../../support/redis/redis-servers.js';
+import { ask, connectCluster, connectRedis, featuresOfOptions, freshPrefix } from '../../support/limits/stores.js';
 
 const plan = {
   algo: 'calendar-window',

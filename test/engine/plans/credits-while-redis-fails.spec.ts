@@ -3,8 +3,8 @@ import { MemoryStore, RateLimitStoreError, RedisStore } from '../../../lib/index
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { createClient } from '../../../lib/storage/redis/client.js';
 import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
-import { startRedis } from '../../support/redis-servers.js';
-import { ask, freshPrefix } from '../../support/stores.js';
+import { startRedis } from '../../support/redis/redis-servers.js';
+import { ask, freshPrefix } from '../../support/limits/stores.js';
 
 it('takes no credits while Redis fails, and adds none', async () => {
   const server = await startRedis();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit, type Refund } from '../../../lib/testing/store/index.js';
-import { assertSideBySide, expectEqual, propertyRuns } from '../../support/property-runs.js';
+import { assertSideBySide, expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
 import {
   ask,
   chargeOf,
@@ -12,7 +12,7 @@ import {
   keyOf,
   ManualClock,
   storeKinds,
-} from '../../support/stores.js';
+} from '../../support/limits/stores.js';
 
 const identity = 'user:42';
 const HOUR = 3_600_000;

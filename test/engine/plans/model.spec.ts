@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { assertSideBySide, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../support/property-runs.js';
-import { connectRedis } from '../../support/stores.js';
+import { assertSideBySide, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../support/limits/property-runs.js';
+import { connectRedis } from '../../support/limits/stores.js';
 import { EXAMPLES } from './plan-examples.js';
 import type { Settings } from './plan-model.js';
 import { type Kind, PlanStage, type Step } from './plan-stage.js';

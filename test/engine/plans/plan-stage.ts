@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
 import { CompiledLimit, type Refund } from '../../../lib/testing/store/index.js';
 import { unitsOf } from '../../../lib/storage/features/usage/stores.js';
-import { expectEqual } from '../../support/property-runs.js';
-import { chargeOf, featuresOfOptions, featureTerms, freshPrefix, ManualClock } from '../../support/stores.js';
+import { expectEqual } from '../../support/limits/property-runs.js';
+import { chargeOf, featuresOfOptions, featureTerms, freshPrefix, ManualClock } from '../../support/limits/stores.js';
 import { daysFrom, PlanModel, type Settings } from './plan-model.js';
 
 const HOUR_MS = 3_600_000;

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import type { Store } from '../../../lib/index.js';
 import { CompiledLimit, type Refund } from '../../../lib/testing/store/index.js';
 import { unitsOf } from '../../../lib/storage/features/usage/stores.js';
-import { assertSideBySide, expectEqual, propertyRuns } from '../../support/property-runs.js';
+import { assertSideBySide, expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
 import {
   ask,
   chargeOf,
@@ -16,7 +16,7 @@ import {
   keyOf,
   ManualClock,
   storeKinds,
-} from '../../support/stores.js';
+} from '../../support/limits/stores.js';
 
 const identity = 'user:42';
 const DAY = 86_400_000;

@@ -17,8 +17,8 @@ import {
   RateLimitModule,
   usd,
 } from '../../../lib/index.js';
-import { connectRedis, freshPrefix } from '../../support/stores.js';
-import { until } from '../../support/until.js';
+import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
+import { until } from '../../support/time/until.js';
 
 /** What a call of a stubbed model does. */
 interface Script {

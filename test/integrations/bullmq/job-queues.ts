@@ -1,4 +1,4 @@
-import { freshPrefix } from '../../support/stores.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 
 /** The version that is tried in full. */
 export const NEWEST = 'BullMQ 6';

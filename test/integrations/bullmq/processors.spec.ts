@@ -8,8 +8,8 @@ import * as bullmq from 'bullmq';
 import { type Limiter, LimiterService, RateLimitConfigError, RateLimitModule } from '../../../lib/index.js';
 import { JobRateLimit, jobLimitsOf, rateLimited } from '../../../lib/integrations/bullmq/index.js';
 import { startLimiters } from '../outbound/upstream.js';
-import { freshPrefix } from '../../support/stores.js';
-import { until } from '../../support/until.js';
+import { freshPrefix } from '../../support/limits/stores.js';
+import { until } from '../../support/time/until.js';
 import { connection, JobQueue } from './job-queues.js';
 
 const SLOW = { algo: 'gcra', rate: 1, interval: '1h', burst: 1 } as const;

@@ -16,7 +16,7 @@ import {
 } from '@nestjs/graphql';
 import type { QueryCostOptions } from '../../../lib/integrations/graphql/index.js';
 import { type LimitDefinition, RateLimit } from '../../../lib/index.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { GraphqlApp, type GraphqlAppOptions, servers } from './graphql-app.js';
 
 // Specs of one worker share the types of their schemas.

@@ -6,7 +6,7 @@ import { MercuriusDriver } from '@nestjs/mercurius';
 import { type RateLimitGraphqlOptions, RateLimitGraphqlModule } from '../../../lib/integrations/graphql/index.js';
 import { LimiterService, type RateLimitModuleOptions } from '../../../lib/index.js';
 import { HttpApp } from '../../e2e/http-app.js';
-import { freshPrefix } from '../../support/stores.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 
 /** The servers of GraphQL that Nest has drivers for. */
 export const servers = ['Apollo on Express', 'Apollo on Fastify', 'Mercurius'] as const;

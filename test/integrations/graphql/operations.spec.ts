@@ -27,7 +27,7 @@ import {
   RateLimitModule,
   SkipRateLimit,
 } from '../../../lib/index.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { GraphqlApp, type GraphqlAppOptions, type GraphqlServer, servers } from './graphql-app.js';
 
 // Specs of one worker share the types of their schemas.

@@ -7,7 +7,7 @@ import {
   upstreams,
 } from '../../../lib/integrations/outbound/index.js';
 import { type ReadReport, readUpstream } from '../../../lib/integrations/outbound/headers/read-upstream.js';
-import { propertyRuns } from '../../support/property-runs.js';
+import { propertyRuns } from '../../support/limits/property-runs.js';
 
 const RUNS = { numRuns: propertyRuns(400) };
 const MOST_MS = 3_600_000;

@@ -5,7 +5,7 @@ import axios, { AxiosError, type AxiosInstance } from 'axios';
 import { Readable } from 'node:stream';
 import { lastValueFrom } from 'rxjs';
 import { LimiterService, RateLimitConfigError, RateLimitModule, RateLimitTimeoutError } from '../../../lib/index.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { Upstream } from './upstream.js';
 
 describe('axios', () => {

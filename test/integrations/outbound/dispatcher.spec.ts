@@ -5,7 +5,7 @@ import type { Agent as AnyAgent, Dispatcher } from 'undici';
 import { Readable, Writable } from 'node:stream';
 import type { DispatcherOptions } from '../../../lib/integrations/outbound/index.js';
 import { type LimiterService, RateLimitArgumentError, RateLimitTimeoutError } from '../../../lib/index.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { startLimiters, Upstream } from './upstream.js';
 
 /** undici 8 cannot be loaded by Node before 22.19. */

@@ -9,9 +9,9 @@ import {
   RateLimitStoreError,
   RateLimitTimeoutError,
 } from '../../../lib/index.js';
-import { outcomeOf } from '../../support/waiting.js';
-import { freshPrefix } from '../../support/stores.js';
-import { until } from '../../support/until.js';
+import { outcomeOf } from '../../support/limits/waiting.js';
+import { freshPrefix } from '../../support/limits/stores.js';
+import { until } from '../../support/time/until.js';
 import { startLimiters, Upstream } from './upstream.js';
 
 const DEFINE = {

@@ -6,9 +6,9 @@ import type { FetchOptions, OutboundLimits } from '../../../lib/integrations/out
 import { type LimiterService, RateLimitConfigError, RateLimitTimeoutError } from '../../../lib/index.js';
 import { LearnedRule } from '../../../lib/integrations/outbound/learning/learned-rule.js';
 import { createTestingStore, TestClock } from '../../../lib/testing/index.js';
-import { propertyRuns } from '../../support/property-runs.js';
-import { ask, compile, freshPrefix } from '../../support/stores.js';
-import { until } from '../../support/until.js';
+import { propertyRuns } from '../../support/limits/property-runs.js';
+import { ask, compile, freshPrefix } from '../../support/limits/stores.js';
+import { until } from '../../support/time/until.js';
 import { startLimiters, Upstream } from './upstream.js';
 
 const PARTNER = { algo: 'learned', name: 'partner' } as const;

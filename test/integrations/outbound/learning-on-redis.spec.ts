@@ -5,8 +5,8 @@ import type { Lesson, RateLesson } from '../../../lib/testing/store/index.js';
 import { OperationJob } from '../../../lib/storage/stores/redis/jobs.js';
 import { decisionScript } from '../../../lib/storage/stores/redis/script.generated.js';
 import { read } from '../../../lua/compose.mjs';
-import { withOwnRedis } from '../../support/own-redis.js';
-import { ask, compile, ManualClock } from '../../support/stores.js';
+import { withOwnRedis } from '../../support/redis/own-redis.js';
+import { ask, compile, ManualClock } from '../../support/limits/stores.js';
 
 const MINUTE = 60_000;
 const limit = compile({ algo: 'gcra', rate: 60, interval: MINUTE, burst: 100 }, 'learned');

@@ -3,7 +3,7 @@ import type { TestingModule } from '@nestjs/testing';
 import type { FetchOptions } from '../../../lib/integrations/outbound/index.js';
 import type { LimiterService } from '../../../lib/index.js';
 import { retryWaitMs } from '../../../lib/integrations/outbound/retry-wait.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 import { startLimiters, Upstream } from './upstream.js';
 
 const DEFINE = {

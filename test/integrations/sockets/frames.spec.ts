@@ -7,8 +7,8 @@ import type { RateLimitModuleOptions } from '../../../lib/index.js';
 import { bySocket, type SocketLimitOptions } from '../../../lib/integrations/sockets/index.js';
 import type { HttpApp } from '../../e2e/http-app.js';
 import { connect, type GatewayClient, libraries, type Library } from '../../e2e/websocket-clients.js';
-import { freshPrefix } from '../../support/stores.js';
-import { until } from '../../support/until.js';
+import { freshPrefix } from '../../support/limits/stores.js';
+import { until } from '../../support/time/until.js';
 import { reached, startSocketApp } from './socket-app.js';
 
 const redis = process.env['TEST_REDIS_URL']!;

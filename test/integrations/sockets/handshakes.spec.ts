@@ -8,8 +8,8 @@ import { LimiterService, type RateLimitModuleOptions } from '../../../lib/index.
 import type { SocketLimitOptions } from '../../../lib/integrations/sockets/index.js';
 import type { HttpApp } from '../../e2e/http-app.js';
 import { libraries, type Library } from '../../e2e/websocket-clients.js';
-import { freshPrefix } from '../../support/stores.js';
-import { until } from '../../support/until.js';
+import { freshPrefix } from '../../support/limits/stores.js';
+import { until } from '../../support/time/until.js';
 import { reached, shake, shakeAndReset, type SocketAppOptions, startSocketApp } from './socket-app.js';
 
 const redis = process.env['TEST_REDIS_URL']!;

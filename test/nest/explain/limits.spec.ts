@@ -10,7 +10,7 @@ import {
 } from '../../../lib/index.js';
 import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry } from '../../../lib/testing/store/index.js';
 import { RatesApp, startForEach } from '../../app/overrides/overrides-app.js';
-import { freshPrefix } from '../../support/stores.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 
 const HOUR = 3_600_000;
 const KEY = 'tenant:acme';

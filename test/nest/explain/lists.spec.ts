@@ -13,8 +13,8 @@ import {
 } from '../../../lib/index.js';
 import { TriedApp } from '../../docs/tried-app.js';
 import { RatesApp } from '../../app/overrides/overrides-app.js';
-import { PROPERTY_TIMEOUT_MS, propertyRuns } from '../../support/property-runs.js';
-import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../../support/stores.js';
+import { PROPERTY_TIMEOUT_MS, propertyRuns } from '../../support/limits/property-runs.js';
+import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../../support/limits/stores.js';
 import { explained, explainFirst, lastExplained } from './explaining-guard.js';
 
 const HERE = '127.0.0.1';

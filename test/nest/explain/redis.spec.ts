@@ -5,9 +5,9 @@ import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-hos
 import { Redis } from 'ioredis';
 import { formatExplanation, type LimitDefinition, RateLimit } from '../../../lib/index.js';
 import { RatesApp } from '../../app/overrides/overrides-app.js';
-import { type RedisServer, startRedis } from '../../support/redis-servers.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
-import { until } from '../../support/until.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-servers.js';
+import { TcpProxy } from '../../support/redis/tcp-proxy.js';
+import { until } from '../../support/time/until.js';
 
 const KEY = 'tenant:acme';
 

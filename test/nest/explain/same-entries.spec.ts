@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { type LimitDefinition, type LimitSpec, MemoryStore, RateLimit } from '../../../lib/index.js';
 import type { Check, ReserveEntry } from '../../../lib/testing/store/index.js';
 import { AppCalls, type Asking, callOf } from '../request/app-calls.js';
-import { expectEqual, propertyRuns } from '../../support/property-runs.js';
+import { expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
 
 /** What the store was asked of each limit, sorted by the limits' names. */
 type Asked = readonly unknown[];

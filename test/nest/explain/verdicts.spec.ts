@@ -12,9 +12,9 @@ import {
   SkipRateLimit,
   type Store,
 } from '../../../lib/index.js';
-import { anyOptions, clockStep, costOf, costShare } from '../../support/arbitraries.js';
-import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../support/property-runs.js';
-import { connectRedis, ManualClock, storeKinds } from '../../support/stores.js';
+import { anyOptions, clockStep, costOf, costShare } from '../../support/limits/arbitraries.js';
+import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../support/limits/property-runs.js';
+import { connectRedis, ManualClock, storeKinds } from '../../support/limits/stores.js';
 import { TriedApp } from '../../docs/tried-app.js';
 import { explained, explainFirst, lastExplained } from './explaining-guard.js';
 

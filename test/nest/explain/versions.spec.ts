@@ -8,7 +8,7 @@ import {
 } from '../../../lib/index.js';
 import { RatesApp } from '../../app/overrides/overrides-app.js';
 import { PolicyFolder } from '../../app/policy/policy-folder.js';
-import { freshPrefix, ManualClock } from '../../support/stores.js';
+import { freshPrefix, ManualClock } from '../../support/limits/stores.js';
 
 const KEY = 'tenant:acme';
 const folder = new PolicyFolder();

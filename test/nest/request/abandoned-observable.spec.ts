@@ -18,7 +18,7 @@ import {
 } from 'rxjs';
 import { partOfCall } from '../../../lib/nest/request/abandoned-observable.js';
 import { CallRun } from '../../../lib/nest/request/call-run.js';
-import { Gate } from '../../support/gate.js';
+import { Gate } from '../../support/time/gate.js';
 
 let run: CallRun;
 let gate: Gate<string>;

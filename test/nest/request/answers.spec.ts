@@ -11,7 +11,7 @@ import {
   RateLimitStoreError,
   type RequestReader,
 } from '../../../lib/index.js';
-import { NotingResponse } from '../../support/responses.js';
+import { NotingResponse } from '../../support/http/responses.js';
 
 @Controller()
 class Routes {

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { StreamableFile } from '@nestjs/common';
 import { CallRun, keepRun, runOf } from '../../../lib/nest/request/call-run.js';
-import { Gate } from '../../support/gate.js';
+import { Gate } from '../../support/time/gate.js';
 
 describe('the run of a call', () => {
   let run: CallRun;

@@ -4,7 +4,7 @@ import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { requestChargesOf, giveBack, type RequestCharge } from '../../../lib/nest/request/charges.js';
 import type { Rule } from '../../../lib/app/rules/rule.js';
 import { createTestingStore, TestClock } from '../../../lib/testing/index.js';
-import { ruleOf } from '../../support/rules.js';
+import { ruleOf } from '../../support/limits/rules.js';
 
 const identity = 'ip:203.0.113.7';
 const five = { algo: 'fixed-window', rate: 5, interval: '1h' } as const;

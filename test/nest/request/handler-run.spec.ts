@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, jest } from '@jest/globals';
 import { lastValueFrom, type Observable, merge, race, Subject } from 'rxjs';
-import { Gate } from '../../support/gate.js';
+import { Gate } from '../../support/time/gate.js';
 import { HandlerCall } from './handler-call.js';
 
 const failure = new Error('failed');

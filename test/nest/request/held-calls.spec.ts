@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, HttpException } from '@nestjs/common';
 import { type LimitDefinition, RateLimit } from '../../../lib/index.js';
-import { outcomeOf } from '../../support/waiting.js';
+import { outcomeOf } from '../../support/limits/waiting.js';
 import { begin, counts, end, type PhasedApp } from './phased-app.js';
 import { Connection } from './connections.js';
 

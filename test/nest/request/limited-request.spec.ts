@@ -8,7 +8,7 @@ import { RouteRules } from '../../../lib/app/rules/route-rules.js';
 import type { Rule } from '../../../lib/app/rules/rule.js';
 import { createTestingStore } from '../../../lib/testing/index.js';
 import { httpReader } from '../../../lib/app/transports/http.reader.js';
-import { ruleOf } from '../../support/rules.js';
+import { ruleOf } from '../../support/limits/rules.js';
 import { Connection } from './connections.js';
 
 class Routes {

@@ -6,7 +6,7 @@ import { PendingCheck } from '../../../lib/nest/request/pending-check.js';
 import type { RuleEntry } from '../../../lib/app/rules/resolve/resolve.js';
 import type { CheckAnswer } from '../../../lib/storage/stores/store.js';
 import { createTestingStore } from '../../../lib/testing/index.js';
-import { SharedStore } from '../../support/shared-store.js';
+import { SharedStore } from '../../support/redis/shared-store.js';
 
 const limitOf = (name: string, rate: number) =>
   new CompiledLimit({ algo: 'fixed-window', rate, interval: '1m' }, { location: 'test', name });

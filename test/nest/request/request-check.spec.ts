@@ -2,10 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller } from '@nestjs/common';
 import { type LimitDefinition, RateLimit } from '../../../lib/index.js';
 import { searchRequest } from '../../../lib/nest/request/requests.js';
-import { Gate } from '../../support/gate.js';
+import { Gate } from '../../support/time/gate.js';
 import { AppCalls, type AppLimits, type Asking, callOf } from './app-calls.js';
 import { Connection } from './connections.js';
-import { SharedStore } from '../../support/shared-store.js';
+import { SharedStore } from '../../support/redis/shared-store.js';
 
 const ten = { algo: 'fixed-window', rate: 10, interval: '1m' } as const;
 

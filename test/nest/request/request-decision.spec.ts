@@ -4,7 +4,7 @@ import { type LimitDefinition, RateLimit, RateLimitArgumentError } from '../../.
 import { RequestDecision } from '../../../lib/nest/request/request-decision.js';
 import { AppCalls, type Asking, callOf } from './app-calls.js';
 import { Connection } from './connections.js';
-import { SharedStore } from '../../support/shared-store.js';
+import { SharedStore } from '../../support/redis/shared-store.js';
 
 const header = (name: string) => (context: ExecutionContext) =>
   context.switchToHttp().getRequest<Asking>().headers?.[name] as string;

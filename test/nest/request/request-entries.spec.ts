@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext } from '@nestjs/common';
 import { headerIdentity, type LimitDefinition, RateLimit } from '../../../lib/index.js';
-import { Gate } from '../../support/gate.js';
+import { Gate } from '../../support/time/gate.js';
 import { AppCalls, type Asking, callOf, told } from './app-calls.js';
 
 const ten = { algo: 'fixed-window', rate: 10, interval: '1m' } as const;

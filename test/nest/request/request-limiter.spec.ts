@@ -5,7 +5,7 @@ import { type LimitDefinition, RateLimit, type RequestReader, SkipRateLimit } fr
 import { Requests } from '../../../lib/nest/request/requests.js';
 import { AppCalls, type AppLimits, callOf } from './app-calls.js';
 import { Connection } from './connections.js';
-import { SharedStore } from '../../support/shared-store.js';
+import { SharedStore } from '../../support/redis/shared-store.js';
 
 const one = { algo: 'fixed-window', rate: 1, interval: '1m', key: 'global' } as const;
 const define = {

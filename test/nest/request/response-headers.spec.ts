@@ -9,7 +9,7 @@ import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { readSettings } from '../../../lib/app/config/settings.js';
 import { toCheckResult } from '../../../lib/engine/limits/check-result.js';
 import { ResponseHeaders } from '../../../lib/nest/request/response-headers.js';
-import { nodeResponse } from '../../support/responses.js';
+import { nodeResponse } from '../../support/http/responses.js';
 
 const limit = new CompiledLimit(
   { algo: 'fixed-window', rate: 5, interval: '1m' },

@@ -6,7 +6,7 @@ import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { readSettings } from '../../../lib/app/config/settings.js';
 import { ResponseHeaders } from '../../../lib/nest/request/response-headers.js';
-import { nodeResponse } from '../../support/responses.js';
+import { nodeResponse } from '../../support/http/responses.js';
 
 const PROBLEM = 'application/problem+json';
 

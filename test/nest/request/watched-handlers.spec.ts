@@ -14,7 +14,7 @@ import { watchHandler } from '../../../lib/nest/request/watch-handler.js';
 import type { RouteRules } from '../../../lib/app/rules/route-rules.js';
 import { decided } from '../../../lib/storage/stores/decide.js';
 import { httpReader } from '../../../lib/app/transports/http.reader.js';
-import { nodeResponse } from '../../support/responses.js';
+import { nodeResponse } from '../../support/http/responses.js';
 
 class Controller {}
 const handler = () => {};

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { isStream, watched } from '../../../lib/nest/request/subscription.js';
-import { Gate } from '../../support/gate.js';
+import { Gate } from '../../support/time/gate.js';
 
 const failure = new Error('failed');
 

@@ -11,8 +11,8 @@ import {
   type Store,
 } from '../../../lib/index.js';
 import { adapters, HttpApp, startUp } from '../../e2e/http-app.js';
-import { connectRedis, freshPrefix } from '../../support/stores.js';
-import { until } from '../../support/until.js';
+import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
+import { until } from '../../support/time/until.js';
 
 const VARIABLE = 'RATE_LIMIT_MODE';
 

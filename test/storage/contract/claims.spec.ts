@@ -3,9 +3,16 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
 import { CompiledLimit, type StoreDecision } from '../../../lib/testing/store/index.js';
-import { clockStep, costOf, costShare, optionsOf } from '../../support/arbitraries.js';
-import { assertSideBySide, expectEqual, propertyRuns } from '../../support/property-runs.js';
-import { comparable, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../../support/stores.js';
+import { clockStep, costOf, costShare, optionsOf } from '../../support/limits/arbitraries.js';
+import { assertSideBySide, expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
+import {
+  comparable,
+  compile,
+  connectRedis,
+  freshPrefix,
+  ManualClock,
+  storeKinds,
+} from '../../support/limits/stores.js';
 
 const KEEP_MS = 60_000;
 const identity = 'shop:1';

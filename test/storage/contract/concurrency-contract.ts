@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Store } from '../../../lib/index.js';
 import type { CompiledLimit } from '../../../lib/testing/store/index.js';
-import { ask, compile, type ManualClock } from '../../support/stores.js';
+import { ask, compile, type ManualClock } from '../../support/limits/stores.js';
 import { storeStage } from './store-stage.js';
 
 const DAY = 86_400_000;

@@ -4,8 +4,8 @@ import { MemoryStore, type Store } from '../../../lib/index.js';
 import type { Check, StoreDecision } from '../../../lib/testing/store/index.js';
 import { decide, decided } from '../../../lib/storage/stores/decide.js';
 import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
-import { failingAnswer } from '../../support/failing-answer.js';
-import { compile, connectRedis, ManualClock, storeKinds } from '../../support/stores.js';
+import { failingAnswer } from '../../support/limits/failing-answer.js';
+import { compile, connectRedis, ManualClock, storeKinds } from '../../support/limits/stores.js';
 
 const limit = compile({ algo: 'fixed-window', rate: 2, interval: '1h' });
 const check: Check = { entries: [{ limit, identity: 'user:1', cost: 1 }] };

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, MemoryStore, type OnStoreError, RateLimitStoreError } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
-import { ask, ManualClock } from '../../support/stores.js';
+import { ask, ManualClock } from '../../support/limits/stores.js';
 
 const IDENTITY = 'ip:203.0.113.7';
 

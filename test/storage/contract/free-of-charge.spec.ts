@@ -9,7 +9,7 @@ import {
   freshPrefix,
   ManualClock,
   storeKinds,
-} from '../../support/stores.js';
+} from '../../support/limits/stores.js';
 
 const algorithms: Record<string, AlgorithmOptions> = {
   gcra: { algo: 'gcra', rate: 2, interval: '1m' },

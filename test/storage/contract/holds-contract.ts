@@ -1,5 +1,5 @@
 import type { Store } from '../../../lib/index.js';
-import type { ManualClock } from '../../support/stores.js';
+import type { ManualClock } from '../../support/limits/stores.js';
 import { holdsOfChangedWindows } from './holds/changed-windows.js';
 import { holdsOfEachAlgorithm } from './holds/each-algorithm.js';
 import { holdsOfSeveral } from './holds/several.js';

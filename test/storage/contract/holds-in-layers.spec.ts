@@ -5,7 +5,7 @@ import { readReservationId, reservationId } from '../../../lib/app/limiter/reser
 import { CandidateStore } from '../../../lib/storage/features/candidates/candidate.store.js';
 import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../../../lib/storage/stores/layers/instance.store.js';
-import { ask, chargeOf, featuresOfOptions, ManualClock } from '../../support/stores.js';
+import { ask, chargeOf, featuresOfOptions, ManualClock } from '../../support/limits/stores.js';
 
 const ten: AlgorithmOptions = { algo: 'budget', limit: 10, period: 'year', hold: '5s', onLapse: 'release' };
 const identity = 'ip:203.0.113.7';

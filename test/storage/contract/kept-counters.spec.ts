@@ -3,7 +3,7 @@ import { MemoryStore } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { defaultMaxBytes } from '../../../lib/storage/stores/memory/counter-table.js';
 import { type Entry, keyOf } from '../../../lib/storage/stores/memory/limit-counters.js';
-import { ask, compile, ManualClock } from '../../support/stores.js';
+import { ask, compile, ManualClock } from '../../support/limits/stores.js';
 
 const limit = compile({ algo: 'gcra', rate: 5, interval: '10s' }, 'gcra');
 const identity = 'user:42';

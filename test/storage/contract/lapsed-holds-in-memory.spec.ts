@@ -1,6 +1,6 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { MemoryStore } from '../../../lib/index.js';
-import { compile, ManualClock } from '../../support/stores.js';
+import { compile, ManualClock } from '../../support/limits/stores.js';
 
 const identity = 'user:42';
 

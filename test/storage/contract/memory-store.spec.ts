@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { MemoryStore } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { createTestingStore, TestClock } from '../../../lib/testing/index.js';
-import { ask, compile } from '../../support/stores.js';
+import { ask, compile } from '../../support/limits/stores.js';
 
 async function used(store: MemoryStore, limit: CompiledLimit, identity: string): Promise<number> {
   const { quota, remaining } = await ask(store, limit, { identity, peek: true });

@@ -4,7 +4,7 @@ import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { InstanceChannel } from '../../../lib/storage/redis/instance-channel.js';
 import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
 import { RefusalCacheStore } from '../../../lib/storage/stores/layers/refusal-cache.store.js';
-import { takingAhead } from '../../support/prefetching.js';
+import { takingAhead } from '../../support/limits/prefetching.js';
 import { PrefetchStore } from '../../../lib/storage/features/prefetch/prefetch.store.js';
 
 const TIMEOUT_MS = 250;

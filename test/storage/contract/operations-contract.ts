@@ -1,5 +1,5 @@
 import type { Store } from '../../../lib/index.js';
-import type { ManualClock } from '../../support/stores.js';
+import type { ManualClock } from '../../support/limits/stores.js';
 import { reserveContract } from './operations/reserve.js';
 import { refundContract } from './operations/refund.js';
 import { penalizeContract } from './operations/penalize.js';

@@ -2,9 +2,9 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { RateLimitStoreError } from '../../../lib/index.js';
 import type { Check } from '../../../lib/testing/store/index.js';
 import { PrefetchStore } from '../../../lib/storage/features/prefetch/prefetch.store.js';
-import { LocalChannel } from '../../support/local-channel.js';
-import { askAll, holdThree, leftOf, prefetchedLimit } from '../../support/prefetching.js';
-import { SharedStore } from '../../support/shared-store.js';
+import { LocalChannel } from '../../support/limits/local-channel.js';
+import { askAll, holdThree, leftOf, prefetchedLimit } from '../../support/limits/prefetching.js';
+import { SharedStore } from '../../support/redis/shared-store.js';
 
 const identity = 'user:1';
 const busy = { limit: prefetchedLimit('busy'), identity };

@@ -4,10 +4,10 @@ import { type AlgorithmOptions, MemoryStore } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import type { PrefetchTerms } from '../../../lib/storage/features/prefetch/terms.js';
 import { PrefetchStore } from '../../../lib/storage/features/prefetch/prefetch.store.js';
-import { failingAnswer } from '../../support/failing-answer.js';
-import { LocalChannel } from '../../support/local-channel.js';
-import { PROPERTY_TIMEOUT_MS, propertyRuns } from '../../support/property-runs.js';
-import { takingAhead } from '../../support/prefetching.js';
+import { failingAnswer } from '../../support/limits/failing-answer.js';
+import { LocalChannel } from '../../support/limits/local-channel.js';
+import { PROPERTY_TIMEOUT_MS, propertyRuns } from '../../support/limits/property-runs.js';
+import { takingAhead } from '../../support/limits/prefetching.js';
 
 const RUNS = propertyRuns(60);
 

@@ -3,7 +3,7 @@ import type { AlgorithmOptions } from '../../../lib/index.js';
 import { type Check, CompiledLimit, type Refund, type StoreDecision } from '../../../lib/testing/store/index.js';
 import { limitPrefetchOf } from '../../../lib/storage/features/prefetch/limit-prefetch.js';
 import { PrefetchedUnits } from '../../../lib/storage/features/prefetch/prefetched-units.js';
-import { takingAhead } from '../../support/prefetching.js';
+import { takingAhead } from '../../support/limits/prefetching.js';
 
 const TTL_MS = 100;
 const IDENTITY = 'user:1';

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { AlgorithmOptions } from '../../../lib/index.js';
 import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/index.js';
-import { featureTerms } from '../../support/stores.js';
+import { featureTerms } from '../../support/limits/stores.js';
 import { PRIORITIES } from '../../../lib/engine/limits/priority.js';
 import type { RefusalCacheStore } from '../../../lib/storage/stores/layers/refusal-cache.store.js';
-import type { LocalChannel } from '../../support/local-channel.js';
-import { startRemembering } from '../../support/remembering.js';
-import type { SharedStore } from '../../support/shared-store.js';
+import type { LocalChannel } from '../../support/limits/local-channel.js';
+import { startRemembering } from '../../support/limits/remembering.js';
+import type { SharedStore } from '../../support/redis/shared-store.js';
 
 const identity = 'user:1';
 const window: AlgorithmOptions = { algo: 'fixed-window', rate: 10, interval: '1h' };

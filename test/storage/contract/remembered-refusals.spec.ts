@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type Check, CompiledLimit, type LimitSettings } from '../../../lib/testing/store/index.js';
 import { RefusalCacheStore } from '../../../lib/storage/stores/layers/refusal-cache.store.js';
-import { failingAnswer } from '../../support/failing-answer.js';
-import { LocalChannel } from '../../support/local-channel.js';
-import { startRemembering } from '../../support/remembering.js';
-import type { SharedStore } from '../../support/shared-store.js';
+import { failingAnswer } from '../../support/limits/failing-answer.js';
+import { LocalChannel } from '../../support/limits/local-channel.js';
+import { startRemembering } from '../../support/limits/remembering.js';
+import type { SharedStore } from '../../support/redis/shared-store.js';
 
 const IDENTITY = 'user:1';
 

@@ -8,7 +8,7 @@ import {
   type StoreDecision,
 } from '../../../lib/testing/store/index.js';
 import { unitsOf } from '../../../lib/storage/features/usage/stores.js';
-import { featureTerms } from '../../support/stores.js';
+import { featureTerms } from '../../support/limits/stores.js';
 import { InstanceScopeStore } from '../../../lib/storage/stores/layers/instance.store.js';
 
 const identity = 'ip:203.0.113.7';

@@ -15,7 +15,7 @@ import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/in
 import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
 import { InstanceScopeStore } from '../../../lib/storage/stores/layers/instance.store.js';
 import { HttpApp, startUp } from '../../e2e/http-app.js';
-import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../../support/stores.js';
+import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../../support/limits/stores.js';
 
 const identity = 'ip:203.0.113.7';
 

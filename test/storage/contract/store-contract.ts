@@ -1,5 +1,5 @@
 import type { Store } from '../../../lib/index.js';
-import type { ManualClock } from '../../support/stores.js';
+import type { ManualClock } from '../../support/limits/stores.js';
 import { workedExamplesContract } from './checks/worked-examples.js';
 import { everyAlgorithmContract } from './checks/every-algorithm.js';
 import { severalLimitsContract } from './checks/several-limits.js';

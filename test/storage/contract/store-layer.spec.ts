@@ -4,7 +4,7 @@ import type { Charge } from '../../../lib/testing/store/index.js';
 import { READ } from '../../../lib/storage/stores/feature-reading.js';
 import { StoreLayer } from '../../../lib/storage/stores/layers/store-layer.js';
 import type { Operation, OperationAnswer, OperationName } from '../../../lib/storage/stores/operation.js';
-import { ask, compile } from '../../support/stores.js';
+import { ask, compile } from '../../support/limits/stores.js';
 
 /** What a store may do or not. */
 const OPTIONAL = ['nodeOf', 'hasNode', 'blockedFor', 'credit', 'learn'] as const;

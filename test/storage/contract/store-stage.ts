@@ -1,6 +1,6 @@
 import { afterEach, beforeEach } from '@jest/globals';
 import type { Store } from '../../../lib/index.js';
-import { ManualClock } from '../../support/stores.js';
+import { ManualClock } from '../../support/limits/stores.js';
 
 /** A store on a clock that tests move, fresh for each test. */
 export interface StoreStage {

@@ -4,7 +4,7 @@ import { MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import type { FeatureInMemory, FeatureTerms, LimitFeature } from '../../../lib/engine/limits/limit-feature.js';
 import { composeScript } from '../../../lua/compose.mjs';
-import { ask, connectRedis, freshPrefix } from '../../support/stores.js';
+import { ask, connectRedis, freshPrefix } from '../../support/limits/stores.js';
 
 /** Adds up what keys are charged. It has no hook beyond these, as its numbers depend on no time. */
 const fragment = `

@@ -3,8 +3,8 @@ import type { Redis } from 'ioredis';
 import { RedisStore } from '../../../lib/index.js';
 import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/index.js';
 import { everyAlgorithm, five } from '../contract/operations/limits.js';
-import { withOwnRedis } from '../../support/own-redis.js';
-import { ask, keyOf, ManualClock } from '../../support/stores.js';
+import { withOwnRedis } from '../../support/redis/own-redis.js';
+import { ask, keyOf, ManualClock } from '../../support/limits/stores.js';
 
 const prefix = 'blocks';
 const identity = 'user:42';

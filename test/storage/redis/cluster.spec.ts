@@ -7,8 +7,13 @@ import { type Check, type CheckEntry, CompiledLimit, type StoreDecision } from '
 import { createClient } from '../../../lib/storage/redis/client.js';
 import type { StoreReport } from '../../../lib/storage/stores/layers/circuits.js';
 import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
-import { algorithmNames } from '../../support/arbitraries.js';
-import { startCluster, startSentinel, type RedisCluster, type RedisSentinel } from '../../support/redis-servers.js';
+import { algorithmNames } from '../../support/limits/arbitraries.js';
+import {
+  startCluster,
+  startSentinel,
+  type RedisCluster,
+  type RedisSentinel,
+} from '../../support/redis/redis-servers.js';
 import {
   ask,
   chargeOf,
@@ -18,8 +23,8 @@ import {
   featuresOfOptions,
   freshPrefix,
   ManualClock,
-} from '../../support/stores.js';
-import { until } from '../../support/until.js';
+} from '../../support/limits/stores.js';
+import { until } from '../../support/time/until.js';
 
 /** A limit of so many units of which none comes back while a test runs. */
 function optionsOf(algo: (typeof algorithmNames)[number], quota: number): AlgorithmOptions {

@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import { FOLD_SCRIPT } from '../../../lib/console/telemetry/fold-script.generated.js';
 import { OVERRIDES_SCRIPT } from '../../../lib/app/overrides/overrides-script.generated.js';
 import { decisionScript } from '../../../lib/storage/stores/redis/script.generated.js';
-import { connectRedis } from '../../support/stores.js';
+import { connectRedis } from '../../support/limits/stores.js';
 
 /** The oldest version that is promised. */
 const OLDEST = [6, 2, 0] as const;

@@ -4,8 +4,8 @@ import { Redis } from 'ioredis';
 import { RedisStore } from '../../../lib/index.js';
 import { connect, createClient, ignoreConnectionErrors } from '../../../lib/storage/redis/client.js';
 import { notConnected } from '../../../lib/storage/redis/connection-errors.js';
-import { startRedis, type RedisServer } from '../../support/redis-servers.js';
-import { ask, compile, freshPrefix } from '../../support/stores.js';
+import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
+import { ask, compile, freshPrefix } from '../../support/limits/stores.js';
 
 let server: RedisServer;
 let admin: Redis;

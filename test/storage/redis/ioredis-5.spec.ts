@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis-5';
 import { type RedisClient, RedisStore } from '../../../lib/index.js';
-import { algorithmNames } from '../../support/arbitraries.js';
-import { ask, compile, freshPrefix } from '../../support/stores.js';
+import { algorithmNames } from '../../support/limits/arbitraries.js';
+import { ask, compile, freshPrefix } from '../../support/limits/stores.js';
 
 const examples = {
   'fixed-window': { algo: 'fixed-window', rate: 2, interval: '1h' },

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
 import type { Check } from '../../../lib/testing/store/index.js';
-import { comparable, compile, connectRedis, freshPrefix, ManualClock } from '../../support/stores.js';
+import { comparable, compile, connectRedis, freshPrefix, ManualClock } from '../../support/limits/stores.js';
 
 const second = compile({ algo: 'gcra', rate: 3, interval: '1s' }, 'second');
 const minute = compile({ algo: 'token-bucket', rate: 5, interval: '1m' }, 'minute');

@@ -12,12 +12,12 @@ import {
 } from '../../../lib/index.js';
 import { ConsoleApp } from '../../console/console-app.js';
 import { RatesApp, until } from '../../app/overrides/overrides-app.js';
-import { algorithmNames } from '../../support/arbitraries.js';
-import { type Client, nodeRedis, openClient } from '../../support/node-redis.js';
-import { freePort } from '../../support/ports.mjs';
-import { startRedis } from '../../support/redis-servers.js';
-import { ask, compile, connectRedis, freshPrefix } from '../../support/stores.js';
-import { TcpProxy } from '../../support/tcp-proxy.js';
+import { algorithmNames } from '../../support/limits/arbitraries.js';
+import { type Client, nodeRedis, openClient } from '../../support/redis/node-redis.js';
+import { freePort } from '../../support/processes/ports.mjs';
+import { startRedis } from '../../support/redis/redis-servers.js';
+import { ask, compile, connectRedis, freshPrefix } from '../../support/limits/stores.js';
+import { TcpProxy } from '../../support/redis/tcp-proxy.js';
 
 const url = process.env['TEST_REDIS_URL']!;
 

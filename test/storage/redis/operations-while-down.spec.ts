@@ -7,8 +7,8 @@ import {
   RateLimitStoreError,
   type StoreErrorPolicy,
 } from '../../../lib/index.js';
-import { startRedis, type RedisServer } from '../../support/redis-servers.js';
-import { freshPrefix } from '../../support/stores.js';
+import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 
 const KEY = 'user:1';
 const STRICT = { strict: true };

@@ -12,10 +12,10 @@ import {
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { createStoreStack } from '../../../lib/nest/store-stack.js';
 import { RateLimitTesting } from '../../../lib/testing/index.js';
-import { takingAhead } from '../../support/prefetching.js';
-import { startRedis, type RedisServer } from '../../support/redis-servers.js';
-import { freshPrefix } from '../../support/stores.js';
-import { until } from '../../support/until.js';
+import { takingAhead } from '../../support/limits/prefetching.js';
+import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
+import { freshPrefix } from '../../support/limits/stores.js';
+import { until } from '../../support/time/until.js';
 
 const KEY = 'user:1';
 const limit: LimitDefinition = {

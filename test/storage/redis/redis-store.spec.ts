@@ -6,12 +6,12 @@ import { type AlgorithmOptions, RateLimitStoreError, type RedisClient, RedisStor
 import { connect, createClient, isClient, isCluster } from '../../../lib/storage/redis/client.js';
 import { decisionScript } from '../../../lib/storage/stores/redis/script.generated.js';
 import { createStoreStack } from '../../../lib/nest/store-stack.js';
-import { algorithmNames } from '../../support/arbitraries.js';
-import { withOwnRedis } from '../../support/own-redis.js';
-import type { RedisServer } from '../../support/redis-servers.js';
-import { startRedis } from '../../support/redis-servers.js';
-import { whileNoTimeIsOver } from '../../support/no-time-is-over.js';
-import { ask, compile, freshPrefix, keyOf, ManualClock } from '../../support/stores.js';
+import { algorithmNames } from '../../support/limits/arbitraries.js';
+import { withOwnRedis } from '../../support/redis/own-redis.js';
+import type { RedisServer } from '../../support/redis/redis-servers.js';
+import { startRedis } from '../../support/redis/redis-servers.js';
+import { whileNoTimeIsOver } from '../../support/time/no-time-is-over.js';
+import { ask, compile, freshPrefix, keyOf, ManualClock } from '../../support/limits/stores.js';
 
 const cleanups: (() => Promise<unknown> | void)[] = [];
 afterEach(async () => {

@@ -8,9 +8,9 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../../lib/index.js';
-import { startRedis, type RedisServer } from '../../support/redis-servers.js';
-import { freshPrefix } from '../../support/stores.js';
-import { until } from '../../support/until.js';
+import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
+import { freshPrefix } from '../../support/limits/stores.js';
+import { until } from '../../support/time/until.js';
 
 const KEY = 'user:1';
 const limit: LimitDefinition = { algo: 'fixed-window', rate: 2, interval: '1h' };

@@ -5,8 +5,8 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { LimiterService, RateLimitModule } from '../../../lib/index.js';
 import { KeptLeases } from '../../../lib/app/waiting/kept-leases.js';
-import { type RedisServer, startRedis } from '../../support/redis-servers.js';
-import { freshPrefix } from '../../support/stores.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-servers.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 
 const slots = { name: 'slots', algo: 'concurrency', limit: 1, ttl: '30s' } as const;
 

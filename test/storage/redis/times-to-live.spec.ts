@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, type Duration, RedisStore } from '../../../lib/index.js';
 import { CompiledLimit, type StoreDecision } from '../../../lib/testing/store/index.js';
-import { connectRedis, freshPrefix, keyOf, ManualClock } from '../../support/stores.js';
+import { connectRedis, freshPrefix, keyOf, ManualClock } from '../../support/limits/stores.js';
 
 const IDENTITY = 'ip:203.0.113.7';
 /** As much as is added to each time to live in production, for a server that stalls while it decides. */

@@ -2,9 +2,9 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { RateLimitStoreError, RedisStore } from '../../../lib/index.js';
 import type { StoreDecision } from '../../../lib/testing/store/index.js';
-import { algorithmNames } from '../../support/arbitraries.js';
-import { withOwnRedis } from '../../support/own-redis.js';
-import { ask, compile, freshPrefix, keyOf } from '../../support/stores.js';
+import { algorithmNames } from '../../support/limits/arbitraries.js';
+import { withOwnRedis } from '../../support/redis/own-redis.js';
+import { ask, compile, freshPrefix, keyOf } from '../../support/limits/stores.js';
 
 const DAY_MS = 86_400_000;
 

@@ -4,7 +4,7 @@ import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { RateLimitModule, type RateLimitModuleOptions } from '../../../lib/index.js';
-import { startRedis, type RedisServer } from '../../support/redis-servers.js';
+import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
 
 let server: RedisServer;
 let admin: Redis;

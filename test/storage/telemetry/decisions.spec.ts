@@ -15,8 +15,8 @@ import {
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { DecisionStream } from '../../../lib/storage/telemetry/decision-stream.js';
 import { adapters, HttpApp } from '../../e2e/http-app.js';
-import { connectRedis, freshPrefix } from '../../support/stores.js';
-import { until } from '../../support/until.js';
+import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
+import { until } from '../../support/time/until.js';
 
 const CLIENT = 'ip:127.0.0.1';
 const hash = (identity: string) => createHash('sha256').update(identity).digest('base64url').slice(0, 16);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { PACKAGE_FOLDER } from '../../support/npm.js';
+import { PACKAGE_FOLDER } from '../../support/processes/npm.js';
 import { readQuery, selects, type Series, seriesOf } from './promql.js';
 import { scrapedText } from './scraped-app.js';
 

@@ -13,10 +13,10 @@ import {
 } from '../../../lib/index.js';
 import { Metrics } from '../../../lib/storage/telemetry/metrics.js';
 import { frameworks, HttpApp } from '../../e2e/http-app.js';
-import { startRedis } from '../../support/redis-servers.js';
-import { freshPrefix } from '../../support/stores.js';
+import { startRedis } from '../../support/redis/redis-servers.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 import { OpenTelemetrySdk } from './open-telemetry-sdk.js';
-import { until } from '../../support/until.js';
+import { until } from '../../support/time/until.js';
 
 const five: LimitDefinition = { name: 'five', algo: 'fixed-window', rate: 5, interval: '1m' };
 const one: LimitDefinition = { name: 'one', algo: 'fixed-window', rate: 1, interval: '1m' };

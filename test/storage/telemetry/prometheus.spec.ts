@@ -6,10 +6,10 @@ import { metrics } from '@opentelemetry/api';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { LimiterService, RateLimitModule } from '../../../lib/index.js';
-import { PACKAGE_FOLDER } from '../../support/npm.js';
+import { PACKAGE_FOLDER } from '../../support/processes/npm.js';
 import { until } from '../../app/overrides/overrides-app.js';
-import { startRedis } from '../../support/redis-servers.js';
-import { freshPrefix } from '../../support/stores.js';
+import { startRedis } from '../../support/redis/redis-servers.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 
 const packageJson = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), 'utf8')) as { version: string };
 const guide = readFileSync(join(PACKAGE_FOLDER, 'docs/guides/observability.md'), 'utf8');

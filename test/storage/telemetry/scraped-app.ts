@@ -6,8 +6,8 @@ import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { LimiterService, RateLimitModule, RateLimitStoreError } from '../../../lib/index.js';
 import { until } from '../../app/overrides/overrides-app.js';
-import { startRedis } from '../../support/redis-servers.js';
-import { freshPrefix } from '../../support/stores.js';
+import { startRedis } from '../../support/redis/redis-servers.js';
+import { freshPrefix } from '../../support/limits/stores.js';
 
 /** What Prometheus reads from an app whose limits have done all that is measured. */
 export async function scrapedText(): Promise<string> {

@@ -5,7 +5,8 @@
 import fc from 'fast-check';
 
 const { seed: _before, ...others } = fc.readConfigureGlobal();
-const given = process.env['PROPERTY_SEED'] ?? '1';
+// The rest of the suite continues where `npm test` stopped: it makes other runs of the same properties.
+const given = process.env['PROPERTY_SEED'] ?? (process.env['TEST_TIER'] === 'rest' ? '2' : '1');
 if (given !== 'new' && !Number.isInteger(Number(given))) {
   throw new Error(`PROPERTY_SEED is '${given}', wants a whole number or new`);
 }

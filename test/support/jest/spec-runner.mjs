@@ -62,6 +62,8 @@ export default function runSpec(globalConfig, config, environment, runtime, path
   };
   return runWithCircus(globalConfig, config, environment, ownRuntime, path, sendMessageToJest).finally(() => {
     endSpec();
+    // Jest takes the time of the end from the clock that a spec may have replaced.
+    environment.fakeTimersModern.useRealTimers();
     endStorages();
     endIntervals();
     const symbols = Object.getOwnPropertySymbols(globalThis).filter((symbol) => !before.includes(symbol));

@@ -26,5 +26,5 @@ export function compile(folder) {
 function redirected(code) {
   return code
     .replaceAll(/(['"])@jest\/globals\1/g, `'${GLOBALS}'`)
-    .replaceAll(/(['"])\.\.\/support\/stores\.js\1/g, "'../support/memory-only.js'");
+    .replaceAll(/(?<=\/support\/limits\/)stores\.js/g, 'memory-only.js');
 }

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { MemoryStore, RedisStore } from '../../../lib/index.js';
 import { storeConformance } from '../../../lib/testing/store/index.js';
-import { connectRedis } from '../../support/stores.js';
+import { connectRedis } from '../../support/limits/stores.js';
 import { MapStore } from './map-store.js';
 
 let redis: Redis;

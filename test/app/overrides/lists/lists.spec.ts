@@ -6,7 +6,7 @@ import {
   type RateLimitModuleOptions,
   RateLimitTimeoutError,
 } from '../../../../lib/index.js';
-import { freshPrefix } from '../../../support/stores.js';
+import { freshPrefix } from '../../../support/limits/stores.js';
 import { RatesApp, startForEach, until } from '../overrides-app.js';
 
 const define = {

@@ -3,7 +3,7 @@ import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import { type Network, partsOf, readNetwork } from '../../../../lib/app/overrides/lists/network.js';
-import { propertyRuns } from '../../../support/property-runs.js';
+import { propertyRuns } from '../../../support/limits/property-runs.js';
 
 it('reads IPv4 addresses and networks as the package for addresses does', () => {
   fc.assert(

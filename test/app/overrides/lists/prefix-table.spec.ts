@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
 import { readClientAddress } from '../../../../lib/app/overrides/lists/client-address.js';
 import { readNetwork } from '../../../../lib/app/overrides/lists/network.js';
 import { type AddressParts, PrefixTable } from '../../../../lib/app/overrides/lists/prefix-table.js';
-import { propertyRuns } from '../../../support/property-runs.js';
+import { propertyRuns } from '../../../support/limits/property-runs.js';
 
 /** Few bits differ, so that networks lie in each other. */
 const part = fc.oneof(fc.constantFrom(0, 1, 0x8000, 0xffff), fc.integer({ min: 0, max: 0xffff }));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, RateLimitArgumentError } from '../../../../lib/index.js';
-import { ask, compile } from '../../../support/stores.js';
+import { ask, compile } from '../../../support/limits/stores.js';
 import { five, MINUTE, HOUR, DAY } from './limits.js';
 import type { CheckStage } from './stage.js';
 

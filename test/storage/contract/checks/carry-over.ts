@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../../../lib/index.js';
-import { ask } from '../../../support/stores.js';
+import { ask } from '../../../support/limits/stores.js';
 import { one, hourly, carrying } from './limits.js';
 import type { CheckStage } from './stage.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ask } from '../../../support/stores.js';
+import { ask } from '../../../support/limits/stores.js';
 import { atOnceContract } from './at-once.js';
 import { carryOverContract } from './carry-over.js';
 import { one, aMinute, fixedWindow, slidingLog, slidingWindow, tenIn } from './limits.js';

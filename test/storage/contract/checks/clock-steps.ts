@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { algorithmNames } from '../../../support/arbitraries.js';
-import { ask, compile } from '../../../support/stores.js';
+import { algorithmNames } from '../../../support/limits/arbitraries.js';
+import { ask, compile } from '../../../support/limits/stores.js';
 import { five, MINUTE, DAY, yes, no, slidingWindow } from './limits.js';
 import type { CheckStage } from './stage.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../../../lib/index.js';
-import { algorithmNames } from '../../../support/arbitraries.js';
-import { ask, compile } from '../../../support/stores.js';
+import { algorithmNames } from '../../../support/limits/arbitraries.js';
+import { ask, compile } from '../../../support/limits/stores.js';
 import { five, sized } from './limits.js';
 import type { CheckStage } from './stage.js';
 

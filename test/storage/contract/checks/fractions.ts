@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ask } from '../../../support/stores.js';
+import { ask } from '../../../support/limits/stores.js';
 import { bucket } from './limits.js';
 import type { CheckStage } from './stage.js';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
-import { expectMatch } from '../../../support/property-runs.js';
-import { ask, compile } from '../../../support/stores.js';
+import { expectMatch } from '../../../support/limits/property-runs.js';
+import { ask, compile } from '../../../support/limits/stores.js';
 import type { CheckStage } from './stage.js';
 
 export function identitiesContract(stage: CheckStage): void {

@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
-import { algorithmNames } from '../../../support/arbitraries.js';
-import { comparable, compile } from '../../../support/stores.js';
+import { algorithmNames } from '../../../support/limits/arbitraries.js';
+import { comparable, compile } from '../../../support/limits/stores.js';
 import { five } from './limits.js';
 import type { CheckStage } from './stage.js';
 

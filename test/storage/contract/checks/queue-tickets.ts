@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ask, compile } from '../../../support/stores.js';
+import { ask, compile } from '../../../support/limits/stores.js';
 import type { CheckStage } from './stage.js';
 
 export function queueTicketsContract(stage: CheckStage): void {

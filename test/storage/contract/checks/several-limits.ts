@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { algorithmNames } from '../../../support/arbitraries.js';
-import { compile } from '../../../support/stores.js';
+import { algorithmNames } from '../../../support/limits/arbitraries.js';
+import { compile } from '../../../support/limits/stores.js';
 import { five, MINUTE, named } from './limits.js';
 import type { CheckStage } from './stage.js';
 

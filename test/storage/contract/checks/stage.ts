@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect } from '@jest/globals';
 import type { AlgorithmOptions, Store } from '../../../../lib/index.js';
 import { CompiledLimit, type StoreDecision } from '../../../../lib/testing/store/index.js';
-import { ask, compile, ManualClock } from '../../../support/stores.js';
+import { ask, compile, ManualClock } from '../../../support/limits/stores.js';
 
 export type Expected = Partial<Omit<StoreDecision, 'limit' | 'source'>>;
 

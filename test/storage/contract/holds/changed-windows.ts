@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../../../lib/index.js';
-import { ask, compile } from '../../../support/stores.js';
+import { ask, compile } from '../../../support/limits/stores.js';
 import { type HoldsStage, type OnLapse, SECOND, ten } from './stage.js';
 
 /** What becomes of units that are held when the limit is changed. */

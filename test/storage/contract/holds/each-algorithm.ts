@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ask, compile } from '../../../support/stores.js';
+import { ask, compile } from '../../../support/limits/stores.js';
 import { type HoldsStage, identity, SECOND, ten } from './stage.js';
 
 /** What each algorithm does with units that are held. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { CompiledLimit, type Refund } from '../../../../lib/testing/store/index.js';
-import { ask, compile, featuresOfOptions, featureTerms } from '../../../support/stores.js';
+import { ask, compile, featuresOfOptions, featureTerms } from '../../../support/limits/stores.js';
 import { DAY, type HoldsStage, identity, MINUTE, type OnLapse, SECOND, START, ten } from './stage.js';
 
 const twentyInAWindow = (onLapse: OnLapse) =>

@@ -1,6 +1,6 @@
 import type { AlgorithmOptions, Store } from '../../../../lib/index.js';
 import type { CompiledLimit, Refund } from '../../../../lib/testing/store/index.js';
-import { ask, chargeOf, type ManualClock } from '../../../support/stores.js';
+import { ask, chargeOf, type ManualClock } from '../../../support/limits/stores.js';
 import { storeStage } from '../store-stage.js';
 
 export const SECOND = 1000;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { anyOptions } from '../../../support/arbitraries.js';
-import { ask } from '../../../support/stores.js';
+import { anyOptions } from '../../../support/limits/arbitraries.js';
+import { ask } from '../../../support/limits/stores.js';
 import { anyOperation, type Taken, limitsOf, perform } from './history.js';
 import { RUNS, expectSound } from './limits.js';
 import type { OperationsStage } from './stage.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ask, compile } from '../../../support/stores.js';
+import { ask, compile } from '../../../support/limits/stores.js';
 import { HOUR, DAY, everyAlgorithm, five, identity, counterOf } from './limits.js';
 import type { OperationsStage } from './stage.js';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Decision } from '../../../../lib/index.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
-import { compile } from '../../../support/stores.js';
+import { compile } from '../../../support/limits/stores.js';
 import { blocked, blocking, checkOf, counterOf, everyAlgorithm, five } from './limits.js';
 import type { OperationsStage } from './stage.js';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import type { AlgorithmOptions, Store } from '../../../../lib/index.js';
 import { CompiledLimit, type Counter, type StoreDecision } from '../../../../lib/testing/store/index.js';
-import { clockStep, costOf, costShare } from '../../../support/arbitraries.js';
-import { ask } from '../../../support/stores.js';
+import { clockStep, costOf, costShare } from '../../../support/limits/arbitraries.js';
+import { ask } from '../../../support/limits/stores.js';
 
 /** One thing that is done to one counter of a history. */
 export const anyOperation = fc.record({

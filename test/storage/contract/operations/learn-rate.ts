@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Lesson, RateLesson } from '../../../../lib/testing/store/index.js';
-import { compile } from '../../../support/stores.js';
+import { compile } from '../../../support/limits/stores.js';
 import { blocked, counterOf, HOUR } from './limits.js';
 import type { OperationsStage } from './stage.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { algorithmNames } from '../../../support/arbitraries.js';
-import { compile } from '../../../support/stores.js';
+import { algorithmNames } from '../../../support/limits/arbitraries.js';
+import { compile } from '../../../support/limits/stores.js';
 import { blocked, counterOf, five } from './limits.js';
 import type { OperationsStage } from './stage.js';
 

@@ -1,8 +1,8 @@
 import type { AlgorithmOptions } from '../../../../lib/index.js';
 import { type Check, CompiledLimit, type StoreDecision } from '../../../../lib/testing/store/index.js';
-import { expectHolds, propertyRuns } from '../../../support/property-runs.js';
-import { algorithmNames } from '../../../support/arbitraries.js';
-import { compile } from '../../../support/stores.js';
+import { expectHolds, propertyRuns } from '../../../support/limits/property-runs.js';
+import { algorithmNames } from '../../../support/limits/arbitraries.js';
+import { compile } from '../../../support/limits/stores.js';
 import { five as rates } from '../checks/limits.js';
 
 export const RUNS = propertyRuns(60);

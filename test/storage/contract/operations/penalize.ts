@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { AlgorithmOptions } from '../../../../lib/index.js';
-import { algorithmNames, costOf, costShare, optionsOf } from '../../../support/arbitraries.js';
-import { compile } from '../../../support/stores.js';
+import { algorithmNames, costOf, costShare, optionsOf } from '../../../support/limits/arbitraries.js';
+import { compile } from '../../../support/limits/stores.js';
 import { RUNS, HOUR, five, blocking, counterOf, queue } from './limits.js';
 import type { OperationsStage } from './stage.js';
 

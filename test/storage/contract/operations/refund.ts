@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { compile } from '../../../support/stores.js';
+import { compile } from '../../../support/limits/stores.js';
 import { five, atOnce, identity } from './limits.js';
 import type { OperationsStage } from './stage.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../../../lib/index.js';
-import { compile } from '../../../support/stores.js';
+import { compile } from '../../../support/limits/stores.js';
 import { SECOND, HOUR, everyAlgorithm, five, atOnce, blocking, limited } from './limits.js';
 import type { OperationsStage } from './stage.js';
 

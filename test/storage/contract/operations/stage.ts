@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import type { Store } from '../../../../lib/index.js';
 import { CompiledLimit, type Lesson } from '../../../../lib/testing/store/index.js';
-import { ask, compile, type ManualClock } from '../../../support/stores.js';
+import { ask, compile, type ManualClock } from '../../../support/limits/stores.js';
 import { storeStage } from '../store-stage.js';
 import { HOUR, five, identity, start, counterOf } from './limits.js';
 

@@ -9,8 +9,8 @@ import {
   type RequestDecision,
 } from '../../../../lib/index.js';
 import { adapters, HttpApp } from '../../../e2e/http-app.js';
-import { connectRedis, freshPrefix } from '../../../support/stores.js';
-import { until } from '../../../support/until.js';
+import { connectRedis, freshPrefix } from '../../../support/limits/stores.js';
+import { until } from '../../../support/time/until.js';
 
 const window = { algo: 'fixed-window', rate: 3, interval: '1h' } as const;
 const candidate = { rate: 1 };

@@ -9,7 +9,7 @@ import {
   type ManualClock,
   ManualClock as Clock,
   storeKinds,
-} from '../../../support/stores.js';
+} from '../../../support/limits/stores.js';
 
 const api = { name: 'api', algo: 'fixed-window', rate: 3, interval: '1h', candidate: { rate: 2 } } as const;
 const other: LimitDefinition = { name: 'other', algo: 'fixed-window', rate: 1, interval: '1h' };

@@ -6,8 +6,8 @@ import { FallbackStore } from '../../../../lib/storage/stores/layers/fallback.st
 import { StoreLayer } from '../../../../lib/storage/stores/layers/store-layer.js';
 import { Program } from '../../../../lib/storage/stores/redis/program.js';
 import type { CheckAnswer } from '../../../../lib/storage/stores/store.js';
-import { startCluster, type RedisCluster } from '../../../support/redis-servers.js';
-import { connectCluster, connectRedis, freshPrefix, ManualClock } from '../../../support/stores.js';
+import { startCluster, type RedisCluster } from '../../../support/redis/redis-servers.js';
+import { connectCluster, connectRedis, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
 import { WatchedStore } from './watched-store.js';
 
 const window = { algo: 'fixed-window', rate: 3, interval: '1h' } as const;

@@ -6,7 +6,7 @@ import { metrics } from '@opentelemetry/api';
 import { PrometheusExporter, PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { LimiterService, RateLimitModule } from '../../../../lib/index.js';
-import { PACKAGE_FOLDER } from '../../../support/npm.js';
+import { PACKAGE_FOLDER } from '../../../support/processes/npm.js';
 import { OpenTelemetrySdk } from '../../telemetry/open-telemetry-sdk.js';
 
 const api = { name: 'api', algo: 'fixed-window', rate: 10, interval: '1d', candidate: { rate: 2 } } as const;

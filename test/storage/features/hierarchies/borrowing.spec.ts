@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { MemoryStore, type Store } from '../../../../lib/index.js';
-import { propertyRuns } from '../../../support/property-runs.js';
-import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../../../support/stores.js';
+import { propertyRuns } from '../../../support/limits/property-runs.js';
+import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../../../support/limits/stores.js';
 import { entriesOf, limitsOf, windowOptions, type LevelOptions } from './tree.js';
 
 const teams: readonly LevelOptions[] = [

@@ -11,7 +11,7 @@ import {
   RateLimitModule,
   RateLimitTimeoutError,
 } from '../../../../lib/index.js';
-import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../../../support/stores.js';
+import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../../../support/limits/stores.js';
 
 const define = defineLimits({
   user: { algo: 'fixed-window', rate: 2, interval: '1m', within: 'team' },

@@ -3,8 +3,8 @@ import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import { MemoryStore, RedisStore } from '../../../../lib/index.js';
 import type { StoreDecision } from '../../../../lib/testing/store/index.js';
-import { type RedisCluster, startCluster } from '../../../support/redis-servers.js';
-import { compile, connectRedis, freshPrefix, keyOf } from '../../../support/stores.js';
+import { type RedisCluster, startCluster } from '../../../support/redis/redis-servers.js';
+import { compile, connectRedis, freshPrefix, keyOf } from '../../../support/limits/stores.js';
 import { entriesOf, limitsOf, windowOptions } from './tree.js';
 
 const levels = [

@@ -4,8 +4,13 @@ import type { Redis } from 'ioredis';
 import { MemoryStore, RedisStore, type Store } from '../../../../lib/index.js';
 import type { Check, CheckEntry } from '../../../../lib/testing/store/index.js';
 import { isRefusal } from '../../../../lib/engine/limits/check-result.js';
-import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../../support/property-runs.js';
-import { comparable, connectRedis, freshPrefix, ManualClock } from '../../../support/stores.js';
+import {
+  assertSideBySide,
+  expectEqual,
+  PROPERTY_TIMEOUT_MS,
+  propertyRuns,
+} from '../../../support/limits/property-runs.js';
+import { comparable, connectRedis, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
 import { borrowingLevel, entriesOf, key, limitsOf, pauseMs, rootLevel } from './tree.js';
 
 const RUNS = propertyRuns(120);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { AlgorithmOptions } from '../../../../lib/index.js';
 import { type CheckEntry, CompiledLimit } from '../../../../lib/testing/store/index.js';
-import { featureTerms } from '../../../support/stores.js';
+import { featureTerms } from '../../../support/limits/stores.js';
 import { identityWithin } from '../../../../lib/engine/limits/hierarchy.js';
 
 /** How a level is limited. */

@@ -5,9 +5,9 @@ import { endsWithWindow, horizonOf } from '../../../../lib/storage/features/regi
 import { type AlgorithmOptions, RedisStore } from '../../../../lib/index.js';
 import type { Counter } from '../../../../lib/engine/limits/counter.js';
 import type { Reply as ScriptReply } from '../../../../lib/storage/stores/redis/reply.js';
-import type { RedisServer } from '../../../support/redis-servers.js';
+import type { RedisServer } from '../../../support/redis/redis-servers.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
-import { featuresOfOptions, featureTerms } from '../../../support/stores.js';
+import { featuresOfOptions, featureTerms } from '../../../support/limits/stores.js';
 import {
   type Caller,
   emptyHome,

@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Controller, Get, type LoggerService } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { type LimitDefinition, RateLimit, RateLimitStoreError } from '../../../../lib/index.js';
-import { freshPrefix } from '../../../support/stores.js';
-import { until } from '../../../support/until.js';
+import { freshPrefix } from '../../../support/limits/stores.js';
+import { until } from '../../../support/time/until.js';
 import { World } from './world.js';
 
 const window = { algo: 'fixed-window', rate: 8, interval: '1h', scope: 'world', key: 'global' } as const;

@@ -6,9 +6,9 @@ import { atHome } from '../../../../lib/storage/features/regions/limit-regions.j
 import { type AlgorithmOptions, RedisStore } from '../../../../lib/index.js';
 import { connect, createClient } from '../../../../lib/storage/redis/client.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
-import { type RedisServer, startRedis } from '../../../support/redis-servers.js';
-import { featuresOfOptions, featureTerms, freshPrefix } from '../../../support/stores.js';
-import { until } from '../../../support/until.js';
+import { type RedisServer, startRedis } from '../../../support/redis/redis-servers.js';
+import { featuresOfOptions, featureTerms, freshPrefix } from '../../../support/limits/stores.js';
+import { until } from '../../../support/time/until.js';
 
 const OPTIONS: AlgorithmOptions = { algo: 'sliding-log', rate: 5, interval: '10m' };
 const WISH: Wish = {

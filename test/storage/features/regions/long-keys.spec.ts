@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { LimitDefinition } from '../../../../lib/index.js';
-import { freshPrefix } from '../../../support/stores.js';
+import { freshPrefix } from '../../../support/limits/stores.js';
 import { type AppInRegion, World } from './world.js';
 
 const define = {

@@ -2,8 +2,8 @@ import { afterEach, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { LimiterService, RateLimitModule } from '../../../../lib/index.js';
-import { startRedis } from '../../../support/redis-servers.js';
-import { until } from '../../../support/until.js';
+import { startRedis } from '../../../support/redis/redis-servers.js';
+import { until } from '../../../support/time/until.js';
 
 const RATE = 20;
 

@@ -8,7 +8,7 @@ import { PlainValue } from '../../../../lib/app/policy/plain-value.js';
 import { readPolicy } from '../../../../lib/app/policy/read-policy.js';
 import type { RateLimitModuleOptions } from '../../../../lib/index.js';
 import { startUp } from '../../../e2e/http-app.js';
-import { freePort } from '../../../support/ports.mjs';
+import { freePort } from '../../../support/processes/ports.mjs';
 
 /** Options of the module, as JavaScript may write them. */
 const options = (given: object) => given as RateLimitModuleOptions;

@@ -3,10 +3,10 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { LimiterService, RateLimitModule, RateLimitStoreError } from '../../../../lib/index.js';
-import { OwnTime } from '../../../support/own-time.mjs';
-import { type RedisServer, startRedis } from '../../../support/redis-servers.js';
-import { freshPrefix } from '../../../support/stores.js';
-import { TcpProxy } from '../../../support/tcp-proxy.js';
+import { OwnTime } from '../../../support/time/own-time.mjs';
+import { type RedisServer, startRedis } from '../../../support/redis/redis-servers.js';
+import { freshPrefix } from '../../../support/limits/stores.js';
+import { TcpProxy } from '../../../support/redis/tcp-proxy.js';
 
 const TIMEOUT_MS = 250;
 /** How long a packet takes to the region's server: a call takes twice as long. */

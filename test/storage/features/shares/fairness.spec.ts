@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, MemoryStore } from '../../../../lib/index.js';
 import { TenantWeights } from '../../../../lib/storage/features/shares/tenant-weights.js';
-import { ask, ManualClock } from '../../../support/stores.js';
+import { ask, ManualClock } from '../../../support/limits/stores.js';
 import { allocate, type Demand, jain, maxMin, sharedLimit } from './simulation.js';
 
 const RATE = 100;

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type AlgorithmOptions, MemoryStore } from '../../../../lib/index.js';
 import type { CompiledLimit } from '../../../../lib/testing/store/index.js';
-import { propertyRuns } from '../../../support/property-runs.js';
-import { ask, compile, ManualClock } from '../../../support/stores.js';
+import { propertyRuns } from '../../../support/limits/property-runs.js';
+import { ask, compile, ManualClock } from '../../../support/limits/stores.js';
 import { ShareModel } from './model.js';
 import { sharedLimit } from './simulation.js';
 

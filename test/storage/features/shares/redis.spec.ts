@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { MemoryStore, RedisStore } from '../../../../lib/index.js';
 import { TenantWeights } from '../../../../lib/storage/features/shares/tenant-weights.js';
-import { ask, compile, connectRedis, freshPrefix, ManualClock } from '../../../support/stores.js';
+import { ask, compile, connectRedis, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
 import { sharedLimit } from './simulation.js';
 
 const limit = sharedLimit({ algo: 'token-bucket', rate: 110, interval: '1m', burst: 20 });

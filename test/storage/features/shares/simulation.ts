@@ -1,6 +1,6 @@
 import type { AlgorithmOptions, Store } from '../../../../lib/index.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
-import { featureTerms, type ManualClock } from '../../../support/stores.js';
+import { featureTerms, type ManualClock } from '../../../support/limits/stores.js';
 
 /** A tenant of a simulation, and what it asks for in an interval, evenly. */
 export interface Demand {

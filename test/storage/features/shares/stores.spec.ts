@@ -3,8 +3,13 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../../../lib/index.js';
 import type { Check } from '../../../../lib/testing/store/index.js';
-import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../../support/property-runs.js';
-import { ask, comparable, compile, connectRedis, freshPrefix, ManualClock } from '../../../support/stores.js';
+import {
+  assertSideBySide,
+  expectEqual,
+  PROPERTY_TIMEOUT_MS,
+  propertyRuns,
+} from '../../../support/limits/property-runs.js';
+import { ask, comparable, compile, connectRedis, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
 import { sharedLimit } from './simulation.js';
 
 const RUNS = propertyRuns(60);

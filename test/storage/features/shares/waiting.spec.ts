@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type AlgorithmOptions, MemoryStore } from '../../../../lib/index.js';
 import type { ReserveEntry, StoreDecision } from '../../../../lib/testing/store/index.js';
-import { outcomeOf, waitingFor } from '../../../support/waiting.js';
+import { outcomeOf, waitingFor } from '../../../support/limits/waiting.js';
 
 const KEY = 'global';
 const bucket: AlgorithmOptions = { algo: 'token-bucket', rate: 10, interval: 1000 };

@@ -10,9 +10,14 @@ import {
 } from '../../../../lib/index.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
 import { createTestingStore, TestClock } from '../../../../lib/testing/index.js';
-import { clockStep, costOf, costShare, optionsOf, type RateOptions } from '../../../support/arbitraries.js';
-import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../../support/property-runs.js';
-import { ask, connectRedis, freshPrefix, ManualClock, storeKinds } from '../../../support/stores.js';
+import { clockStep, costOf, costShare, optionsOf, type RateOptions } from '../../../support/limits/arbitraries.js';
+import {
+  assertSideBySide,
+  expectEqual,
+  PROPERTY_TIMEOUT_MS,
+  propertyRuns,
+} from '../../../support/limits/property-runs.js';
+import { ask, connectRedis, freshPrefix, ManualClock, storeKinds } from '../../../support/limits/stores.js';
 
 const RUNS = propertyRuns(60);
 const KEY = 'user:1';

@@ -13,9 +13,14 @@ import {
   costShare,
   optionsOf,
   warmingOptions,
-} from '../../../support/arbitraries.js';
-import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../../support/property-runs.js';
-import { compile, connectRedis, ManualClock, storeKinds } from '../../../support/stores.js';
+} from '../../../support/limits/arbitraries.js';
+import {
+  assertSideBySide,
+  expectEqual,
+  PROPERTY_TIMEOUT_MS,
+  propertyRuns,
+} from '../../../support/limits/property-runs.js';
+import { compile, connectRedis, ManualClock, storeKinds } from '../../../support/limits/stores.js';
 
 const RUNS = propertyRuns(60);
 

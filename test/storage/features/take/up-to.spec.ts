@@ -10,8 +10,8 @@ import {
   type RateLimitModuleOptions,
 } from '../../../../lib/index.js';
 import { createTestingStore, TestClock } from '../../../../lib/testing/index.js';
-import { freshPrefix } from '../../../support/stores.js';
-import { until } from '../../../support/until.js';
+import { freshPrefix } from '../../../support/limits/stores.js';
+import { until } from '../../../support/time/until.js';
 
 const opened: { close(): Promise<unknown> }[] = [];
 afterEach(() => Promise.all(opened.splice(0).map((app) => app.close())));

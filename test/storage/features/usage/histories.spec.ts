@@ -5,7 +5,7 @@ import { type AlgorithmOptions, MemoryStore, RedisStore, type Store, type TimeRa
 import { CompiledLimit, type Refund } from '../../../../lib/testing/store/index.js';
 import { pagesOf, unitsOf } from '../../../../lib/storage/features/usage/stores.js';
 import { Calendar } from '../../../../lib/engine/algorithms/calendar.js';
-import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../../support/property-runs.js';
+import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../../support/limits/property-runs.js';
 import {
   chargeOf,
   connectRedis,
@@ -13,7 +13,7 @@ import {
   featureTerms,
   freshPrefix,
   ManualClock,
-} from '../../../support/stores.js';
+} from '../../../support/limits/stores.js';
 
 const RUNS = propertyRuns(20);
 const ALL: TimeRange = { from: -Infinity, to: Infinity };

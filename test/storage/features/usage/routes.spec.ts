@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Controller, Get, HttpException, Param } from '@nestjs/common';
 import { LimiterService, RateLimit, RateLimitDecision, type RequestDecision } from '../../../../lib/index.js';
 import { HttpApp } from '../../../e2e/http-app.js';
-import { until } from '../../../support/until.js';
+import { until } from '../../../support/time/until.js';
 
 @Controller()
 class Routes {

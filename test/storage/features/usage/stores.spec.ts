@@ -11,7 +11,7 @@ import {
   featureTerms,
   ManualClock,
   storeKinds,
-} from '../../../support/stores.js';
+} from '../../../support/limits/stores.js';
 
 const ALL: TimeRange = { from: -Infinity, to: Infinity };
 const DAY_MS = 86_400_000;

@@ -1,0 +1,175 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { type CallHandler, Controller, type ExecutionContext, Logger } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { Redis } from 'ioredis';
+import { firstValueFrom, of } from 'rxjs';
+import { type LimitDefinition, LimiterService, RateLimit, RateLimitGuard, RateLimitModule } from '../../lib/index.js';
+import { ValueCache } from '../../lib/engine/util/value-cache.js';
+import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
+import { startRedis, type RedisServer } from '../support/redis/redis-servers.js';
+import { freshPrefix } from '../support/limits/stores.js';
+import { until } from '../support/time/until.js';
+
+const leased = (): LimitDefinition => ({
+  name: 'leased',
+  algo: 'gcra',
+  rate: 1_000_000,
+  interval: '1h',
+  key: 'global',
+  prefetch: { units: 1000, ttl: '1m' },
+});
+const few = (): LimitDefinition => ({ name: 'few', algo: 'fixed-window', rate: 2, interval: '1h', key: 'global' });
+/** A function of its own makes it another one than the last. */
+const fewWithFunctions = (): LimitDefinition => ({ ...few(), skip: () => false, message: () => 'Too many' });
+
+@Controller()
+class Handlers {
+  @RateLimit(() => leased())
+  leased() {}
+
+  @RateLimit(() => few())
+  few() {}
+
+  @RateLimit(() => fewWithFunctions())
+  fewWithFunctions() {}
+
+  @RateLimit(() => [{ name: 'address', algo: 'gcra', rate: 5, interval: '1s' }])
+  byAddress() {}
+}
+
+function fail(): never {
+  throw new Error('wrong');
+}
+
+const next: CallHandler = { handle: () => of('handled') };
+
+function contextOf(handler: keyof Handlers): ExecutionContext {
+  const args = ['data', {}];
+  const context = {
+    getType: () => 'rpc',
+    getArgs: () => args,
+    getClass: () => Handlers,
+    getHandler: () => Handlers.prototype[handler],
+  };
+  return context as unknown as ExecutionContext;
+}
+
+describe('a function that makes new limits each time', () => {
+  let server: RedisServer;
+  let redis: Redis;
+  let app: TestingModule;
+
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = new Redis(server.url, { lazyConnect: true });
+    await redis.connect();
+  });
+  afterAll(async () => {
+    redis?.disconnect();
+    await server?.stop();
+  });
+  beforeEach(async () => {
+    const module = RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix(), timeout: '5s' });
+    app = await Test.createTestingModule({ imports: [module], controllers: [Handlers] }).compile();
+    await app.init();
+    while (Number((await redis.info('clients')).match(/pubsub_clients:(\d+)/)?.[1] ?? 2) < 2) await redis.ping();
+    await redis.config('RESETSTAT');
+  });
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await app.close();
+  });
+
+  const calls = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
+
+  async function call(handler: keyof Handlers): Promise<unknown> {
+    const context = contextOf(handler);
+    await app.get(RateLimitGuard).canActivate(context);
+    return firstValueFrom(await app.get(RateLimitInterceptor, { strict: false }).intercept(context, next));
+  }
+
+  it('uses the units that were prefetched for an equal one', async () => {
+    for (let i = 0; i < 2000; i++) expect(await call('leased')).toBe('handled');
+    expect(await calls()).toBeLessThan(50);
+  });
+
+  it('in code does so, too', async () => {
+    const service = app.get(LimiterService);
+    for (let i = 0; i < 2000; i++) expect((await service.for(leased()).consume('user:1')).allowed).toBe(true);
+    expect(await calls()).toBeLessThan(50);
+  });
+
+  it.each(['few', 'fewWithFunctions'] as const)('remembers what an equal one refused: %s', async (handler) => {
+    for (let i = 0; i < 2; i++) await call(handler);
+    await expect(call(handler)).rejects.toThrow();
+    await until(async () => {
+      const before = await calls();
+      await expect(call(handler)).rejects.toThrow();
+      return (await calls()) === before;
+    });
+    const before = await calls();
+    for (let i = 0; i < 200; i++) await expect(call(handler)).rejects.toThrow();
+    expect(await calls()).toBe(before);
+  });
+
+  it('warns once', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    for (let i = 0; i < 20; i++) expect(await call('byAddress')).toBe('handled');
+    expect(warn.mock.calls).toEqual([[expect.stringMatching(/^limit 'address' does not apply/)]]);
+  });
+});
+
+/** Numbers what is made anew. */
+function made(): (value: unknown) => number {
+  let count = 0;
+  const cache = new ValueCache<number>();
+  return (value) => cache.of(value, () => ++count);
+}
+
+const same = () => 1;
+
+describe('a ValueCache', () => {
+  it('knows equal objects, in whatever order they were written', () => {
+    const of = made();
+    expect(of({ a: 1, b: { c: 'x' } })).toBe(of({ b: { c: 'x' }, a: 1 }));
+    const list = [
+      { a: 1 },
+      { a: '1' },
+      { a: 2 },
+      { a: null },
+      { a: undefined },
+      { b: 1 },
+      { a: [1] },
+      { a: { 0: 1 } },
+      {},
+    ];
+    const all = [...list, { a: '#1' }, { a: 'number 1' }, { a: 1n }];
+    expect(new Set(all.map(of)).size).toBe(all.length);
+  });
+
+  it('tells functions and instances of classes apart', () => {
+    const of = made();
+    expect(of({ cost: same })).toBe(of({ cost: same }));
+    expect(of({ cost: same })).not.toBe(of({ cost: () => 1 }));
+    class Options {
+      readonly rate = 1;
+    }
+    expect(of(new Options())).not.toBe(of(new Options()));
+    expect(of(Object.defineProperty({}, 'rate', { value: 1 }))).not.toBe(of({}));
+  });
+
+  it('comes to an end with what holds itself', () => {
+    const circle: Record<string, unknown> = {};
+    circle['self'] = circle;
+    expect(made()(circle)).toBe(1);
+  });
+
+  it('forgets what failed, and the least recently used', () => {
+    const cache = new ValueCache<number>();
+    expect(() => cache.of({ a: 0 }, fail)).toThrow('wrong');
+    expect(cache.of({ a: 0 }, () => 1)).toBe(1);
+    for (let i = 1; i <= 1000; i++) cache.of({ a: i }, () => i);
+    expect(cache.of({ a: 1 }, () => -1)).toBe(1);
+    expect(cache.of({ a: 0 }, () => -1)).toBe(-1);
+  });
+});

@@ -1,0 +1,27 @@
+import { afterAll, beforeAll, describe } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { MemoryStore, RedisStore } from '../../../lib/index.js';
+import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
+import { type Client, openClient } from '../../support/redis/node-redis.js';
+import { connectRedis, freshPrefix, storeKinds } from '../../support/limits/stores.js';
+import { wholeContract } from './whole-contract.js';
+
+let redis: Redis;
+beforeAll(async () => {
+  redis = await connectRedis();
+});
+afterAll(() => redis.disconnect());
+
+describe('RedisStore on a client of node-redis', () => {
+  let client: Client;
+  beforeAll(async () => {
+    client = await openClient();
+  });
+  afterAll(() => client.close());
+
+  wholeContract((clock) => new RedisStore(client, { clock, prefix: freshPrefix(), timeoutMs: 5000 }));
+});
+
+describe.each(Object.entries(storeKinds))('FallbackStore over %s', (_, make) => {
+  wholeContract((clock) => new FallbackStore(make(clock, redis), new MemoryStore({ clock: clock.now })));
+});

@@ -1,0 +1,33 @@
+import { type AlgorithmOptions, Limiter, type ShareOptions, type Store } from '../../../lib/index.js';
+import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/index.js';
+import { featureTerms, requestTraitOf } from '../../../lib/storage/features/index.js';
+import { WaitQueues } from '../../../lib/app/waiting/wait-queues.js';
+import { byGlobal, ruleOf } from './rules.js';
+
+const compile = (options: AlgorithmOptions, more: Partial<LimitSettings> = {}) =>
+  new CompiledLimit(options, { location: 'test', name: 'one', ...more });
+
+/** A limiter with its queues, without an app. */
+export function waitingFor(store: Store, options: AlgorithmOptions, share?: Omit<ShareOptions, 'by'>) {
+  const given = { share: share && { by: 'global', ...share } };
+  const trait = requestTraitOf(given, 'test', () => byGlobal);
+  const rule = ruleOf(options, { features: featureTerms(given, 'test') }, { trait });
+  const queues = new WaitQueues(store);
+  return {
+    rule,
+    queues,
+    limiter: new Limiter('one', () => rule, store, queues),
+    /** Puts other options in force. */
+    change: (changed: AlgorithmOptions, more?: Partial<LimitSettings>) => rule.decideBy(compile(changed, more)),
+  };
+}
+
+/** The outcome of a promise: filled in once it has settled. */
+export function outcomeOf<T>(promise: Promise<T>) {
+  const outcome: { value?: T; reason?: unknown; at?: number } = {};
+  promise.then(
+    (value) => Object.assign(outcome, { value, at: Date.now() }),
+    (reason: unknown) => Object.assign(outcome, { reason, at: Date.now() }),
+  );
+  return outcome;
+}
