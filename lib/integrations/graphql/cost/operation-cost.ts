@@ -10,6 +10,10 @@ import { type ErrorTree, hasErrorBelow } from './error-tree.js';
 /** The cost of an operation that is too large to be counted: no limit has as much. */
 export const BEYOND_COUNTING = Number.MAX_SAFE_INTEGER;
 
+/** How many fields settling may read more than once: this many, and this many times as many as it has read once. */
+const REPEATED_FIELDS = 20_000;
+const REPEATED_SHARE = 4;
+
 /** Documents that are nested deeper would exhaust the stack. */
 const MAX_DEPTH = 500;
 
@@ -33,11 +37,40 @@ interface FieldCost {
   readonly sized: Sized | undefined;
 }
 
+/**
+ * The points of all objects below one whose type is ambiguous. Such an object is counted as each type that fits, with everything below
+ * it, which would double the work at each level. So each object is counted once per set of selections, and the number of fields that
+ * are read again is bounded by the size of the response.
+ */
+class CountedObjects {
+  private readonly points = new Map<object, Map<string, number>>();
+  private left = REPEATED_FIELDS;
+
+  /** Points that are known, else those that `count` finds. Throws `TooManySteps`. */
+  of(data: object, id: string, fields: number, count: () => number): number {
+    let known = this.points.get(data);
+    if (known === undefined) {
+      this.points.set(data, (known = new Map()));
+      this.left += REPEATED_SHARE * fields;
+    } else {
+      const points = known.get(id);
+      if (points !== undefined) return points;
+      this.left -= fields;
+      if (this.left < 0) throw new TooManySteps();
+    }
+    const points = count();
+    known.set(id, points);
+    return points;
+  }
+}
+
 /** What an operation costs, before it runs and after. */
 export class OperationCost {
   private readonly selections: Selections;
   private readonly objects = new Map<string, number>();
   private readonly fields = new Map<SelectedField, Map<string, FieldCost | undefined>>();
+  /** Objects of the response that is settled. */
+  private ambiguous = new CountedObjects();
 
   constructor(
     private readonly source: OperationSource,
@@ -57,23 +90,27 @@ export class OperationCost {
   }
 
   /**
-   * The points of what it returned: a whole number >= 1. What an error has removed counts as it was expected.
+   * The points of what it returned: a whole number >= 1. What an error has removed counts as it was expected. If that takes too many
+   * steps to find out, the requested points.
    *
    * @param errors where resolvers failed
    */
   returned(data: object, errors: ErrorTree): number {
-    return this.counted(() => {
-      const type = rootTypeOf(this.source);
-      return type == null ? 0 : this.ofData(data, type, [this.source.operation.selectionSet], undefined, errors);
-    });
+    const type = rootTypeOf(this.source);
+    const sets = [this.source.operation.selectionSet];
+    this.ambiguous = new CountedObjects();
+    return this.counted(
+      () => (type == null ? 0 : this.ofData(data, type, sets, undefined, errors)),
+      () => this.requested(),
+    );
   }
 
-  private counted(count: () => number): number {
+  private counted(count: () => number, otherwise = () => BEYOND_COUNTING): number {
     try {
       const points = count();
       return points >= BEYOND_COUNTING ? BEYOND_COUNTING : Math.max(1, Math.ceil(points - ROUNDING));
     } catch (error) {
-      if (error instanceof TooManySteps) return BEYOND_COUNTING;
+      if (error instanceof TooManySteps) return otherwise();
       throw error;
     }
   }
@@ -86,8 +123,7 @@ export class OperationCost {
     depth: number,
   ): number {
     if (depth > MAX_DEPTH) throw new TooManySteps();
-    const selected = this.selections.idOf(type, sets);
-    const id = sized === undefined ? selected : `${selected} ${idOf(sized)}`;
+    const id = this.idOf(type, sets, sized);
     let points = this.objects.get(id);
     if (points !== undefined) return points;
     points = 0;
@@ -101,6 +137,11 @@ export class OperationCost {
     }
     this.objects.set(id, points);
     return points;
+  }
+
+  private idOf(type: SelectedType, sets: readonly SelectionSetNode[], sized: Sized | undefined): string {
+    const selected = this.selections.idOf(type, sets);
+    return sized === undefined ? selected : `${selected} ${idOf(sized)}`;
   }
 
   /** What is expected of one field; `undefined` for fields of introspection. */
@@ -160,34 +201,61 @@ export class OperationCost {
     );
   }
 
-  /** What an object that was returned costs. */
+  /** What an object that was returned costs: as the most expensive of the types that it may be of. */
   private ofData(
     data: object,
     type: SelectedType,
     sets: readonly SelectionSetNode[],
     sized: Sized | undefined,
     errors: ErrorTree,
+    counted?: CountedObjects,
+  ): number {
+    const types = this.selections.typesOf(type, sets);
+    if (counted === undefined) return this.ofFitting(data, this.typesOfData(data, types, sets), sets, sized, errors);
+    const fields = types.reduce((sum, each) => sum + this.selections.of(each, sets).size, 1);
+    return counted.of(data, this.idOf(type, sets, sized), fields, () =>
+      this.ofFitting(data, this.typesOfData(data, types, sets), sets, sized, errors, counted),
+    );
+  }
+
+  private ofFitting(
+    data: object,
+    types: readonly SelectedType[],
+    sets: readonly SelectionSetNode[],
+    sized: Sized | undefined,
+    errors: ErrorTree,
+    counted = types.length > 1 ? this.ambiguous : undefined,
   ): number {
     let points = 0;
-    for (const each of this.typesOfData(data, type, sets)) {
+    for (const each of types) {
       let sum = 0;
       for (const field of this.selections.of(each, sets).values()) {
         const value = (data as Record<string, unknown>)[field.key];
         const cost = value === undefined ? undefined : this.ofField(each, field, sized, 0);
-        if (cost !== undefined) sum = bounded(sum + this.ofValue(value, field, cost, errors?.get(field.key)));
+        if (cost !== undefined) sum = bounded(sum + this.ofValue(value, field, cost, errors?.get(field.key), counted));
       }
       points = Math.max(points, sum);
     }
     return points;
   }
 
-  private ofValue(value: unknown, field: SelectedField, cost: FieldCost, errors: ErrorTree): number {
+  private ofValue(
+    value: unknown,
+    field: SelectedField,
+    cost: FieldCost,
+    errors: ErrorTree,
+    counted: CountedObjects | undefined,
+  ): number {
     const { weight, terms, sized } = cost;
+    const below = (each: unknown, at: ErrorTree) =>
+      typeof each === 'object' && each !== null && isComposite(terms.returns)
+        ? this.ofData(each, terms.returns, field.sets, sized, at, counted)
+        : 0;
     // An error below has removed what was there.
     if (value === null && hasErrorBelow(errors)) return total(cost);
-    if (!Array.isArray(value)) return bounded(weight + this.below(value, field, terms, sized, errors));
+    if (!Array.isArray(value)) return bounded(weight + below(value, errors));
     let count = 0;
-    let below = 0;
+    let sum = 0;
     const add = (list: readonly unknown[], inner: ErrorTree) => {
       for (const [index, each] of list.entries()) {
         const at = inner?.get(index);
@@ -196,29 +264,19 @@ export class OperationCost {
           continue;
         }
         count++;
-        below = bounded(
-          below + (each === null && hasErrorBelow(at) ? cost.below : this.below(each, field, terms, sized, at)),
-        );
+        sum = bounded(sum + (each === null && hasErrorBelow(at) ? cost.below : below(each, at)));
       }
     };
     add(value, errors);
-    return bounded(Math.max(1, count) * weight + below);
-  }
-
-  private below(
-    value: unknown,
-    field: SelectedField,
-    { returns }: FieldTerms,
-    sized: Sized | undefined,
-    errors: ErrorTree,
-  ): number {
-    if (typeof value !== 'object' || value === null || !isComposite(returns)) return 0;
-    return this.ofData(value, returns, field.sets, sized, errors);
+    return bounded(Math.max(1, count) * weight + sum);
   }
 
   /** The types that an object may be of, by what was returned of it. */
-  private typesOfData(data: object, type: SelectedType, sets: readonly SelectionSetNode[]): readonly SelectedType[] {
-    const types = this.selections.typesOf(type, sets);
+  private typesOfData(
+    data: object,
+    types: readonly SelectedType[],
+    sets: readonly SelectionSetNode[],
+  ): readonly SelectedType[] {
     if (types.length === 1) return types;
     const { length } = Object.keys(data);
     const fitting = types.filter((each) => {
