@@ -1,11 +1,16 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { MemoryStore, RateLimitConfigError } from '../../../lib/index.js';
 import type { AlgorithmName } from '../../../lib/index.js';
 import { type MakeStore, storeConformance, type StoreConformanceOptions } from '../../../lib/testing/store/index.js';
+import { ALGORITHMS } from '../../../lib/testing/store/conformance/limits.js';
 import { MapStore } from './map-store.js';
 
-/** Runs the suite, and returns the names of the tests that fail. */
-async function failuresOf(make: MakeStore, algorithms: readonly AlgorithmName[] = ['fixed-window', 'gcra']) {
+/** Runs the suite, or the tests of it with such a name, and returns the names of those that fail. */
+async function failuresOf(
+  make: MakeStore,
+  algorithms: readonly AlgorithmName[] = ['fixed-window', 'gcra'],
+  names = /(?:)/,
+) {
   const tests: [name: string, run: () => Promise<void>][] = [];
   const runner = {
     describe: (_: string, define: () => void) => define(),
@@ -13,13 +18,39 @@ async function failuresOf(make: MakeStore, algorithms: readonly AlgorithmName[] 
   };
   storeConformance(make, { ...runner, algorithms });
   const failed: string[] = [];
-  for (const [name, run] of tests) await run().catch(() => failed.push(name));
+  for (const [name, run] of tests.filter(([each]) => names.test(each))) await run().catch(() => failed.push(name));
   return failed;
 }
 
 describe('the conformance suite', () => {
   it('passes ours', async () => {
     await expect(failuresOf(({ clock }) => new MapStore({ clock }))).resolves.toEqual([]);
+  });
+
+  /** Our clock stands still and the one of the store goes on, by less each time it is read and 40 ms in the end. */
+  const withOwnClock = (Made: typeof MapStore): MakeStore => {
+    const now = Date.now();
+    jest.spyOn(Date, 'now').mockReturnValue(now);
+    let reads = 0;
+    return () => new Made({ clock: () => now * 1000 + Math.round(40_000 * (1 - 0.95 ** reads++)) });
+  };
+
+  it('passes a store whose clock decides about a unit', async () => {
+    const make = withOwnClock(MapStore);
+    await expect(failuresOf(make, ALGORITHMS, /any history/)).resolves.toEqual([]);
+  });
+
+  it('finds a store with a clock of its own that refuses what fits', async () => {
+    class Strict extends MapStore {
+      override async check(checks: Parameters<MapStore['check']>[0]) {
+        const all = await super.check(checks);
+        return all.map((decisions) =>
+          decisions.map((each) => (each.allowed && each.remaining === 0 ? { ...each, allowed: false } : each)),
+        );
+      }
+    }
+    const failed = await failuresOf(withOwnClock(Strict));
+    expect(failed).toContain('gcra: lets through what its quota holds, and says what is left');
   });
 
   it('finds a store whose transactions overlap', async () => {

@@ -1,5 +1,5 @@
 import type { AlgorithmName } from '../../../engine/algorithms/index.js';
-import type { CheckEntry } from '../../../engine/limits/counter.js';
+import type { CheckEntry, Counter } from '../../../engine/limits/counter.js';
 import { chargesOf } from '../../../storage/stores/store-decision.js';
 import type { Refund } from '../../../storage/stores/store.js';
 import { limitOf, QUOTA } from './limits.js';
@@ -36,6 +36,9 @@ async function history(stage: Stage, algorithms: readonly AlgorithmName[], rando
     cost: random(QUOTA),
   });
   let charged: (readonly [Refund, Refund])[] = [];
+  const forget = (counter: Counter) => {
+    charged = charged.filter(([{ limit, identity }]) => limit !== counter.limit || identity !== counter.identity);
+  };
   for (let step = 0; step < STEPS; step++) {
     const kind = random(12);
     const one = entry();
@@ -43,12 +46,13 @@ async function history(stage: Stage, algorithms: readonly AlgorithmName[], rando
     if (kind < 6) {
       const others = [entry(), entry()].filter(({ limit }) => limit !== one.limit);
       const entries = kind < 3 ? [one] : [one, ...others.slice(0, 1)];
-      const [got, expected] = await stage.both({ entries, refundable: true });
-      const refused = expected.some(({ allowed }) => !allowed);
+      const { got, expected, isClose } = await stage.compare({ entries, refundable: true });
+      if (isClose) entries.forEach(forget);
+      const refused = isClose || expected.some(({ allowed }) => !allowed);
       const ours = refused ? [] : chargesOf(entries, expected);
       const theirs = refused ? [] : chargesOf(entries, got);
       charged.push(...ours.flatMap((refund, index) => (refund.units > 0 ? [[theirs[index]!, refund] as const] : [])));
-    } else if (kind === 6) await stage.both({ entries: [one], peek: true });
+    } else if (kind === 6) await stage.compare({ entries: [one], peek: true });
     else if (kind === 7) {
       const [refund] = charged.splice(random(charged.length), 1);
       if (refund !== undefined) await stage.doBoth((store, index) => store.refund([refund[index]]));
@@ -58,11 +62,11 @@ async function history(stage: Stage, algorithms: readonly AlgorithmName[], rando
       const ms = random(2) * HOUR_MS * units;
       await stage.doBoth((store) => store.block(one, ms));
     } else if (kind === 10) {
-      charged = charged.filter(([{ limit, identity }]) => limit !== one.limit || identity !== one.identity);
+      forget(one);
       await stage.doBoth((store) => store.reset([one]));
     } else stage.move(random(LONGEST_MOVE_MS));
   }
   for (const limit of limits) {
-    for (const identity of IDENTITIES) await stage.both({ entries: [{ limit, identity, cost: 1 }], peek: true });
+    for (const identity of IDENTITIES) await stage.compare({ entries: [{ limit, identity, cost: 1 }], peek: true });
   }
 }
