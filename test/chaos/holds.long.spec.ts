@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, RedisStore } from '../../lib/index.js';
-import { readReservationId } from '../../lib/app/limiter/reservation-id.js';
 import { ensureBuilt } from '../support/processes/built.js';
 import { bundledWorker } from '../support/processes/bundled-worker.js';
 import { ask, compile, connectRedis, freshPrefix } from '../support/limits/stores.js';
+import { waitingFor } from '../support/limits/waiting.js';
 
 const worker = bundledWorker('hold-worker.mjs');
 const identity = 'org:1';
@@ -22,7 +22,7 @@ describe('a process that is killed while it holds units', () => {
 
   it.each(['charge', 'release'] as const)('leaves them held until the hold lapses: %s', async (onLapse) => {
     const limit = { algo: 'budget', limit: 10, period: 'year', hold: '1m', onLapse } satisfies AlgorithmOptions;
-    const [prefix, name, key] = [freshPrefix(), 'money', identity];
+    const [prefix, name, key] = [freshPrefix(), 'one', identity];
     const input = { url: process.env['TEST_REDIS_URL'], prefix, name, limit, key };
     const script = await worker();
     const workers: ChildProcess[] = [];
@@ -44,7 +44,7 @@ describe('a process that is killed while it holds units', () => {
     const compiled = compile(limit, name);
     const left = async (store: RedisStore) => (await ask(store, compiled, { identity, peek: true })).remaining;
     const settle = (store: RedisStore, id: string, actual: number) =>
-      store.refund([{ limit: compiled, identity, ...readReservationId(id), actual }]);
+      waitingFor(store, limit).limiter.settle(identity, id, actual);
     const [now, later] = stores;
     expect(await left(now)).toBe(1);
     await expect(ask(now, compiled, { identity, cost: 2 })).resolves.toMatchObject({ allowed: false });

@@ -13,13 +13,13 @@ import {
   type Store,
 } from '../../lib/index.js';
 import { CompiledLimit, type StoreDecision } from '../../lib/testing/store/index.js';
-import { createStoreStack } from '../../lib/nest/store-stack.js';
-import type { StoreReport } from '../../lib/storage/stores/layers/circuits.js';
 import { isLong, scenarioMs, until } from '../support/processes/chaos.js';
 import { OwnTime } from '../support/time/own-time.mjs';
 import { startRedis, type RedisServer } from '../support/redis/redis-servers.js';
 import { ask, freshPrefix } from '../support/limits/stores.js';
 import { TcpProxy } from '../support/redis/tcp-proxy.js';
+import type { StoreReport } from '../support/limits/falling-back.js';
+import { appStore } from '../support/redis/app-store.js';
 
 const TIMEOUT_MS = 250;
 /** How far beyond the deadline a check may be answered, in the time that this process had: some turns of the event loop. */
@@ -166,7 +166,7 @@ async function startStore(cleanups: Cleanups, { url }: { url: string }, connect:
   const report = (news: StoreReport) => reports.push(news);
   const prefix = freshPrefix();
   const redis = connect(cleanups, url);
-  const store = await createStoreStack({ redis, prefix, timeoutMs: TIMEOUT_MS, maxKeys: 1000, report });
+  const store = await appStore(redis, { prefix, timeoutMs: TIMEOUT_MS, report });
   cleanups.push(() => store.close());
   await store.open?.();
   return { store, states: () => reports.map(({ state }) => state) };

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { LimitDefinition } from '../../lib/index.js';
-import { decisionScript } from '../../lib/storage/stores/redis/script.generated.js';
 import { RatesApp } from '../app/overrides/overrides-app.js';
 import { ensureBuilt } from '../support/processes/built.js';
 import { withOwnRedis } from '../support/redis/own-redis.js';
 import { RedisShell } from '../support/redis/redis-shell.js';
 import { freshPrefix } from '../support/limits/stores.js';
 import { runHere } from './run-program.js';
+import { scripts } from '../support/redis/scripts.js';
 
-const SHA = createHash('sha1').update(decisionScript()).digest('hex');
+const SHA = createHash('sha1').update(scripts.decisions).digest('hex');
 
 let redis: Redis;
 let shell: RedisShell;
@@ -103,7 +103,7 @@ describe('nestjs-sluice call', () => {
   });
 
   it('prints the script alone', async () => {
-    expect(await printed('--script')).toBe(decisionScript());
+    expect(await printed('--script')).toBe(scripts.decisions);
     expect(await redis.script('LOAD', await printed('--script'))).toBe(SHA);
   });
 

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { RateLimitConsoleModule } from '../../lib/console/index.js';
-import { RateLimitConsole } from '../../lib/console/rate-limit-console.js';
 import { type Lookup, type Overview, type Rates, type Session, WHO_MAY } from '../console/console-app.js';
 import { type AppInRegion, World } from '../storage/features/regions/world.js';
 import { browserOfSpec } from '../support/browser/browser.js';
@@ -10,6 +9,7 @@ import { freshPrefix } from '../support/limits/stores.js';
 import { until } from '../support/time/until.js';
 import { runHere } from './run-program.js';
 import { ServedConsole } from './served-console.js';
+import { consoleOf } from '../console/console-app.js';
 
 const KEY = 'user:1';
 const KEPT_AT_HOME = 'kept at the home of the regions';
@@ -52,7 +52,7 @@ describe('nestjs-sluice console, in a region', () => {
       },
       imports: [RateLimitConsoleModule.forRoot({ ...WHO_MAY, path: 'ops/limits' })],
     });
-    await app.nest.get(RateLimitConsole, { strict: false }).recorder.flush();
+    await consoleOf(app.nest).recorder.flush();
     return app;
   }
 

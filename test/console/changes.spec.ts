@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 import {
   type Changed,
   type Changes,
@@ -12,6 +11,7 @@ import {
   type Rates,
   THINGS,
 } from './console-app.js';
+import { hashOf } from '../support/limits/hashed.js';
 
 const REASON = { reason: 'a test' };
 

@@ -1,6 +1,15 @@
 import type { AddressInfo } from 'node:net';
 import type { Server } from 'node:http';
-import { type CanActivate, Controller, Get, type INestApplication, Injectable, Param, type Type } from '@nestjs/common';
+import {
+  type CanActivate,
+  Controller,
+  Get,
+  type INestApplication,
+  type INestApplicationContext,
+  Injectable,
+  Param,
+  type Type,
+} from '@nestjs/common';
 import type { ExecutionContext, ModuleMetadata } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
@@ -15,9 +24,18 @@ import {
 import type { Overview, Range } from '../../lib/console/api.js';
 import { type RateLimitConsoleOptions, RateLimitConsoleModule } from '../../lib/console/index.js';
 import { RateLimitConsole } from '../../lib/console/rate-limit-console.js';
+import { ConsoleClock } from '../../lib/console/telemetry/console-clock.js';
+import { Folder } from '../../lib/console/telemetry/folder.js';
 
 /** What the console answers. */
 export type * from '../../lib/console/api.js';
+/** How many requests an address may send to the console. */
+export { CONSOLE_LIMIT } from '../../lib/console/console-limit.js';
+
+/** The parts of an app's console. */
+export function consoleOf(app: INestApplicationContext): RateLimitConsole {
+  return app.get(RateLimitConsole, { strict: false });
+}
 
 interface WithHeaders {
   headers: Record<string, string | undefined>;
@@ -109,12 +127,18 @@ export class ConsoleApp {
   }
 
   get console(): RateLimitConsole {
-    return this.nest.get(RateLimitConsole, { strict: false });
+    return consoleOf(this.nest);
   }
 
   /** What the console shows, without a request: those are limited, and tests ask often. */
   overview(range: Range = '5m'): Promise<Overview> {
     return this.console.overviews.overview(range);
+  }
+
+  /** Adds up what instances have left that ended, as this one does from time to time; so much later than now. */
+  fold(laterMs = 0): Promise<number> {
+    const clock = Object.assign(new ConsoleClock(), { now: () => this.console.clock.now() + laterMs });
+    return new Folder(this.console.redis!, clock, 5000).turn('nobody');
   }
 
   get service(): LimiterService {

@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Cluster, type Redis } from 'ioredis';
-import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 import { type RedisCluster, startCluster } from '../support/redis/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/limits/stores.js';
 import {
@@ -13,6 +12,7 @@ import {
   type LeaseDeviation,
   THINGS,
 } from './console-app.js';
+import { hashOf } from '../support/limits/hashed.js';
 
 const REDIS = process.env['TEST_REDIS_URL'] as string;
 const DEFINE = {

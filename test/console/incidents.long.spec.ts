@@ -2,7 +2,6 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 import { ensureBuilt } from '../support/processes/built.js';
 import { bundledWorker } from '../support/processes/bundled-worker.js';
 import { connectRedis, freshPrefix } from '../support/limits/stores.js';
@@ -15,6 +14,7 @@ import {
   type RefusedIncident,
   type Tick,
 } from './console-app.js';
+import { hashOf } from '../support/limits/hashed.js';
 
 const url = process.env['TEST_REDIS_URL'] as string;
 const LIMIT = { algo: 'gcra', rate: 10, interval: '1h' } as const;

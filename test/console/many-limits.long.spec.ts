@@ -1,22 +1,20 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { LimitDefinition } from '../../lib/index.js';
-import { CONSOLE_LIMIT } from '../../lib/console/console-limit.js';
-import { Lookups } from '../../lib/console/views/lookups.js';
 import { createTestingStore, TestClock } from '../../lib/testing/index.js';
-import { ConsoleApp, type Incidents, type Lookup, type Overview, THINGS } from './console-app.js';
+import { CONSOLE_LIMIT, ConsoleApp, type Incidents, type Lookup, type Overview, THINGS } from './console-app.js';
 
 it('looks some of many limits up at a time, so that requests have their turn', async () => {
   const define: Record<string, LimitDefinition> = {};
   for (let limit = 0; limit < 240; limit++) define[`limit-${limit}`] = THINGS;
   const app = await ConsoleApp.start({ controllers: [], limits: { define } });
   try {
-    // oxlint-disable-next-line typescript/unbound-method -- it is called as one of its class.
-    const one = Lookups.prototype.one;
+    const { lookups } = app.console;
+    const one = lookups.one.bind(lookups);
     let asked = 0;
     let most = 0;
-    jest.spyOn(Lookups.prototype, 'one').mockImplementation(async function (this: Lookups, ...args) {
+    jest.spyOn(lookups, 'one').mockImplementation(async (...args) => {
       most = Math.max(most, ++asked);
-      return one.apply(this, args).finally(() => asked--);
+      return one(...args).finally(() => asked--);
     });
     const { limits } = (await (await app.post('lookup', { identity: 'anna' })).json()) as Lookup;
     expect(limits.map(({ limit }) => limit)).toEqual(Object.keys(define));

@@ -3,8 +3,7 @@ import { Injectable, Logger, Module } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { RateLimitConfigError, RateLimitModule } from '../../lib/index.js';
 import { RateLimitConsoleModule } from '../../lib/console/index.js';
-import { RateLimitConsole } from '../../lib/console/rate-limit-console.js';
-import { AdminGuard, ConsoleApp, OpsGuard } from './console-app.js';
+import { AdminGuard, ConsoleApp, consoleOf, OpsGuard } from './console-app.js';
 
 type Options = Parameters<typeof RateLimitConsoleModule.forRoot>[0];
 type AsyncOptions = Parameters<typeof RateLimitConsoleModule.forRootAsync>[0];
@@ -24,7 +23,7 @@ async function startUp(imports: unknown[]) {
   const testing = await Test.createTestingModule({ imports: imports as [] }).compile();
   try {
     await testing.init();
-    return testing.get(RateLimitConsole, { strict: false }).session;
+    return consoleOf(testing).session;
   } finally {
     await testing.close();
   }

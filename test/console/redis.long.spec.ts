@@ -2,12 +2,9 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Cluster, type Redis } from 'ioredis';
-import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/limits/stores.js';
 import { until } from '../support/time/until.js';
-import { ConsoleClock } from '../../lib/console/telemetry/console-clock.js';
-import { Folder } from '../../lib/console/telemetry/folder.js';
 import {
   type Changes,
   ConsoleApp,
@@ -17,6 +14,7 @@ import {
   type Overview,
   type TopKeys,
 } from './console-app.js';
+import { hashOf } from '../support/limits/hashed.js';
 
 /** What was asked of the limit, as an instance shows it. */
 const shown = async (app: ConsoleApp): Promise<number> => {
@@ -226,8 +224,7 @@ describe('several instances of a console on one Redis', () => {
       Math.floor(ended / 300_000) * 300_000,
       '[[],[],[]]',
     );
-    const folder = new Folder(app.console.redis!, app.console.clock, 5000);
-    expect(await folder.turn('nobody')).toBe(1);
+    expect(await app.fold()).toBe(1);
     expect((await app.read<Changes>('changes')).problem).toBeUndefined();
     expect(JSON.stringify(await redis.call('ACL', 'LOG'))).not.toContain(name);
     await app.close();
@@ -363,8 +360,7 @@ describe('a console on a Cluster', () => {
     expect(overview.redis!.ourKeysBytes).toBeGreaterThan(0);
     // What one that ended counted, a little later.
     await first.close();
-    const later = Object.assign(new ConsoleClock(), { now: () => Date.now() + 60_000 });
-    expect(await new Folder(second.console.redis!, later, 5000).turn('nobody')).toBe(1);
+    expect(await second.fold(60_000)).toBe(1);
     for (const range of ['5m', '1h', '1d', '7d', '30d'] as const) {
       const { totals, coverage } = await second.overview(range);
       expect([totals['things']!.allowed, coverage.ended]).toEqual([4, 0]);

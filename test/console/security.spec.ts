@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { type CallHandler, type INestApplication, Logger } from '@nestjs/common';
 import { map } from 'rxjs';
-import { CONSOLE_LIMIT } from '../../lib/console/http/console-request.guard.js';
-import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 import {
   type Changes,
+  CONSOLE_LIMIT,
   ConsoleApp,
   type ConsoleAppOptions,
   type Lookup,
@@ -13,6 +12,7 @@ import {
   type Session,
   type TopKeys,
 } from './console-app.js';
+import { hashOf } from '../support/limits/hashed.js';
 
 const HOSTILE = '<img src=x onerror=alert(1)>"\'&\u2028';
 const BLOCK = { limit: 'things', identity: 'anna', duration: '1h', reason: 'a test' };

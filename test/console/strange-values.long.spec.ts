@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { CompiledLimit } from '../../lib/testing/store/index.js';
-import { ConsoleRedis } from '../../lib/console/telemetry/console-redis.js';
-import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 import { connectRedis, freshPrefix } from '../support/limits/stores.js';
 import { type Changes, ConsoleApp, type ConsoleAppOptions, type Overview, type TopKeys } from './console-app.js';
+import { hashOf } from '../support/limits/hashed.js';
 
 const keysOf = async (app: ConsoleApp) => (await app.read<Changes>('changes')).changes.map(({ key }) => key);
 
@@ -77,7 +76,7 @@ describe('a console beside instances of another kind', () => {
       await redis.zadd(`${prefix}:{console}:seen`, Date.now(), `i${id}`);
       await redis.hset(`${prefix}:{console}:counts-1-i${id}`, step, '[[["things",1,0,0,0,0]],[1,0,0,0],[]]');
     }
-    const read = jest.spyOn(ConsoleRedis.prototype, 'read');
+    const read = jest.spyOn(app.console.redis!, 'read');
     const { totals } = await app.overview();
     expect(totals['things']).toMatchObject({ allowed: 30 });
     // A step is a value: 300 of each instance in the last five minutes.

@@ -6,8 +6,6 @@ import { Controller, type ExecutionContext, Get, Global, Injectable, Module } fr
 import { Ajv } from 'ajv';
 import { parse } from 'yaml';
 import { type KeyResolver, RateLimit, RateLimitModule } from '../../lib/index.js';
-import { FilePolicySource } from '../../lib/app/policy/file.source.js';
-import { showProblem } from '../../lib/app/policy/problems.js';
 import { runProgram } from '../cli/run-program.js';
 import { ensureBuilt } from '../support/processes/built.js';
 import { PACKAGE_FOLDER } from '../support/processes/npm.js';
@@ -134,9 +132,9 @@ describe('the guide to policy files', () => {
   });
 
   it('shows the error of a wrong file', async () => {
-    const reading = await new FilePolicySource('wrong.yaml').read();
-    const lines = 'problems' in reading ? reading.problems.map(showProblem) : [];
-    expect(lines.map((line) => `${line.replace('wrong', 'limits')}\n`)).toEqual([block('text')]);
+    const module = RateLimitModule.forRoot({ policy: { source: 'wrong.yaml' } });
+    const error = await TriedApp.start({ imports: [module] }).catch((reason: Error) => reason.message);
+    expect(`${String(error).replace('wrong', 'limits')}\n`).toBe(block('text'));
   });
 
   it('is code that runs, word for word', () => {

@@ -10,9 +10,9 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
-import { readSettings } from '../../lib/app/config/settings.js';
 import { freshPrefix } from '../support/limits/stores.js';
 import { startUp } from './http-app.js';
+import { settingsOf } from '../support/nest/settings.js';
 
 const gcra: LimitDefinition = { algo: 'gcra', rate: 2, interval: '1m' };
 
@@ -44,7 +44,7 @@ describe("option 'redis'", () => {
     [{ nodes: [] }],
     [{ host: 'localhost', sendCommand: () => undefined, get: () => undefined }],
   ])('is not %p', async (redis) => {
-    const reason = await reasonOf(() => readSettings({ redis: redis as never }));
+    const reason = await reasonOf(() => settingsOf({ redis: redis as never }));
     expect(reason).toBeInstanceOf(RateLimitConfigError);
     expect(reason.message).toMatch(
       /^RateLimitModule: option 'redis' is .+, wants a URL such as 'redis:\/\/localhost:6379'/,
@@ -52,7 +52,7 @@ describe("option 'redis'", () => {
   });
 
   it('keeps a password to itself', async () => {
-    const { message } = await reasonOf(() => readSettings({ redis: 'redi://user:s3cret@host:6379' }));
+    const { message } = await reasonOf(() => settingsOf({ redis: 'redi://user:s3cret@host:6379' }));
     expect(message).toContain('//***@host:6379');
     expect(message).not.toContain('s3cret');
   });
@@ -66,7 +66,7 @@ describe("option 'redis'", () => {
     [{ sentinels: [{ host: 'x', port: 1 }], name: 'mymaster' }],
     [{ nodes: [{ host: 'x', port: 1 }] }],
   ])('may be %p', (redis) => {
-    expect(() => readSettings({ redis })).not.toThrow();
+    expect(() => settingsOf({ redis })).not.toThrow();
   });
 });
 

@@ -17,8 +17,8 @@ import {
   RateLimitConfigError,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
-import { LimitRegistry } from '../../lib/app/rules/limit-registry.js';
 import { type AppOptions, adapters, HttpApp, startUp } from './http-app.js';
+import { limitInForce } from '../support/nest/app-parts.js';
 
 const five = { algo: 'fixed-window', rate: 5, interval: '1h' } as const;
 
@@ -161,8 +161,7 @@ describe.each(adapters)('over %s', (framework) => {
       const { nest } = bound(
         await start({ limits: { ...limits, define: { all: five, own: { ...five, onStoreError: 'local' } } } }),
       );
-      const policyOf = (name: string) =>
-        nest.get(LimitRegistry).rule(name, { location: '', namespace: '' }).limit.onStoreError;
+      const policyOf = (name: string) => limitInForce(nest, name, 'x').onStoreError;
       expect([policyOf('all'), policyOf('own')]).toEqual(['deny', 'local']);
     });
   });

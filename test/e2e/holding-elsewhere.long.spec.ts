@@ -19,10 +19,10 @@ import {
   RateLimitModule,
   RedisStore,
 } from '../../lib/index.js';
-import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
 import { npm, PACKAGE_FOLDER } from '../support/processes/npm.js';
 import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/limits/stores.js';
 import { until } from '../support/time/until.js';
+import { interceptorOf } from '../support/nest/app-parts.js';
 
 let redis: Redis;
 beforeAll(async () => {
@@ -71,7 +71,7 @@ describe.each(Object.entries(storeKinds))('messages of a microservice with %s', 
       } as unknown as ExecutionContext;
       const args = [{ some: 'data' }, {}];
       await module.get(RateLimitGuard).canActivate(context);
-      return module.get(RateLimitInterceptor).intercept(context, { handle: () => work });
+      return interceptorOf(module).intercept(context, { handle: () => work });
     };
     return { call, left: async (name: string) => (await service.for(name).peek('global')).remaining };
   }

@@ -28,8 +28,8 @@ import {
   type RateLimitModuleOptions,
   SkipRateLimit,
 } from '../../lib/index.js';
-import { RouteRulesRegistry } from '../../lib/app/rules/route-rules-registry.js';
 import { type AppOptions, frameworks, HttpApp, startUp } from './http-app.js';
+import { namespacesOf } from '../support/nest/app-parts.js';
 
 function limit(name: string, rate: number, more: Partial<LimitDefinition> = {}): LimitDefinition {
   return { name, algo: 'fixed-window', rate, interval: '1m', ...more } as LimitDefinition;
@@ -123,13 +123,9 @@ const byVersion: AppOptions['configure'] = (app) => app.enableVersioning({ type:
 async function scopesOf(metadata: ModuleMetadata, type: Type): Promise<Record<string, string[]>> {
   const testing = await Test.createTestingModule({ ...metadata, imports: [RateLimitModule.forRoot()] }).compile();
   await testing.init();
-  const plans = testing.get(RouteRulesRegistry);
   const prototype = type.prototype as Record<string, object>;
   const methods = Object.getOwnPropertyNames(prototype).filter((name) => name !== 'constructor');
-  const scopes = methods.map((name) => [
-    name,
-    plans.of(type, prototype[name]!).guard.map(({ limit: { namespace } }) => namespace),
-  ]);
+  const scopes = methods.map((name) => [name, namespacesOf(testing, type, prototype[name]!)]);
   await testing.close();
   return Object.fromEntries(scopes) as Record<string, string[]>;
 }

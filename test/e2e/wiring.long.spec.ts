@@ -30,8 +30,8 @@ import {
   RateLimitGuard,
   RateLimitModule,
 } from '../../lib/index.js';
-import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
 import { type Framework, frameworks } from './http-app.js';
+import { interceptsAll } from '../support/nest/app-parts.js';
 
 const minute = { algo: 'fixed-window', rate: 2, interval: '1m' } as const;
 const login: LimitDefinition = minute;
@@ -100,11 +100,7 @@ async function start(
       seen.push((await fetch(url + path, { headers: { connection: 'close', ...headers } })).status);
     return seen;
   };
-  const intercepts = () =>
-    nest
-      .get(ApplicationConfig)
-      .getGlobalInterceptors()
-      .some((each) => each instanceof RateLimitInterceptor);
+  const intercepts = () => interceptsAll(nest);
   return { nest, statuses, intercepts };
 }
 

@@ -2,11 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
-import { type Check, CompiledLimit } from '../../lib/testing/store/index.js';
-import { type CarryOver, type Escalation } from '../../lib/engine/limits/compiled-limit.js';
+import { type Check, CompiledLimit, type LimitSettings } from '../../lib/testing/store/index.js';
 import { algorithmNames, concurrencyOptions, costOf, costShare, optionsOf } from '../support/limits/arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/limits/property-runs.js';
-import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/limits/stores.js';
+import { type CarryOver, comparable, connectRedis, freshPrefix, ManualClock } from '../support/limits/stores.js';
 
 const RUNS = propertyRuns(120);
 
@@ -73,7 +72,7 @@ async function agree(options: AlgorithmOptions, random: Definitions, history: St
   const windowMs = new CompiledLimit(options, { location: 'test' }).windowMs(clock.now() / 1000);
   const micros = (share: number) => 1000 * Math.max(1, Math.round(share * windowMs));
   const limits = random.map(({ steps, forgetAfter, carry, shadow, strikes }) => {
-    const escalation: Escalation | undefined =
+    const escalation: LimitSettings['escalation'] =
       steps === null ? undefined : { steps: steps.map(micros), forgetAfter: micros(forgetAfter) };
     const carries: CarryOver | undefined = carry === null ? undefined : { mode: carry, quotaBefore: 1 };
     const settings = { location: 'test', name: `${options.algo} one`, shadow, strikes, carry: carries };

@@ -1,10 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, RedisStore } from '../../lib/index.js';
 import { type Check, CompiledLimit, type Counter, type StoreDecision } from '../../lib/testing/store/index.js';
-import type { CarryOver } from '../../lib/engine/limits/compiled-limit.js';
-import { PLAIN_ALGORITHMS } from '../../lib/storage/stores/redis/script.generated.js';
 import { algorithmNames, clockStep, costOf, costShare, optionsOf } from '../support/limits/arbitraries.js';
 import { moveLives, serverTime } from '../support/redis/key-lives.js';
 import {
@@ -14,7 +13,7 @@ import {
   PROPERTY_TIMEOUT_MS,
   propertyRuns,
 } from '../support/limits/property-runs.js';
-import { connectRedis, freshPrefix, keyOf, ManualClock } from '../support/limits/stores.js';
+import { type CarryOver, connectRedis, freshPrefix, keyOf, ManualClock } from '../support/limits/stores.js';
 
 const RUNS = propertyRuns(200);
 /** Keys live so much longer than by the clock of the test, since it takes time as well. */
@@ -27,7 +26,9 @@ const READ_LIVES = `
   for at, key in ipairs(KEYS) do lives[at] = redis.call('PTTL', key) end
   return lives`;
 
-const plainNames = algorithmNames.filter((name) => PLAIN_ALGORITHMS.includes(name));
+/** The algorithms whose checks go the short way. */
+const { plain } = JSON.parse(readFileSync('lua/fragments.json', 'utf8')) as { plain: string[] };
+const plainNames = algorithmNames.filter((name) => plain.includes(name));
 const plainOptions = fc.oneof(...plainNames.map((name) => optionsOf[name])) as fc.Arbitrary<AlgorithmOptions>;
 
 /** A value of another writer: its bytes, or a list. */

@@ -3,8 +3,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, MemoryStore, RedisStore, type ReservedShares } from '../../lib/index.js';
 import { CompiledLimit, type Refund, type StoreDecision } from '../../lib/testing/store/index.js';
-import { PRIORITIES } from '../../lib/engine/limits/priority.js';
-import { clockStep, costOf, costShareOrNothing } from '../support/limits/arbitraries.js';
+import { anyPriority, clockStep, costOf, costShareOrNothing } from '../support/limits/arbitraries.js';
 import { holdOptions } from '../support/limits/hold-arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/limits/property-runs.js';
 import {
@@ -39,7 +38,7 @@ const steps = fc.array(
     /** What was really used, as a share of what was reserved, and of which reservation. */
     actual: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 3, noNaN: true })),
     which: fc.nat(20),
-    priority: fc.constantFrom(...PRIORITIES),
+    priority: anyPriority,
   }),
   { minLength: 1, maxLength: 25 },
 );

@@ -9,9 +9,6 @@ import {
   type Lesson,
   type StoreDecision,
 } from '../../lib/testing/store/index.js';
-import type { SharedAlgorithmOptions } from '../../lib/engine/algorithms/index.js';
-import type { CarryOver } from '../../lib/engine/limits/compiled-limit.js';
-import { MAX_INTERVAL_MS } from '../../lib/engine/options/values.js';
 import {
   algorithmNames,
   type AnyBlocks,
@@ -26,7 +23,14 @@ import {
   optionsOf,
 } from '../support/limits/arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/limits/property-runs.js';
-import { comparable, connectRedis, freshPrefix, ManualClock } from '../support/limits/stores.js';
+import {
+  type CarryOver,
+  comparable,
+  connectRedis,
+  freshPrefix,
+  ManualClock,
+  type StoredOptions,
+} from '../support/limits/stores.js';
 
 const RUNS = propertyRuns(150);
 
@@ -57,6 +61,9 @@ const lesson = fc.record(
   { requiredKeys: ['ageMs', 'inFlight', 'instance'] },
 );
 
+/** Longer than a year is no option. */
+const LONGEST_MS = 365.25 * 86_400_000;
+
 /** What an upstream says, of shares. */
 function lessonOf(
   { remaining, resetAfterMs, ageMs, window, inFlight, instance, blockMs, asking, rate }: Lesson,
@@ -64,7 +71,7 @@ function lessonOf(
   ms: number,
 ) {
   const units = (part: number | undefined) => part && Math.floor(part * quota);
-  const time = (part: number | undefined) => part && Math.min(Math.round(part * ms), MAX_INTERVAL_MS);
+  const time = (part: number | undefined) => part && Math.min(Math.round(part * ms), LONGEST_MS);
   return {
     remaining: units(remaining),
     resetAfterMs: time(resetAfterMs),
@@ -140,7 +147,7 @@ const steps = fc.array(
 );
 
 /** A limit, and whether and how it blocks whom it refuses. */
-const make = (options: SharedAlgorithmOptions, index: number, blocks: AnyBlocks, carry?: CarryOver) =>
+const make = (options: StoredOptions, index: number, blocks: AnyBlocks, carry?: CarryOver) =>
   new CompiledLimit(options, {
     location: 'test',
     // Limits without blocks, of algorithms that can.
@@ -166,9 +173,9 @@ describe('the stores decide alike, field by field, on any history', () => {
   afterAll(() => redis.disconnect());
 
   async function agree(
-    first: SharedAlgorithmOptions,
-    changed: SharedAlgorithmOptions,
-    others: SharedAlgorithmOptions[],
+    first: StoredOptions,
+    changed: StoredOptions,
+    others: StoredOptions[],
     blocks: AnyBlocks[],
     history: Steps,
   ) {
@@ -275,7 +282,7 @@ describe('the stores decide alike, field by field, on any history', () => {
   it.each([...algorithmNames, 'concurrency' as const])(
     '%s, alone and with others',
     async (algo) => {
-      const options = { ...optionsOf, concurrency: concurrencyOptions }[algo] as fc.Arbitrary<SharedAlgorithmOptions>;
+      const options = { ...optionsOf, concurrency: concurrencyOptions }[algo] as fc.Arbitrary<StoredOptions>;
       const others = fc.array(anyOptions, { maxLength: 3 });
       const blocks = fc.array(anyBlocks, { minLength: 5, maxLength: 5 });
       await assertSideBySide(fc.asyncProperty(options, options, others, blocks, steps, agree), RUNS);

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { algorithms } from '../../lib/engine/algorithms/index.js';
-import { optionsOf } from '../../lib/app/config/limit-options.js';
+import { ALGORITHMS, optionNamesOf } from '../support/limits/checked-options.js';
 import { LIMIT_MISTAKES, MOST_LINES } from '../support/limits/limit-mistakes.js';
 
 const FOLDER = process.cwd();
@@ -43,7 +42,7 @@ function languageService(): ts.LanguageService {
 
 // All are opened before the first is asked about: the program is made once.
 const mistakes = Object.entries(LIMIT_MISTAKES).map(([name, text], i) => ({ name, path: open(`mistake-${i}`, text) }));
-const limits = algorithms.names.flatMap((algo) =>
+const limits = ALGORITHMS.flatMap((algo) =>
   [`RateLimit({`, `RateLimit('other', {`, `defineLimit({`].map((call, i) => ({
     algo,
     call,
@@ -70,14 +69,9 @@ function completionsOf(path: string): string[] {
   return entries.map(({ name }) => name);
 }
 
-/** The options that the library itself accepts of an algorithm's limit. */
-function acceptedBy(algo: string): string[] {
-  return Object.keys(optionsOf(algorithms.get(algo)!)).toSorted();
-}
-
 describe('an editor', () => {
   it.each(limits)('completes $call algo: $algo by the options that such a limit has', ({ algo, path }) => {
-    expect(completionsOf(path).toSorted()).toEqual(acceptedBy(algo));
+    expect(completionsOf(path).toSorted()).toEqual(optionNamesOf(algo));
   });
 
   it.each(mistakes)('says in one short message what is wrong: $name', ({ path }) => {

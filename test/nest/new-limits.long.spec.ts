@@ -4,11 +4,10 @@ import { Test, type TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
 import { firstValueFrom, of } from 'rxjs';
 import { type LimitDefinition, LimiterService, RateLimit, RateLimitGuard, RateLimitModule } from '../../lib/index.js';
-import { ValueCache } from '../../lib/engine/util/value-cache.js';
-import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
 import { startRedis, type RedisServer } from '../support/redis/redis-servers.js';
 import { freshPrefix } from '../support/limits/stores.js';
 import { until } from '../support/time/until.js';
+import { interceptorOf } from '../support/nest/app-parts.js';
 
 const leased = (): LimitDefinition => ({
   name: 'leased',
@@ -35,10 +34,6 @@ class Handlers {
 
   @RateLimit(() => [{ name: 'address', algo: 'gcra', rate: 5, interval: '1s' }])
   byAddress() {}
-}
-
-function fail(): never {
-  throw new Error('wrong');
 }
 
 const next: CallHandler = { handle: () => of('handled') };
@@ -85,7 +80,7 @@ describe('a function that makes new limits each time', () => {
   async function call(handler: keyof Handlers): Promise<unknown> {
     const context = contextOf(handler);
     await app.get(RateLimitGuard).canActivate(context);
-    return firstValueFrom(await app.get(RateLimitInterceptor, { strict: false }).intercept(context, next));
+    return firstValueFrom(await interceptorOf(app).intercept(context, next));
   }
 
   it('uses the units that were prefetched for an equal one', async () => {
@@ -116,60 +111,5 @@ describe('a function that makes new limits each time', () => {
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     for (let i = 0; i < 20; i++) expect(await call('byAddress')).toBe('handled');
     expect(warn.mock.calls).toEqual([[expect.stringMatching(/^limit 'address' does not apply/)]]);
-  });
-});
-
-/** Numbers what is made anew. */
-function made(): (value: unknown) => number {
-  let count = 0;
-  const cache = new ValueCache<number>();
-  return (value) => cache.of(value, () => ++count);
-}
-
-const same = () => 1;
-
-describe('a ValueCache', () => {
-  it('knows equal objects, in whatever order they were written', () => {
-    const of = made();
-    expect(of({ a: 1, b: { c: 'x' } })).toBe(of({ b: { c: 'x' }, a: 1 }));
-    const list = [
-      { a: 1 },
-      { a: '1' },
-      { a: 2 },
-      { a: null },
-      { a: undefined },
-      { b: 1 },
-      { a: [1] },
-      { a: { 0: 1 } },
-      {},
-    ];
-    const all = [...list, { a: '#1' }, { a: 'number 1' }, { a: 1n }];
-    expect(new Set(all.map(of)).size).toBe(all.length);
-  });
-
-  it('tells functions and instances of classes apart', () => {
-    const of = made();
-    expect(of({ cost: same })).toBe(of({ cost: same }));
-    expect(of({ cost: same })).not.toBe(of({ cost: () => 1 }));
-    class Options {
-      readonly rate = 1;
-    }
-    expect(of(new Options())).not.toBe(of(new Options()));
-    expect(of(Object.defineProperty({}, 'rate', { value: 1 }))).not.toBe(of({}));
-  });
-
-  it('comes to an end with what holds itself', () => {
-    const circle: Record<string, unknown> = {};
-    circle['self'] = circle;
-    expect(made()(circle)).toBe(1);
-  });
-
-  it('forgets what failed, and the least recently used', () => {
-    const cache = new ValueCache<number>();
-    expect(() => cache.of({ a: 0 }, fail)).toThrow('wrong');
-    expect(cache.of({ a: 0 }, () => 1)).toBe(1);
-    for (let i = 1; i <= 1000; i++) cache.of({ a: i }, () => i);
-    expect(cache.of({ a: 1 }, () => -1)).toBe(1);
-    expect(cache.of({ a: 0 }, () => -1)).toBe(-1);
   });
 });

@@ -13,11 +13,11 @@ import {
   RateLimitGuard,
   RateLimitModule,
   type RateLimitModuleOptions,
+  rateLimitOf,
   RateLimitStoreError,
   type Store,
 } from '../../lib/index.js';
-import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
-import { searchRequest } from '../../lib/nest/request/requests.js';
+import { interceptorOf } from '../support/nest/app-parts.js';
 
 const byAddress: LimitDefinition = { name: 'address', algo: 'fixed-window', rate: 2, interval: '1m' };
 const byAll: LimitDefinition = { name: 'all', algo: 'fixed-window', rate: 5, interval: '1m', key: 'global' };
@@ -41,6 +41,7 @@ function contextOf(type: string, args: unknown[], handler: 'handle' | 'other' | 
   const context = {
     getType: () => type,
     getArgs: () => args,
+    getArgByIndex: (index: number) => args[index],
     getClass: () => Handlers,
     getHandler: () => Handlers.prototype[handler],
   };
@@ -65,7 +66,7 @@ describe('transports', () => {
     }).compile();
     await app.init();
     const guard = app.get(RateLimitGuard);
-    const interceptor = app.get(RateLimitInterceptor, { strict: false });
+    const interceptor = interceptorOf(app);
     const service = app.get(LimiterService);
     const call = async (context: ExecutionContext) => {
       expect(await guard.canActivate(context)).toBe(true);
@@ -91,7 +92,7 @@ describe('transports', () => {
     for (const remaining of [4, 3, 2]) {
       const context = contextOf(type, args());
       expect(await call(context)).toBe('handled');
-      const { decisions } = searchRequest(context)?.result ?? { decisions: [] };
+      const { decisions } = rateLimitOf(context) ?? { decisions: [] };
       expect(decisions.map((decision) => [decision.limit, decision.remaining])).toEqual([
         ['all', remaining],
         ['late', remaining],
@@ -132,7 +133,7 @@ describe('transports', () => {
     const { guard } = await start();
     const context = contextOf('graphql', [{ id: 1 }, { req: { ip: '203.0.113.7' } }, { path: {} }]);
     await guard.canActivate(context);
-    const { decisions } = searchRequest(context)?.result ?? { decisions: [] };
+    const { decisions } = rateLimitOf(context) ?? { decisions: [] };
     expect(decisions).toContainEqual(expect.objectContaining({ limit: 'address', remaining: 1 }));
   });
 
@@ -148,7 +149,7 @@ describe('transports', () => {
       const one = context();
       await call(one);
       await guard.canActivate(one);
-      const { decisions } = searchRequest(one)?.result ?? { decisions: [] };
+      const { decisions } = rateLimitOf(one) ?? { decisions: [] };
       expect(decisions.map((decision) => [decision.limit, decision.remaining])).toEqual([
         ['address', remaining],
         ['all', 3 + remaining],
@@ -175,8 +176,8 @@ describe('transports', () => {
     await guard.canActivate(contextOf('http', [req, {}]));
     await guard.canActivate(contextOf('http', [req, {}], 'other'));
     await guard.canActivate(contextOf('http', [req, {}]));
-    expect(searchRequest(contextOf('http', [req, {}]))?.result?.decisions).toHaveLength(2);
-    expect(searchRequest(contextOf('http', [req, {}], 'other'))?.result?.decisions).toHaveLength(1);
+    expect(rateLimitOf(contextOf('http', [req, {}]))?.decisions).toHaveLength(2);
+    expect(rateLimitOf(contextOf('http', [req, {}], 'other'))?.decisions).toHaveLength(1);
     expect(await service.for(byAll).peek('global')).toMatchObject({ remaining: 5 });
   });
 

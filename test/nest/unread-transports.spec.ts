@@ -17,7 +17,7 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
-import { RateLimitInterceptor } from '../../lib/nest/rate-limit.interceptor.js';
+import { interceptorOf } from '../support/nest/app-parts.js';
 
 const minute = { algo: 'fixed-window', rate: 2, interval: '1m' } as const;
 const byTenant = (context: ExecutionContext) => context.getArgByIndex<{ tenant?: string }>(0)?.tenant;
@@ -66,7 +66,7 @@ async function start(options: RateLimitModuleOptions = {}) {
   }).compile();
   await app.init();
   const guard = app.get(RateLimitGuard);
-  const interceptor = app.get(RateLimitInterceptor, { strict: false });
+  const interceptor = interceptorOf(app);
   const context = (name: Name, args: readonly unknown[] = [], type = 'mcp') =>
     ({
       getType: () => type,

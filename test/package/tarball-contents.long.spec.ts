@@ -3,11 +3,10 @@ import { join, posix } from 'node:path';
 import { brotliDecompressSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { OVERRIDES_SCRIPT } from '../../lib/app/overrides/overrides-script.generated.js';
-import { decisionScript } from '../../lib/storage/stores/redis/script.generated.js';
 import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 import { PACK_TIMEOUT_MS, type PackedAnew, packAnew } from '../support/processes/packed-anew.js';
 import { brokenLinks } from '../support/pages.js';
+import { scripts } from '../support/redis/scripts.js';
 
 describe('the package', () => {
   let packed: PackedAnew;
@@ -80,9 +79,9 @@ describe('the package', () => {
     // All pieces but the last one are of one length.
     pieces.sort((one, other) => other.length - one.length);
     const script = brotliDecompressSync(Buffer.from(pieces.join(''), 'base64')).toString();
-    expect(script === decisionScript()).toBe(true);
+    expect(script === scripts.decisions).toBe(true);
     // Others are escaped there.
-    const lines = OVERRIDES_SCRIPT.split('\n').filter((line) => !/["'`\\$]/.test(line));
+    const lines = scripts.overrides.split('\n').filter((line) => !/["'`\\$]/.test(line));
     expect(lines.length).toBeGreaterThan(25);
     expect(lines.filter((line) => !codeOf('core.js').includes(line))).toEqual([]);
     expect(paths.filter((name) => name.endsWith('.lua'))).toEqual([]);

@@ -4,14 +4,19 @@ import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { type Limiter, type RateLimitModuleOptions, RateLimitStoreError, RedisStore } from '../../lib/index.js';
 import { CompiledLimit, type StoreDecision } from '../../lib/testing/store/index.js';
-import { pagesOf, unitsOf } from '../../lib/storage/features/usage/stores.js';
-import type { SharedAlgorithmOptions } from '../../lib/engine/algorithms/index.js';
-import { connect, createClient } from '../../lib/storage/redis/client.js';
 import { RatesApp, until } from '../app/overrides/overrides-app.js';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../support/redis/redis-servers.js';
-import { OVERRIDES_SCRIPT } from '../../lib/app/overrides/overrides-script.generated.js';
-import { decisionScript } from '../../lib/storage/stores/redis/script.generated.js';
-import { ask, compile, featuresOfOptions, featureTerms, ManualClock } from '../support/limits/stores.js';
+import {
+  ask,
+  compile,
+  featuresOfOptions,
+  featureTerms,
+  ManualClock,
+  type StoredOptions,
+} from '../support/limits/stores.js';
+import { pagesOf, unitsOf } from '../support/limits/usage.js';
+import { connectClient, libraryClient } from '../support/redis/library-client.js';
+import { scripts } from '../support/redis/scripts.js';
 
 const GUIDE = new URL('../../docs/guides/redis-users.md', `file://${process.cwd()}/test/security/`);
 const PREFIX = 'sluice';
@@ -22,7 +27,7 @@ const CLUSTER_RIGHTS = /On a Cluster the user also needs `([^`]+)`/.exec(readFil
 const documented = /ACL SETUSER \S+ ([^`]+)/.exec(readFileSync(GUIDE, 'utf8'))![1]!.trim().split(/\s+/);
 const commandRights = documented.filter((rule) => rule.startsWith('+'));
 
-const limits: Record<string, SharedAlgorithmOptions> = {
+const limits: Record<string, StoredOptions> = {
   fixed: { algo: 'fixed-window', rate: 5, interval: '1m' },
   monthly: { algo: 'calendar-window', rate: 5, period: 'minute', retain: '3m' },
   sliding: { algo: 'sliding-window', rate: 5, interval: '1m' },
@@ -71,10 +76,9 @@ afterEach(() => {
 
 /** Everything that the script can do, on a clock that is moved. */
 async function useScript(url: string): Promise<void> {
-  const client = await createClient(url);
-  client.on('error', () => undefined);
+  const client = await libraryClient(url);
   try {
-    await connect(client);
+    await connectClient(client);
     const clock = new ManualClock();
     const store = new RedisStore(client, { prefix: PREFIX, timeoutMs: 5000, clock });
     await store.open();
@@ -202,7 +206,7 @@ async function useApps(redis: NonNullable<RateLimitModuleOptions['redis']>, pati
 
 describe('the rights that the guide names', () => {
   it('are of every command that a script names, wherever it is called', () => {
-    const named = [...(decisionScript() + OVERRIDES_SCRIPT).matchAll(/\b(?:redis\.p?call|ask\w*)\('([A-Z]+)'/g)];
+    const named = [...(scripts.decisions + scripts.overrides).matchAll(/\b(?:redis\.p?call|ask\w*)\('([A-Z]+)'/g)];
     expect(named.length).toBeGreaterThan(50);
     const missing = new Set(named.map(([, command]) => `+${command!.toLowerCase()}`));
     for (const right of commandRights) missing.delete(right);
@@ -282,7 +286,7 @@ describe('a right that is missing', () => {
     expect(ofChecks[0]).toContain('docs/guides/redis-users.md');
   });
 
-  it.each<[string, SharedAlgorithmOptions]>([
+  it.each<[string, StoredOptions]>([
     ['+llen', limits['log']!],
     ['+lindex', limits['log']!],
     ['+zrevrange', limits['held']!],

@@ -5,12 +5,12 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import type { RateLimitModuleOptions } from '../../lib/index.js';
-import { readSettings } from '../../lib/app/config/settings.js';
 import { RatesApp, until } from '../app/overrides/overrides-app.js';
 import { type Certificate, selfSigned } from '../support/redis/certificate.js';
 import { freePort } from '../support/processes/ports.mjs';
 import { type RedisServer, startRedis } from '../support/redis/redis-servers.js';
 import { freshPrefix } from '../support/limits/stores.js';
+import { settingsOf } from '../support/nest/settings.js';
 
 /** Every character of ASCII that can be typed, and some that are not of ASCII. */
 const PASSWORD = `${Array.from({ length: 94 }, (_, index) => String.fromCharCode(33 + index)).join('')}é🙂`;
@@ -162,6 +162,6 @@ describe('a password', () => {
     ['a list', ['redis://user:s3cret@host']],
     ['nodes that are no list', { nodes: 'redis://user:s3cret@host' }],
   ])('is not shown in the error of a wrong option with %s', (_, redis) => {
-    expect(() => readSettings({ redis: redis as never })).toThrow(/^RateLimitModule: option 'redis' is (?!.*s3cret)/s);
+    expect(() => settingsOf({ redis: redis as never })).toThrow(/^RateLimitModule: option 'redis' is (?!.*s3cret)/s);
   });
 });

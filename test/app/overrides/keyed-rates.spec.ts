@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { RateLimitConfigError, type RateLimitModuleOptions, type SetRateOptions } from '../../../lib/index.js';
-import { LimitRegistry } from '../../../lib/app/rules/limit-registry.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { login, type RatesApp, startForEach, until } from './overrides-app.js';
+import { limitInForce } from '../../support/nest/app-parts.js';
 
 const IDS = ['user:1', 'tenant:us', 'tenant:eu:1', 'tenant:eu:acme', 'tenant:', 'tenant'];
 
@@ -15,8 +15,7 @@ describe.each(Object.entries(kinds))('rates of single keys, %s', (_, options) =>
   let app: RatesApp;
   const quota = (key: string) => app.quota('login', key);
   const quotas = (keys: readonly string[]) => Promise.all(keys.map(quota));
-  const limitOf = (key: string) =>
-    app.nest.get(LimitRegistry).rule('login', { location: 'test', namespace: '' }).limitFor(key);
+  const limitOf = (key: string) => limitInForce(app.nest, 'login', key);
 
   startForEach(options, (started) => (app = started));
 

@@ -8,10 +8,10 @@ import {
   type RateLimitModuleOptions,
   type Store,
 } from '../../../lib/index.js';
-import { RATE_LIMIT_STORE } from '../../../lib/app/config/tokens.js';
 import { TriedApp } from '../../docs/tried-app.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { type RatesApp, startForEach, until } from './overrides-app.js';
+import { storeOf } from '../../support/nest/app-parts.js';
 
 const define = {
   login: { algo: 'gcra', rate: 10, interval: '1h' },
@@ -190,7 +190,7 @@ describe.each(Object.entries(kinds))('modes that change while the app runs, %s',
 
   it('and rates of other keys ask nothing for calls that wait', async () => {
     const { service, nest } = app;
-    const reserve = jest.spyOn(nest.get<Store>(RATE_LIMIT_STORE), 'reserve');
+    const reserve = jest.spyOn(storeOf(nest), 'reserve');
     const waiting = ['window', 'login'].map(async (name) => {
       await service.for(name).consume(KEY, name === 'login' ? 10 : 1);
       await service.for(name).acquire(KEY);

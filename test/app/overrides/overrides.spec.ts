@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { LazyModuleLoader } from '@nestjs/core';
 import {
   type LimitDefinition,
   MemoryStore,
@@ -9,9 +10,9 @@ import {
   type RatePatch,
   type SetRateOptions,
 } from '../../../lib/index.js';
-import { LimitRegistry } from '../../../lib/app/rules/limit-registry.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { hourly, login, RatesApp, until } from './overrides-app.js';
+import { moduleLimits } from '../../support/nest/app-parts.js';
 
 describe('rates that change while the app runs', () => {
   let app: RatesApp;
@@ -59,8 +60,8 @@ describe('rates that change while the app runs', () => {
         source: 'limit',
         override: { patch: { rate: 300, slices: 4 }, version: 1, inherit: 'keep', expiresAt: undefined },
       });
-      const [rule] = app.nest.get(LimitRegistry).moduleRules;
-      expect(rule?.limit).toMatchObject({ quota: 300, namespace: '@module', id: rule?.configured.id });
+      const [{ limit, configured }] = moduleLimits(app.nest);
+      expect(limit).toMatchObject({ quota: 300, namespace: '@module', id: configured.id });
     });
 
     it('hold for limits of forFeature', async () => {
@@ -280,7 +281,7 @@ describe('rates that change while the app runs', () => {
       await jest.advanceTimersByTimeAsync(59 * 86_400_000);
       expect((await app.service.getRate('login')).options).toMatchObject({ rate: 20 });
       await jest.advanceTimersByTimeAsync(86_400_000);
-      expect(app.nest.get(LimitRegistry).rule('login', { location: 'test', namespace: '' }).limit.quota).toBe(10);
+      expect(await app.quota()).toBe(10);
     } finally {
       jest.useRealTimers();
     }
@@ -300,10 +301,11 @@ describe('rates that change while the app runs', () => {
       // The later one is waited for, so the first is there, too.
       await other.service.setRate('late', { rate: 30 });
       await other.service.setRate('early', { rate: 20 });
-      const registry = app.nest.get(LimitRegistry);
-      registry.define({ early: login }, 'forFeature');
+      const bring = (limits: Record<string, LimitDefinition>) =>
+        app.nest.get(LazyModuleLoader).load(() => RateLimitModule.forFeature(limits));
+      await bring({ early: login });
       await until(() => app.quota('early'), 20);
-      registry.define({ late: login }, 'forFeature');
+      await bring({ late: login });
       expect(await app.quota('late')).toBe(30);
       await other.service.clearRate('late');
       await until(() => app.quota('late'), 10);

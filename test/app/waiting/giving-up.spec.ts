@@ -1,10 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, MemoryStore } from '../../../lib/index.js';
 import type { Refund, ReserveEntry, StoreDecision } from '../../../lib/testing/store/index.js';
 import { ManualClock } from '../../support/limits/stores.js';
-import { WaitingCall } from '../../../lib/app/waiting/waiting-call.js';
-import { outcomeOf, waitingFor } from '../../support/limits/waiting.js';
+import { outcomeOf, spyOnLooks, waitingFor } from '../../support/limits/waiting.js';
 
 const KEY = 'user:1';
 
@@ -86,7 +85,7 @@ it('a queue that has ended does not end the next one of its key', async () => {
 it.each(every.filter(({ algo }) => algo !== 'leaky-bucket'))(
   'the cost of a release or a refund does not grow with the number of waiting calls, with %p',
   async (options) => {
-    const looks = jest.spyOn(WaitingCall.prototype, 'isTooLate');
+    const looks = spyOnLooks();
     const store = new MemoryStore();
     const { limiter, queues } = waitingFor(store, options);
     const taken = [];

@@ -1,13 +1,15 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { VERSION } from '../../../lib/storage/telemetry/version.js';
 import { runHere, runProgram } from '../run-program.js';
 import { ensureBuilt } from '../../support/processes/built.js';
 import { PACKAGE_FOLDER } from '../../support/processes/npm.js';
 import { AppFolder } from './moved-apps.js';
 
+const { version: VERSION } = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), 'utf8')) as {
+  version: string;
+};
 const MODULE = `import { Module } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LimitDefinition } from '../../../lib/index.js';
-import { hashOf } from '../../../lib/storage/telemetry/decision-event.js';
 import { browserOfSpec } from '../../support/browser/browser.js';
 import { until } from '../../support/time/until.js';
 import { findings, THEMES } from './axe.js';
 import { ConsolePage, Instances } from './console-page.js';
+import { hashOf } from '../../support/limits/hashed.js';
 
 const REDIS = process.env['TEST_REDIS_URL'] as string;
 const LIMITS = 500;

@@ -7,7 +7,6 @@ import {
   MemoryStore,
   RateLimitModule,
 } from '../../../lib/index.js';
-import { ProcessMeter } from '../../../lib/engine/util/process-meter.js';
 import { ManualClock } from '../../support/limits/stores.js';
 import { OpenTelemetrySdk } from '../../storage/telemetry/open-telemetry-sdk.js';
 
@@ -41,44 +40,5 @@ describe('telemetry of an adaptive limit', () => {
     await testing.close();
     await store.close();
     await sdk.stop();
-  });
-});
-
-describe('how busy the process is', () => {
-  afterEach(() => {
-    jest.useRealTimers();
-  });
-
-  it('is told in the middle of a turn, and over a quarter of a second', () => {
-    jest.useFakeTimers();
-    let now = 1000;
-    let used = 0;
-    const meter = new ProcessMeter(
-      () => now,
-      () => used,
-      4,
-    );
-    const pass = (ms: number) => {
-      now += ms;
-      jest.advanceTimersByTime(ms);
-    };
-    expect([meter.eventLoopDelay, meter.cpu, jest.getTimerCount()]).toEqual([0, 0, 1]);
-    // A turn that takes 70 ms: the timer was due after 20.
-    now += 70;
-    expect(meter.eventLoopDelay).toBe(50_000);
-    jest.advanceTimersByTime(20);
-    expect(meter.eventLoopDelay).toBe(0);
-    // Two of four processors, for 300 ms.
-    for (let tick = 0; tick < 15; tick++) {
-      used += 40_000;
-      pass(20);
-    }
-    expect(meter.cpu).toBeGreaterThan(0.3);
-    expect(meter.cpu).toBeLessThanOrEqual(0.5);
-    for (let tick = 0; tick < 260; tick++) pass(20);
-    expect(jest.getTimerCount()).toBe(0);
-    expect(meter.eventLoopDelay).toBe(0);
-    meter.close();
-    expect(jest.getTimerCount()).toBe(0);
   });
 });

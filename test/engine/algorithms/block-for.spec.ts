@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
-import type { Scale } from '../../../lib/engine/algorithms/scale.js';
 import {
   algorithmNames,
   clockStep,
@@ -12,7 +11,7 @@ import {
   type RateOptions,
 } from '../../support/limits/arbitraries.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
-import { ask, connectRedis, ManualClock, storeKinds } from '../../support/limits/stores.js';
+import { ask, connectRedis, ManualClock, storeKinds, tickOf } from '../../support/limits/stores.js';
 import { modelOf } from './models.js';
 
 const RUNS = propertyRuns(60);
@@ -73,7 +72,7 @@ describe('blockFor', () => {
         const clock = new ManualClock();
         const store = storeKinds[kind]!(clock, redis);
         const limit = blocking(options, share, clock.now());
-        const tick = BigInt('scale' in limit.parameters ? (limit.parameters.scale as Scale).tick : 1);
+        const tick = BigInt(tickOf(limit));
         let model = modelOf(options, tick);
         let blockedUntil = 0;
         let wait = 0;
@@ -135,7 +134,7 @@ describe('blockFor', () => {
         const limit = escalating(options, shares, clock.now());
         const { steps, forgetAfter } = limit.escalation!;
         const counter = { limit, identity: 'ip:203.0.113.7' };
-        const tick = BigInt('scale' in limit.parameters ? (limit.parameters.scale as Scale).tick : 1);
+        const tick = BigInt(tickOf(limit));
         let model = modelOf(options, tick);
         /** The ends of all blocks since the last pardon. */
         let ends: number[] = [];

@@ -3,15 +3,21 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
 import { CompiledLimit, type StoreDecision } from '../../../lib/testing/store/index.js';
-import type { CarryOver } from '../../../lib/engine/limits/compiled-limit.js';
-import { extraKeysOf, keyOf } from '../../../lib/storage/stores/redis/keys.js';
 import {
   assertSideBySide,
   expectMatch,
   PROPERTY_TIMEOUT_MS,
   propertyRuns,
 } from '../../support/limits/property-runs.js';
-import { ask, connectRedis, freshPrefix, ManualClock } from '../../support/limits/stores.js';
+import {
+  ask,
+  type CarryOver,
+  connectRedis,
+  extraKeysOf,
+  freshPrefix,
+  keyOf,
+  ManualClock,
+} from '../../support/limits/stores.js';
 
 const RUNS = propertyRuns(60);
 const MINUTE = 60_000;

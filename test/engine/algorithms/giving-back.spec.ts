@@ -3,10 +3,9 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { Store } from '../../../lib/index.js';
 import type { StoreDecision } from '../../../lib/testing/store/index.js';
-import type { Scale } from '../../../lib/engine/algorithms/scale.js';
 import { costOf, costShare, optionsOf, type RateOptions } from '../../support/limits/arbitraries.js';
 import { assertSideBySide, propertyRuns } from '../../support/limits/property-runs.js';
-import { ask, compile, connectRedis, ManualClock, storeKinds } from '../../support/limits/stores.js';
+import { ask, compile, connectRedis, ManualClock, storeKinds, tickOf } from '../../support/limits/stores.js';
 import { microsOf } from './models.js';
 
 const RUNS = propertyRuns(200);
@@ -84,7 +83,7 @@ describe('what is given back at any time leaves to all others what they were pro
         const clock = new ManualClock();
         const store: Store = storeKinds[kind]!(clock, redis);
         const limit = compile(options);
-        const { tick } = (limit.parameters as unknown as { scale: Scale }).scale;
+        const tick = tickOf(limit);
         const interval = microsOf(options.interval);
         const acts: Acts[] = [];
         const unsettled: Acts[] = [];

@@ -3,10 +3,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, RedisStore, type Store } from '../../../lib/index.js';
 import type { CompiledLimit, Counter, StoreDecision } from '../../../lib/testing/store/index.js';
-import type { ArrivalParameters } from '../../../lib/engine/algorithms/arrival-time.js';
 import type { RateOptions } from '../../support/limits/arbitraries.js';
-import type { Scale } from '../../../lib/engine/algorithms/scale.js';
-import { extraKeysOf, keyOf } from '../../../lib/storage/stores/redis/keys.js';
 import {
   algorithmNames,
   anyOptions,
@@ -22,10 +19,13 @@ import {
   comparable,
   compile,
   connectRedis,
+  extraKeysOf,
   freshPrefix,
+  keyOf,
   ManualClock,
   slackMsOf,
   storeKinds,
+  tickOf,
 } from '../../support/limits/stores.js';
 import { calendarLabel, microsOf } from './models.js';
 
@@ -183,11 +183,6 @@ function overAdmission(options: RateOptions, limit: CompiledLimit, charges: read
   }
 }
 
-/** The tick that a limit's clock is read in, in microseconds. */
-function tickOf({ parameters }: CompiledLimit): number {
-  return 'scale' in parameters ? (parameters.scale as Scale).tick : 1;
-}
-
 const only = (world: World) => world.events.filter(({ decision }) => decision.allowed);
 
 /** The charges by the clock, which only went forward. */
@@ -260,7 +255,7 @@ describe('no stretch of time holds more units than the algorithm allows', () => 
         world(kind, options, async (world) => {
           await world.play(steps);
           // A wait is rounded up to a millisecond, and a clock, which has whole microseconds, down to a tick.
-          const late = MILLISECOND + BigInt((world.limit.parameters as ArrivalParameters).scale.tick - 1);
+          const late = MILLISECOND + BigInt(tickOf(world.limit) - 1);
           const departures = only(world).map(({ time, cost, decision }) => ({
             time: BigInt(time + decision.delayMs * 1000),
             units: BigInt(cost),

@@ -3,9 +3,6 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions, Period, Store } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
-import type { CarryOver } from '../../../lib/engine/limits/compiled-limit.js';
-import type { Scale } from '../../../lib/engine/algorithms/scale.js';
-import { keyOf } from '../../../lib/storage/stores/redis/keys.js';
 import {
   algorithmNames,
   concurrencyOptions,
@@ -15,7 +12,16 @@ import {
   optionsOf,
 } from '../../support/limits/arbitraries.js';
 import { assertSideBySide, expectMatch, propertyRuns } from '../../support/limits/property-runs.js';
-import { ask, connectRedis, freshPrefix, ManualClock, storeKinds } from '../../support/limits/stores.js';
+import {
+  ask,
+  type CarryOver,
+  connectRedis,
+  freshPrefix,
+  keyOf,
+  ManualClock,
+  storeKinds,
+  tickOf,
+} from '../../support/limits/stores.js';
 import { microsOf } from './models.js';
 
 const RUNS = propertyRuns(80);
@@ -150,10 +156,6 @@ function tooManyHeld(quota: bigint, charges: readonly Charge[]): unknown {
     );
     return held.reduce((sum, { units }) => sum + units, 0n) > quota;
   });
-}
-
-function tickOf({ parameters }: CompiledLimit): number {
-  return 'scale' in parameters ? (parameters.scale as Scale).tick : 1;
 }
 
 /** Of slices that are longer than its window a limit cannot tell when their units came: it takes them for new, and forgets older ones. */

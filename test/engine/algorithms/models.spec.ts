@@ -3,7 +3,6 @@ import fc from 'fast-check';
 
 import { MemoryStore } from '../../../lib/index.js';
 import type { CompiledLimit } from '../../../lib/testing/store/index.js';
-import type { Scale } from '../../../lib/engine/algorithms/scale.js';
 import {
   algorithmNames,
   costOf,
@@ -13,7 +12,7 @@ import {
   type RateOptions,
 } from '../../support/limits/arbitraries.js';
 import { expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
-import { ask, compile, ManualClock } from '../../support/limits/stores.js';
+import { ask, compile, ManualClock, tickOf } from '../../support/limits/stores.js';
 import { modelOf } from './models.js';
 
 const RUNS = propertyRuns(300);
@@ -35,11 +34,6 @@ const tinyInterval = fc.option(
   { freq: 1 },
 );
 
-/** Microseconds of a tick: 1, or 1,000 where microseconds would be too fine. */
-function tickOf({ parameters }: CompiledLimit): bigint {
-  return BigInt('scale' in parameters ? (parameters.scale as Scale).tick : 1);
-}
-
 /** Options of rates that are counted in milliseconds, since microseconds would pass whole numbers. */
 const coarseOptions = fc
   .record({
@@ -57,7 +51,7 @@ async function decidesAsItsModel(options: RateOptions, history: History): Promis
   const clock = new ManualClock();
   const store = new MemoryStore({ clock: clock.now });
   const limit = compile(options);
-  const model = modelOf(options, tickOf(limit));
+  const model = modelOf(options, BigInt(tickOf(limit)));
   let wait = 0;
   let reset = 0;
   for (const step of history) {
@@ -92,7 +86,7 @@ describe('MemoryStore decides as a naive model does, on any history of a clock t
 
   it('limits that are counted in milliseconds', async () => {
     const coarse = fc.asyncProperty(coarseOptions, steps, async (options, history) => {
-      expect(tickOf(compile(options))).toBe(1000n);
+      expect(BigInt(tickOf(compile(options)))).toBe(1000n);
       await decidesAsItsModel(options, history);
     });
     await fc.assert(coarse, { numRuns: Math.ceil(RUNS / 3) });

@@ -3,10 +3,9 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions, Priority, ReservedShares, Store } from '../../../lib/index.js';
 import { CompiledLimit, type LimitSettings, type StoreDecision } from '../../../lib/testing/store/index.js';
-import { featureTerms } from '../../../lib/storage/features/index.js';
-import { PRIORITIES } from '../../../lib/engine/limits/priority.js';
 import {
   algorithmNames,
+  anyPriority,
   clockStep,
   concurrencyOptions,
   costOf,
@@ -14,7 +13,7 @@ import {
   optionsOf,
 } from '../../support/limits/arbitraries.js';
 import { assertSideBySide, expectEqual, expectMatch, propertyRuns } from '../../support/limits/property-runs.js';
-import { ask, connectRedis, ManualClock, storeKinds } from '../../support/limits/stores.js';
+import { ask, connectRedis, featureTerms, ManualClock, storeKinds } from '../../support/limits/stores.js';
 
 const RUNS = propertyRuns(20);
 
@@ -37,7 +36,7 @@ const shares: fc.Arbitrary<ReservedShares> = fc.oneof(
 const step = fc.record({
   clock: fc.oneof(fc.constant(0), clockStep),
   kind: fc.constantFrom('consume', 'consume', 'consume', 'reserve', 'refund', 'penalize', 'settle'),
-  priority: fc.constantFrom(...PRIORITIES),
+  priority: anyPriority,
   cost: costShare,
 });
 

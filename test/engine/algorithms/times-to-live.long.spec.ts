@@ -3,10 +3,6 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
 import { type Check, CompiledLimit, type Refund, type StoreDecision } from '../../../lib/testing/store/index.js';
-import type { SharedAlgorithmOptions } from '../../../lib/engine/algorithms/index.js';
-import { featuresOfOptions, featureTerms } from '../../../lib/storage/features/index.js';
-import { extraKeysOf, featureKeysOf, keyOf } from '../../../lib/storage/stores/redis/keys.js';
-import { chargeOf } from '../../../lib/storage/stores/store-decision.js';
 import {
   algorithmNames,
   anyBlocks,
@@ -23,7 +19,18 @@ import { holdOptions } from '../../support/limits/hold-arbitraries.js';
 import { moveLives, serverTime } from '../../support/redis/key-lives.js';
 import { assertSideBySide, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../support/limits/property-runs.js';
 import { sharedLimit } from '../../storage/features/shares/simulation.js';
-import { connectRedis, freshPrefix, ManualClock } from '../../support/limits/stores.js';
+import {
+  chargeOf,
+  connectRedis,
+  extraKeysOf,
+  featureKeysOf,
+  featuresOfOptions,
+  featureTerms,
+  freshPrefix,
+  keyOf,
+  ManualClock,
+  type StoredOptions,
+} from '../../support/limits/stores.js';
 
 const RUNS = propertyRuns(60);
 /** What is added to each time to live: more than a history takes, during which keys run out though the clock stands still. */
@@ -45,9 +52,9 @@ const settings = fc.record({
 });
 
 function definitionsOf(options: fc.Arbitrary<unknown>): Definitions {
-  const own = options as fc.Arbitrary<SharedAlgorithmOptions>;
+  const own = options as fc.Arbitrary<StoredOptions>;
   return fc.tuple(own, own, settings, settings).map(([one, other, first, second]) => {
-    const each = (options: SharedAlgorithmOptions, terms: typeof first, before?: CompiledLimit) =>
+    const each = (options: StoredOptions, terms: typeof first, before?: CompiledLimit) =>
       new CompiledLimit(options, {
         location: 'test',
         featuresOfOptions,

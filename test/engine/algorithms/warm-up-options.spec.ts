@@ -1,12 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, RateLimitConfigError } from '../../../lib/index.js';
-import type { WarmingParameters } from '../../../lib/engine/algorithms/warm-up/warm-up.js';
-import { checkLimit } from '../../../lib/app/config/limit-options.js';
 import { compile } from '../../support/limits/stores.js';
+import { checkOptions } from '../../support/limits/checked-options.js';
 
 const bucket = { algo: 'token-bucket', rate: 2, interval: '1s' } as const;
 const options = (more: object) => ({ ...bucket, ...more }) as AlgorithmOptions;
-const rampOf = (warmUp: object) => (compile(options({ warmUp })).parameters as WarmingParameters).ramp;
+const rampOf = (warmUp: object) => (compile(options({ warmUp })).parameters as unknown as { ramp: object }).ramp;
 
 describe('warmUp', () => {
   it.each<[unknown, string]>([
@@ -37,7 +36,7 @@ describe('warmUp', () => {
       "test: option 'warmUp' is not one of 'sliding-log' (it belongs to token-bucket, gcra)",
     );
     const prefetch = { units: 2, ttl: '1ms' };
-    expect(() => checkLimit(Object.assign(options({ warmUp }), { prefetch }), 'test')).toThrow(
+    expect(() => checkOptions({ ...options({ warmUp }), prefetch })).toThrow(
       "test: options 'prefetch' and 'warmUp' exclude each other, wants one of them",
     );
     expect(() => compile(options({ rate: 4999, warmUp: { for: '1y', from: 0.123 } }))).toThrow(

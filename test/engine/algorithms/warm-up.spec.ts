@@ -3,10 +3,17 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, RedisStore, type Store } from '../../../lib/index.js';
 import type { CompiledLimit, StoreDecision } from '../../../lib/testing/store/index.js';
-import { keyOf } from '../../../lib/storage/stores/redis/keys.js';
 import { clockStep, costOf, costShare, forwardStep } from '../../support/limits/arbitraries.js';
 import { assertSideBySide, expectEqual, expectMatch, propertyRuns } from '../../support/limits/property-runs.js';
-import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../../support/limits/stores.js';
+import {
+  ask,
+  compile,
+  connectRedis,
+  freshPrefix,
+  keyOf,
+  ManualClock,
+  storeKinds,
+} from '../../support/limits/stores.js';
 import { microsOf } from './models.js';
 import { warmUpModel, type WarmingOptions } from './warm-up-model.js';
 

@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../../lib/index.js';
 import { CompiledLimit, type MetBy } from '../../../lib/testing/store/index.js';
-import { algorithms } from '../../../lib/engine/algorithms/index.js';
-import { featuresOfOptions, featureTerms } from '../../support/limits/stores.js';
-import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../../lib/engine/limits/limit-feature.js';
+import { compile, featuresOfOptions, featureTerms } from '../../support/limits/stores.js';
+import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../support/limits/features.js';
 
 const options: AlgorithmOptions = { algo: 'gcra', rate: 10, interval: '1s' };
 
@@ -29,7 +28,7 @@ const plans: LimitFeature = {
 };
 const variant: LimitFeature = {
   name: 'variant',
-  variant: { ...algorithms.get('gcra')!, scriptPrefix: 'variant+' },
+  variant: { ...compile(options).algorithm, scriptPrefix: 'variant+' },
   ofPart: () => ({}),
 };
 const plain: LimitFeature = { name: 'plain' };

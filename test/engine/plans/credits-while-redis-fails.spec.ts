@@ -1,17 +1,16 @@
 import { expect, it } from '@jest/globals';
 import { MemoryStore, RateLimitStoreError, RedisStore } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
-import { createClient } from '../../../lib/storage/redis/client.js';
-import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
 import { startRedis } from '../../support/redis/redis-servers.js';
 import { ask, freshPrefix } from '../../support/limits/stores.js';
+import { fallingBack } from '../../support/limits/falling-back.js';
+import { libraryClient } from '../../support/redis/library-client.js';
 
 it('takes no credits while Redis fails, and adds none', async () => {
   const server = await startRedis();
-  const redis = await createClient(server.url, 2000);
-  redis.on('error', () => undefined);
+  const redis = await libraryClient(server.url, 2000);
   const primary = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: 2000, ownsClient: true });
-  const store = new FallbackStore(primary, new MemoryStore());
+  const store = fallingBack(primary, new MemoryStore());
   await store.open();
   try {
     const limit = new CompiledLimit(

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { Store } from '../../../lib/index.js';
 import { CompiledLimit, type Refund } from '../../../lib/testing/store/index.js';
-import { unitsOf } from '../../../lib/storage/features/usage/stores.js';
 import { assertSideBySide, expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
 import {
   ask,
@@ -17,6 +16,7 @@ import {
   ManualClock,
   storeKinds,
 } from '../../support/limits/stores.js';
+import { ALL, unitsOf } from '../../support/limits/usage.js';
 
 const identity = 'user:42';
 const DAY = 86_400_000;
@@ -277,11 +277,10 @@ describe.each(Object.entries(storeKinds))('a plan in %s', (kind, make) => {
     const { store, consume, peek, days } = stage();
     const features = featureTerms({ usage: '40d' }, 'test');
     const limit = plan({ hold: '1h', onLapse: 'release' }, { features });
-    const range = { from: -Infinity, to: Infinity };
     await consume(limit, 1);
     for (let i = 0; i < 4; i++) {
       days(1);
-      await unitsOf(store, { limit, identity }, range);
+      await unitsOf(store, { limit, identity }, ALL);
     }
     expect(await peek(limit)).toMatchObject({ quota: 10, remaining: 10 });
   });

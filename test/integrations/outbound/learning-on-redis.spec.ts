@@ -2,11 +2,10 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { RedisStore, type Store } from '../../../lib/index.js';
 import type { Lesson, RateLesson } from '../../../lib/testing/store/index.js';
-import { OperationJob } from '../../../lib/storage/stores/redis/jobs.js';
-import { decisionScript } from '../../../lib/storage/stores/redis/script.generated.js';
 import { read } from '../../../lua/compose.mjs';
 import { withOwnRedis } from '../../support/redis/own-redis.js';
 import { ask, compile, ManualClock } from '../../support/limits/stores.js';
+import { scripts } from '../../support/redis/scripts.js';
 
 const MINUTE = 60_000;
 const limit = compile({ algo: 'gcra', rate: 60, interval: MINUTE, burst: 100 }, 'learned');
@@ -19,18 +18,9 @@ const lesson = (told: Partial<Lesson> = {}, rate?: Partial<RateLesson>): Lesson 
   ...told,
   rate: rate && { accepted: 0, refused: false, largest: 1, slowestMs: MINUTE, ...rate },
 });
-const keysOfJob = (moreKeys?: number) =>
-  new OperationJob(
-    [counter],
-    () => undefined,
-    () => 1,
-    () => undefined,
-    () => undefined,
-    moreKeys,
-  ).keys;
 
 /** The scripts of instances that do not know yet how rates are learnt, or how anything is. */
-const before = decisionScript().replace(read('driver/learn-rate.lua'), '');
+const before = scripts.decisions.replace(read('driver/learn-rate.lua'), '');
 const first = before.replace(read('driver/learn.lua'), '');
 
 describe('what is learnt, on Redis', () => {
@@ -115,7 +105,7 @@ describe('what is learnt, on Redis', () => {
     ['do not know yet how rates are learnt', before],
     ['do not learn yet', first],
   ])('holds for instances that %s', async (_which, script) => {
-    expect(script.length).toBeLessThan(decisionScript().length);
+    expect(script.length).toBeLessThan(scripts.decisions.length);
     const old = storeWith(script);
     await store.learn!(
       counter,
@@ -129,9 +119,5 @@ describe('what is learnt, on Redis', () => {
     clock.advanceMs(5000);
     expect(await ask(old, limit)).toMatchObject({ allowed: true });
     expect(await store.learn!(counter, lesson({}, {}))).toMatchObject({ rate: 50, intervalMs: MINUTE });
-  });
-
-  it('counts as many keys as it needs', () => {
-    expect([keysOfJob(), keysOfJob(2)]).toEqual([1, 3]);
   });
 });

@@ -10,12 +10,11 @@ import {
   type RateLimitModuleOptions,
   type Store,
 } from '../../../lib/index.js';
-import { RATE_LIMIT_STORE } from '../../../lib/app/config/tokens.js';
-import type { ObservedStore } from '../../../lib/storage/telemetry/observed.store.js';
 import { startCluster, startRedis } from '../../support/redis/redis-servers.js';
 import { connectCluster, connectRedis, freshPrefix } from '../../support/limits/stores.js';
 import { OwnTime } from '../../support/time/own-time.mjs';
 import { until } from '../../support/time/until.js';
+import { storeOf } from '../../support/nest/app-parts.js';
 
 @Controller('health')
 class HealthController {
@@ -142,7 +141,7 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
     const name = `${victim!.host}:${victim!.port}`;
     await victim!.kill();
     // Until the breaker of the dead master leaves it alone.
-    const store = app.get<ObservedStore>(RATE_LIMIT_STORE);
+    const store = storeOf(app);
     for (let i = 0; !store.isBroken; i++) {
       if (i === 2000) throw new Error('no failure was noticed');
       await limiter.consume(`user:${i}`);

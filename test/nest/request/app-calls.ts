@@ -7,9 +7,11 @@ import {
   RateLimitModule,
   type RateLimitModuleExtras,
   type RateLimitModuleOptions,
+  type RequestReader,
 } from '../../../lib/index.js';
 import { RequestLimiter } from '../../../lib/nest/request/request-limiter.js';
-import { searchRequest } from '../../../lib/nest/request/requests.js';
+import { Requests, searchRequest } from '../../../lib/nest/request/requests.js';
+import { Transports } from '../../../lib/nest/request/transports.js';
 import { createTestingStore } from '../../../lib/testing/index.js';
 
 export type AppLimits = RateLimitModuleOptions & RateLimitModuleExtras;
@@ -48,6 +50,18 @@ export class AppCalls {
   async left(limit: string, key: string, within?: Record<string, string>): Promise<number> {
     const { levels, remaining } = await this.service.for(limit).peek(key, within && { within });
     return levels?.[0]?.remaining ?? remaining;
+  }
+
+  /** The reader that reads the requests of a transport. */
+  readerOf(transport: string): RequestReader {
+    const context = new ExecutionContextHost([]);
+    context.setType(transport);
+    return this.module.get(Transports, { strict: false }).of(context);
+  }
+
+  /** What a call is limited by, and what of it was asked of the store; nothing if no limit concerns the call. */
+  limitedBy(context: ExecutionContext) {
+    return searchRequest(context) ?? this.module.get(Requests, { strict: false }).findEarly(context);
   }
 
   async close(): Promise<void> {

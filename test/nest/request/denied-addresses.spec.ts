@@ -10,7 +10,7 @@ import {
   type RateLimitModuleOptions,
   type RequestLike,
 } from '../../../lib/index.js';
-import { hashOf } from '../../../lib/storage/telemetry/decision-event.js';
+import { hashOf } from '../../support/limits/hashed.js';
 
 @Controller()
 class Routes {

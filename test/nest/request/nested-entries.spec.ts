@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { BadRequestException, Controller, type ExecutionContext } from '@nestjs/common';
 import { headerIdentity, type LimitDefinition, RateLimit } from '../../../lib/index.js';
-import { searchRequest } from '../../../lib/nest/request/requests.js';
 import { AppCalls, type Asking, callOf } from './app-calls.js';
 
 const header = (name: string) => (context: ExecutionContext) =>
@@ -140,7 +139,7 @@ describe('what a request asks where limits are within others', () => {
   it('has one counter where the key of a level is missing, whether the level counts the request, skips it, or has before', async () => {
     const { ask } = await start();
     const counted = async (handler: keyof Routes, headers: Record<string, string> = {}) => {
-      const { entries = [] } = searchRequest(await ask(handler, headers)) ?? {};
+      const { entries = [] } = app!.limitedBy(await ask(handler, headers)) ?? {};
       return entries.find(({ limit }) => limit.name === 'all')?.identity;
     };
     const identity = await counted('all');
@@ -152,7 +151,7 @@ describe('what a request asks where limits are within others', () => {
   it('is nothing of a level that knows nobody to count, while those above count', async () => {
     const { ask, used } = await start();
     const context = await ask('keyless');
-    expect(searchRequest(context)?.entries.map(({ limit }) => limit.name)).toEqual(['root']);
+    expect(app!.limitedBy(context)?.entries.map(({ limit }) => limit.name)).toEqual(['root']);
     expect(await used('root', 'o')).toBe(1);
   });
 

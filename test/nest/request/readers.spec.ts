@@ -6,7 +6,6 @@ import {
   type RateLimitModuleOptions,
   type RequestReader,
 } from '../../../lib/index.js';
-import { Transports } from '../../../lib/nest/request/transports.js';
 import { AppCalls, callOf } from './app-calls.js';
 
 @Controller()
@@ -16,9 +15,6 @@ class Routes {
 }
 
 const chat: RequestReader = { transport: 'chat', read: () => ({ request: { ip: '203.0.113.1' } }) };
-
-const readerOf = (transport: string, { module }: AppCalls) =>
-  module.get(Transports, { strict: false }).of(callOf(Routes, 'handle', [], transport));
 
 describe('the readers of transports', () => {
   let app: AppCalls | undefined;
@@ -32,16 +28,16 @@ describe('the readers of transports', () => {
   it('are those of the library unless the app has others', async () => {
     const started = await start();
     const known = ['http', 'graphql', 'ws', 'rpc'];
-    expect(known.map((transport) => readerOf(transport, started).transport)).toEqual(known);
-    const unknown = readerOf('chat', started);
+    expect(known.map((transport) => started.readerOf(transport).transport)).toEqual(known);
+    const unknown = started.readerOf('chat');
     expect(unknown.read(callOf(Routes, 'handle', [{ ip: '203.0.113.1' }], 'chat'))).toEqual({});
   });
 
   it('may be of further transports, or take the place of known ones', async () => {
     const http: RequestReader = { ...chat, transport: 'http', call: () => ({}), refuse: () => new Error('refused') };
     const started = await start([chat, http]);
-    expect([readerOf('chat', started), readerOf('http', started)]).toEqual([chat, http]);
-    expect(readerOf('rpc', started).transport).toBe('rpc');
+    expect([started.readerOf('chat'), started.readerOf('http')]).toEqual([chat, http]);
+    expect(started.readerOf('rpc').transport).toBe('rpc');
   });
 
   it('may be classes, of which the app has an instance or gets one', async () => {
@@ -52,7 +48,7 @@ describe('the readers of transports', () => {
         return {};
       }
     }
-    expect(readerOf('chat', await start([ChatReader]))).toBeInstanceOf(ChatReader);
+    expect((await start([ChatReader])).readerOf('chat')).toBeInstanceOf(ChatReader);
   });
 
   it.each([

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Controller } from '@nestjs/common';
 import { type LimitDefinition, RateLimit } from '../../../lib/index.js';
-import { searchRequest } from '../../../lib/nest/request/requests.js';
 import { Gate } from '../../support/time/gate.js';
 import { AppCalls, type AppLimits, type Asking, callOf } from './app-calls.js';
 import { Connection } from './connections.js';
@@ -115,7 +114,7 @@ describe('the check of a request', () => {
     const ask = await start();
     const { checked, context } = ask('keyed');
     expect(checked).toBe(true);
-    expect([names(), searchRequest(context)?.applicable.map(({ name }) => name)]).toEqual([[], ['keyed']]);
+    expect([names(), app?.limitedBy(context)?.applicable.map(({ name }) => name)]).toEqual([[], ['keyed']]);
   });
 
   it('tells the store an address where lists may want it, and only there', async () => {

@@ -1,7 +1,12 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Controller, type ExecutionContext } from '@nestjs/common';
-import { type LimitDefinition, RateLimit, RateLimitArgumentError } from '../../../lib/index.js';
-import { RequestDecision } from '../../../lib/nest/request/request-decision.js';
+import {
+  type LimitDefinition,
+  RateLimit,
+  RateLimitArgumentError,
+  rateLimitOf,
+  type RequestDecision,
+} from '../../../lib/index.js';
 import { AppCalls, type Asking, callOf } from './app-calls.js';
 import { Connection } from './connections.js';
 import { SharedStore } from '../../support/redis/shared-store.js';
@@ -60,7 +65,7 @@ describe('the decision of a request', () => {
     responses.push(response);
     const context = callOf(Routes, handler, [{ ip: '203.0.113.1', headers }, response]);
     await app?.limiter.beforeGuards(context);
-    return RequestDecision.of(context)!;
+    return rateLimitOf(context)!;
   };
 
   it('is none where nothing was checked', async () => {

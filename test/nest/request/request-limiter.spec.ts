@@ -2,7 +2,6 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type CallHandler, Controller, HttpException } from '@nestjs/common';
 import { firstValueFrom, of, Subject } from 'rxjs';
 import { type LimitDefinition, RateLimit, type RequestReader, SkipRateLimit } from '../../../lib/index.js';
-import { Requests } from '../../../lib/nest/request/requests.js';
 import { AppCalls, type AppLimits, callOf } from './app-calls.js';
 import { Connection } from './connections.js';
 import { SharedStore } from '../../support/redis/shared-store.js';
@@ -109,13 +108,12 @@ describe('the way of a request through its limits', () => {
   });
 
   it('leads no request where nothing is limited, and none after the guards that no guard has led before', async () => {
-    const { limiter, module } = await start();
-    const requests = module.get(Requests, { strict: false });
+    const { limiter } = await start();
     const [request, response] = [{ ip: address, headers: {} }, {}];
     expect(limiter.beforeRoute(request, response)).toBe(true);
     const context = callOf(Routes, 'free', [request, response]);
     expect(limiter.beforeGuards(context)).toBe(true);
-    expect([requests.findEarly(context), requests.find(context)]).toEqual([undefined, undefined]);
+    expect(app?.limitedBy(context)).toBeUndefined();
     for (const handler of ['free', 'late'] as const) expect(limiter.afterGuards(call(handler))).toBe(true);
     expect(await app?.left('late', 'global')).toBe(1);
   });

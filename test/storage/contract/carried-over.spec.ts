@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, MemoryStore } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
-import type { CarryOver } from '../../../lib/engine/limits/compiled-limit.js';
-import { ask, ManualClock } from '../../support/limits/stores.js';
+import { ask, type CarryOver, ManualClock } from '../../support/limits/stores.js';
 
 const identity = 'user:42';
 

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, MemoryStore, type OnStoreError, RateLimitStoreError } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
-import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
 import { ask, ManualClock } from '../../support/limits/stores.js';
+import { fallingBack } from '../../support/limits/falling-back.js';
 
 const IDENTITY = 'ip:203.0.113.7';
 
@@ -46,13 +46,13 @@ describe('while the first store fails', () => {
   let clock: ManualClock;
   let first: Switched;
   let local: MemoryStore;
-  let store: FallbackStore;
+  let store: ReturnType<typeof fallingBack>;
 
   beforeEach(() => {
     clock = new ManualClock();
     first = new Switched({ clock: clock.now });
     local = new MemoryStore({ clock: clock.now });
-    store = new FallbackStore(first, local);
+    store = fallingBack(first, local);
   });
 
   const reserve = (limit: CompiledLimit) => store.reserve({ limit, identity: IDENTITY, cost: 4, maxWaitMs: 0 });

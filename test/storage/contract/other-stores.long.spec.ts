@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { MemoryStore, RedisStore } from '../../../lib/index.js';
-import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
 import { type Client, openClient } from '../../support/redis/node-redis.js';
 import { connectRedis, freshPrefix, storeKinds } from '../../support/limits/stores.js';
 import { wholeContract } from './whole-contract.js';
+import { fallingBack } from '../../support/limits/falling-back.js';
 
 let redis: Redis;
 beforeAll(async () => {
@@ -23,5 +23,5 @@ describe('RedisStore on a client of node-redis', () => {
 });
 
 describe.each(Object.entries(storeKinds))('FallbackStore over %s', (_, make) => {
-  wholeContract((clock) => new FallbackStore(make(clock, redis), new MemoryStore({ clock: clock.now })));
+  wholeContract((clock) => fallingBack(make(clock, redis), new MemoryStore({ clock: clock.now })));
 });

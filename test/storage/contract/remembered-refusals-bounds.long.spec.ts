@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { Store } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
-import type { RefusalCacheStore } from '../../../lib/storage/stores/layers/refusal-cache.store.js';
 import { startRemembering } from '../../support/limits/remembering.js';
 import type { SharedStore } from '../../support/redis/shared-store.js';
 
@@ -12,7 +12,7 @@ const limitOf = (name: string) =>
 
 describe('refusals that are remembered', () => {
   let shared: SharedStore;
-  let store: RefusalCacheStore;
+  let store: Store;
 
   beforeEach(async () => {
     jest.spyOn(performance, 'now').mockReturnValue(1000);

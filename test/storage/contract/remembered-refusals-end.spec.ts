@@ -1,9 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { AlgorithmOptions } from '../../../lib/index.js';
+import type { AlgorithmOptions, Store } from '../../../lib/index.js';
 import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/index.js';
 import { featureTerms } from '../../support/limits/stores.js';
-import { PRIORITIES } from '../../../lib/engine/limits/priority.js';
-import type { RefusalCacheStore } from '../../../lib/storage/stores/layers/refusal-cache.store.js';
 import type { LocalChannel } from '../../support/limits/local-channel.js';
 import { startRemembering } from '../../support/limits/remembering.js';
 import type { SharedStore } from '../../support/redis/shared-store.js';
@@ -22,7 +20,7 @@ describe('a refusal that is remembered', () => {
   let now: number;
   let shared: SharedStore;
   let channel: LocalChannel;
-  let store: RefusalCacheStore;
+  let store: Store;
 
   beforeEach(async () => {
     now = 1000;
@@ -127,7 +125,7 @@ describe('a refusal that is remembered', () => {
 
   it('is one for each priority', async () => {
     const kept = limitOf('kept', { features: featureTerms({ reserveFor: { critical: 0.2, default: 0.2 } }, 'test') });
-    const versions = PRIORITIES.map((priority) => kept.meet({ priority }));
+    const versions = (['critical', 'default', 'sheddable'] as const).map((priority) => kept.meet({ priority }));
     await shared.check([{ entries: entriesOf([kept], 10) }]);
     for (const asked of [true, false, false]) {
       for (const version of versions) expect(await isAsked(version)).toBe(asked);

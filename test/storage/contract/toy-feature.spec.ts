@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
-import type { FeatureInMemory, FeatureTerms, LimitFeature } from '../../../lib/engine/limits/limit-feature.js';
 import { composeScript } from '../../../lua/compose.mjs';
 import { ask, connectRedis, freshPrefix } from '../../support/limits/stores.js';
+import type { FeatureTerms, LimitFeature } from '../../support/limits/features.js';
 
 /** Adds up what keys are charged. It has no hook beyond these, as its numbers depend on no time. */
 const fragment = `
@@ -24,7 +24,7 @@ return {
 
 const sums = new Map<string, number>();
 const add = (identity: string, units: number) => void sums.set(identity, (sums.get(identity) ?? 0) + units);
-const memory: FeatureInMemory = {
+const memory: NonNullable<LimitFeature['memory']> = {
   keep: () => sums,
   charged: (_, identity, units) => add(identity, units),
   corrected: (_, identity, { difference }) => add(identity, difference),

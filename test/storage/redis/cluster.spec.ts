@@ -4,9 +4,6 @@ import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
 import { type AlgorithmOptions, MemoryStore, RateLimitStoreError, RedisStore } from '../../../lib/index.js';
 import { type Check, type CheckEntry, CompiledLimit, type StoreDecision } from '../../../lib/testing/store/index.js';
-import { createClient } from '../../../lib/storage/redis/client.js';
-import type { StoreReport } from '../../../lib/storage/stores/layers/circuits.js';
-import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
 import { algorithmNames } from '../../support/limits/arbitraries.js';
 import {
   startCluster,
@@ -25,6 +22,8 @@ import {
   ManualClock,
 } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
+import { fallingBack, type StoreReport } from '../../support/limits/falling-back.js';
+import { libraryClient } from '../../support/redis/library-client.js';
 
 /** A limit of so many units of which none comes back while a test runs. */
 function optionsOf(algo: (typeof algorithmNames)[number], quota: number): AlgorithmOptions {
@@ -322,11 +321,10 @@ describe('a node of a Cluster that does not answer', () => {
 
   it('is left alone, and the others are asked', async () => {
     const cluster = await startCluster();
-    const client = await createClient({ nodes: cluster.nodes });
-    client.on('error', () => undefined);
+    const client = await libraryClient({ nodes: cluster.nodes });
     const primary = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: TIMEOUT_MS, ownsClient: true });
     const reports: StoreReport[] = [];
-    const store = new FallbackStore(primary, new MemoryStore(), { report: (report) => reports.push(report) });
+    const store = fallingBack(primary, new MemoryStore(), { report: (report) => reports.push(report) });
     try {
       await store.open();
       const limit = compile(optionsOf('gcra', 1_000_000));
@@ -378,8 +376,7 @@ describe('RedisStore with Sentinels', () => {
 
   beforeAll(async () => {
     sentinel = await startSentinel();
-    const client = await createClient({ sentinels: sentinel.sentinels, name: sentinel.name });
-    client.on('error', () => undefined);
+    const client = await libraryClient({ sentinels: sentinel.sentinels, name: sentinel.name });
     store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
     await store.open();
   });

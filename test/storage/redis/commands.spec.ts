@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { FOLD_SCRIPT } from '../../../lib/console/telemetry/fold-script.generated.js';
-import { OVERRIDES_SCRIPT } from '../../../lib/app/overrides/overrides-script.generated.js';
-import { decisionScript } from '../../../lib/storage/stores/redis/script.generated.js';
 import { connectRedis } from '../../support/limits/stores.js';
+import { scripts } from '../../support/redis/scripts.js';
 
 /** The oldest version that is promised. */
 const OLDEST = [6, 2, 0] as const;
@@ -70,7 +68,7 @@ function isKnownToTheOldest(since: string): boolean {
 }
 
 describe('what the scripts ask of Redis', () => {
-  const calls = [decisionScript(), OVERRIDES_SCRIPT, FOLD_SCRIPT].flatMap(callsOf);
+  const calls = Object.values(scripts).flatMap(callsOf);
   let redis: Redis;
 
   beforeAll(async () => {
@@ -115,7 +113,7 @@ describe('what the scripts ask of Redis', () => {
   });
 
   it('is only what Lua has had in Redis for long: no flags, and nothing of `redis` but `call` and `pcall`', () => {
-    for (const script of [decisionScript(), OVERRIDES_SCRIPT, FOLD_SCRIPT]) {
+    for (const script of Object.values(scripts)) {
       expect(script.startsWith('#!')).toBe(false);
       expect(script).not.toMatch(/redis\.call(?!\()/);
       expect(['redis.call', 'redis.pcall']).toEqual(

@@ -11,12 +11,11 @@ import {
   type Store,
 } from '../../../lib/index.js';
 import { type Check, CompiledLimit, type Counter, type StoreDecision } from '../../../lib/testing/store/index.js';
-import { createClient } from '../../../lib/storage/redis/client.js';
-import type { StoreReport } from '../../../lib/storage/stores/layers/circuits.js';
-import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
 import { clientOf, findRedisServer } from '../../support/redis/redis-binary.mjs';
 import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
 import { ask, featureTerms, freshPrefix } from '../../support/limits/stores.js';
+import { fallingBack, type StoreReport } from '../../support/limits/falling-back.js';
+import { libraryClient } from '../../support/redis/library-client.js';
 
 /** Longer than a busy machine takes for an answer; where it is waited for, the clock is moved. */
 const TIMEOUT_MS = 5000;
@@ -34,12 +33,11 @@ afterEach(async () => {
 async function start() {
   const server = await startRedis();
   // The connection outlives the deadlines of a test.
-  const redis = await createClient(server.url, 10 * TIMEOUT_MS);
-  redis.on('error', () => undefined);
+  const redis = await libraryClient(server.url, 10 * TIMEOUT_MS);
   const reports: StoreReport[] = [];
   const local = new MemoryStore();
   const primary = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: TIMEOUT_MS, ownsClient: true });
-  const store = new FallbackStore(primary, local, { report: (report) => reports.push(report) });
+  const store = fallingBack(primary, local, { report: (report) => reports.push(report) });
   await store.open();
   // The server is stopped first: a store that asks one that is paused would wait.
   cleanups.push(
@@ -318,7 +316,7 @@ describe('while Redis answers errors', () => {
     async (message) => {
       const primary = failing(new RateLimitStoreError(message));
       const report = jest.fn();
-      const store = new FallbackStore(primary, new MemoryStore(), { report });
+      const store = fallingBack(primary, new MemoryStore(), { report });
       const limit = limitOf('local');
       for (const remaining of [2, 1, 0]) {
         expect(await ask(store, limit)).toMatchObject({ allowed: true, remaining, source: 'fallback' });
@@ -333,7 +331,7 @@ describe('while Redis answers errors', () => {
   it('asks it no more after five, and says why', async () => {
     const primary = failing(new RateLimitStoreError('LOADING'));
     const check = jest.spyOn(primary, 'check');
-    const store = new FallbackStore(primary, new MemoryStore());
+    const store = fallingBack(primary, new MemoryStore());
     for (let i = 0; i < 20; i++) await ask(store, limitOf('allow'));
     expect(check).toHaveBeenCalledTimes(FAILURES);
     await expect(ask(store, limitOf('deny'))).rejects.toThrow(
@@ -350,7 +348,7 @@ describe('while Redis answers errors', () => {
     primary.check = (checks) =>
       checks[0]!.entries[0]!.limit === bad ? Promise.reject(new RateLimitStoreError('NOPERM')) : check(checks);
     const report = jest.fn();
-    const store = new FallbackStore(primary, new MemoryStore(), { report });
+    const store = fallingBack(primary, new MemoryStore(), { report });
     for (let i = 0; i < 20; i++) await ask(store, i % 2 ? good : bad);
     expect(report.mock.calls).toEqual([[{ state: 'failing', error: expect.any(RateLimitStoreError) }]]);
     await store.close();
@@ -358,7 +356,7 @@ describe('while Redis answers errors', () => {
 
   it('what is no failure of the store is told to the caller', async () => {
     const report = jest.fn();
-    const store = new FallbackStore(failing(new TypeError('a mistake')), new MemoryStore(), { report });
+    const store = fallingBack(failing(new TypeError('a mistake')), new MemoryStore(), { report });
     await expect(ask(store, limitOf('local'))).rejects.toThrow(TypeError);
     expect(report).not.toHaveBeenCalled();
     await store.close();
@@ -366,7 +364,7 @@ describe('while Redis answers errors', () => {
 
   it('open does not reject, and tells of it', async () => {
     const report = jest.fn();
-    const store = new FallbackStore(failing(new Error('nobody there')), new MemoryStore(), { report });
+    const store = fallingBack(failing(new Error('nobody there')), new MemoryStore(), { report });
     await store.open();
     await ask(store, limitOf('allow')).catch(() => undefined);
     expect(report).toHaveBeenCalledTimes(1);
@@ -400,12 +398,12 @@ describe('a node that is left alone', () => {
   };
   let nodes: Nodes;
   let reports: StoreReport[];
-  let store: FallbackStore;
+  let store: ReturnType<typeof fallingBack>;
 
   beforeEach(() => {
     nodes = new Nodes();
     reports = [];
-    store = new FallbackStore(nodes, new MemoryStore(), { report: (report) => reports.push(report) });
+    store = fallingBack(nodes, new MemoryStore(), { report: (report) => reports.push(report) });
     cleanups.push(() => store.close());
   });
 
@@ -448,7 +446,7 @@ describe('a node that is left alone', () => {
   });
 });
 
-const storeThatIsDown = () => new FallbackStore(failing(new RateLimitStoreError('down')), new MemoryStore());
+const storeThatIsDown = () => fallingBack(failing(new RateLimitStoreError('down')), new MemoryStore());
 
 describe('a function as onStoreError', () => {
   it('says for each check what to do', async () => {
@@ -506,7 +504,7 @@ describe('the share of an instance', () => {
     [{ algo: 'fixed-window', rate: 10, interval: '1h' }, 0.01, 1],
     [{ algo: 'gcra', rate: 10, interval: '1h' }, 1, 10],
   ])('of %p, a share of %p, lets %p pass while the store fails', async (options, localShare, allowed) => {
-    const store = new FallbackStore(failing(new RateLimitStoreError('down')), new MemoryStore(), { localShare });
+    const store = fallingBack(failing(new RateLimitStoreError('down')), new MemoryStore(), { localShare });
     const limit = new CompiledLimit(options, { location: 'test', name: 'limit' });
     const decisions = [];
     for (let i = 0; i < 12; i++) decisions.push(await ask(store, limit));
@@ -517,7 +515,7 @@ describe('the share of an instance', () => {
 
   it('is one counter for all tenants that share it, and is made once', async () => {
     const local = new MemoryStore();
-    const store = new FallbackStore(failing(new RateLimitStoreError('down')), local, { localShare: 0.5 });
+    const store = fallingBack(failing(new RateLimitStoreError('down')), local, { localShare: 0.5 });
     const limit = new CompiledLimit(
       { algo: 'gcra', rate: 12, interval: '1h' },
       { location: 'test', name: 'limit', features: featureTerms({ share: { by: 'global' } }, 'test') },
@@ -538,7 +536,7 @@ describe('the share of an instance', () => {
   });
 
   it('is given back and forgotten where it was taken', async () => {
-    const store = new FallbackStore(failing(new RateLimitStoreError('down')), new MemoryStore(), { localShare: 0.5 });
+    const store = fallingBack(failing(new RateLimitStoreError('down')), new MemoryStore(), { localShare: 0.5 });
     const limit = new CompiledLimit(
       { algo: 'fixed-window', rate: 4, interval: '1h' },
       { location: 'test', name: 'limit' },

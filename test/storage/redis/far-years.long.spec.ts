@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
-import type { CarryOver } from '../../../lib/engine/limits/compiled-limit.js';
 import {
   algorithmNames,
   clockStep,
@@ -18,7 +17,15 @@ import {
   PROPERTY_TIMEOUT_MS,
   propertyRuns,
 } from '../../support/limits/property-runs.js';
-import { ask, comparable, connectRedis, freshPrefix, keyOf, ManualClock } from '../../support/limits/stores.js';
+import {
+  ask,
+  type CarryOver,
+  comparable,
+  connectRedis,
+  freshPrefix,
+  keyOf,
+  ManualClock,
+} from '../../support/limits/stores.js';
 
 const RUNS = propertyRuns(40);
 const IDENTITY = 'user:42';

@@ -2,10 +2,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest 
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
 import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis-5';
-import { createStoreStack, type StoreStack } from '../../../lib/nest/store-stack.js';
 import { type RedisCluster, startCluster, startRedis } from '../../support/redis/redis-servers.js';
-import { freshPrefix, ask, compile } from '../../support/limits/stores.js';
+import { ask, compile } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
+import { appStore } from '../../support/redis/app-store.js';
 
 const limit = compile({ algo: 'fixed-window', rate: 100, interval: '1d' }, 'counted');
 const unhandled = jest.fn();
@@ -26,7 +26,7 @@ const singles = { 'ioredis 6': Redis, 'ioredis 5': Redis5 as unknown as typeof R
 
 describe('a slot that is on its way ends no process', () => {
   let cluster: RedisCluster;
-  let stack: StoreStack;
+  let stack: Awaited<ReturnType<typeof appStore>>;
   let admins: Redis[];
 
   beforeEach(async () => {
@@ -52,9 +52,8 @@ describe('a slot that is on its way ends no process', () => {
     return { source: admins[from]!, target: admins[to]! };
   }
 
-  const open = async (redis: Parameters<typeof createStoreStack>[0]['redis']) => {
-    const settings = { prefix: freshPrefix(), maxKeys: 1000, timeoutMs: 1000, report: () => undefined };
-    stack = await createStoreStack({ ...settings, redis });
+  const open = async (redis: Parameters<typeof appStore>[0]) => {
+    stack = await appStore(redis);
     await stack.open();
   };
 
@@ -111,8 +110,7 @@ describe('what ioredis sends again on a connection of the app', () => {
       });
       const errors: string[] = [];
       client.on('error', ({ message }: Error) => errors.push(message));
-      const settings = { prefix: freshPrefix(), maxKeys: 1000, timeoutMs: 5000, report: () => undefined };
-      const stack = await createStoreStack({ ...settings, redis: client });
+      const stack = await appStore(client, { timeoutMs: 5000 });
       await stack.open();
       await client.select(3);
       await admin.call('ACL', 'SETUSER', 'app', '-select');

@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { setImmediate } from 'node:timers/promises';
 import { RedisStore, type RedisStoreOptions } from '../../../lib/index.js';
 import { Gathering } from '../../../lib/storage/stores/redis/gathering.js';
+import { OperationJob } from '../../../lib/storage/stores/redis/jobs.js';
 import { compile, connectRedis, freshPrefix } from '../../support/limits/stores.js';
 
 /** How long an instance waits that was asked so often in that time. */
@@ -32,6 +33,13 @@ describe('an instance that gathers checks', () => {
     of.sent(1000);
     expect([of.waitMs(1050), of.waitMs(1099), of.waitMs(1100)]).toEqual([1, 1, 0]);
   });
+});
+
+it('counts all keys of an operation, also those that it needs besides its counters', () => {
+  const counter = { limit: compile({ algo: 'gcra', rate: 60, interval: '1m' }), identity: 'user:1' };
+  const nothing = () => undefined;
+  const keysOf = (moreKeys?: number) => new OperationJob([counter], nothing, () => 1, nothing, nothing, moreKeys).keys;
+  expect([keysOf(), keysOf(2)]).toEqual([1, 3]);
 });
 
 describe('checks of a store on Redis', () => {

@@ -10,12 +10,12 @@ import {
   type RateLimitModuleOptions,
 } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
-import { createStoreStack } from '../../../lib/nest/store-stack.js';
 import { RateLimitTesting } from '../../../lib/testing/index.js';
 import { takingAhead } from '../../support/limits/prefetching.js';
 import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
+import { appStore } from '../../support/redis/app-store.js';
 
 const KEY = 'user:1';
 const limit: LimitDefinition = {
@@ -101,8 +101,7 @@ describe('a lease', () => {
     const own = await startRedis();
     jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
     const timeoutMs = 250;
-    const common = { prefix: freshPrefix(), timeoutMs, maxKeys: 1000, report: () => undefined };
-    const store = await createStoreStack({ ...common, redis: own.url });
+    const store = await appStore(own.url, { timeoutMs });
     try {
       await store.open?.();
       const prefetched = new CompiledLimit(

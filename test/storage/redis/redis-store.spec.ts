@@ -1,17 +1,17 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import { type AlgorithmOptions, RateLimitStoreError, type RedisClient, RedisStore } from '../../../lib/index.js';
-import { connect, createClient, isClient, isCluster } from '../../../lib/storage/redis/client.js';
-import { decisionScript } from '../../../lib/storage/stores/redis/script.generated.js';
-import { createStoreStack } from '../../../lib/nest/store-stack.js';
 import { algorithmNames } from '../../support/limits/arbitraries.js';
 import { withOwnRedis } from '../../support/redis/own-redis.js';
 import type { RedisServer } from '../../support/redis/redis-servers.js';
 import { startRedis } from '../../support/redis/redis-servers.js';
 import { whileNoTimeIsOver } from '../../support/time/no-time-is-over.js';
 import { ask, compile, freshPrefix, keyOf, ManualClock } from '../../support/limits/stores.js';
+import { appStore } from '../../support/redis/app-store.js';
+import { connectClient, libraryClient } from '../../support/redis/library-client.js';
+import { scripts } from '../../support/redis/scripts.js';
 
 const cleanups: (() => Promise<unknown> | void)[] = [];
 afterEach(async () => {
@@ -235,8 +235,8 @@ describe('the script', () => {
   });
 
   it('holds no comments', () => {
-    expect(decisionScript()).not.toMatch(/--/);
-    expect(decisionScript()).not.toMatch(/^\s/m);
+    expect(scripts.decisions).not.toMatch(/--/);
+    expect(scripts.decisions).not.toMatch(/^\s/m);
   });
 });
 
@@ -341,13 +341,12 @@ describe('memory', () => {
 
 describe('a connection', () => {
   const limit = compile(hundred.gcra);
-  it.each<[string, () => Parameters<typeof createClient>[0]]>([
+  it.each<[string, () => Parameters<typeof libraryClient>[0]]>([
     ['a URL', () => server.url],
     ['options', () => ({ host: server.host, port: server.port, db: 1 })],
   ])('is made from %s, and closed', async (_, given) => {
-    const client = await createClient(given());
-    expect(isClient(client)).toBe(true);
-    expect(isCluster(client)).toBe(false);
+    const client = await libraryClient(given());
+    expect(client).toBeInstanceOf(Redis);
     expect(client.status).toBe('wait');
     const store = await own(client);
     await expect(ask(store, limit)).resolves.toMatchObject({ source: 'redis', remaining: 99 });
@@ -359,13 +358,7 @@ describe('a connection', () => {
   });
 
   it('that exists is used and not closed', async () => {
-    const store = await createStoreStack({
-      redis,
-      prefix: freshPrefix(),
-      timeoutMs: 5000,
-      maxKeys: 10,
-      report: () => undefined,
-    });
+    const store = await appStore(redis, { timeoutMs: 5000 });
     await store.open?.();
     await expect(ask(store, limit)).resolves.toMatchObject({ source: 'redis' });
     await store.close();
@@ -374,7 +367,7 @@ describe('a connection', () => {
   });
 
   it('waits in no queue and sends nothing twice', async () => {
-    const client = await createClient({ host: server.host, port: server.port, enableOfflineQueue: true });
+    const client = await libraryClient({ host: server.host, port: server.port, enableOfflineQueue: true });
     cleanups.push(() => client.disconnect());
     expect(client.options).toMatchObject({ enableOfflineQueue: false, autoResendUnfulfilledCommands: false });
     const store = new RedisStore(client);
@@ -384,7 +377,7 @@ describe('a connection', () => {
 
   it('that is not let in is given up at once, with the reason', async () => {
     let trying = true;
-    const client = await createClient({
+    const client = await libraryClient({
       host: server.host,
       port: server.port,
       username: 'nobody',
@@ -395,18 +388,16 @@ describe('a connection', () => {
       trying = false;
       await new Promise((resolve) => client.once('end', resolve));
     });
-    client.on('error', () => undefined);
-    await whileNoTimeIsOver(() => expect(connect(client)).rejects.toThrow(/WRONGPASS/));
+    await whileNoTimeIsOver(() => expect(connectClient(client)).rejects.toThrow(/WRONGPASS/));
   });
 
   it('that is refused is given up at once, and keeps trying', async () => {
     const lonely = await startRedis();
     await lonely.kill();
     cleanups.push(() => lonely.stop());
-    const client = await createClient(lonely.url);
-    client.on('error', () => undefined);
+    const client = await libraryClient(lonely.url);
     cleanups.push(() => client.disconnect());
-    await whileNoTimeIsOver(() => expect(connect(client)).rejects.toThrow(/ECONNREFUSED/));
+    await whileNoTimeIsOver(() => expect(connectClient(client)).rejects.toThrow(/ECONNREFUSED/));
     await lonely.start();
     if (client.status !== 'ready') await new Promise((resolve) => client.once('ready', resolve));
     await expect(client.ping()).resolves.toBe('PONG');
@@ -434,9 +425,8 @@ describe('the deadline', () => {
     const timeoutMs = 2000;
     const paused = await startRedis();
     cleanups.push(() => paused.stop());
-    const client = await createClient(paused.url, 10 * timeoutMs);
+    const client = await libraryClient(paused.url, 10 * timeoutMs);
     const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs, ownsClient: true });
-    client.on('error', () => undefined);
     await store.open();
     const limit = compile(hundred.gcra);
     await ask(store, limit);

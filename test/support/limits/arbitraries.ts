@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { Priority } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { featuresOfOptions } from '../../../lib/storage/features/index.js';
 import type { SharedAlgorithmOptions } from '../../../lib/engine/algorithms/index.js';
@@ -143,6 +144,9 @@ export function blocksOf(
   };
   return { escalation, ...tries };
 }
+
+/** The priority of a request. */
+export const anyPriority = fc.constantFrom<Priority>('critical', 'default', 'sheddable');
 
 /** How far the clock goes, as a share of the limit's window: mostly forward, now and then back, now and then far. */
 export const clockStep = fc.oneof(

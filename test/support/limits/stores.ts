@@ -2,14 +2,19 @@ import { randomUUID } from 'node:crypto';
 import { type Cluster, Redis } from 'ioredis';
 import { TestClock } from '../../../lib/testing/index.js';
 import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
-import { type CheckEntry, CompiledLimit, type StoreDecision } from '../../../lib/testing/store/index.js';
+import {
+  type CheckEntry,
+  CompiledLimit,
+  type LimitSettings,
+  type StoreDecision,
+} from '../../../lib/testing/store/index.js';
 import { featuresOfOptions } from '../../../lib/storage/features/index.js';
 import { createClient, isCluster } from '../../../lib/storage/redis/client.js';
 import type { RedisCluster } from '../redis/redis-servers.js';
 
 /** Where counters lie on Redis, what a charge is, and what features make of options: what specs need that ask a store without a limiter. */
 export { featuresOfOptions, featureTerms } from '../../../lib/storage/features/index.js';
-export { extraKeysOf, keyOf, overrideKeys } from '../../../lib/storage/stores/redis/keys.js';
+export { extraKeysOf, featureKeysOf, keyOf, overrideKeys } from '../../../lib/storage/stores/redis/keys.js';
 export { chargeOf, chargesOf } from '../../../lib/storage/stores/store-decision.js';
 
 /** A year after the epoch: times before that are negative, which Redis never tells. */
@@ -63,6 +68,17 @@ export const storeKinds: Record<string, (clock: ManualClock, redis: Redis, prefi
 
 export function compile(options: AlgorithmOptions, name?: string): CompiledLimit {
   return new CompiledLimit(options, { location: 'test', name, featuresOfOptions });
+}
+
+/** Options of algorithms whose counters a store keeps. */
+export type StoredOptions = Exclude<AlgorithmOptions, { algo: 'adaptive' }>;
+
+/** What a limit takes over from the quota before. */
+export type CarryOver = NonNullable<LimitSettings['carry']>;
+
+/** The tick of a limit's clock in microseconds: times within one are the same to it. */
+export function tickOf({ parameters }: CompiledLimit): number {
+  return 'scale' in parameters ? (parameters.scale as { tick: number }).tick : 1;
 }
 
 /** One check of a store, of one limit. */

@@ -1,6 +1,8 @@
+import { jest } from '@jest/globals';
 import { type AlgorithmOptions, Limiter, type ShareOptions, type Store } from '../../../lib/index.js';
 import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/index.js';
 import { featureTerms, requestTraitOf } from '../../../lib/storage/features/index.js';
+import { WaitingCall } from '../../../lib/app/waiting/waiting-call.js';
 import { WaitQueues } from '../../../lib/app/waiting/wait-queues.js';
 import { byGlobal, ruleOf } from './rules.js';
 
@@ -20,6 +22,11 @@ export function waitingFor(store: Store, options: AlgorithmOptions, share?: Omit
     /** Puts other options in force. */
     change: (changed: AlgorithmOptions, more?: Partial<LimitSettings>) => rule.decideBy(compile(changed, more)),
   };
+}
+
+/** Counts from now on how often calls that wait are looked at, until it is restored. */
+export function spyOnLooks() {
+  return jest.spyOn(WaitingCall.prototype, 'isTooLate');
 }
 
 /** The outcome of a promise: filled in once it has settled. */

@@ -87,11 +87,9 @@ const ALL = specPaths({
   'engine/limits': ['arguments', 'block-terms', 'check-result', 'identity', 'money', 'priorities'],
   nest: [
     'guard-at-once',
-    'hold-times',
     'limit-types',
     'limiter.service',
     'limits-that-live',
-    'request-of-call',
     'reservations',
     'store-stack',
     'transports',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { connect, createClient } from '../../../lib/storage/redis/client.js';
+import { connectClient, libraryClient } from './library-client.js';
 import { type RedisServer, startRedis } from './redis-servers.js';
 
 /**
@@ -13,8 +13,8 @@ export function withOwnRedis(take: (redis: Redis, server: RedisServer) => void):
   let redis: Redis | undefined;
   beforeAll(async () => {
     server = await startRedis();
-    redis = (await createClient(server.url)) as Redis;
-    await connect(redis);
+    redis = (await libraryClient(server.url)) as Redis;
+    await connectClient(redis);
     take(redis, server);
   });
   afterAll(async () => {

@@ -1,8 +1,7 @@
 import type { AlgorithmOptions } from '../../../../lib/index.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
-import type { CarryOver } from '../../../../lib/engine/limits/compiled-limit.js';
 import type { RateOptions } from '../../../support/limits/arbitraries.js';
-import { compile } from '../../../support/limits/stores.js';
+import { type CarryOver, compile } from '../../../support/limits/stores.js';
 
 export type Algo = RateOptions['algo'];
 

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { Store } from '../../../../lib/index.js';
 import type { CheckEntry, StoreDecision } from '../../../../lib/testing/store/index.js';
-import type { SharedAlgorithmOptions } from '../../../../lib/engine/algorithms/index.js';
 import {
   anyOptions,
   budgetOptions,
@@ -20,7 +19,7 @@ import {
   PROPERTY_TIMEOUT_MS,
   propertyRuns,
 } from '../../../support/limits/property-runs.js';
-import { compile, connectRedis, ManualClock, storeKinds } from '../../../support/limits/stores.js';
+import { compile, connectRedis, ManualClock, type StoredOptions, storeKinds } from '../../../support/limits/stores.js';
 
 const RUNS = propertyRuns(60);
 
@@ -56,7 +55,7 @@ describe.each(Object.entries(storeKinds))('a check that takes what is there, on 
   });
   afterAll(() => redis.disconnect());
 
-  async function takesMost(options: SharedAlgorithmOptions, others: SharedAlgorithmOptions, history: Steps) {
+  async function takesMost(options: StoredOptions, others: StoredOptions, history: Steps) {
     const clock = new ManualClock();
     const store = make(clock, redis);
     const limits = [compile(options, 'one'), compile(others, 'other')];
@@ -93,7 +92,7 @@ describe.each(Object.entries(storeKinds))('a check that takes what is there, on 
   it.each(Object.keys(all) as (keyof typeof all)[])(
     '%s gives the most units that a look allows, and not one more',
     async (name) => {
-      const options = all[name] as fc.Arbitrary<SharedAlgorithmOptions>;
+      const options = all[name] as fc.Arbitrary<StoredOptions>;
       await assertSideBySide(fc.asyncProperty(options, anyOptions, steps, takesMost), RUNS);
     },
     PROPERTY_TIMEOUT_MS,

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, MemoryStore, RedisStore, type Store, type TimeRange } from '../../../../lib/index.js';
 import { CompiledLimit, type Refund } from '../../../../lib/testing/store/index.js';
-import { pagesOf, unitsOf } from '../../../../lib/storage/features/usage/stores.js';
 import { Calendar } from '../../../../lib/engine/algorithms/calendar.js';
 import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../../support/limits/property-runs.js';
 import {
@@ -14,9 +13,9 @@ import {
   freshPrefix,
   ManualClock,
 } from '../../../support/limits/stores.js';
+import { ALL, pagesOf, unitsOf } from '../../../support/limits/usage.js';
 
 const RUNS = propertyRuns(20);
-const ALL: TimeRange = { from: -Infinity, to: Infinity };
 const HOUR_MS = 3_600_000;
 const KEYS = ['user:1', 'user:2', 'ключ'];
 

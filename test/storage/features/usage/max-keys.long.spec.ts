@@ -4,12 +4,11 @@ import type { Redis } from 'ioredis';
 import { Logger } from '@nestjs/common';
 import { MemoryStore, RedisStore, type Store } from '../../../../lib/index.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
-import { pagesOf, unitsOf } from '../../../../lib/storage/features/usage/stores.js';
-import { checkLimit } from '../../../../lib/app/config/limit-options.js';
 import { ask, connectRedis, featureTerms, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
+import { ALL, pagesOf, unitsOf } from '../../../support/limits/usage.js';
+import { checkOptions } from '../../../support/limits/checked-options.js';
 
 const DAY_MS = 86_400_000;
-const ALL = { from: -Infinity, to: Infinity };
 
 const recorded = (usage: object) =>
   new CompiledLimit(
@@ -116,7 +115,7 @@ it('hardly leave out any of so many on Redis, however they are spread over the s
 
 it.each([0, 1.5, '3', 2e8])('are refused if they are %j', (maxKeys) => {
   const limit = { algo: 'gcra', rate: 1, interval: 1, usage: { keep: '2d', maxKeys } };
-  expect(() => checkLimit(limit, 'test')).toThrow(
+  expect(() => checkOptions(limit)).toThrow(
     `test.usage: option 'maxKeys' is ${typeof maxKeys === 'string' ? `'${maxKeys}'` : maxKeys}, wants a whole number >= 1 and <= 100000000`,
   );
 });

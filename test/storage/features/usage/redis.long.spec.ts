@@ -12,9 +12,6 @@ import {
   type TimeRange,
 } from '../../../../lib/index.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
-import { pagesOf, unitsOf } from '../../../../lib/storage/features/usage/stores.js';
-import { createClient } from '../../../../lib/storage/redis/client.js';
-import { FallbackStore } from '../../../../lib/storage/stores/layers/fallback.store.js';
 import { isPlainCheck } from '../../../../lib/storage/stores/redis/fast-way/plain-checks.js';
 import { slotTags } from '../../../../lib/storage/stores/redis/slot-tags.js';
 import { ensureBuilt } from '../../../support/processes/built.js';
@@ -28,9 +25,11 @@ import {
   freshPrefix,
   ManualClock,
 } from '../../../support/limits/stores.js';
+import { ALL, pagesOf, unitsOf } from '../../../support/limits/usage.js';
+import { fallingBack } from '../../../support/limits/falling-back.js';
+import { libraryClient } from '../../../support/redis/library-client.js';
 
 const usageWorker = bundledWorker('usage-worker.mjs');
-const ALL: TimeRange = { from: -Infinity, to: Infinity };
 const DAY_MS = 86_400_000;
 const identity = 'user:42';
 
@@ -184,11 +183,10 @@ describe('usage on Redis', () => {
 
   it('does not hold what is counted in process while Redis is away, and cannot be read meanwhile', async () => {
     const own = await startRedis();
-    const client = await createClient(own.url);
-    client.on('error', () => undefined);
+    const client = await libraryClient(own.url);
     const remote = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 1000, ownsClient: true });
     const local = new MemoryStore();
-    const store = new FallbackStore(remote, local);
+    const store = fallingBack(remote, local);
     try {
       await remote.open();
       await ask(store, limit, { identity, cost: 2 });

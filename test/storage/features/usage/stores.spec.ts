@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions, Store, TimeRange } from '../../../../lib/index.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
-import { pagesOf, unitsOf } from '../../../../lib/storage/features/usage/stores.js';
 import {
   ask,
   chargeOf,
@@ -12,8 +11,8 @@ import {
   ManualClock,
   storeKinds,
 } from '../../../support/limits/stores.js';
+import { ALL, pagesOf, unitsOf } from '../../../support/limits/usage.js';
 
-const ALL: TimeRange = { from: -Infinity, to: Infinity };
 const DAY_MS = 86_400_000;
 const identity = 'user:42';
 
