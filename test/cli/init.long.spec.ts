@@ -1,49 +1,20 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ensureBuilt } from '../support/processes/built.js';
+import { generatedSources, writeFiles } from '../support/processes/generated-project.js';
 import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 import { type ProgramRun, runProgram } from './run-program.js';
-
-const APP_MODULE = `import { Module } from '@nestjs/common';
-import { AppController } from './app.controller';
-import { AppService } from './app.service';
-
-@Module({
-  imports: [],
-  controllers: [AppController],
-  providers: [AppService],
-})
-export class AppModule {}
-`;
-const APP_CONTROLLER = `import { Controller, Get } from '@nestjs/common';
-
-@Controller()
-export class AppController {
-  @Get()
-  getHello(): string {
-    return 'Hello World!';
-  }
-}
-`;
-const E2E_SPEC = `import { Test, TestingModule } from '@nestjs/testing';
-import { AppModule } from './../src/app.module';
-
-beforeEach(async () => {
-  const fixture: TestingModule = await Test.createTestingModule({ imports: [AppModule] }).compile();
-});
-`;
 
 /** What `nest new` writes, as far as it matters. */
 const FILES: Readonly<Record<string, string>> = {
   'package.json': JSON.stringify({ dependencies: { '@nestjs/core': '^12.0.0' } }),
   'nest-cli.json': JSON.stringify({ sourceRoot: 'src' }),
-  'src/app.module.ts': APP_MODULE,
-  'src/app.controller.ts': APP_CONTROLLER,
-  'test/app.e2e-spec.ts': E2E_SPEC,
+  ...generatedSources(12),
 };
+const APP_MODULE = FILES['src/app.module.ts']!;
 
 let folder = '';
 beforeAll(() => ensureBuilt(), 120_000);
@@ -52,12 +23,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-function write(files: Readonly<Record<string, string>>): void {
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    writeFileSync(join(folder, path), text);
-  }
-}
+const write = (files: Readonly<Record<string, string>>) => writeFiles(folder, files);
 
 /** Lets the project find the packages that are installed here. */
 function link(...names: readonly string[]): void {
@@ -94,8 +60,8 @@ describe('init', () => {
     expect(run.stdout).toContain('\nNext:\n  npm run start\n  for i in 1 2 3 4 5 6; do curl ');
     expect(read('src/app.module.ts')).toBe(
       APP_MODULE.replace(
-        "app.service';\n",
-        "app.service';\nimport { RateLimitModule } from 'nestjs-sluice';\n",
+        "app.service.js';\n",
+        "app.service.js';\nimport { RateLimitModule } from 'nestjs-sluice';\n",
       ).replace(
         'imports: [],',
         `imports: [
@@ -112,7 +78,7 @@ describe('init', () => {
       "  @Get()\n  @RateLimit({ algo: 'token-bucket', rate: 5, interval: '10s' })\n  getHello(): string {",
     );
     expect(read('test/app.e2e-spec.ts')).toContain(
-      'await RateLimitTesting.disable(Test.createTestingModule({ imports: [AppModule] })).compile();',
+      'await RateLimitTesting.disable(Test.createTestingModule({\n      imports: [AppModule],\n    })).compile();',
     );
     const texts = Object.keys(FILES).map(read);
     expect((await init()).stdout).toMatch(/^The project has limits already: nothing is changed\.\n/);

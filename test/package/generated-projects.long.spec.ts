@@ -6,6 +6,12 @@ import { join, sep } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { npm, ownEnvironment, PACKAGE_FOLDER } from '../support/processes/npm.js';
+import {
+  generatedSources,
+  type NestVersion,
+  projectWithLimits,
+  writeFiles,
+} from '../support/processes/generated-project.js';
 import { freePort } from '../support/processes/ports.mjs';
 import { PACK_TIMEOUT_MS, type PackedAnew, packAnew } from '../support/processes/packed-anew.js';
 
@@ -24,7 +30,6 @@ interface Locked {
   optionalDependencies?: Record<string, string>;
 }
 
-const GENERATED = 'test/package/projects';
 const OWN = manifestOf('.');
 
 /** One run with both configurations. */
@@ -47,6 +52,7 @@ const ANSWERS = [
 type Step = (folder: string) => Promise<unknown>;
 
 interface Project {
+  nest: NestVersion;
   /** What the generated project has in common with us, by the names of the packages. */
   shared: readonly string[];
   /** In the order in which they are taken: some need the build of one before. */
@@ -59,6 +65,7 @@ const STARTED = { 'starts, and holds its limits': (folder: string) => expectStar
 /** Without what no step needs. What is generated ends a test after 5 s, which a busy machine may take. */
 const PROJECTS: Record<string, Project> = {
   'nest-11': {
+    nest: 11,
     shared: ['jest', 'reflect-metadata', 'rxjs', ...Object.keys(OWN.dependencies)],
     steps: {
       ...RESOLVED,
@@ -81,7 +88,7 @@ const PROJECTS: Record<string, Project> = {
       ...STARTED,
       'starts where require takes no ES modules': (folder) => expectStart(folder, '--no-experimental-require-module'),
       'is set up by one command, from nothing to the first 429': async (folder) => {
-        await setUp(folder, 'new-11');
+        await setUp(folder, 11);
         expect(specsOf(await jest(folder, [], ['--json', '--projects', '.', 'test/jest-e2e.json']))).toBe(2);
         await node(['--no-opt', 'node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'], folder);
         expect(await statusesOf(folder)).toEqual([200, 200, 200, 200, 200, 429]);
@@ -89,7 +96,11 @@ const PROJECTS: Record<string, Project> = {
     },
   },
   'nest-12': {
-    shared: [...Object.keys(manifestOf(`${GENERATED}/nest-12`).dependencies), ...Object.keys(OWN.dependencies)],
+    nest: 12,
+    shared: [
+      ...Object.keys(manifestOf('test/package/projects/nest-12').dependencies),
+      ...Object.keys(OWN.dependencies),
+    ],
     steps: {
       ...RESOLVED,
       'passes its tests': async (folder) => {
@@ -103,7 +114,7 @@ const PROJECTS: Record<string, Project> = {
       ...STARTED,
       'is set up by one command, from nothing to the first 429': async (folder) => {
         await symlink(join(PACKAGE_FOLDER, 'node_modules/typescript'), join(folder, 'node_modules/typescript'));
-        await setUp(folder, 'new-12');
+        await setUp(folder, 12);
         const flags = ['--config', 'vitest.both.ts', '--no-isolate', '--reporter=json'];
         expect(specsOf(await node(['node_modules/vitest/vitest.mjs', 'run', ...flags], folder))).toBe(2);
         await node(
@@ -129,8 +140,8 @@ beforeAll(async () => {
   const installed: string[] = [];
   const runs: Promise<unknown>[] = [];
   try {
-    for (const [name, { shared, steps }] of Object.entries(PROJECTS)) {
-      const folder = await folderOf(name, shared);
+    for (const [name, { nest, shared, steps }] of Object.entries(PROJECTS)) {
+      const folder = await folderOf(nest, shared);
       await install(folder, tarball, installed[0]);
       installed.push(folder);
       runs.push(takeSteps(folder, steps).then((ends) => outcomes.set(name, ends)));
@@ -146,8 +157,8 @@ afterAll(async () => {
 });
 
 /**
- * What the Nest CLI generates lies in `projects`, with limits on it and without the packages that neither build nor test need:
- * CommonJS, ts-jest and TypeScript 5.7 for Nest 11, ES modules and vitest for Nest 12.
+ * What the Nest CLI generates is in `projects/new`, what has limits in `projects/limits`, and the settings next to them, without
+ * the packages that neither build nor test need: CommonJS, ts-jest and TypeScript 5.7 for Nest 11, ES modules and vitest for Nest 12.
  */
 describe.each(Object.keys(PROJECTS))('a generated project of %s', (name) => {
   it.each(Object.keys(PROJECTS[name]!.steps))('%s', (step) => {
@@ -157,10 +168,10 @@ describe.each(Object.keys(PROJECTS))('a generated project of %s', (name) => {
 });
 
 /** A copy of a project that has got some packages already, which npm need not unpack. */
-async function folderOf(name: string, shared: readonly string[]): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), `sluice-${name}-`));
+async function folderOf(nest: NestVersion, shared: readonly string[]): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), `sluice-nest-${nest}-`));
   folders.push(folder);
-  await cp(join(PACKAGE_FOLDER, GENERATED, name), folder, { recursive: true });
+  writeFiles(folder, projectWithLimits(nest));
   for (const path of installedHere(shared)) linkFiles(join(PACKAGE_FOLDER, path), join(folder, path));
   return folder;
 }
@@ -256,11 +267,11 @@ async function expectStart(folder: string, ...nodeFlags: readonly string[]): Pro
 }
 
 /** Puts in what the CLI generates, as it is, and lets the program add limits to it. */
-async function setUp(folder: string, name: string): Promise<void> {
+async function setUp(folder: string, nest: NestVersion): Promise<void> {
   for (const part of ['src', 'test/app.e2e-spec.ts', 'test/limits.e2e-spec.ts']) {
     await rm(join(folder, part), { recursive: true, force: true });
   }
-  await cp(join(PACKAGE_FOLDER, GENERATED, name), folder, { recursive: true });
+  writeFiles(folder, generatedSources(nest));
   const said = await node(['node_modules/nestjs-sluice/dist/cli/main.js', 'init'], folder);
   expect(said).toContain('src/app.module.ts: RateLimitModule');
   expect(said).toContain('src/app.controller.ts: a limit of its own for getHello()');
