@@ -1,4 +1,4 @@
--- Fixed window. Parameters: interval. Stored value: window-count.lua.
+-- Fixed window. Parameters: interval. Stored value: window-count.lua. A window in which nothing was ever charged was last charged at 0.
 --
 -- Uses: window_count
 
@@ -9,7 +9,7 @@ fixed_window.encoded_size = 32
 fixed_window.reuses_state = true
 
 local function begin(limit, state, now)
-  state.count, state.start, state.window_end, state.last, state.is_stored = 0, now, now + limit.interval, now, false
+  state.count, state.start, state.window_end, state.last, state.is_stored = 0, now, now + limit.interval, 0, false
   return true
 end
 
@@ -37,9 +37,10 @@ function fixed_window.open(limit, stored, now, _, state)
   end
 end
 
--- If all units of a window were given back, it still determines when units that are settled later count.
+-- If all units of a window were given back, it still determines when units that are settled later count. A window in which nothing was ever
+-- charged is none.
 function fixed_window.held_for(_, state, holds)
-  return state.count == 0 and holds:is_any(state) and state.window_end - state.now or 0
+  return state.count == 0 and state.last >= state.start and holds:is_any(state) and state.window_end - state.now or 0
 end
 
 return fixed_window

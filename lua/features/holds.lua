@@ -61,8 +61,8 @@ end
 
 -- Gives back the units of lapsed holds that were reserved with `onLapse: 'release'`.
 function holds.opened(terms, limit, state, note)
-  -- If a plan keeps a window that is over, since the current one is unknown, that is kept without any of them.
-  local most = limit.keeps_window == 1 and -1 or MOST_AT_ONCE
+  -- A finished window that stays stored is stored without any of them.
+  local most = state.kept and -1 or MOST_AT_ONCE
   local lapsed = ask_holds('ZRANGEBYSCORE', state, '(0', as_text(now), 'WITHSCORES', 'LIMIT', '0', tostring(most))
   if #lapsed == 0 then return end
   state.lapsed = {}

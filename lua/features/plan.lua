@@ -4,11 +4,12 @@
 -- Stored value: that of window-count.lua, then three doubles: units that moved here; the rate; credits that are used in this window.
 -- The credits that are left stand in a key of their own, which is in KEYS, too: that of the counter in all generations .. ':credits'.
 -- A state's `gross` is what is left and what is used in this window; the `taken` part of it is off the balance already. Its `age` is the
--- number of windows since it was charged or changed, nothing where nobody knows the key. Its `rate` is the one under which it was charged
+-- number of windows since it was charged, nothing where nobody knows the key. Its `rate` is the one under which it was charged
 -- last: whoever gives units back may know an older one, and must not reckon credits anew by that. Its `returned` units are of holds that
 -- lapsed before the stored window ended, and that nobody asked for until then. Its `least` is the smallest rate under which it was charged
 -- in its window: what is left is left of that. Where it is smaller than the rate, it stands before the value as the quota that units are for.
--- What it has `kept` is stored on, unless anything is charged: of a window that is over, where nothing says in which one it is now.
+-- What it has `kept` is the stored value of a finished window. It stays stored until a request is charged: a refund, credit or settlement is
+-- no request, so it changes neither what moves nor for how long the key is known.
 --
 -- Uses: as_text, in_proportion, time_to_live
 
@@ -36,7 +37,7 @@ local function capacity_of(limit, state) return limit.quota + state.moved + stat
 local function credits_of(limit, state) return state.gross - spent_under(whole_of(limit), state) end
 
 -- Whether the stored value stays.
-local function keeps(state) return state.kept and state.count == 0 end
+local function keeps(state) return state.kept and state.age ~= 0 end
 
 -- Whether the last finished window in the list began then.
 local function is_known(key, start)
@@ -76,15 +77,18 @@ function feature.variant(plan)
       count = max(0, count - (state.returned or 0))
       -- Credits that came back with these are still off the balance.
       state.taken = spent - max(0, min(spent, count - rate - moved))
-      if limit.keeps_window == 1 then
-        state.kept = { value = pack('<ddddddd', window_start, window_end, count, last, moved, rate, spent - state.taken), least = least < rate and least or nil }
-      end
       if limit.rollover > 0 and window_end > limit.before then
         state.moved, state.age = moving(limit, left_of(min(whole_of(limit), least), count, moved)), 1
       elseif limit.rollover > 0 and window_end > limit.earlier then
         state.moved, state.age = moving(limit, min(whole_of(limit), rate)), 2
       end
-      if state.age then state.rate, state.least = rate, rate end
+      if state.age then
+        state.rate, state.least = rate, rate
+        state.kept = {
+          value = pack('<ddddddd', window_start, window_end, count, last, moved, rate, spent - state.taken),
+          least = least < rate and least or nil,
+        }
+      end
     end
     if limit.has_credits == 1 then
       state.balance = tonumber(redis.call('MGET', credits_key(key))[1] or 0) or 0
@@ -112,7 +116,7 @@ function feature.variant(plan)
     state.age = 0
   end
 
-  -- Records the rate under which it is charged or credited.
+  -- Records the rate under which it is charged.
   local function note_rate(limit, state)
     state.rate = whole_of(limit)
     state.least = state.count == 0 and state.rate or min(state.least, state.rate)
@@ -155,7 +159,10 @@ function feature.variant(plan)
   function plan.keep_for(limit, state, reset_after)
     local micros = limit.retain > 0 and reset_after > 0 and reset_after + limit.retain or 0
     if limit.rollover == 0 or not state.age then return micros end
-    return max(micros, state.window_end + limit.after_end - limit.window_end - state.now)
+    -- A key is known until two windows have ended without a request. Without the anchor it is unknown when they end.
+    local ends = limit.window_end
+    if state.age == 0 or limit.keeps_window == 1 then ends = limit.after_end elseif state.age == 1 then ends = limit.next_end end
+    return max(micros, state.window_end + ends - limit.window_end - state.now)
   end
 
   function plan.encode(limit, state)
@@ -183,7 +190,8 @@ function feature.variant(plan)
   -- Adds credits, or takes back that many, or what is left.
   function plan.credit(limit, state, units)
     local left = credits_of(limit, state)
-    note_rate(limit, state)
+    -- A counter that is reset leaves the credits that the present rate leaves.
+    if units == 0 then note_rate(limit, state) end
     state.gross = state.gross + (units > 0 and min(units, MOST_CREDITS - left) or -min(-units, left))
   end
 
@@ -191,7 +199,7 @@ function feature.variant(plan)
   function plan.history(limit, state, key)
     local windows, listed = history_of_windows(limit, state, key), {}
     for i = 1, #windows, 3 do
-      local is_again = limit.keeps_window == 1 and i > 1 and windows[i] == windows[i - 3]
+      local is_again = i > 1 and windows[i] == windows[i - 3]
       for j = i, is_again and 0 or i + 2 do listed[#listed + 1] = windows[j] end
     end
     return listed

@@ -79,6 +79,11 @@ export interface HoldsCapability<P, S> {
   take?(parameters: P, state: S, units: number): void;
   /** A stored state with the units that came back before its window ended, if that is over. */
   ended?(parameters: P, stored: S, now: number, holds: HeldUnits, windows: number): S;
+  /**
+   * Whether a finished window stays stored without the units that came back before its end: then all lapsed holds are released at
+   * once.
+   */
+  keepsEnded?(state: S): boolean;
   /** How long a state must be kept because of holds, if that is longer. */
   keepFor?(parameters: P, state: S, holds: HeldUnits, windows: number): number;
 }
@@ -121,7 +126,10 @@ export interface VaryingCapability<P, S> {
   balance(state: S): number;
   /** Takes the credits left, once the state is open. */
   bring(parameters: P, state: S, balance: number): void;
-  /** Adds credits. A negative number takes back that many, or what is left. */
+  /**
+   * Adds credits. A negative number takes back that many, or what is left; 0 changes the balance to what is left under the present
+   * rate.
+   */
   credit(parameters: P, state: S, units: number): void;
 }
 

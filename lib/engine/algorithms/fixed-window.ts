@@ -28,6 +28,9 @@ export interface FixedWindowState extends WindowState {
   readonly isKept?: true;
 }
 
+/** When a window was last charged in which nothing was. */
+const NEVER = 0;
+
 const options = { ...rateOptions, ...holdOptions } as const;
 
 export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, FixedWindowState> = {
@@ -47,7 +50,7 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, F
   scriptParameters: ({ interval }) => [interval],
 
   open(parameters, stored, now) {
-    const state: FixedWindowState = { now, migrated: false, count: 0, start: now, end: now, last: now };
+    const state: FixedWindowState = { now, migrated: false, count: 0, start: now, end: now, last: NEVER };
     reopen(parameters, stored, now, state);
     return state;
   },
@@ -61,7 +64,9 @@ export const fixedWindow: Algorithm<FixedWindowOptions, FixedWindowParameters, F
     known: ({ interval }) => interval,
     // If all units of a window were given back, it still determines when units that are settled later count.
     ended: (_, stored, _now, held) => (stored.count > 0 || held.isEmpty ? stored : { ...stored, isKept: true }),
-    keepFor: (_, { count, end, now }, held) => (count === 0 && !held.isEmpty ? end - now : 0),
+    // A window in which nothing was ever charged is none.
+    keepFor: (_, { count, start, end, last, now }, held) =>
+      count === 0 && last >= start && !held.isEmpty ? end - now : 0,
   },
 };
 
@@ -76,12 +81,13 @@ function reopen(
   state.count = 0;
   state.start = now;
   state.end = now + interval;
-  state.last = now;
+  state.last = NEVER;
   if (stored === undefined || (stored.count === 0 && stored.isKept !== true)) return;
   const end = Math.min(stored.end, stored.start + interval);
   state.migrated = stored.last - now >= interval;
   if (!state.migrated && now >= end) return;
   state.count = stored.count;
+  state.last = now;
   if (state.migrated) return;
   state.start = stored.start;
   state.end = end;

@@ -17,7 +17,6 @@ export interface DecidingLimit {
   readonly parameters: Parameters;
   readonly quota: number;
   readonly varies: boolean;
-  readonly asksForAnchor: boolean;
   readonly features: readonly object[] | undefined;
 }
 

@@ -141,4 +141,104 @@ export const EXAMPLES: Readonly<Record<string, Example>> = {
       { do: 'look', units: 11 },
     ],
   },
+  'usage is read two windows after a hold lapsed': {
+    kind: { ...window, algo: 'budget', rollover: 1 },
+    settings: { rate: 100, releases: false },
+    history: [{ do: 'reserve', units: 100 }, day, day, { do: 'read' }, day],
+  },
+  'a finished window is read two windows after a hold came back': {
+    kind: { ...window, rollover: 1, retains: true },
+    settings: { rate: 100, releases: true },
+    history: [{ do: 'reserve', units: 100 }, day, day, { do: 'read' }, day],
+  },
+  'credits are added after two windows without a request, of which one can be read': {
+    kind: { ...window, rollover: 1, credits: true, retains: true },
+    settings: { rate: 100, releases: false },
+    history: [{ do: 'consume', units: 100 }, day, day, day, { do: 'credit', units: 5 }, day],
+  },
+  'units are refunded after two windows without a request, of which one can be read': {
+    kind: { ...window, rollover: 1, retains: true },
+    settings: { rate: 100, releases: false },
+    history: [{ do: 'consume', units: 100 }, day, day, day, { do: 'refund', units: 5 }, day],
+  },
+  'a hold is settled after two windows without a request, of which one can be read': {
+    kind: { ...window, rollover: 1, holdHours: 100, retains: true },
+    settings: { rate: 100, releases: false },
+    history: [{ do: 'reserve', units: 100 }, day, day, day, { do: 'settle', which: 0, units: 5 }, day],
+  },
+  'the rate is lowered after a refund and before the first charge of a window': {
+    kind: { ...window, rollover: 0.5 },
+    settings: { rate: 100, releases: false },
+    history: [
+      { do: 'consume', units: 1 },
+      day,
+      { do: 'refund', units: 1 },
+      { do: 'change', settings: { rate: 10, releases: false } },
+    ],
+  },
+  'the rate is lowered after a late settle and before the first charge of a window': {
+    kind: { ...window, rollover: 0.5, holdHours: 30 },
+    settings: { rate: 100, releases: true },
+    history: [
+      { do: 'reserve', units: 1 },
+      day,
+      { do: 'settle', which: 0, units: 5 },
+      { do: 'change', settings: { rate: 10, releases: true } },
+    ],
+  },
+  'the rate is lowered after credits were added and before the first charge of a window': {
+    kind: { ...window, rollover: 0.5, credits: true },
+    settings: { rate: 100, releases: false },
+    history: [
+      { do: 'consume', units: 1 },
+      day,
+      { do: 'credit', units: 5 },
+      { do: 'withdraw', units: 5 },
+      { do: 'change', settings: { rate: 10, releases: false } },
+    ],
+  },
+  'credits are added under a higher rate than any request was charged under': {
+    kind: { ...window, rollover: 0.5, credits: true },
+    settings: charging,
+    history: [
+      { do: 'consume', units: 1 },
+      { do: 'change', settings: { rate: 100, releases: false } },
+      { do: 'credit', units: 5 },
+      day,
+      day,
+    ],
+  },
+  'usage is read after the end of a fixed window whose hold nobody settled': {
+    kind: { ...window, algo: 'fixed-window', holdHours: 18 },
+    settings: { rate: 22, releases: true },
+    history: [
+      { do: 'reserve', units: 1 },
+      { do: 'wait', minutes: 17 * 1440 },
+      { do: 'read' },
+      { do: 'wait', minutes: 600 },
+      { do: 'consume', units: 22 },
+    ],
+  },
+  'units are refunded after the end of a fixed window whose hold nobody settled': {
+    kind: { ...window, algo: 'fixed-window', holdHours: 18 },
+    settings: { rate: 22, releases: false },
+    history: [
+      { do: 'reserve', units: 1 },
+      { do: 'wait', minutes: 780 },
+      { do: 'refund', units: 1 },
+      { do: 'wait', minutes: 60 },
+      { do: 'consume', units: 22 },
+    ],
+  },
+  'another hold is settled after the end of a fixed window': {
+    kind: { ...window, algo: 'fixed-window', holdHours: 18 },
+    settings: { rate: 22, releases: false },
+    history: [
+      { do: 'reserve one by one', times: 2 },
+      { do: 'wait', minutes: 780 },
+      { do: 'settle', which: 0, units: 5 },
+      { do: 'wait', minutes: 60 },
+      { do: 'consume', units: 22 },
+    ],
+  },
 };

@@ -11,8 +11,6 @@ export interface PlanTerms {
   readonly rollover: number;
   readonly credits: boolean;
   readonly retain: number;
-  /** Only charges say where windows begin. */
-  readonly isAnchored: boolean;
   /** How long a reservation is held. */
   readonly hold: number;
 }
@@ -63,7 +61,7 @@ const HOUR = 3_600_000_000;
 /** All that is known of a key. */
 interface Book {
   now: number;
-  /** All windows that were ever charged or credited, the last one at the end. */
+  /** All windows that were ever charged, the last one at the end. */
   windows: Window[];
   /** Forgotten at a reset. */
   charges: Charge[];
@@ -131,21 +129,18 @@ export class PlanModel {
     const { hold, at, window, units } = charge;
     const cameBack = hold.state === 'lapsed' && hold.releases;
     hold.state = 'settled';
-    this.touch();
     this.correct(window, at, actual - (cameBack ? 0 : units));
   }
 
   /** Gives back units of a charge that is no reservation: in its window while that runs, and on its day. */
   giveBack(number: number, units: number): void {
     const { window, at } = this.book.charges[number]!;
-    this.touch();
     if (window === this.running) this.correct(window, at, -units);
     else this.addToDay(at, -units);
   }
 
   /** Gives back units that were charged nobody says when. */
   refund(units: number): void {
-    this.touch();
     const { running } = this;
     if (running !== undefined) running.count = Math.max(0, running.count - units);
     let left = units;
@@ -176,9 +171,7 @@ export class PlanModel {
     const isKnown = id !== undefined && ids.has(id) && ids.get(id)! > now;
     if (!isKnown) {
       if (id !== undefined) ids.set(id, now + 35 * DAY);
-      this.touch();
       this.book.balance += Math.max(units, -this.creditsLeft());
-      if (this.running !== undefined) this.learn(this.running);
     }
     return this.creditsLeft();
   }
@@ -223,11 +216,6 @@ export class PlanModel {
     return { units, isHeld, until };
   }
 
-  /** Whether nothing moves on since the key was silent for long. */
-  get isForgotten(): boolean {
-    return this.book.windows.length > 0 && this.running === undefined && !this.isKnown(this.seen());
-  }
-
   /** Whether the running window was charged under the present rate, or there is none. */
   get knowsRate(): boolean {
     return this.running === undefined || this.running.rate === this.settings.rate;
@@ -252,11 +240,6 @@ export class PlanModel {
     const window = this.seen();
     if (window !== this.running) this.book.windows.push(window);
     return window;
-  }
-
-  /** A key that moves units on is known for longer by all that changes it, unless nothing says which window it is. */
-  private touch(): void {
-    if (!this.terms.isAnchored && this.isKnown(this.seen())) this.use();
   }
 
   private isKnown({ start }: Span): boolean {

@@ -61,7 +61,6 @@ export class PlanStage {
       rollover,
       credits,
       hold: holdHours * HOUR_MS * 1000,
-      isAnchored: kind.anchorHour !== undefined,
       retain: retains ? 7 * 24 * HOUR_MS * 1000 : 0,
       ...(algo !== 'fixed-window' && { windowAt: daysFrom(anchorHour) }),
     };
@@ -136,8 +135,7 @@ export class PlanStage {
         await this.giveBack(step.which, step.units, step.do === 'settle');
         break;
       case 'read':
-        // What has lapsed is written then, by which the key is known for longer.
-        if (this.kind.rollover === undefined) await this.compareRecords();
+        await this.compareRecords();
         break;
       case 'look':
         await this.compare(step.units);
@@ -157,8 +155,6 @@ export class PlanStage {
   private async correct(step: Correction): Promise<void> {
     const { model, stores, kind } = this;
     const counter = { limit: this.limit(), identity };
-    // A correction of a key that was silent for long begins it anew.
-    if (kind.rollover !== undefined && model.isForgotten && step.do !== 'reset') return;
     switch (step.do) {
       case 'refund':
         model.refund(step.units);
@@ -219,8 +215,7 @@ export class PlanStage {
     const refunds = charges[number];
     // Where nothing counts, nothing says in which window it is settled.
     if (this.kind.anchorHour !== undefined && (model.running?.count ?? 0) === 0) return;
-    // What is held nobody gives back but its settle; later it is not known any more.
-    if (this.kind.rollover !== undefined && model.isForgotten) return;
+    // Units that are held come back only when they are settled. Later they are no longer known.
     if (refunds === undefined || isHeld !== settles || this.clock.now() >= until) return;
     if (settles) {
       model.settle(number, amount);
@@ -254,7 +249,7 @@ export class PlanStage {
     );
   }
 
-  /** What is recorded: to read it gives back what has lapsed. */
+  /** What is recorded. */
   async compareRecords(): Promise<void> {
     const { model, kind } = this;
     const counter = { limit: this.limit(), identity };

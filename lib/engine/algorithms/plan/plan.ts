@@ -24,11 +24,14 @@ export interface PlanState extends CalendarWindowState {
   /** The credits, including those used in this window; and the part of them that is already off the balance. */
   gross: number;
   taken: number;
-  /** Windows since it was charged or changed, 0 to 2; `undefined` if the key is unknown. */
+  /** Windows since it was charged, 0 to 2; `undefined` if the key is unknown. Of a stored state: 0 or `undefined`. */
   age: number | undefined;
   /** For a stored state: units of holds that lapsed before its window ended, without a request since. */
   returned: number;
-  /** The stored state to keep unless anything is charged: that of a finished window, if the current one is unknown. */
+  /**
+   * The stored state of a finished window. It stays stored until a request is charged: a refund, credit or settlement is no request,
+   * so it changes neither what moves nor for how long the key is known.
+   */
   kept: PlanState | undefined;
 }
 
@@ -111,7 +114,8 @@ function open(base: Windowed, parameters: PlanParameters, stored: PlanState | un
     returned: 0,
     kept: undefined,
   };
-  if (stored === undefined) return state;
+  // It was saved for finished windows that can still be read: nothing was charged since the key started fresh.
+  if (stored?.age === undefined) return state;
   if (now < stored.end) {
     const runs = now >= stored.start || stored.last - now < stored.end - stored.start;
     if (follows && runs && counted === undefined) {
@@ -130,7 +134,6 @@ function open(base: Windowed, parameters: PlanParameters, stored: PlanState | un
   // Credits that came back with these are still off the balance.
   const spent = Math.max(0, Math.min(stored.spent, count - stored.rate - moved));
   state.taken = stored.spent - spent;
-  if (follows) state.kept = { ...stored, count, spent, returned: 0 };
   if (plan.rollover === 0) return state;
   const { before, earlier } = aroundOf(parameters, now);
   const rate = wholeOf(parameters);
@@ -141,11 +144,13 @@ function open(base: Windowed, parameters: PlanParameters, stored: PlanState | un
     state.moved = moving(parameters, Math.min(rate, stored.rate));
     state.age = 2;
   }
-  if (state.age !== undefined) state.rate = state.least = stored.rate;
+  if (state.age === undefined) return state;
+  state.rate = state.least = stored.rate;
+  state.kept = { ...stored, count, spent, returned: 0 };
   return state;
 }
 
-/** Records the rate under which it is charged or credited. */
+/** Records the rate under which it is charged. */
 function noteRate(parameters: PlanParameters, state: PlanState): void {
   state.rate = wholeOf(parameters);
   state.least = state.count === 0 ? state.rate : Math.min(state.least, state.rate);
@@ -155,6 +160,13 @@ function noteRate(parameters: PlanParameters, state: PlanState): void {
 function endAfter(parameters: PlanParameters, { end, now }: PlanState, which: 'next' | 'after'): number {
   const around = aroundOf(parameters, now);
   return end + around[which] - around.window.end;
+}
+
+/** When a key is no longer known unless a request is charged before: after two windows without any. */
+function endOfKnown(parameters: PlanParameters, state: PlanState): number {
+  // Without the anchor it is unknown when the windows of the key end.
+  if (state.age === 0 || parameters.follows) return endAfter(parameters, state, 'after');
+  return state.age === 1 ? endAfter(parameters, state, 'next') : state.end;
 }
 
 /**
@@ -206,13 +218,14 @@ function planned(base: Windowed, code: string): Algorithm<PlanOptions, PlanParam
         take: takeSettled,
         ended: (_parameters, stored, now, holds, windows) =>
           now < stored.end ? stored : { ...stored, returned: holds.unitsWithin(stored, windows) },
+        keepsEnded: (state) => state.kept !== undefined,
         // The credits of lapsed holds come back with the next request.
         keepFor: (_parameters, state, holds, windows) =>
           spentUnder(state.rate, state) > 0 && holds.isWithin(state, windows) ? CREDITS_KEPT_FOR : 0,
       },
     }),
     save: (_, state) =>
-      state.kept !== undefined && state.count === 0
+      state.kept !== undefined && state.age !== 0
         ? { ...state.kept, finished: state.finished }
         : { ...state, spent: spentUnder(state.rate, state), kept: undefined },
     remaining: (parameters, state) => capacityOf(parameters, state) - state.count,
@@ -231,7 +244,7 @@ function planned(base: Windowed, code: string): Algorithm<PlanOptions, PlanParam
     keepFor(parameters, state) {
       const needed = base.keepFor!(parameters, state);
       if (parameters.plan.rollover === 0 || state.age === undefined) return needed;
-      return Math.max(needed, endAfter(parameters, state, 'after') - state.now);
+      return Math.max(needed, endOfKnown(parameters, state) - state.now);
     },
     varying: {
       quota: capacityOf,
@@ -244,7 +257,8 @@ function planned(base: Windowed, code: string): Algorithm<PlanOptions, PlanParam
       credit(parameters, state, units) {
         const most = parameters.plan.mostCredits;
         const left = creditsOf(parameters, state);
-        noteRate(parameters, state);
+        // A counter that is reset leaves the credits that the present rate leaves.
+        if (units === 0) noteRate(parameters, state);
         state.gross += units > 0 ? Math.min(units, most - left) : -Math.min(-units, left);
       },
     },

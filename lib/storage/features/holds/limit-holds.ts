@@ -44,8 +44,7 @@ export class LimitHolds extends Bare implements LimitFeature, Estimates {
   opened(counter: HoldingCounter): void {
     const { limit, state } = counter;
     const holds = counter.estimates!;
-    // If a plan keeps a window that is over, since the current one is unknown, that is kept without any of them.
-    holds.look(state.now, limit.varies && limit.asksForAnchor ? Infinity : MOST_AT_ONCE);
+    holds.look(state.now, limit.algorithm.holds!.keepsEnded?.(state) === true ? Infinity : MOST_AT_ONCE);
     for (const hold of holds.lapsed) if (this.comesBack(hold)) change(counter, -hold.units, hold.chargedAt);
     // Further ones are next.
     if (holds.lapsed.length === MOST_AT_ONCE) state.migrated = true;
