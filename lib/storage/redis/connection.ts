@@ -23,6 +23,7 @@ interface Commands {
   /** What is known of its state; only a `'ready'` one is asked. */
   readonly status: string;
   evalsha(sha: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
+  eval(source: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
   del(...keys: string[]): Promise<unknown>;
   publish(channel: string, message: string): Promise<unknown>;
   lrange(key: string, first: number, last: number): Promise<string[]>;

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import calculateSlot from 'cluster-key-slot';
 import type { Server, ServerCluster, Stream } from './connection.js';
 import { MovingSlots } from './moving-slots.js';
+import { messageOf } from './reply-error.js';
 
 /** The beginning of a node's reply to a command that it did not run, because it no longer has the slot, or not yet. */
 const NOT_RUN = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
@@ -50,12 +51,11 @@ export class NodeConnections {
     return this.nodes.get(name);
   }
 
-  /** Calls a loaded script on a node's own connection, or through the client while that one is not ready. */
-  evalsha(name: string, sha: string, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  /** The same, to write to it: what is written during `inOneWrite` leaves in one write. */
+  toWrite(name: string): Server | undefined {
     const node = this.of(name);
-    if (node === undefined) return this.client.evalsha(sha, keys.length, ...keys, ...args);
-    this.hold(node.stream);
-    return node.evalsha(sha, keys.length, ...keys, ...args);
+    if (node !== undefined) this.hold(node.stream);
+    return node;
   }
 
   /** Deletes keys of one slot together; one by one while it moves, since some are then always missing on either node. */
@@ -139,9 +139,4 @@ export class NodeConnections {
 async function sendAsking(node: Server, call: SlotCall): Promise<unknown> {
   const [, reply] = await Promise.all([node.asking(), call.send(node)]);
   return reply;
-}
-
-/** Errors may come from another realm, as in a test runner. */
-function messageOf(error: unknown): string {
-  return String((error as { message?: unknown } | null)?.message);
 }

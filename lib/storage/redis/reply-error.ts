@@ -6,3 +6,8 @@ export function isErrorReply(error: unknown): error is Error {
   const { name, message } = (error ?? {}) as { name?: unknown; message?: unknown };
   return name === 'ReplyError' || (typeof message === 'string' && CODE.test(message));
 }
+
+/** The message of an error. It may come from another realm, as in a test runner. */
+export function messageOf(error: unknown): string {
+  return String((error as { message?: unknown } | null)?.message);
+}

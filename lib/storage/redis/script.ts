@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
+import { logger } from '../../engine/errors/logger.js';
+import { redisMessages } from '../../engine/errors/messages/redis.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
 import { isCluster } from './client.js';
-import type { Connection, Server } from './connection.js';
-import { NodeConnections } from './node-connections.js';
-
-/** Errors may come from another realm, as in a test runner. */
-function isNoScript(error: unknown): boolean {
-  return String((error as { message?: unknown } | null)?.message).startsWith('NOSCRIPT');
-}
+import type { Connection, Server, ServerCluster } from './connection.js';
+import { NodeConnections, type SlotCall } from './node-connections.js';
+import { isLoadRefused, isNoScript, isRefused, ScriptWay } from './script-way.js';
 
 /** The hashes of the scripts of this process: hashing a long script takes a while, and each store has one. */
 const hashes = new Map<string, string>();
@@ -17,17 +16,48 @@ function shaOf(source: string): string {
   return sha;
 }
 
-/** Runs a script by its hash. Loads it into a server that lacks it, once for all waiting runs. */
+/** What precedes every script that is made from now on. Tests check there what scripts do. */
+export const prelude = { source: '' };
+
+/** The connections whose servers do not load scripts, as the log says once. */
+const reported = new WeakSet<object>();
+
+/** One run of the script. It is sent again only if a server said that it has not run it. */
+interface Run {
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+  /** When its caller gives up, by the process's clock. */
+  readonly deadline: number;
+  /** The number of the last load or EVAL when it was sent. */
+  sentAt: number;
+  /** The server that did not know the hash. */
+  missing?: Connection;
+  /** Whether it is sent with the script. */
+  byEval: boolean;
+  /** Why it is. */
+  reason?: unknown;
+}
+
+/**
+ * Runs a script by its hash. Loads it into a server that lacks it, once for all waiting runs. A server that loads no scripts, or
+ * forgets them, is sent the script itself with the run.
+ */
 export class Script {
+  private readonly source: string;
   private readonly sha: string;
-  private readonly loading = new Map<Server, Promise<void>>();
+  private readonly ways = new WeakMap<object, ScriptWay>();
+  /** Whether any run was sent with the script. */
+  private hasDetours = false;
+  /** How many loads and EVALs were answered. */
+  private given = 0;
   private readonly nodes: NodeConnections | undefined;
 
   constructor(
     private readonly client: Connection,
-    private readonly source: string,
+    source: string,
   ) {
-    this.sha = shaOf(source);
+    this.source = prelude.source + source;
+    this.sha = shaOf(this.source);
     this.nodes = isCluster(client) ? new NodeConnections(client) : undefined;
   }
 
@@ -36,13 +66,22 @@ export class Script {
    * it is not run after its deadline: the caller has given up.
    */
   run(keys: readonly string[], args: readonly string[], timeoutMs: number, node?: string): Promise<unknown> {
-    const deadline = performance.now() + timeoutMs;
-    return this.call(keys, args, node).catch(async (error: unknown) => {
-      const isMissing = isNoScript(error);
-      if (isMissing) await this.load(node);
-      else if (node === undefined || this.nodes?.isForClient(error) !== true) throw error;
-      if (performance.now() > deadline) throw error;
-      return isMissing ? this.call(keys, args) : this.follow(error, keys, args, deadline);
+    const { nodes } = this;
+    const at = (node === undefined ? undefined : nodes?.toWrite(node)) ?? this.client;
+    const run = this.begin(keys, args, timeoutMs);
+    return this.send(at, run).catch(async (error: unknown) => {
+      let failure = error;
+      try {
+        return await this.sendAgain(error, at, run);
+      } catch (next) {
+        failure = next;
+      }
+      if (node === undefined || nodes?.isForClient(failure) !== true || performance.now() > run.deadline) throw failure;
+      const sendByClient = () => this.run(keys, args, run.deadline - performance.now());
+      return nodes.follow(
+        failure,
+        this.slotCall(run, (server) => this.send(server, run), sendByClient),
+      );
     });
   }
 
@@ -57,20 +96,6 @@ export class Script {
     return this.nodes?.moving.reasonOf(slot, withinMs);
   }
 
-  private follow(error: unknown, keys: readonly string[], args: readonly string[], deadline: number): Promise<unknown> {
-    return this.nodes!.follow(error, {
-      keys,
-      deadline,
-      send: (node) => node.evalsha(this.sha, keys.length, ...keys, ...args),
-      sendByClient: () => this.run(keys, args, deadline - performance.now()),
-      mend: async (failure, node) => {
-        if (!isNoScript(failure)) return false;
-        await this.loadInto(node);
-        return true;
-      },
-    });
-  }
-
   /**
    * Runs the script on the connection of one server, or of the one that has the slot by now. Calls back with each that it uses.
    */
@@ -81,36 +106,46 @@ export class Script {
     timeoutMs: number,
     onServer: (server: Server) => void,
   ): Promise<unknown> {
-    const deadline = performance.now() + timeoutMs;
+    const run = this.begin(keys, args, timeoutMs);
     const send = (node: Server) => {
       onServer(node);
-      return node.evalsha(this.sha, keys.length, ...keys, ...args);
+      return this.send(node, run);
     };
-    const mend = async (failure: unknown, node: Server) => {
-      if (!isNoScript(failure)) return false;
-      await this.loadInto(node);
-      return true;
-    };
+    let failure: unknown;
     try {
       return await send(server);
     } catch (error) {
-      if (performance.now() > deadline) throw error;
-      if (await mend(error, server)) return send(server);
-      if (this.nodes?.isForClient(error) !== true) throw error;
-      // It is unknown where the client would send it.
-      return this.nodes.follow(error, { keys, deadline, send, mend, sendByClient: () => Promise.reject(error) });
+      failure = error;
     }
+    try {
+      return await this.sendAgain(failure, server, run);
+    } catch (next) {
+      failure = next;
+    }
+    if (performance.now() > run.deadline || this.nodes?.isForClient(failure) !== true) throw failure;
+    // It is unknown where the client would send it.
+    return this.nodes.follow(
+      failure,
+      this.slotCall(run, send, () => Promise.reject(failure as Error)),
+    );
   }
 
   /**
    * Loads the script into one node of a Cluster, or into every master. Loaded scripts are not evicted, unlike those cached by
-   * EVAL.
+   * EVAL. A server may refuse that, as long as it runs scripts that are sent along.
    */
   async load(name?: string): Promise<void> {
     const node = name === undefined ? undefined : this.nodes?.of(name);
-    if (node !== undefined) return this.loadInto(node);
-    const servers = isCluster(this.client) ? this.client.nodes('master') : [this.client];
-    await Promise.all(servers.map((server) => this.loadInto(server)));
+    const servers = node === undefined ? this.servers() : [node];
+    await Promise.all(
+      servers.map(async (server) => {
+        const refusal = await this.loadInto(server);
+        if (refusal === undefined) return;
+        await server.eval('return 1', 0).catch((error: unknown) => {
+          throw isRefused(error, 'eval') ? refusal : error;
+        });
+      }),
+    );
   }
 
   /** Sends the runs of one turn in one write per node; each is called before `send` returns. */
@@ -119,19 +154,103 @@ export class Script {
     else this.nodes.inOneWrite(send);
   }
 
-  private loadInto(server: Server): Promise<void> {
-    const known = this.loading.get(server);
-    if (known !== undefined) return known;
-    const loading = server
-      .script('LOAD', this.source)
-      .then(() => undefined)
-      .finally(() => this.loading.delete(server));
-    this.loading.set(server, loading);
-    return loading;
+  private begin(keys: readonly string[], args: readonly string[], timeoutMs: number): Run {
+    return { keys, args, deadline: performance.now() + timeoutMs, sentAt: this.given, byEval: false };
   }
 
-  private call(keys: readonly string[], args: readonly string[], node?: string): Promise<unknown> {
-    if (node !== undefined && this.nodes !== undefined) return this.nodes.evalsha(node, this.sha, keys, args);
-    return this.client.evalsha(this.sha, keys.length, ...keys, ...args);
+  private send(at: Connection, run: Run): Promise<unknown> {
+    const { keys, args } = run;
+    if (this.hasDetours && !run.byEval && this.wayOf(at).skipsHash()) run.byEval = true;
+    if (!run.byEval) return at.evalsha(this.sha, keys.length, ...keys, ...args);
+    return at.eval(this.source, keys.length, ...keys, ...args).then((reply) => {
+      this.wayOf(at).givenAt = ++this.given;
+      return reply;
+    });
+  }
+
+  /** Sends a run as long as a server says that it lacks the script. Rejects with the last error. */
+  private async sendAgain(error: unknown, at: Connection, run: Run): Promise<unknown> {
+    let failure = error;
+    while (await this.mend(failure, at, run)) {
+      if (performance.now() > run.deadline) break;
+      try {
+        return await this.send(at, run);
+      } catch (next) {
+        failure = next;
+      }
+    }
+    // Of all that a server refuses, the first is what a user of Redis is asked to have.
+    throw run.byEval && isRefused(failure, 'eval') ? (run.reason ?? failure) : failure;
+  }
+
+  /** Does something about an error that says that a run was not run. Returns whether to send it again. */
+  private async mend(error: unknown, at: Connection, run: Run): Promise<boolean> {
+    if (run.byEval) return false;
+    if (isRefused(error, 'evalsha')) {
+      this.wayOf(at).refusedHash();
+      return this.sendAlong(at, run, error);
+    }
+    if (!isNoScript(error)) return false;
+    const way = this.wayOf(at);
+    const { sentAt } = run;
+    const isSecond = run.missing === at;
+    run.missing = at;
+    run.sentAt = this.given;
+    if (!isSecond && way.refusal === undefined) {
+      if (way.givenAt <= sentAt) await this.loadInto(at);
+      if (way.refusal === undefined) return true;
+    }
+    // It has forgotten what it was given before the run was sent.
+    if (isSecond || (way.givenAt > 0 && way.givenAt <= sentAt)) way.forgot();
+    way.refusal ??= error;
+    return this.sendAlong(at, run, way.refusal);
+  }
+
+  /** Has a run sent with the script. */
+  private sendAlong(at: Connection, run: Run, error: unknown): true {
+    run.byEval = this.hasDetours = true;
+    run.reason = error;
+    if (!reported.has(this.client)) {
+      reported.add(this.client);
+      logger.log(redisMessages.sentByEval(reasonOf(error)));
+    }
+    return true;
+  }
+
+  private slotCall(run: Run, send: SlotCall['send'], sendByClient: SlotCall['sendByClient']): SlotCall {
+    const { keys, deadline } = run;
+    return { keys, deadline, send, sendByClient, mend: (error, server) => this.mend(error, server, run) };
+  }
+
+  /** Loads the script into a server, or into all masters of a Cluster. Resolves with why a server loads none, if one does not. */
+  private async loadInto(at: Connection): Promise<Error | undefined> {
+    const way = this.wayOf(at);
+    try {
+      way.loading ??= (isCluster(at) ? this.loadIntoAll(at) : at.script('LOAD', this.source))
+        .then(() => void (way.givenAt = ++this.given))
+        .finally(() => (way.loading = undefined));
+      await way.loading;
+      return undefined;
+    } catch (error) {
+      if (!isLoadRefused(error)) throw error;
+      way.refusal = error;
+      return error;
+    }
+  }
+
+  private async loadIntoAll(cluster: ServerCluster): Promise<void> {
+    const refusals = await Promise.all(cluster.nodes('master').map((server) => this.loadInto(server)));
+    const refusal = refusals.find((each) => each !== undefined);
+    if (refusal !== undefined) throw refusal;
+  }
+
+  private wayOf(at: Connection): ScriptWay {
+    let way = this.ways.get(at);
+    if (way === undefined) this.ways.set(at, (way = new ScriptWay()));
+    return way;
+  }
+
+  private servers(): readonly Server[] {
+    return isCluster(this.client) ? this.client.nodes('master') : [this.client];
   }
 }

@@ -7,7 +7,7 @@ import { scripts } from '../../support/redis/scripts.js';
 const OLDEST = [6, 2, 0] as const;
 
 /** What a connection sends besides. */
-const SENT = ['EVALSHA', 'SCRIPT LOAD', 'DEL', 'PUBLISH', 'SUBSCRIBE', 'INFO'];
+const SENT = ['EVALSHA', 'EVAL', 'SCRIPT LOAD', 'DEL', 'PUBLISH', 'SUBSCRIBE', 'INFO'];
 
 interface Call {
   readonly command: string;

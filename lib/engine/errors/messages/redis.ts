@@ -40,6 +40,8 @@ export const redisMessages = {
       ? reason
       : `${reason.replace(/\.$/, '')}; option 'redis' leads to ${server}, ${advice}`;
   },
+  sentByEval: (reason: string) =>
+    `Redis does not keep the limiter's scripts, so EVAL sends them whenever Redis lacks them: ${reason}`,
   notOpen: (location: string) =>
     `${location}: option 'redis' is a client of node-redis that is not open, wants \`await client.connect()\` before it is given`,
 } as const;

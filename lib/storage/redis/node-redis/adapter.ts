@@ -73,9 +73,11 @@ export abstract class NodeRedisAdapter {
   }
 
   evalsha(sha: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown> {
-    const key = keysAndArguments[0];
-    const prefixed = this.prefixed(keysAndArguments, keyCount);
-    return this.sendTo(keyCount > 0 ? this.keyOf(key!) : undefined, ['EVALSHA', sha, String(keyCount), ...prefixed]);
+    return this.runScript('EVALSHA', sha, keyCount, keysAndArguments);
+  }
+
+  eval(source: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown> {
+    return this.runScript('EVAL', source, keyCount, keysAndArguments);
   }
 
   del(...keys: string[]): Promise<unknown> {
@@ -154,6 +156,11 @@ export abstract class NodeRedisAdapter {
 
   protected keyOf(key: string): string {
     return this.keyPrefix === undefined ? key : this.keyPrefix + key;
+  }
+
+  private runScript(name: string, script: string, keyCount: number, keysAndArguments: string[]): Promise<unknown> {
+    const key = keyCount > 0 ? this.keyOf(keysAndArguments[0]!) : undefined;
+    return this.sendTo(key, [name, script, String(keyCount), ...this.prefixed(keysAndArguments, keyCount)]);
   }
 
   private prefixed(keysAndArguments: string[], keyCount: number): string[] {

@@ -1,0 +1,72 @@
+import { isErrorReply, messageOf } from './reply-error.js';
+
+/** After a server forgot the script, this many runs at most are sent with it before its hash is tried again. */
+const MOST_RUNS_BY_EVAL = 1000;
+/** After so many runs by hash, a server counts as one that keeps the script. */
+const SETTLED = 100;
+
+/** How one server gets a script. */
+export class ScriptWay {
+  /** A load that is on its way. */
+  loading: Promise<void> | undefined;
+  /**
+   * Why loading is of no use: the server refused it, or forgot the script at once. EVAL carries the script, and usually caches it.
+   */
+  refusal: Error | undefined;
+  /** The number of the last load or EVAL that it answered; 0 if there was none. */
+  givenAt = 0;
+  private forgottenAt = 0;
+  private runsByEval = 0;
+  private left = 0;
+  private byHash = 0;
+
+  /** Whether the next run is sent with the script at once. */
+  skipsHash(): boolean {
+    if (this.left > 0) {
+      this.left--;
+      return true;
+    }
+    this.byHash++;
+    return false;
+  }
+
+  /** It no longer knows the script that it was given: its hash is tried again later, and later each time. */
+  forgot(): void {
+    if (this.forgottenAt === this.givenAt) return;
+    this.forgottenAt = this.givenAt;
+    if (this.byHash > SETTLED) this.runsByEval = 0;
+    this.byHash = 0;
+    this.runsByEval = Math.min(MOST_RUNS_BY_EVAL, 2 * this.runsByEval + 1);
+    this.left = this.runsByEval;
+  }
+
+  /** It runs no script by its hash. */
+  refusedHash(): void {
+    this.left = MOST_RUNS_BY_EVAL;
+  }
+}
+
+/** Whether a server does not know the hash of a script, and so has run nothing. */
+export function isNoScript(error: unknown): error is Error {
+  return /^(?:ERR )?NOSCRIPT\b/.test(messageOf(error));
+}
+
+/** Whether a server refused the command itself, and so has run nothing: its user may not send it, or there is no such command. */
+export function isRefused(error: unknown, command: 'evalsha' | 'eval'): boolean {
+  const refusal = new RegExp(`^(?:NOPERM .*'${command}'|ERR unknown command ['"\`]?${command}\\b)`, 'i');
+  const unsupported = new RegExp(
+    `^ERR [^:]*\\b${command}\\b[^:]*\\b(?:not (?:allowed|supported|permitted)|disabled)`,
+    'i',
+  );
+  const message = messageOf(error);
+  return refusal.test(message) || unsupported.test(message);
+}
+
+/** What a server says of itself or of a user, whatever the command. */
+const OF_ANY_COMMAND =
+  /^(?:BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|NOAUTH|NOREPLICAS|OOM|READONLY|TRYAGAIN|WRONGPASS) /;
+
+/** Whether a server's reply to `SCRIPT LOAD` means that it loads none. */
+export function isLoadRefused(error: unknown): error is Error {
+  return isErrorReply(error) && !OF_ANY_COMMAND.test(error.message);
+}
