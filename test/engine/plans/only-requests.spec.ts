@@ -38,6 +38,12 @@ const reads: Ways = {
 };
 const corrections: Ways = {
   refund: (limiter) => limiter.refund('u', 1),
+  'a refused check': (limiter) => limiter.consume('u', 1000),
+  'block and unblock': async (limiter) => {
+    await limiter.block('u', '1h');
+    await limiter.consume('u');
+    await limiter.unblock('u');
+  },
   settle: (_, held) => held.settle(3),
   cancel: (_, held) => held.cancel(),
 };
