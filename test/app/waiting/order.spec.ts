@@ -17,6 +17,7 @@ const algorithms: Record<string, AlgorithmOptions> = {
   'fixed-window': { algo: 'fixed-window', rate: 20, interval: '200ms' },
   'sliding-window': { algo: 'sliding-window', rate: 20, interval: '200ms' },
   'sliding-log': { algo: 'sliding-log', rate: 20, interval: '200ms' },
+  concurrency: { algo: 'concurrency', limit: 20, ttl: '1h' },
 };
 
 const costs: Record<string, (index: number) => number> = {
@@ -49,7 +50,10 @@ describe.each(Object.keys(algorithms))('calls of a process for %s', (algo) => {
     const order: number[] = [];
     for (let index = 0; index < CALLS; index++) {
       void limiter.acquire(KEY, optionsOf(index)).then(
-        () => order.push(index),
+        (decision) => {
+          order.push(index);
+          setTimeout(() => void decision.lease?.release(), T * (index % 3));
+        },
         () => {},
       );
     }
