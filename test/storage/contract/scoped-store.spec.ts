@@ -16,6 +16,7 @@ import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store
 import { InstanceScopeStore } from '../../../lib/storage/stores/layers/instance.store.js';
 import { HttpApp, startUp } from '../../e2e/http-app.js';
 import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const identity = 'ip:203.0.113.7';
 
@@ -257,7 +258,7 @@ describe('apps on one Redis', () => {
   });
 
   async function start(client: Redis, prefix: string): Promise<HttpApp> {
-    const limits = { store: undefined as never, redis: client, prefix, timeout: '5s', define: { own } };
+    const limits = { store: undefined as never, redis: client, prefix, timeout: PATIENCE, define: { own } };
     const app = await HttpApp.start('express', { controllers: [ScopedController], limits });
     apps.push(app);
     return app;

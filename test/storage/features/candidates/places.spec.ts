@@ -9,6 +9,7 @@ import type { CheckAnswer } from '../../../../lib/storage/stores/store.js';
 import { startCluster, type RedisCluster } from '../../../support/redis/redis-servers.js';
 import { connectCluster, connectRedis, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
 import { WatchedStore } from './watched-store.js';
+import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 
 const window = { algo: 'fixed-window', rate: 3, interval: '1h' } as const;
 const limitOf = (onStoreError: OnStoreError = 'local') =>
@@ -28,7 +29,9 @@ describe('a candidate on a Cluster', () => {
   beforeAll(async () => {
     cluster = await startCluster();
     client = await connectCluster(cluster);
-    store = new WatchedStore(new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true }));
+    store = new WatchedStore(
+      new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, ownsClient: true }),
+    );
     await store.open();
   });
   afterAll(async () => {
@@ -79,7 +82,7 @@ describe('a candidate on one server', () => {
   it('shares a call with all else of the turn', async () => {
     const redis = await connectRedis();
     const store = new WatchedStore(
-      new RedisStore(redis, { clock: new ManualClock(), prefix: freshPrefix(), timeoutMs: 5000 }),
+      new RedisStore(redis, { clock: new ManualClock(), prefix: freshPrefix(), timeoutMs: PATIENCE_MS }),
     );
     const entries = [{ limit, identity: 'user:1', cost: 1 }];
     const answers = await store.check(Array.from({ length: 4 }, () => ({ entries })));
