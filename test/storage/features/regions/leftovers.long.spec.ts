@@ -101,7 +101,7 @@ describe('units of a region whose instances end', () => {
   it('go back also when another instance closes in the middle of an exchange', async () => {
     const opened = jest.spyOn(Home.prototype, 'open');
     const [us, other, eu] = [await start('us'), await start('us'), await start('eu')];
-    const home = opened.mock.contexts[1]!;
+    const home = opened.mock.contexts[1] as Home;
     await use(us, 'year', 24);
     const grant = jest.spyOn(home, 'grant').mockImplementationOnce(() => new Promise(() => undefined));
     const looks = other.limiters.for('year').peek('acme');
