@@ -284,8 +284,9 @@ describe('changed rates on Redis', () => {
     });
 
     it('are not changed, and stay as they are', async () => {
-      const other = await start({ redis: server.url });
+      const other = await RatesApp.start({ redis: server.url, prefix });
       await other.service.setRate('login', { rate: 20 });
+      await other.close();
       const app = await start({ redis: server.url, timeout: 50 });
       await until(() => app.quota(), 20);
       server.pause();
