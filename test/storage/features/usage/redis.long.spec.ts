@@ -26,7 +26,7 @@ import {
   ManualClock,
 } from '../../../support/limits/stores.js';
 import { ALL, pagesOf, unitsOf } from '../../../support/limits/usage.js';
-import { fallingBack } from '../../../support/limits/falling-back.js';
+import { fallingBack } from '../../../support/limits/layers.js';
 import { libraryClient } from '../../../support/redis/library-client.js';
 
 const usageWorker = bundledWorker('usage-worker.mjs');
