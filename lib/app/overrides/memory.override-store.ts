@@ -35,7 +35,8 @@ export class MemoryOverrideStore implements OverrideStore {
     const changed = items.flatMap((item) => this.change(operation, item, now, { by, reason }) ?? []);
     if (changed.length === 0) return false;
     this.removeExpired(now);
-    const head = { version: ++this.version, at: now * 1000, by, reason, rollbackTo };
+    const previousAt = this.history.at(-1)?.at ?? 0;
+    const head = { version: ++this.version, at: now * 1000, previousAt, by, reason, rollbackTo };
     this.history.push(JSON.parse(JSON.stringify({ ...head, changes: changed })) as StoredChange);
     if (this.history.length > MAX_CHANGES) this.history.shift();
     const records = new Map(

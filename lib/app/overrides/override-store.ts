@@ -54,6 +54,8 @@ export interface StoredChange {
   readonly version: number;
   /** The store's time, in microseconds. */
   readonly at: number;
+  /** The time of the change before it, 0 for the first one; `undefined` if an earlier release made the change. */
+  readonly previousAt?: number;
   readonly by?: string;
   readonly reason?: string;
   readonly rollbackTo?: number;
