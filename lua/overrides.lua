@@ -25,7 +25,7 @@
 -- ARGV[2]  for changes: the channel on which they are published
 -- ARGV[3]  by and reason as members of a JSON object, each behind a comma
 -- ARGV[4]  the longest list of changes
--- ARGV[5]  for restore: the number of the last change; if it is another one by now, nothing is changed
+-- ARGV[5]  the number of the last change; if it is another one by now, nothing is changed. Empty to change it in any case
 -- ARGV[6]  for restore: the change that is gone back to, as a member of a JSON object
 -- then 9 for each override that changes:
 --   1 or 2 for its hash; its field; kind, limit and key as members of a JSON object; the name of its value, and the value as JSON,
@@ -75,7 +75,7 @@ end
 
 local function has_ended(record) return type(record.expiresAt) == 'number' and record.expiresAt <= now end
 
-if operation == 'restore' and tonumber(ARGV[5]) ~= version then return { 0, now, version, number(at) } end
+if ARGV[5] ~= '' and tonumber(ARGV[5]) ~= version then return { 0, now, version, number(at) } end
 
 local changed, published = {}, {}
 for index = 7, #ARGV, 9 do
