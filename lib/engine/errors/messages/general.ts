@@ -191,6 +191,7 @@ export const messages = {
   noIoredis: () =>
     "redis: the package 'ioredis' could not be loaded, wants it installed next to nestjs-sluice, or a client of node-redis as 'redis'",
   countFailed: (name: string) => `the function 'count' of limit '${name}' failed, so the request counts`,
+  wrongCount: (got: unknown) => `it returned ${show(got)}, expected true, false or a whole number >= 0`,
   answerFailed: (option: string, name: string) =>
     `the function '${option}' of limit '${name}' failed, so the refusal says what it would without it`,
   answerLate: () => 'it took longer than the resolveTimeout',
