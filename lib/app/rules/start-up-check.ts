@@ -65,7 +65,7 @@ export class StartUpCheck {
     for (const name of limitersOf(type, inject)) {
       if (this.registry.has(name)) continue;
       const className = (type as Function | null)?.name ?? 'a factory';
-      throw new RateLimitConfigError(messages.injectsUnknown(className || 'a factory', name, this.registry.names));
+      throw new RateLimitConfigError(this.registry.unknown(`@InjectLimiter in ${className || 'a factory'}`, name));
     }
   }
 

@@ -39,6 +39,12 @@ export const messages = {
   unknownName: (location: string, name: string, known: readonly string[]) =>
     `${location}: got the name ${show(name)}${meant(name, known)}, wants a defined limit: ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : "none is defined; add it to 'define'"),
+  alreadyApplies: (location: string, name: string, place: string) =>
+    `${location}: '${name}' is the limit ${place}, which already applies to every route, so remove it here. ` +
+    "Routes and code choose limits of 'define' by their names; expected one of these",
+  nameOfModule: (location: string, name: string, place: string) =>
+    `${location}: ${place} has the name '${name}', too, and the two would count on their own. Expected a name of its own, or the limit in ` +
+    "one of the two: in 'limits' it applies to every route, in 'define' where a route or code names it",
   twice: (location: string, name: string) =>
     `${location}: two limits are named '${name}', wants a different 'name' for each limit of one place`,
   noName: (location: string, option: string) =>
@@ -118,8 +124,6 @@ export const messages = {
   skipsNothing: (location: string, name: string, known: readonly string[]) =>
     `${location}: got the name ${show(name)}, wants a limit that holds there: ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'none does'),
-  injectsUnknown: (className: string, name: string, known: readonly string[]) =>
-    messages.unknownName(`@InjectLimiter in ${className}`, name, known),
   noAddress: (name: string) =>
     `limit '${name}' does not apply where a request has neither its key nor an address; give it another 'key' there`,
   countsAddress: (name: string, route: string, option: string, phase: string) =>
@@ -218,7 +222,7 @@ export const messages = {
     `limit '${name}' of algo '${algo}' cannot be ${what}; release its leases instead`,
   wrongActual: (got: unknown) => `the actual cost is ${show(got)}, wants a whole number >= 0`,
   wrongDuration: (option: string, got: unknown) =>
-    `${option} is ${show(got)}, wants milliseconds or a duration such as '250ms', '10s', '1m', at most 1 year`,
+    `${option} is ${show(got)}, wants milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year`,
   wrongDate: (name: string, got: unknown) => `${name} is ${show(got)}, wants a date`,
   expectedAllowance: ({ limit, retryAfterMs }: ShownDecision) =>
     `the limit '${limit}' refused (it would allow in ${retryAfterMs} ms), wants it to allow`,
@@ -267,8 +271,6 @@ export const messages = {
     `${location}: the patch is ${show(got)}, wants an object of at least one of ${own.join(', ')}`,
   unchangeable: (location: string, option: string, own: readonly string[]) =>
     `${location}: option '${option}' cannot be changed while the app runs, wants only ${own.join(', ')}`,
-  sameName: (location: string, name: string, places: readonly string[]) =>
-    `${location}: several limits are named '${name}' (${places.join(', ')}), wants a different 'name' for each whose rate changes`,
   /** `choosesByRequest`: functions find limits. */
   unnamedLimit: (location: string, name: unknown, known: readonly string[], choosesByRequest: boolean) =>
     `${location}: got the name ${show(name)}${meant(name, known)}, wants a limit of 'define', 'forFeature' or 'limits' with a 'name': ` +
