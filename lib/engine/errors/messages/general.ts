@@ -85,6 +85,9 @@ export const messages = {
   noInterceptor: (location: string) =>
     `${location}: it has limits that are checked after the guards, but Nest learnt of its class too late; wants a class among the ` +
     "'controllers' or 'providers' of a module, as itself or with useClass",
+  notRead: (location: string) =>
+    `${location}: Nest calls no guard before it, so nothing is limited there. @RateLimit belongs on routes, and on messages, fields and ` +
+    "tools. Elsewhere, define the limit by a name in 'define', inject it with @InjectLimiter('<name>'), and call its consume()",
   lostMethod: (location: string) =>
     `${location}: a decorator above it put another function in place of the method, and nothing would check its limits; wants ` +
     '@RateLimit and @SkipRateLimit above that decorator',
