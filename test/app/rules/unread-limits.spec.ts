@@ -3,7 +3,7 @@ import { Controller, Get, Injectable, Logger, type Type, UseInterceptors } from 
 import { MessagePattern } from '@nestjs/microservices';
 import { Test } from '@nestjs/testing';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { RateLimit, RateLimitModule } from '../../../lib/index.js';
+import { RateLimit, RateLimitConfigError, RateLimitModule } from '../../../lib/index.js';
 
 const limit = { algo: 'gcra', rate: 1, interval: '1s' } as const;
 
@@ -101,4 +101,13 @@ it('limits of routes, messages, and methods that other packages decorate are not
   }
   await start([Tools, Gateway], [Routes], 'custom');
   expect(warned).toEqual([]);
+});
+
+it('are refused with the same text where their class has no name that lasts', async () => {
+  @Injectable()
+  class A {
+    @RateLimit(limit)
+    send() {}
+  }
+  await expect(start([A])).rejects.toThrow(new RateLimitConfigError(notRead('A.send')));
 });

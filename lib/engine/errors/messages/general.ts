@@ -133,6 +133,16 @@ export const messages = {
     `limit '${name}' on ${route}: its '${option}' is a function that found nothing in phase '${phase}', so the address counts. If that is ` +
     "meant, say so by onMissingKey: 'ip'" +
     (phase === 'guard' ? "; if the key is what a guard of the route finds, add phase: 'authenticated'" : ''),
+  keyOfNothing: (name: string, route: string, option: string, key: string, phase: string) =>
+    `limit '${name}' on ${route}: its '${option}' returned ${show(key)}, so all requests that lack this value count together. Return ` +
+    'undefined for them' +
+    (phase === 'authenticated'
+      ? ''
+      : `; request.user is known only after the guards: if the key needs it, add phase: 'authenticated'`),
+  userWithoutId: (name: string, route: string, fields: readonly string[]) =>
+    `limit '${name}' on ${route}: request.user has no 'id', 'sub' or 'userId' that is a string or a number, so it counts as no user. It ` +
+    `has ${fields.length === 0 ? 'no fields' : `the fields ${fields.map(quoted).join(', ')}`}; give the limit a function that returns the ` +
+    "one that identifies a user as its 'key', and phase: 'authenticated'",
   functionFailed: (name: string, route: string, option: string, phase: string, isBeforeUser: boolean) =>
     `limit '${name}' on ${route}: its '${option}' failed in phase '${phase}', and so does the request` +
     (isBeforeUser
