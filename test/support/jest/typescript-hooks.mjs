@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { compiled } from './compiled.mjs';
+import { withDeclaredKeys } from './declared-keys.mjs';
 
 const ROOT = new URL('../../../', import.meta.url).href;
 const TESTS = new URL('test/', ROOT).href;
@@ -21,7 +22,8 @@ export function resolve(specifier, context, next) {
 export async function load(url, context, next) {
   const path = new URL(url).pathname;
   if (!path.endsWith('.ts') || !isOwn(url)) return next(url, context);
-  return { format: 'module', source: await compiled(url), shortCircuit: true };
+  const source = await compiled(url);
+  return { format: 'module', source: withDeclaredKeys(path, source), shortCircuit: true };
 }
 
 function isOwn(url) {
