@@ -33,7 +33,8 @@ export class StartUpCheck {
   /** Throws `RateLimitConfigError` for limits that no request could be checked against. */
   run(): void {
     for (const module of this.modules.values()) {
-      for (const { metatype, inject } of [...module.controllers.values(), ...module.providers.values()]) {
+      const { controllers, providers, injectables } = module;
+      for (const { metatype, inject } of [...controllers.values(), ...providers.values(), ...injectables.values()]) {
         this.refuseUnknownLimiters(metatype, inject);
       }
     }

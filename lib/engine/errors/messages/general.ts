@@ -88,6 +88,9 @@ export const messages = {
   notRead: (location: string) =>
     `${location}: Nest calls no guard before it, so nothing is limited there. @RateLimit belongs on routes, and on messages, fields and ` +
     "tools. Elsewhere, define the limit by a name in 'define', inject it with @InjectLimiter('<name>'), and call its consume()",
+  holdsRejections: (location: string) =>
+    `${location}: the limit holds requests while they run, and these have ended. Expected a limit that counts them, such as ` +
+    "algo 'sliding-log'",
   lostMethod: (location: string) =>
     `${location}: a decorator above it put another function in place of the method, and nothing would check its limits; wants ` +
     '@RateLimit and @SkipRateLimit above that decorator',
