@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { AlgorithmOptions, Store, TimeRange } from '../../../../lib/index.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
 import {
   ask,
   chargeOf,
-  connectRedis,
   featuresOfOptions,
   featureTerms,
   ManualClock,
   storeKinds,
 } from '../../../support/limits/stores.js';
+import { withOwnRedis } from '../../../support/redis/own-redis.js';
 import { ALL, pagesOf, unitsOf } from '../../../support/limits/usage.js';
 
 const DAY_MS = 86_400_000;
@@ -38,10 +38,8 @@ async function rowsOf(store: Store, limit: CompiledLimit, range = ALL, batch = 1
 }
 
 let redis: Redis;
-beforeAll(async () => {
-  redis = await connectRedis();
-});
-afterAll(() => redis.disconnect());
+// An export looks at each key of the server.
+withOwnRedis((client) => (redis = client));
 
 describe.each(Object.keys(storeKinds))('the usage of limits in a %s', (kind) => {
   let clock: ManualClock;
