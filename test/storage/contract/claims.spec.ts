@@ -176,7 +176,7 @@ describe.each(Object.keys(storeKinds))('claims of %s', (kind) => {
 describe('a claim on Redis', () => {
   it('lives until its units can be used, and as long again as it is kept', async () => {
     const prefix = freshPrefix();
-    const store = new RedisStore(redis, { prefix });
+    const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS });
     const ask = (id: string) =>
       store.reserve({ limit: paced, identity, cost: 1, maxWaitMs: 1e9, claim: { id, keepMs: KEEP_MS } });
     await ask('a');

@@ -140,7 +140,7 @@ describe.each(variants(Object.entries(nodeRedis)))('a client of %s', (_, version
 
   it('is closed by a store that owns it', async () => {
     const own = await openClient(version);
-    const store = new RedisStore(own, { prefix, ownsClient: true });
+    const store = new RedisStore(own, { prefix, timeoutMs: PATIENCE_MS, ownsClient: true });
     await ask(store, compile(examples.gcra));
     await store.close();
     expect(own.isOpen).toBe(false);

@@ -191,7 +191,10 @@ describe('a proxy in front of three servers', () => {
       for (let round = 0; round < 3; round++) asked += await askInAllWays(store);
       const used = await Promise.all(
         admins.map(async (admin) => {
-          const { remaining } = await ask(new RedisStore(admin, { prefix }), limit, { identity, peek: true });
+          const { remaining } = await ask(new RedisStore(admin, { prefix, timeoutMs: PATIENCE_MS }), limit, {
+            identity,
+            peek: true,
+          });
           return QUOTA - remaining;
         }),
       );

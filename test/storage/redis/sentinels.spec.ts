@@ -1,20 +1,32 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import { LimiterService, RateLimitModule } from '../../../lib/index.js';
+import { type LimitDefinition, LimiterService, RateLimitModule } from '../../../lib/index.js';
+import { algorithmNames } from '../../support/limits/arbitraries.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { PATIENCE } from '../../support/redis/patience.mjs';
 import { type RedisSentinel, startSentinel } from '../../support/redis/redis-servers.js';
 import { until } from '../../support/time/until.js';
 
+/** Two units each, of which none comes back while a test runs. */
+const define = {
+  'fixed-window': { algo: 'fixed-window', rate: 2, interval: '1d' },
+  'calendar-window': { algo: 'calendar-window', rate: 2, period: 'year' },
+  'sliding-window': { algo: 'sliding-window', rate: 2, interval: '1d' },
+  'sliding-log': { algo: 'sliding-log', rate: 2, interval: '1d' },
+  'token-bucket': { algo: 'token-bucket', rate: 1, interval: '1d', burst: 2 },
+  'leaky-bucket': { algo: 'leaky-bucket', rate: 1, interval: '1d', queue: 1 },
+  gcra: { algo: 'gcra', rate: 1, interval: '1d', burst: 2 },
+} satisfies Record<(typeof algorithmNames)[number], LimitDefinition>;
+
 let sentinel: RedisSentinel;
 let app: TestingModule;
+let service: LimiterService;
 const clients: Redis[] = [];
 
 beforeAll(async () => {
   sentinel = await startSentinel();
   const { sentinels, name } = sentinel;
-  const define = { logins: { algo: 'fixed-window', rate: 2, interval: '1d' } } as const;
   const module = RateLimitModule.forRoot({
     redis: { sentinels, name },
     prefix: freshPrefix(),
@@ -24,6 +36,7 @@ beforeAll(async () => {
   app = await Test.createTestingModule({ imports: [module] }).compile();
   app.useLogger(false);
   await app.init();
+  service = app.get(LimiterService);
 });
 afterAll(async () => {
   for (const client of clients) client.disconnect();
@@ -38,10 +51,18 @@ function clientOf({ host, port }: { host: string; port: number }): Redis {
   return client;
 }
 
+it.each(algorithmNames)('%s is decided by the master that Sentinels name', async (algo) => {
+  for (const allowed of [true, true, false]) {
+    expect(await service.for(algo).consume('ann')).toMatchObject({ allowed, source: 'redis' });
+  }
+  expect(await clientOf(sentinel.master).dbsize()).toBeGreaterThan(0);
+});
+
+// The last test: the first master is gone after it.
 it('limits go on to apply after Sentinels have made another server the master', async () => {
   const { sentinels, name, master, replica } = sentinel;
-  const limiter = app.get(LimiterService).for('logins');
-  expect(await limiter.consume('ann')).toMatchObject({ remaining: 1, source: 'redis' });
+  const limiter = service.for('fixed-window');
+  expect(await limiter.consume('bob')).toMatchObject({ remaining: 1, source: 'redis' });
   await clientOf(master).wait(1, 0);
 
   const admin = clientOf(sentinels[0]!);
@@ -54,7 +75,7 @@ it('limits go on to apply after Sentinels have made another server the master', 
   });
   await master.kill();
 
-  await until(async () => (await limiter.peek('ann')).source === 'redis');
-  expect(await limiter.consume('ann')).toMatchObject({ allowed: true, remaining: 0, source: 'redis' });
-  expect(await limiter.consume('ann')).toMatchObject({ allowed: false, source: 'redis' });
+  await until(async () => (await limiter.peek('bob')).source === 'redis');
+  expect(await limiter.consume('bob')).toMatchObject({ allowed: true, remaining: 0, source: 'redis' });
+  expect(await limiter.consume('bob')).toMatchObject({ allowed: false, source: 'redis' });
 });
