@@ -13,6 +13,7 @@ import {
   ManualClock,
   storeKinds,
 } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const KEEP_MS = 60_000;
 const identity = 'shop:1';
@@ -213,7 +214,7 @@ describe('claims', () => {
         const clock = new ManualClock();
         const stores = [
           new MemoryStore({ clock: clock.now }),
-          new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 60_000 }),
+          new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS }),
         ];
         const limit = compile(options, 'any');
         for (const { id, share, act, clock: stepped } of steps) {

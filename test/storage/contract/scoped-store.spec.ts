@@ -14,6 +14,7 @@ import {
 import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/index.js';
 import { HttpApp, startUp } from '../../e2e/http-app.js';
 import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 import { fallingBack, perInstance } from '../../support/limits/layers.js';
 
 const identity = 'ip:203.0.113.7';
@@ -256,7 +257,7 @@ describe('apps on one Redis', () => {
   });
 
   async function start(client: Redis, prefix: string): Promise<HttpApp> {
-    const limits = { store: undefined as never, redis: client, prefix, timeout: '5s', define: { own } };
+    const limits = { store: undefined as never, redis: client, prefix, timeout: PATIENCE, define: { own } };
     const app = await HttpApp.start('express', { controllers: [ScopedController], limits });
     apps.push(app);
     return app;
@@ -326,7 +327,8 @@ describe('start-up errors', () => {
   const window = { algo: 'fixed-window', rate: 3, interval: '1m' };
   const slots = { algo: 'concurrency', limit: 2, ttl: '30s' };
   const whole = 'a whole number >= 1';
-  const time = "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year";
+  const time =
+    "milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), more than 0 and at most 1 year";
   const steps =
     "a duration of more than 0 and at most 1 year, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
   const count = 'one of all, failed, succeeded, or a function of the outcome';

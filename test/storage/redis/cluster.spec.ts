@@ -24,6 +24,7 @@ import {
 import { until } from '../../support/time/until.js';
 import { fallingBack, type StoreReport } from '../../support/limits/layers.js';
 import { libraryClient } from '../../support/redis/library-client.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 /** A limit of so many units of which none comes back while a test runs. */
 function optionsOf(algo: (typeof algorithmNames)[number], quota: number): AlgorithmOptions {
@@ -57,7 +58,7 @@ describe('RedisStore on a Cluster', () => {
   beforeAll(async () => {
     cluster = await startCluster();
     client = await connectCluster(cluster);
-    store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
+    store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, ownsClient: true });
     await store.open();
   });
   afterAll(async () => {
@@ -112,7 +113,7 @@ describe('RedisStore on a Cluster', () => {
 
   it.each(['slave', 'all'] as const)('asks masters only, given a connection that reads from %s', async (scaleReads) => {
     const reader = new Cluster(cluster.nodes, { scaleReads });
-    const reading = new RedisStore(reader, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
+    const reading = new RedisStore(reader, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, ownsClient: true });
     await reading.open();
     const replicas = reader.nodes('slave');
     expect(replicas).toHaveLength(3);
@@ -197,7 +198,7 @@ describe('RedisStore on a Cluster', () => {
 
     it('decides as one process would', async () => {
       const clock = new ManualClock();
-      const onCluster = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, clock });
+      const onCluster = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, clock });
       const inProcess = new MemoryStore({ clock: clock.now, slackMs: clock.slackMs });
       const [a, b] = limits('like', 6, 4) as [CompiledLimit, CompiledLimit];
       const peeked: Check = {
@@ -377,7 +378,7 @@ describe('RedisStore with Sentinels', () => {
   beforeAll(async () => {
     sentinel = await startSentinel();
     const client = await libraryClient({ sentinels: sentinel.sentinels, name: sentinel.name });
-    store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
+    store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, ownsClient: true });
     await store.open();
   });
   afterAll(async () => {

@@ -5,6 +5,7 @@ import { RedisStore, type RedisStoreOptions } from '../../../lib/index.js';
 import { Gathering } from '../../../lib/storage/stores/redis/gathering.js';
 import { OperationJob } from '../../../lib/storage/stores/redis/jobs.js';
 import { compile, connectRedis, freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 /** How long an instance waits that was asked so often in that time. */
 function waitOf(asked: number, elapsedMs: number, longestMs = 1): number {
@@ -66,7 +67,7 @@ describe('checks of a store on Redis', () => {
   }
 
   async function withStore<T>(options: RedisStoreOptions, run: (store: RedisStore) => Promise<T>): Promise<T> {
-    const store = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: 60_000, ...options });
+    const store = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, ...options });
     await store.open();
     try {
       return await run(store);

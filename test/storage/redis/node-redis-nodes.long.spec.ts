@@ -15,6 +15,7 @@ import {
   startSentinel,
 } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const define = {
   plain: { algo: 'fixed-window', rate: 10, interval: '1d' },
@@ -36,7 +37,7 @@ async function startApp(
   redis: RateLimitModuleOptions['redis'],
   options: RateLimitModuleOptions = {},
 ): Promise<RatesApp> {
-  const app = await RatesApp.start({ redis, define, timeout: '10s', ...options });
+  const app = await RatesApp.start({ redis, define, timeout: PATIENCE, ...options });
   cleanups.push(() => app.close());
   return app;
 }
@@ -134,7 +135,7 @@ describe('a Cluster of node-redis', () => {
       await until(() => one.quota('plain'), 30);
       await one.service.setRate('plain', { rate: 40 });
       await until(() => two.quota('plain'), 40);
-      const page = await ConsoleApp.start({ limits: { redis: client, prefix, timeout: '10s' } });
+      const page = await ConsoleApp.start({ limits: { redis: client, prefix, timeout: PATIENCE } });
       cleanups.push(() => page.close());
       await page.service.for('things').consume('anna');
       await page.console.recorder.flush();

@@ -17,6 +17,7 @@ import { startRedis, type RedisServer } from '../../support/redis/redis-servers.
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
 import { appStore } from '../../support/redis/app-store.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const KEY = 'user:1';
 const limit: LimitDefinition = {
@@ -41,7 +42,12 @@ describe('a lease', () => {
   });
 
   async function start(prefix: string, definition = limit): Promise<LimiterService> {
-    const module = RateLimitModule.forRoot({ redis: server.url, prefix, timeout: '5s', define: { limit: definition } });
+    const module = RateLimitModule.forRoot({
+      redis: server.url,
+      prefix,
+      timeout: PATIENCE,
+      define: { limit: definition },
+    });
     const app = await Test.createTestingModule({ imports: [module] }).compile();
     await app.init();
     apps.push(app);
@@ -144,7 +150,7 @@ describe('a lease', () => {
     }
 
     it('on Redis', async () => {
-      expect(await quotaOf({ redis: server.url, timeout: '5s' })).toEqual({ quota: 70, source: 'prefetch' });
+      expect(await quotaOf({ redis: server.url, timeout: PATIENCE })).toEqual({ quota: 70, source: 'prefetch' });
     });
 
     it('not in process', async () => {

@@ -12,6 +12,7 @@ import { withOwnRedis } from '../../support/redis/own-redis.js';
 import type { RedisServer } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const KEY = 'user:1';
 const limit: LimitDefinition = { algo: 'fixed-window', rate: 2, interval: '1h' };
@@ -31,7 +32,7 @@ describe('refusals that are remembered', () => {
   /** An instance of the app that hears the others. */
   async function start(options: RateLimitModuleOptions): Promise<LimiterService> {
     const listening = await listeners(options.prefix!);
-    const module = RateLimitModule.forRoot({ redis: server.url, timeout: '5s', define: { limit }, ...options });
+    const module = RateLimitModule.forRoot({ redis: server.url, timeout: PATIENCE, define: { limit }, ...options });
     const app = await Test.createTestingModule({ imports: [module] }).compile();
     await app.init();
     apps.push(app);

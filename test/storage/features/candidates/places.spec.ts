@@ -5,6 +5,7 @@ import { CompiledLimit } from '../../../../lib/testing/store/index.js';
 import { startCluster, type RedisCluster } from '../../../support/redis/redis-servers.js';
 import { connectCluster, connectRedis, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
 import { WatchedStore } from './watched-store.js';
+import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 import { fallingBack } from '../../../support/limits/layers.js';
 
 const window = { algo: 'fixed-window', rate: 3, interval: '1h' } as const;
@@ -25,7 +26,9 @@ describe('a candidate on a Cluster', () => {
   beforeAll(async () => {
     cluster = await startCluster();
     client = await connectCluster(cluster);
-    store = new WatchedStore(new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true }));
+    store = new WatchedStore(
+      new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, ownsClient: true }),
+    );
     await store.open();
   });
   afterAll(async () => {
@@ -81,7 +84,7 @@ describe('a candidate on one server', () => {
   it('shares a call with all else of the turn', async () => {
     const redis = await connectRedis();
     const store = new WatchedStore(
-      new RedisStore(redis, { clock: new ManualClock(), prefix: freshPrefix(), timeoutMs: 5000 }),
+      new RedisStore(redis, { clock: new ManualClock(), prefix: freshPrefix(), timeoutMs: PATIENCE_MS }),
     );
     const entries = [{ limit, identity: 'user:1', cost: 1 }];
     const answers = await store.check(Array.from({ length: 4 }, () => ({ entries })));

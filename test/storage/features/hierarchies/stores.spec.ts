@@ -11,6 +11,7 @@ import {
 } from '../../../support/limits/property-runs.js';
 import { comparable, connectRedis, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
 import { borrowingLevel, entriesOf, key, limitsOf, pauseMs, rootLevel } from './tree.js';
+import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 
 const RUNS = propertyRuns(120);
 
@@ -59,7 +60,7 @@ describe('limits within others, on both stores', () => {
           const clock = new ManualClock();
           const limits = limitsOf(drawn);
           const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
-          const server = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 60_000 });
+          const server = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
           const both = async <T>(ask: (store: Store) => Promise<T>) => [await ask(memory), await ask(server)] as const;
           for (const { pauseMs: pause, checks, operation } of steps) {
             clock.advanceMs(operation === 'back' ? -pause / 4 : pause);
