@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Test, type TestingModule, type TestingModuleBuilder } from '@nestjs/testing';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import {
   type LimitDefinition,
   LimiterService,
@@ -12,6 +12,7 @@ import {
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { RateLimitTesting } from '../../../lib/testing/index.js';
 import { takingAhead } from '../../support/limits/prefetching.js';
+import { withOwnRedis } from '../../support/redis/own-redis.js';
 import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
@@ -33,14 +34,8 @@ describe('a lease', () => {
   let redis: Redis;
   const apps: TestingModule[] = [];
 
-  beforeAll(async () => {
-    server = await startRedis();
-    redis = new Redis(server.url, { lazyConnect: true });
-    await redis.connect();
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await server.stop();
+  withOwnRedis((client, started) => {
+    [redis, server] = [client, started];
   });
   afterEach(async () => {
     for (const app of apps.splice(0)) await app.close();

@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import {
   type LimitDefinition,
   LimiterService,
@@ -8,7 +8,8 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../../lib/index.js';
-import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
+import { withOwnRedis } from '../../support/redis/own-redis.js';
+import type { RedisServer } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
 import { PATIENCE } from '../../support/redis/patience.mjs';
@@ -21,14 +22,8 @@ describe('refusals that are remembered', () => {
   let redis: Redis;
   const apps: TestingModule[] = [];
 
-  beforeAll(async () => {
-    server = await startRedis();
-    redis = new Redis(server.url, { lazyConnect: true });
-    await redis.connect();
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await server.stop();
+  withOwnRedis((client, started) => {
+    [redis, server] = [client, started];
   });
   afterEach(async () => {
     for (const app of apps.splice(0)) await app.close();

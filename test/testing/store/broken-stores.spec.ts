@@ -27,6 +27,8 @@ async function failuresOf(
   return failed;
 }
 
+const nameless = (limit: CompiledLimit) => new CompiledLimit(limit.options, { location: 'test', name: 'one' });
+
 describe('the conformance suite', () => {
   it('passes ours', async () => {
     await expect(failuresOf(({ clock }) => new MapStore({ clock }))).resolves.toEqual([]);
@@ -91,7 +93,6 @@ describe('the conformance suite', () => {
   it('finds a store that counts limits of different names together', async () => {
     class Nameless extends MemoryStore {
       override check(checks: Parameters<MemoryStore['check']>[0]) {
-        const nameless = (limit: CompiledLimit) => new CompiledLimit(limit.options, { location: 'test', name: 'one' });
         return super.check(
           checks.map((check) => ({
             ...check,
