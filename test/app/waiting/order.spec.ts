@@ -6,6 +6,7 @@ const KEY = 'user:1';
 /** The time between two units, in milliseconds. */
 const T = 10;
 const CALLS = 200;
+const all = Array.from({ length: CALLS }, (_, index) => index);
 
 const algorithms: Record<string, AlgorithmOptions> = {
   'leaky-bucket': { algo: 'leaky-bucket', rate: 100, interval: '1s', queue: 20 },
@@ -54,8 +55,6 @@ describe.each(Object.keys(algorithms))('calls of a process for %s', (algo) => {
     return order;
   }
 
-  const all = Array.from({ length: CALLS }, (_, index) => index);
-
   it.each(Object.keys(costs))('go on in order, of %s', async (name) => {
     expect(await orderOf((index) => ({ cost: costs[name]!(index) }))).toEqual(all);
   });
@@ -79,5 +78,50 @@ describe.each(Object.keys(algorithms))('calls of a process for %s', (algo) => {
       const isAlike = (index: number) => costs[name]!(index) === cost;
       expect(order.filter(isAlike)).toEqual(stayed.filter(isAlike));
     }
+  });
+});
+
+/** Calls that take units of all their limits at once: of several levels, and to others' APIs. */
+describe('calls of a process for a leaky-bucket and another limit', () => {
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it.each([
+    ['one unit each', 0],
+    ['one unit each', 3],
+    ['one to three units', 0],
+    ['one to three units', 3],
+  ] as const)('go on in order, of %s, after %d gave up', async (name, gaveUp) => {
+    const store = movingStore();
+    const { queues, rule } = waitingFor(store, algorithms['leaky-bucket']!);
+    const other = waitingFor(store, { algo: 'fixed-window', rate: 1000, interval: '1h' }).rule;
+    const order: number[] = [];
+    const aborts = all.map(() => new AbortController());
+    for (const index of all) {
+      const cost = costs[name]!(index);
+      const entries = [rule, other].map(({ limit }) => ({ limit, identity: KEY, cost }));
+      const { signal } = aborts[index]!;
+      const waiting = queues.wait({ rules: [rule, other], entries: () => entries }, { timeoutMs: Infinity, signal });
+      void waiting.then(
+        () => order.push(index),
+        () => {},
+      );
+    }
+    await jest.advanceTimersByTimeAsync(3 * T);
+    const gone = all.filter((index) => !order.includes(index)).slice(2, 2 + gaveUp);
+    for (const index of gone) aborts[index]!.abort(new Error('enough'));
+    await jest.advanceTimersByTimeAsync(20 * CALLS * T);
+    await store.close();
+    const stayed = all.filter((index) => !gone.includes(index));
+    expect(order).toHaveLength(stayed.length);
+    for (const cost of gaveUp === 0 ? [] : new Set(all.map(costs[name]!))) {
+      const isAlike = (index: number) => costs[name]!(index) === cost;
+      expect(order.filter(isAlike)).toEqual(stayed.filter(isAlike));
+    }
+    if (gaveUp === 0) expect(order).toEqual(all);
   });
 });
