@@ -409,18 +409,41 @@ describe('changed rates on Redis', () => {
       expect(warnings()).toEqual([]);
     });
 
-    it('that may not use the channel change nothing, and are warned of once', async () => {
-      const app = await start({ redis: await userOf('resetchannels', '+@all') });
-      await expect(app.service.setRate('login', { rate: 20 })).rejects.toThrow(RateLimitStoreError);
-      expect(await redis.exists(`${prefix}:rates`)).toBe(0);
-      await writeSilently({ patch: { rate: 20 } });
-      expect(await app.service.getRate('login')).toMatchObject({ options: { rate: 20 } });
-      // Each channel is subscribed to beside all else.
+    it.each([
+      ['use the channel', ['resetchannels', '+@all'], 2],
+      ['subscribe', ['allchannels', '+@all', '-subscribe'], 2],
+      ['publish', ['allchannels', '+@all', '-publish'], 1],
+    ])('that may not %s are read every 2 s, and warned of once', async (_, rules, warned) => {
+      const user = await userOf(...rules);
+      const [one, two] = [await start({ redis: user }), await start({ redis: user })];
+      // Each channel is subscribed to separately, and by both instances.
+      await until(async () => warnings().length, 2 * warned);
+      const timer = () => jest.mocked(globalThis.setTimeout).mock.calls.findLast(([, delay]) => delay === 2000);
+      await until(async () => timer() !== undefined, true);
+      jest.mocked(globalThis.setTimeout).mockClear();
+      await one.service.setRate('login', { rate: 20 });
+      expect(await one.quota()).toBe(20);
+      await until(() => two.quota(), 20);
+      await two.service.clearRate('login');
+      await until(() => one.quota(), 10);
+      const ofChanges = warnings().filter((message) => message.startsWith('changes of rates do not arrive at once'));
+      expect(ofChanges).toHaveLength(2);
+      expect(ofChanges[0]).toMatch(new RegExp(`read every 2 s;.* PUBLISH on the channel '${prefix}:rates': NOPERM`));
+      expect(timer()).toBeDefined();
+      const others = warnings().filter((message) => !ofChanges.includes(message));
+      for (const message of others) expect(message).toMatch(/^refusals are not remembered.*given-back'.*NOPERM/);
+    });
+
+    it('that may use it again are told of changes at once', async () => {
+      const user = await userOf('allchannels', '+@all', '-subscribe');
+      const app = await start({ redis: user });
       await until(async () => warnings().length, 2);
-      expect(warnings().toSorted()).toEqual([
-        expect.stringMatching(/^changes of rates do not arrive at once.*NOPERM/),
-        expect.stringMatching(/^refusals are not remembered.*NOPERM/),
-      ]);
+      await redis.call('ACL', 'SETUSER', `user-${prefix}`, '+subscribe');
+      const pauses = jest.mocked(globalThis.setTimeout).mock.calls.filter(([, delay]) => delay === READ_EVERY_MS);
+      for (const [goOn] of pauses) goOn();
+      await until(async () => String(await redis.call('PUBSUB', 'NUMSUB', `${prefix}:rates`)), `${prefix}:rates,1`);
+      await (await start()).service.setRate('login', { rate: 20 });
+      await until(() => app.quota(), 20);
     });
 
     it('that may not read them are warned of once', async () => {

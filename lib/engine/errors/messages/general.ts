@@ -309,9 +309,12 @@ export const messages = {
   overrideKeyWants: (longest: number) =>
     "the key of one identity such as 'tenant:acme', or the beginning of keys with a star at the end such as 'tenant:*', of at " +
     `most ${longest} characters; leave it out for all identities`,
-  overridesNotWatched: (reason: string) => `changes of rates do not arrive at once, but are read every 30 s: ${reason}`,
-  refusalsNotWatched: (reason: string) =>
-    `refusals are not remembered, since other instances cannot report the units that they give back: ${reason}`,
+  overridesNotWatched: (channel: string, reason: string) =>
+    'changes of rates do not arrive at once, but are read every 2 s; to receive them at once, allow this Redis user SUBSCRIBE and ' +
+    `PUBLISH on the channel '${channel}': ${reason}`,
+  refusalsNotWatched: (channel: string, reason: string) =>
+    'refusals are not remembered, since other instances cannot report the units that they give back; allow this Redis user SUBSCRIBE and ' +
+    `PUBLISH on the channel '${channel}', or set 'refusalCache: false': ${reason}`,
   overridesUnreadable: (reason: string) => `changed rates cannot be read, so the known ones hold: ${reason}`,
   noQuestion: (location: string, got: unknown) =>
     `${location}: got ${show(got)}, wants { limit, key }, { controller, handler, key }, or the ExecutionContext of a request`,
