@@ -213,6 +213,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
       moduleLogger.warn(optionMessages.likelySeconds('RateLimitModule', 'sendTimeout', options.sendTimeout));
     }
     this.startUp.run();
+    this.policies.check();
     await Promise.all([
       this.keys.ready(),
       this.resolvers.ready(),

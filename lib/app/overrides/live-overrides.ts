@@ -157,9 +157,7 @@ export class LiveOverrides {
 
   /** What is wrong with an identity for a list for all limits. */
   problemOfIdentity(identity: string): string | undefined {
-    const { moduleRules, named, takesAnyKey } = this.registry;
-    const { ipv6Prefix } = (moduleRules[0] ?? named[0]?.rule)?.settings ?? {};
-    return identityProblem(identity, takesAnyKey, ipv6Prefix);
+    return identityProblem(identity, this.registry.keysInUse);
   }
 
   private holders(): OverrideHolder[] {

@@ -19,7 +19,7 @@ import { type ByRequest, isFixed } from './by-request/is-fixed.js';
 import { ancestorsOf, refusePlanOfParent } from './ancestors.js';
 import type { Declaration } from './declaration.js';
 import type { LimitReading } from './limit-reading.js';
-import { takesAnyKey } from './possible-keys.js';
+import { countsAddresses, type KeysInUse, takesAnyKey } from './possible-keys.js';
 import type { Rule } from './rule.js';
 import { RuleCompiler } from './rule-compiler.js';
 import { withPolicy } from './with-policy.js';
@@ -67,6 +67,7 @@ export class LimitRegistry {
   private readonly defined = new Map<string, NamedLimit>();
   /** Whether a limit without a name may have any key. */
   private othersTakeAnyKey = false;
+  private othersCountAddresses = false;
   /** The names of defined limits that others have, too. */
   private readonly namedAgain = new Set<string>();
   private readonly log = new OnceLogger(logger);
@@ -132,9 +133,14 @@ export class LimitRegistry {
     return [...this.moduleLimits, ...this.defined.values()];
   }
 
-  /** Whether any limit of the app may have any text as a key. */
-  get takesAnyKey(): boolean {
-    return this.othersTakeAnyKey || [...this.moduleRules, ...this.named.map(({ rule }) => rule)].some(takesAnyKey);
+  /** What the limits of the app count by. */
+  get keysInUse(): KeysInUse {
+    const rules = [...this.moduleRules, ...this.named.map(({ rule }) => rule)];
+    return {
+      takesAny: this.othersTakeAnyKey || rules.some(takesAnyKey),
+      countsAddresses: this.othersCountAddresses || rules.some((rule) => countsAddresses(rule)),
+      ipv6Prefix: rules[0]?.settings.ipv6Prefix,
+    };
   }
 
   has(name: string): boolean {
@@ -222,6 +228,7 @@ export class LimitRegistry {
     // Keys of lists may be any text once a route has a limit without a `key`, as code might use it.
     const mayTakeAnyKey = declaration.onRoutes === true && rule.settings.hasKey !== true;
     if (mayTakeAnyKey || takesAnyKey(rule)) this.othersTakeAnyKey = true;
+    if (countsAddresses(rule, declaration.onRoutes === true || rule.countsRequests)) this.othersCountAddresses = true;
     written.set(namespace, rule);
     return rule;
   }

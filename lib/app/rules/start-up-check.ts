@@ -12,6 +12,7 @@ import { LimitRegistry } from './limit-registry.js';
 import { classNameOf, Namespaces } from './namespaces.js';
 import { type RuleSource, rulesOfPhase } from './route-rules.js';
 import { Rule } from './rule.js';
+import { countsAddresses } from './possible-keys.js';
 import { RouteRulesRegistry } from './route-rules-registry.js';
 import { isGateway, resolvesField } from './route-names.js';
 
@@ -55,7 +56,9 @@ export class StartUpCheck {
       }
       for (const { handler } of this.limitedRoutes(each)) {
         const { declared } = this.routes.of(type, handler);
-        this.byAddress ??= declared.flatMap(({ specs }) => specs.map(ruleOf)).find(countsByAddress)?.name;
+        this.byAddress ??= declared
+          .flatMap(({ specs }) => specs.map(ruleOf))
+          .find((rule) => rule !== undefined && countsAddresses(rule, true))?.name;
       }
     }
     if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
@@ -114,12 +117,4 @@ export class StartUpCheck {
 
 function ruleOf(spec: Rule | RuleSource): Rule | undefined {
   return spec instanceof Rule ? spec : spec.example;
-}
-
-/** Whether it counts by address: all requests, or those without a user or a header. */
-function countsByAddress(rule: Rule | undefined): boolean {
-  if (rule === undefined) return false;
-  const { key, onMissingKey } = rule.settings;
-  if (key.given === 'ip') return true;
-  return typeof key.given === 'string' && key.given !== 'global' && onMissingKey === 'ip';
 }

@@ -6,6 +6,7 @@ const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`);
 /** The messages of policies: what is wrong in one, and what happens to its versions. */
 export const policyMessages = {
   wrongValue: (shown: string, wants: string) => `got ${shown}, wants ${wants}`,
+  impossibleKey: (wants: string) => `a key that the limit never counts by, wants ${wants}`,
   unknown: (name: string, known: readonly string[]) => `${show(name)} ${optionMessages.unknown(name, known)}`,
   noCommonAlgorithm: (options: readonly string[]) =>
     `no algorithm has all of the options ${listOf(quoted(options), 'and')}, wants those of one`,
