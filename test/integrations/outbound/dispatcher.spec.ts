@@ -136,7 +136,7 @@ describe.each(versions)(
       expect([refused.statusCode, refused.headers['x-last'], await refused.body.text()]).toEqual([429, 'yes', '4']);
       await limiters.for('github').penalize('global', 45);
       answers = [[429, { 'retry-after': '0', 'x-first': 'yes' }]];
-      const late = limited('github', { retry: { attempts: 2 }, timeout: '1s' });
+      const late = limited('github', { retry: { attempts: 2 }, timeout: '10m' });
       const first = await request(upstream.url, { dispatcher: late });
       expect([first.statusCode, first.headers['x-first'], await first.body.text()]).toEqual([429, 'yes', '5']);
       expect(await left('github')).toBe(0);
@@ -148,7 +148,7 @@ describe.each(versions)(
         [429, { 'retry-after': '0' }],
       ];
       await limiters.for('github').consume('global', 49);
-      const limits = limited('github', { retry: { attempts: 2 }, timeout: '1s' });
+      const limits = limited('github', { retry: { attempts: 2 }, timeout: '10m' });
       const dispatcher = limits.compose(interceptors.dump({ maxSize: 1 }));
       const { body } = await request(`${upstream.url}/long`, { dispatcher });
       await expect(body.text()).rejects.toThrow('larger than maxSize');

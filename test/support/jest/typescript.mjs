@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import Module, { createRequire } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { withDeclaredKeys } from './declared-keys.mjs';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const CACHE = join(ROOT, 'node_modules/.cache/compiled-specs');
@@ -46,7 +47,8 @@ Module['_resolveFilename'] = function (request, parent, ...rest) {
   return resolveFilename.call(this, request, parent, ...rest);
 };
 
-Module['_extensions']['.ts'] = (module, filename) => module['_compile'](compiled(filename), filename);
+Module['_extensions']['.ts'] = (module, filename) =>
+  module['_compile'](withDeclaredKeys(filename, compiled(filename)), filename);
 
 /** The JavaScript of a TypeScript file, with its source map: from the cache, if the file has not changed. */
 function compiled(filename) {
