@@ -247,9 +247,7 @@ describe('alerts of several instances', () => {
     const apps: ConsoleApp[] = [];
     for (const by of [0, 1]) {
       const to = (alert: ConsoleAlert) => void sent.push({ by, alert });
-      apps.push(
-        await ConsoleApp.start({ limits: { redis: REDIS, prefix, timeout: '5s' }, console: { alerts: { to } } }),
-      );
+      apps.push(await ConsoleApp.start({ limits: { redis: REDIS, prefix }, console: { alerts: { to } } }));
     }
     const watches = apps.map(({ console }) => console.alerts!);
     for (let call = 0; call < 60; call++) await apps[1]!.service.for('things').consume('anna');

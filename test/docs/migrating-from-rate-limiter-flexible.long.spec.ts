@@ -21,6 +21,7 @@ import { expectAllowed, expectRefused } from '../../lib/testing/index.js';
 import { until } from '../app/overrides/overrides-app.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/limits/stores.js';
+import { PATIENCE } from '../support/redis/patience.mjs';
 import { Rows } from './rows.js';
 import { TriedApp } from './tried-app.js';
 
@@ -73,7 +74,7 @@ describe('moving over from rate-limiter-flexible', () => {
   rows.tried('new RateLimiterRedis({ storeClient, … })', async () => {
     const storeClient = await connectRedis();
     const { limiters } = await start(
-      { imports: [RateLimitModule.forRoot({ redis: storeClient })] },
+      { imports: [RateLimitModule.forRoot({ redis: storeClient, timeout: PATIENCE })] },
       { ownStore: true },
     );
     const limiter = limiters.for({ ...few, name: freshPrefix() });
@@ -90,7 +91,10 @@ describe('moving over from rate-limiter-flexible', () => {
     expect(await limiters.for(few).consume(key)).toMatchObject({ allowed: true, source: 'memory' });
     await app?.close();
     const redis = server.url;
-    const beside = await start({ imports: [RateLimitModule.forRoot({ redis, timeout: '5s' })] }, { ownStore: true });
+    const beside = await start(
+      { imports: [RateLimitModule.forRoot({ redis, timeout: PATIENCE })] },
+      { ownStore: true },
+    );
     expect(await beside.limiters.for(few).consume(key)).toMatchObject({ source: 'redis' });
     const own = beside.limiters.for({ ...few, name: 'own', scope: 'instance' });
     expect(await own.consume(key)).toMatchObject({ source: 'memory' });
@@ -126,7 +130,7 @@ describe('moving over from rate-limiter-flexible', () => {
     const { url } = server;
     const prefix = freshPrefix();
     const { limiters } = await start(
-      { imports: [RateLimitModule.forRoot({ redis: url, prefix })] },
+      { imports: [RateLimitModule.forRoot({ redis: url, prefix, timeout: PATIENCE })] },
       { ownStore: true },
     );
     const limiter = limiters.for(few);

@@ -49,7 +49,6 @@ describe('the guide of calls to others', () => {
     const openai = limiters.fetch('openai', {
       key: (request) => accountOf(request),
       cost: (request) => tokensOf(request),
-      timeout: '30s',
       learn: true,
       retry: { attempts: 3 },
       settle: (response) => tokensUsed(response),

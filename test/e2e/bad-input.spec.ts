@@ -11,6 +11,7 @@ import {
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
 import { freshPrefix } from '../support/limits/stores.js';
+import { PATIENCE } from '../support/redis/patience.mjs';
 import { startUp } from './http-app.js';
 import { settingsOf } from '../support/nest/settings.js';
 
@@ -160,7 +161,7 @@ describe('a running app', () => {
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const redis = new Redis(process.env['TEST_REDIS_URL']!, { lazyConnect: true, stringNumbers: true });
     await redis.connect();
-    const app = await open({ redis, prefix: freshPrefix(), timeout: '5s' });
+    const app = await open({ redis, prefix: freshPrefix(), timeout: PATIENCE });
     const limiter = app.get(LimiterService).for(gcra);
     expect(await limiter.consume('a')).toMatchObject({ allowed: true, remaining: 1, source: 'redis' });
     await app.close();

@@ -14,6 +14,7 @@ import { RATE_LIMIT_RANDOM } from '../../lib/app/config/tokens.js';
 import { createTestingStore } from '../../lib/testing/index.js';
 import { PlainAdapter } from '../support/http/plain-adapter.js';
 import { ManualClock } from '../support/limits/stores.js';
+import { patient } from '../support/redis/patience.mjs';
 import { variants } from '../support/tier.js';
 
 export type Framework = 'express' | 'fastify' | 'plain';
@@ -60,7 +61,7 @@ export class HttpApp {
     const store = createTestingStore({ clock });
     const testing = await Test.createTestingModule({
       ...metadata,
-      imports: [RateLimitModule.forRoot({ store, ...limits }), ...imports],
+      imports: [RateLimitModule.forRoot(patient({ store, ...limits })), ...imports],
     })
       .overrideProvider(RATE_LIMIT_RANDOM)
       .useValue(random)

@@ -11,6 +11,7 @@ import {
 } from '../../lib/index.js';
 import { adapters, HttpApp } from '../e2e/http-app.js';
 import { connectRedis, freshPrefix } from '../support/limits/stores.js';
+import { patient } from '../support/redis/patience.mjs';
 
 const hour = { algo: 'gcra', rate: 2, interval: '1h' } as const;
 const define = {
@@ -45,7 +46,7 @@ describe.each(['in process', 'on Redis'])('a call that costs nothing, %s', (kind
   async function start() {
     const prefix = freshPrefix();
     const options: RateLimitModuleOptions = kind === 'on Redis' ? { redis: process.env['TEST_REDIS_URL'], prefix } : {};
-    const module = Test.createTestingModule({ imports: [RateLimitModule.forRoot({ ...options, define })] });
+    const module = Test.createTestingModule({ imports: [RateLimitModule.forRoot(patient({ ...options, define }))] });
     const app = await module.compile();
     app.useLogger(false);
     await app.init();

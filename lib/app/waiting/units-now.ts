@@ -71,6 +71,10 @@ export class UnitsNow implements UnitSource {
     return decisions.map(({ remaining }) => remaining);
   }
 
+  refused(): void {
+    // The next round asks for the first call only.
+  }
+
   takeBack() {
     return { calls: [], refunds: [] };
   }
@@ -102,7 +106,7 @@ export class UnitsNow implements UnitSource {
     call.holder = { onLeft };
   }
 
-  private refund({ entries, decisions }: Turn): void {
+  refund({ entries, decisions }: Turn): void {
     this.giveBack(chargesOf(entries, decisions));
   }
 }

@@ -26,7 +26,7 @@ const define = {
 
 const kinds: Record<string, () => RateLimitModuleOptions> = {
   'in process': () => ({ define }),
-  'on Redis': () => ({ define, redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix(), timeout: '5s' }),
+  'on Redis': () => ({ define, redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix() }),
 };
 
 describe.each(Object.entries(kinds))('a limit and a key are explained, %s', (kind, options) => {

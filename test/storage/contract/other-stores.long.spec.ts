@@ -4,7 +4,7 @@ import { MemoryStore, RedisStore } from '../../../lib/index.js';
 import { type Client, openClient } from '../../support/redis/node-redis.js';
 import { connectRedis, freshPrefix, storeKinds } from '../../support/limits/stores.js';
 import { wholeContract } from './whole-contract.js';
-import { fallingBack } from '../../support/limits/falling-back.js';
+import { fallingBack } from '../../support/limits/layers.js';
 import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 let redis: Redis;

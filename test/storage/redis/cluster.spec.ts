@@ -16,7 +16,7 @@ import {
   ManualClock,
 } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
-import { fallingBack, type StoreReport } from '../../support/limits/falling-back.js';
+import { fallingBack, type StoreReport } from '../../support/limits/layers.js';
 import { libraryClient } from '../../support/redis/library-client.js';
 import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 

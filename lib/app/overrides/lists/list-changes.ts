@@ -29,16 +29,16 @@ export class ListChanges {
     }
   }
 
-  async put(list: ListName, entry: ListEntry, options: unknown): Promise<void> {
+  async put(list: ListName, entry: ListEntry, options: unknown): Promise<number | undefined> {
     const location = `LimiterService.${list}`;
     const key = readEntry(entry, location);
     const { limit, ends, ...cause } = readListOptions(options, location);
     this.refuseImpossible(entry, limit, list, location);
     const item = { ...OF_LIST, limit: this.limit(limit, list), key, value: JSON.stringify(list), ends };
-    await this.store.write({ operation: 'set', items: [item], ...cause });
+    return this.store.write({ operation: 'set', items: [item], ...cause });
   }
 
-  async end(entry: ListEntry, options: unknown): Promise<boolean> {
+  async end(entry: ListEntry, options: unknown): Promise<number | undefined> {
     const location = 'LimiterService.unlist';
     const key = readEntry(entry, location);
     const { limit, ends, ...cause } = readListOptions(options, location, []);

@@ -26,7 +26,7 @@ import {
   ManualClock,
 } from '../../../support/limits/stores.js';
 import { ALL, pagesOf, unitsOf } from '../../../support/limits/usage.js';
-import { fallingBack } from '../../../support/limits/falling-back.js';
+import { fallingBack } from '../../../support/limits/layers.js';
 import { libraryClient } from '../../../support/redis/library-client.js';
 import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 
