@@ -7,5 +7,5 @@ export function stopTimersFrom(leastMs: number): { mockRestore(): void } {
   const start = globalThis.setTimeout;
   const startOnlyShort = (callback: () => void, ms = 0, ...args: []) =>
     ms < leastMs ? start(callback, ms, ...args) : start(() => undefined, ms).unref();
-  return jest.spyOn(globalThis, 'setTimeout').mockImplementation(startOnlyShort as typeof setTimeout);
+  return jest.spyOn(globalThis, 'setTimeout').mockImplementation(startOnlyShort);
 }

@@ -3,9 +3,9 @@ import type { Redis } from 'ioredis';
 import { RedisStore } from '../../../lib/index.js';
 import { type MakeStore, storeConformance } from '../../../lib/testing/store/index.js';
 import { connectRedis } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 import { variants } from '../../support/tier.js';
 import { MapStore } from './map-store.js';
-import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 let redis: Redis;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { type AlgorithmOptions, MemoryStore, RedisStore, type Store, type TimeRange } from '../../../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../../../lib/index.js';
 import { CompiledLimit, type Refund } from '../../../../lib/testing/store/index.js';
 import { Calendar } from '../../../../lib/engine/algorithms/calendar.js';
 import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../../support/limits/property-runs.js';

@@ -9,7 +9,6 @@ import {
   RateLimitStoreError,
   RedisStore,
   type Store,
-  type TimeRange,
 } from '../../../../lib/index.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
 import { isPlainCheck } from '../../../../lib/storage/stores/redis/fast-way/plain-checks.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import type { AlgorithmOptions, Store, TimeRange } from '../../../../lib/index.js';
+import type { AlgorithmOptions, Store } from '../../../../lib/index.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
 import {
   ask,
