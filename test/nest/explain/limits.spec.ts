@@ -11,6 +11,7 @@ import {
 import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry } from '../../../lib/testing/store/index.js';
 import { RatesApp, startForEach } from '../../app/overrides/overrides-app.js';
 import { freshPrefix } from '../../support/limits/stores.js';
+import { variants } from '../../support/tier.js';
 
 const HOUR = 3_600_000;
 const KEY = 'tenant:acme';
@@ -25,11 +26,11 @@ const define = {
 } as const satisfies Record<string, LimitDefinition>;
 
 const kinds: Record<string, () => RateLimitModuleOptions> = {
-  'in process': () => ({ define }),
   'on Redis': () => ({ define, redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix() }),
+  'in process': () => ({ define }),
 };
 
-describe.each(Object.entries(kinds))('a limit and a key are explained, %s', (kind, options) => {
+describe.each(variants(Object.entries(kinds)))('a limit and a key are explained, %s', (kind, options) => {
   let app: RatesApp;
   const onRedis = kind === 'on Redis';
 
