@@ -81,17 +81,6 @@ describe.each(['in process', 'on Redis'])('a call that costs nothing, %s', (kind
     expect(await waiting).toBe('gave up');
   });
 
-  it('is refused while its key is blocked, and begins no block', async () => {
-    const { service } = await start();
-    const blocking = service.for('blocking');
-    await blocking.consume(KEY, 2);
-    expect(await blocking.consume(KEY, 0)).toMatchObject({ allowed: true });
-    expect(await blocking.consume(KEY, 1)).toMatchObject({ allowed: false });
-    expect(await blocking.consume(KEY, 0)).toMatchObject({ allowed: false });
-    await blocking.unblock(KEY);
-    expect(await blocking.consume(KEY, 0)).toMatchObject({ allowed: true });
-  });
-
   it('takes part in a check that takes units elsewhere', async () => {
     const { service } = await start();
     const check = () =>

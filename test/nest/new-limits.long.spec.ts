@@ -1,10 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type CallHandler, Controller, type ExecutionContext, Logger } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { firstValueFrom, of } from 'rxjs';
 import { type LimitDefinition, LimiterService, RateLimit, RateLimitGuard, RateLimitModule } from '../../lib/index.js';
-import { startRedis, type RedisServer } from '../support/redis/redis-servers.js';
+import { withOwnRedis } from '../support/redis/own-redis.js';
+import type { RedisServer } from '../support/redis/redis-servers.js';
 import { freshPrefix } from '../support/limits/stores.js';
 import { until } from '../support/time/until.js';
 import { interceptorOf } from '../support/nest/app-parts.js';
@@ -58,14 +59,8 @@ describe('a function that makes new limits each time', () => {
   let redis: Redis;
   let app: TestingModule;
 
-  beforeAll(async () => {
-    server = await startRedis();
-    redis = new Redis(server.url, { lazyConnect: true });
-    await redis.connect();
-  });
-  afterAll(async () => {
-    redis?.disconnect();
-    await server?.stop();
+  withOwnRedis((client, started) => {
+    [redis, server] = [client, started];
   });
   beforeEach(async () => {
     const module = RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix(), timeout: PATIENCE });

@@ -1,7 +1,7 @@
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { chargesOf } from '../../storage/stores/store-decision.js';
 import type { Store } from '../../storage/stores/store.js';
-import { LongTimeout } from '../../engine/util/long-timeout.js';
+import { DelayedCalls } from './delayed-calls.js';
 import type { Turn } from './turn.js';
 import { allDone, delayMsOf, TurnAnswer } from './turn-answer.js';
 import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
@@ -15,14 +15,18 @@ export class UnitsNow implements UnitSource {
   readonly room = undefined;
   readonly aheadMs = 0;
   readonly keepsOrder = true;
-  /** Calls that the queue of a limit delays. */
-  private readonly delayed = new Set<WaitingCall>();
+  private readonly delayed: DelayedCalls;
 
   constructor(
-    private readonly queue: SourceListener,
+    queue: SourceListener,
     private readonly store: Store,
     private readonly giveBack: GiveBack,
-  ) {}
+  ) {
+    this.delayed = new DelayedCalls(
+      (turn) => this.refund(turn),
+      () => queue.onReleased(),
+    );
+  }
 
   get size(): number {
     return this.delayed.size;
@@ -67,8 +71,12 @@ export class UnitsNow implements UnitSource {
     }
     if (call.isSettled) this.refund(turn);
     else if (delayMs === 0) call.release(turn);
-    else this.delay(call, turn, delayMs);
+    else this.delayed.add(call, turn);
     return decisions.map(({ remaining }) => remaining);
+  }
+
+  refused(): void {
+    // The next round asks for the first call only.
   }
 
   takeBack() {
@@ -80,29 +88,10 @@ export class UnitsNow implements UnitSource {
   }
 
   close(reason: Error): void {
-    for (const call of this.delayed) call.reject(reason);
+    this.delayed.close(reason);
   }
 
-  private delay(call: WaitingCall, turn: Turn, ms: number): void {
-    const forget = (): void => {
-      this.delayed.delete(call);
-      this.queue.onReleased();
-    };
-    const timeout = new LongTimeout(ms, () => {
-      forget();
-      call.release(turn);
-    });
-    this.delayed.add(call);
-    call.suspendTimeout();
-    const onLeft = (): void => {
-      timeout.clear();
-      forget();
-      this.refund(turn);
-    };
-    call.holder = { onLeft };
-  }
-
-  private refund({ entries, decisions }: Turn): void {
+  refund({ entries, decisions }: Turn): void {
     this.giveBack(chargesOf(entries, decisions));
   }
 }

@@ -10,7 +10,14 @@ import {
   type RateLimitModuleOptions,
   RateLimitStoreError,
 } from '../../../lib/index.js';
-import { type RedisServer, startRedis } from '../../support/redis/redis-servers.js';
+import { overrideKeys } from '../../../lib/storage/stores/redis/keys.js';
+import {
+  type RedisCluster,
+  type RedisServer,
+  startCluster,
+  startRedis,
+  startSentinel,
+} from '../../support/redis/redis-servers.js';
 import { freePort } from '../../support/processes/ports.mjs';
 import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
 import { TcpProxy } from '../../support/redis/tcp-proxy.js';
@@ -314,6 +321,80 @@ describe('changed rates on Redis', () => {
     });
   });
 
+  describe('after the changes were lost on the server', () => {
+    const keys = () => overrideKeys(prefix);
+    /** What the server keeps now, to go back to: as a replica that lags behind, or a snapshot. */
+    const snapshot = () => Promise.all(keys().map((key) => redis.dumpBuffer(key)));
+    const goBackTo = async (dumps: readonly (Buffer | null)[]) => {
+      for (const [index, dump] of dumps.entries()) {
+        if (dump === null) await redis.del(keys()[index]!);
+        else await redis.restore(keys()[index]!, 0, dump, 'REPLACE');
+      }
+    };
+    const two = async () => {
+      const define = { login, daily: { ...login, rate: 100 } };
+      const apps = [await start({ define }), await start({ define })] as const;
+      await apps[0].service.setRate('daily', { rate: 7 });
+      await until(() => apps[1].quota('daily'), 7);
+      return apps;
+    };
+    const setRate = async ([one, other]: readonly [RatesApp, RatesApp], rate: number) => {
+      await one.service.setRate('login', { rate });
+      await until(() => other.quota(), rate);
+    };
+
+    it('take effect everywhere, and what was lost ends', async () => {
+      const both = await two();
+      for (const rate of [20, 30, 40]) await setRate(both, rate);
+      await redis.del(keys());
+      const [one, other] = both;
+      await one.service.deny({ identity: 'user:1' });
+      expect(await one.service.for('login').consume('user:1')).toMatchObject({ source: 'list' });
+      expect(await one.quota('login', 'user:2')).toBe(10);
+      await until(() => other.quota('login', 'user:2'), 10);
+      expect(await other.service.for('login').consume('user:1')).toMatchObject({ source: 'list' });
+      expect(await other.quota('daily')).toBe(100);
+      await other.service.setRate('login', { rate: 50 });
+      expect(await other.quota('login', 'user:2')).toBe(50);
+      await until(() => one.quota('login', 'user:2'), 50);
+      expect(await one.service.changes()).toMatchObject([{ version: 2 }, { version: 1 }]);
+    });
+
+    it('take effect everywhere if an older state came back', async () => {
+      const both = await two();
+      const dumps = await snapshot();
+      for (const rate of [20, 30, 40]) await setRate(both, rate);
+      await goBackTo(dumps);
+      await both[1].service.setRate('daily', { rate: 9 });
+      expect([await both[1].quota(), await both[1].quota('daily')]).toEqual([10, 9]);
+      await until(() => both[0].quota('daily'), 9);
+      expect(await both[0].quota()).toBe(10);
+    });
+
+    it('take effect everywhere if the state before the last change came back', async () => {
+      const both = await two();
+      const dumps = await snapshot();
+      await setRate(both, 20);
+      await goBackTo(dumps);
+      await both[1].service.setRate('daily', { rate: 9 });
+      await until(() => both[0].quota('daily'), 9);
+      expect([await both[0].quota(), await both[1].quota()]).toEqual([10, 10]);
+    });
+
+    it('take effect everywhere if the hash of keys alone was lost', async () => {
+      const both = await two();
+      await both[0].service.setRate('login', { rate: 20 }, { key: 'user:1' });
+      await until(() => both[1].quota(), 20);
+      await redis.del(keys()[1]!);
+      await both[1].service.setRate('login', { rate: 30 }, { key: 'user:2' });
+      await until(() => both[0].quota('login', 'user:2'), 30);
+      expect([await both[0].quota(), await both[1].quota()]).toEqual([10, 10]);
+      expect(await both[0].quota('daily')).toBe(7);
+      // What was changed before would be taken back to a state that is no longer there.
+      expect(await both[0].service.changes()).toHaveLength(1);
+    });
+  });
+
   describe('of a user of Redis', () => {
     const documented =
       '+evalsha +script|load +mget +get +set +del +time +publish +subscribe +info ' +
@@ -328,18 +409,41 @@ describe('changed rates on Redis', () => {
       expect(warnings()).toEqual([]);
     });
 
-    it('that may not use the channel change nothing, and are warned of once', async () => {
-      const app = await start({ redis: await userOf('resetchannels', '+@all') });
-      await expect(app.service.setRate('login', { rate: 20 })).rejects.toThrow(RateLimitStoreError);
-      expect(await redis.exists(`${prefix}:rates`)).toBe(0);
-      await writeSilently({ patch: { rate: 20 } });
-      expect(await app.service.getRate('login')).toMatchObject({ options: { rate: 20 } });
-      // Each channel is subscribed to beside all else.
+    it.each([
+      ['use the channel', ['resetchannels', '+@all'], 2],
+      ['subscribe', ['allchannels', '+@all', '-subscribe'], 2],
+      ['publish', ['allchannels', '+@all', '-publish'], 1],
+    ])('that may not %s are read every 2 s, and warned of once', async (_, rules, warned) => {
+      const user = await userOf(...rules);
+      const [one, two] = [await start({ redis: user }), await start({ redis: user })];
+      // Each channel is subscribed to separately, and by both instances.
+      await until(async () => warnings().length, 2 * warned);
+      const timer = () => jest.mocked(globalThis.setTimeout).mock.calls.findLast(([, delay]) => delay === 2000);
+      await until(async () => timer() !== undefined, true);
+      jest.mocked(globalThis.setTimeout).mockClear();
+      await one.service.setRate('login', { rate: 20 });
+      expect(await one.quota()).toBe(20);
+      await until(() => two.quota(), 20);
+      await two.service.clearRate('login');
+      await until(() => one.quota(), 10);
+      const ofChanges = warnings().filter((message) => message.startsWith('changes of rates do not arrive at once'));
+      expect(ofChanges).toHaveLength(2);
+      expect(ofChanges[0]).toMatch(new RegExp(`read every 2 s;.* PUBLISH on the channel '${prefix}:rates': NOPERM`));
+      expect(timer()).toBeDefined();
+      const others = warnings().filter((message) => !ofChanges.includes(message));
+      for (const message of others) expect(message).toMatch(/^refusals are not remembered.*given-back'.*NOPERM/);
+    });
+
+    it('that may use it again are told of changes at once', async () => {
+      const user = await userOf('allchannels', '+@all', '-subscribe');
+      const app = await start({ redis: user });
       await until(async () => warnings().length, 2);
-      expect(warnings().toSorted()).toEqual([
-        expect.stringMatching(/^changes of rates do not arrive at once.*NOPERM/),
-        expect.stringMatching(/^refusals are not remembered.*NOPERM/),
-      ]);
+      await redis.call('ACL', 'SETUSER', `user-${prefix}`, '+subscribe');
+      const pauses = jest.mocked(globalThis.setTimeout).mock.calls.filter(([, delay]) => delay === READ_EVERY_MS);
+      for (const [goOn] of pauses) goOn();
+      await until(async () => String(await redis.call('PUBSUB', 'NUMSUB', `${prefix}:rates`)), `${prefix}:rates,1`);
+      await (await start()).service.setRate('login', { rate: 20 });
+      await until(() => app.quota(), 20);
     });
 
     it('that may not read them are warned of once', async () => {

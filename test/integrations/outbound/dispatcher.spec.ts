@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
 import * as undici7 from 'undici';
 import type { Agent as AnyAgent, Dispatcher } from 'undici';
+import { createRequire } from 'node:module';
 import { Readable, Writable } from 'node:stream';
 import type { DispatcherOptions } from '../../../lib/integrations/outbound/index.js';
 import { type LimiterService, RateLimitArgumentError, RateLimitTimeoutError } from '../../../lib/index.js';
@@ -10,9 +11,8 @@ import { startLimiters, Upstream } from './upstream.js';
 
 /** undici 8 cannot be loaded by Node before 22.19. */
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-const undici8 = major > 22 || (major === 22 && minor >= 19) ? await import('undici-8') : undefined;
 const versions: [string, typeof undici7][] = [['7', undici7]];
-if (undici8 !== undefined) versions.push(['8', undici8 as unknown as typeof undici7]);
+if (major > 22 || (major === 22 && minor >= 19)) versions.push(['8', createRequire(import.meta.url)('undici-8')]);
 
 describe.each(versions)(
   'the interceptor of undici %s',
