@@ -35,11 +35,11 @@ export function provideGlobals(given) {
   globals = given;
 }
 
-Module._load = function (request, ...rest) {
+Module['_load'] = function (request, ...rest) {
   return request === '@jest/globals' ? globals : load.call(this, request, ...rest);
 };
 
-Module._resolveFilename = function (request, parent, ...rest) {
+Module['_resolveFilename'] = function (request, parent, ...rest) {
   if (request.startsWith('.') && request.endsWith('.js') && parent?.filename?.endsWith('.ts')) {
     const file = resolve(dirname(parent.filename), request.replace(/js$/, 'ts'));
     if (existsSync(file)) return file;
@@ -47,8 +47,8 @@ Module._resolveFilename = function (request, parent, ...rest) {
   return resolveFilename.call(this, request, parent, ...rest);
 };
 
-Module._extensions['.ts'] = (module, filename) =>
-  module._compile(withDeclaredKeys(filename, compiled(filename)), filename);
+Module['_extensions']['.ts'] = (module, filename) =>
+  module['_compile'](withDeclaredKeys(filename, compiled(filename)), filename);
 
 /** The JavaScript of a TypeScript file, with its source map: from the cache, if the file has not changed. */
 function compiled(filename) {
