@@ -49,6 +49,7 @@ describe('the guide of calls to others', () => {
     const openai = limiters.fetch('openai', {
       key: (request) => accountOf(request),
       cost: (request) => tokensOf(request),
+      timeout: '30s',
       learn: true,
       retry: { attempts: 3 },
       settle: (response) => tokensUsed(response),

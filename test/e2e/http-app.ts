@@ -24,18 +24,17 @@ export const frameworks = variants(everyFramework);
 /** All HTTP adapters, with one that isn't part of Nest. */
 export const everyAdapter: readonly Framework[] = [...everyFramework, 'plain'];
 export const adapters = variants(everyAdapter);
-/** Every adapter with every store. `npm test` runs each framework once, and each store once. */
-export const appKinds = variants<readonly [Framework, string]>(
-  [
-    ['express', 'RedisStore'],
-    ['fastify', 'MemoryStore'],
-    ['express', 'MemoryStore'],
-    ['fastify', 'RedisStore'],
-    ['plain', 'MemoryStore'],
-    ['plain', 'RedisStore'],
-  ],
-  2,
-);
+/** Every adapter with every store. */
+export const everyAppKind: readonly (readonly [Framework, string])[] = [
+  ['express', 'RedisStore'],
+  ['fastify', 'MemoryStore'],
+  ['express', 'MemoryStore'],
+  ['fastify', 'RedisStore'],
+  ['plain', 'MemoryStore'],
+  ['plain', 'RedisStore'],
+];
+/** `npm test` runs two frameworks once, and each store once. */
+export const appKinds = variants(everyAppKind, 2);
 
 export interface AppOptions extends ModuleMetadata {
   limits?: RateLimitModuleOptions & RateLimitModuleExtras;

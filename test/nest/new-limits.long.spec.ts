@@ -51,6 +51,9 @@ function contextOf(handler: keyof Handlers): ExecutionContext {
   return context as unknown as ExecutionContext;
 }
 
+/** Units that were prefetched count for a minute: on a slow machine it would be over before they are used. */
+const stopTime = () => jest.spyOn(performance, 'now').mockReturnValue(performance.now());
+
 describe('a function that makes new limits each time', () => {
   let server: RedisServer;
   let redis: Redis;
@@ -78,9 +81,6 @@ describe('a function that makes new limits each time', () => {
     await app.get(RateLimitGuard).canActivate(context);
     return firstValueFrom(await interceptorOf(app).intercept(context, next));
   }
-
-  /** Units that were prefetched count for a minute: on a slow machine it would be over before they are used. */
-  const stopTime = () => jest.spyOn(performance, 'now').mockReturnValue(performance.now());
 
   it('uses the units that were prefetched for an equal one', async () => {
     stopTime();

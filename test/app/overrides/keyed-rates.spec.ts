@@ -3,15 +3,16 @@ import { RateLimitConfigError, type RateLimitModuleOptions, type SetRateOptions 
 import { freshPrefix } from '../../support/limits/stores.js';
 import { login, type RatesApp, startForEach, until } from './overrides-app.js';
 import { limitInForce } from '../../support/nest/app-parts.js';
+import { variants } from '../../support/tier.js';
 
 const IDS = ['user:1', 'tenant:us', 'tenant:eu:1', 'tenant:eu:acme', 'tenant:', 'tenant'];
 
 const kinds: Record<string, () => RateLimitModuleOptions> = {
-  'in process': () => ({}),
   'on Redis': () => ({ redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix() }),
+  'in process': () => ({}),
 };
 
-describe.each(Object.entries(kinds))('rates of single keys, %s', (_, options) => {
+describe.each(variants(Object.entries(kinds)))('rates of single keys, %s', (_, options) => {
   let app: RatesApp;
   const quota = (key: string) => app.quota('login', key);
   const quotas = (keys: readonly string[]) => Promise.all(keys.map(quota));

@@ -12,6 +12,7 @@ import { TriedApp } from '../../docs/tried-app.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { type RatesApp, startForEach, until } from './overrides-app.js';
 import { storeOf } from '../../support/nest/app-parts.js';
+import { variants } from '../../support/tier.js';
 
 const define = {
   login: { algo: 'gcra', rate: 10, interval: '1h' },
@@ -22,11 +23,11 @@ const define = {
 } as const;
 
 const kinds: Record<string, () => RateLimitModuleOptions> = {
-  'in process': () => ({ define }),
   'on Redis': () => ({ define, redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix() }),
+  'in process': () => ({ define }),
 };
 
-describe.each(Object.entries(kinds))('modes that change while the app runs, %s', (_, options) => {
+describe.each(variants(Object.entries(kinds)))('modes that change while the app runs, %s', (_, options) => {
   let app: RatesApp;
   const KEY = 'tenant:acme';
 

@@ -13,6 +13,7 @@ import { outcomeOf } from '../../support/limits/waiting.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
 import { startLimiters, Upstream } from './upstream.js';
+import { variants } from '../../support/tier.js';
 
 const DEFINE = {
   few: { algo: 'fixed-window', rate: 2, interval: '1h' },
@@ -26,7 +27,7 @@ const DEFINE = {
 const bodies = async (responses: Promise<Response>[]) =>
   Promise.all(responses.map(async (response) => (await response).text()));
 
-describe.each(['in process', 'on Redis'])('fetch, counted %s', (place) => {
+describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place) => {
   let app: TestingModule;
   let limiters: LimiterService;
   let upstream: Upstream;

@@ -8,6 +8,7 @@ import {
 } from '../../../../lib/index.js';
 import { freshPrefix } from '../../../support/limits/stores.js';
 import { RatesApp, startForEach, until } from '../overrides-app.js';
+import { variants } from '../../../support/tier.js';
 
 const define = {
   login: { algo: 'gcra', rate: 10, interval: '1h' },
@@ -17,14 +18,14 @@ const define = {
 } as const;
 
 const kinds: Record<string, () => RateLimitModuleOptions> = {
-  'in process': () => ({ define }),
   'on Redis': () => ({ define, redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix() }),
+  'in process': () => ({ define }),
 };
 
 const ACME = { identity: 'tenant:acme' };
 const TENANTS = { pattern: 'tenant:*' };
 
-describe.each(Object.entries(kinds))('lists that change while the app runs, %s', (_, options) => {
+describe.each(variants(Object.entries(kinds)))('lists that change while the app runs, %s', (_, options) => {
   let app: RatesApp;
 
   startForEach(options, (started) => (app = started));
