@@ -1,5 +1,5 @@
 import { LongTimeout } from '../../engine/util/long-timeout.js';
-import { compareUnits, type TimedUnits } from './reserved-units.js';
+import { compareTimes, type TimedUnits } from './reserved-units.js';
 import type { Turn } from './turn.js';
 import { delayMsOf } from './turn-answer.js';
 import type { CallHolder, WaitingCall } from './waiting-call.js';
@@ -32,11 +32,15 @@ export class DelayedCalls implements CallHolder {
     private readonly onReleased: () => void,
   ) {}
 
+  get isEmpty(): boolean {
+    return this.size === 0;
+  }
+
   get size(): number {
     return this.groupOf.size;
   }
 
-  /** Adds a call whose units may be used later. */
+  /** Adds a call whose units may be used later, or behind those of other calls. */
   add(call: WaitingCall, turn: Turn): void {
     const now = performance.now();
     const costs = turn.entries.map(({ cost }) => cost).join();
@@ -45,7 +49,7 @@ export class DelayedCalls implements CallHolder {
     const key = last - now <= Math.max(call.leftMs, units.usableAt - now) ? costs : call;
     let group = this.groups.get(key);
     if (group === undefined) this.groups.set(key, (group = { key, calls: new Set(), turns: [] }));
-    const index = group.turns.findLastIndex((each) => compareUnits(each, units) <= 0) + 1;
+    const index = group.turns.findLastIndex((each) => compareTimes(each, units) <= 0) + 1;
     group.turns.splice(index, 0, units);
     group.calls.add(call);
     this.groupOf.set(call, group);
@@ -64,7 +68,7 @@ export class DelayedCalls implements CallHolder {
 
   /** Rejects all calls. */
   close(reason: Error): void {
-    for (const call of [...this.groupOf.keys()]) call.reject(reason);
+    for (const call of this.groupOf.keys()) call.reject(reason);
   }
 
   /** Releases the calls whose units may be used now. */
@@ -93,7 +97,7 @@ export class DelayedCalls implements CallHolder {
   private earliest(): DelayedGroup | undefined {
     let earliest: DelayedGroup | undefined;
     for (const group of this.groups.values()) {
-      if (earliest === undefined || compareUnits(group.turns[0]!, earliest.turns[0]!) < 0) earliest = group;
+      if (earliest === undefined || compareTimes(group.turns[0]!, earliest.turns[0]!) < 0) earliest = group;
     }
     return earliest;
   }
@@ -110,6 +114,9 @@ export class DelayedCalls implements CallHolder {
 function timed(turn: Turn, now: number): DelayedTurn {
   const { entries, decisions } = turn;
   const delayMs = delayMsOf(turn);
-  const index = decisions.findIndex((each, i) => each.delayMs === delayMs && !entries[i]!.limit.shadow);
+  const index = Math.max(
+    0,
+    decisions.findIndex((each, i) => each.delayMs === delayMs && !entries[i]!.limit.shadow),
+  );
   return { turn, limit: entries[index]!.limit, decision: decisions[index]!, usableAt: now + delayMs };
 }

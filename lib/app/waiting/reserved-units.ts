@@ -33,6 +33,12 @@ export function compareUnits(one: TimedUnits, other: TimedUnits): number {
   return (first.ticket ?? 0) - (second.ticket ?? 0);
 }
 
+/** Orders units by when they may be used; those of one queue by its clock. */
+export function compareTimes(one: TimedUnits, other: TimedUnits): number {
+  const haveTickets = one.decision.ticket !== undefined && other.decision.ticket !== undefined;
+  return haveTickets ? compareUnits(one, other) : one.usableAt - other.usableAt;
+}
+
 /** Milliseconds between units that leave a queue and those before them; `-Infinity` without a queue, and past it. */
 export function spacingMs({ limit: { algorithm, parameters }, units, decision }: ReservedUnits): number {
   if (algorithm.queue === undefined || decision.source === 'list') return -Infinity;

@@ -33,7 +33,7 @@ export class UnitsNow implements UnitSource {
   }
 
   get isEmpty(): boolean {
-    return this.size === 0;
+    return this.delayed.isEmpty;
   }
 
   ask(calls: readonly WaitingCall[]): TurnAnswer[] {
@@ -70,7 +70,8 @@ export class UnitsNow implements UnitSource {
       call.postpone({ ...entries[index]!, index, decision: decisions[index]! }, delayMs);
     }
     if (call.isSettled) this.refund(turn);
-    else if (delayMs === 0) call.release(turn);
+    // A call whose place is due at once does not overtake those whose timer is late.
+    else if (delayMs === 0 && (this.isEmpty || !isQueued(turn))) call.release(turn);
     else this.delayed.add(call, turn);
     return decisions.map(({ remaining }) => remaining);
   }
@@ -94,6 +95,13 @@ export class UnitsNow implements UnitSource {
   refund({ entries, decisions }: Turn): void {
     this.giveBack(chargesOf(entries, decisions));
   }
+}
+
+/** Whether the queue of a limit decided. */
+function isQueued({ entries, decisions }: Turn): boolean {
+  return entries.some(({ limit }, index) => {
+    return limit.algorithm.queue !== undefined && !limit.shadow && decisions[index]!.source !== 'list';
+  });
 }
 
 /** The sums of what calls ask of their limits. */

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type AlgorithmOptions, type AcquireOptions, MemoryStore } from '../../../lib/index.js';
 import { waitingFor } from '../../support/limits/waiting.js';
@@ -5,7 +6,8 @@ import { waitingFor } from '../../support/limits/waiting.js';
 const KEY = 'user:1';
 /** The time between two units, in milliseconds. */
 const T = 10;
-const CALLS = 200;
+const CALLS = 60;
+const WITHOUT_END = { timeoutMs: Infinity, signal: undefined };
 const all = Array.from({ length: CALLS }, (_, index) => index);
 
 const algorithms: Record<string, AlgorithmOptions> = {
@@ -22,6 +24,9 @@ const costs: Record<string, (index: number) => number> = {
   'one to three units': (index) => ((index * 7) % 3) + 1,
   'one or ten units': (index) => (index % 4 === 1 ? 10 : 1),
 };
+
+/** Calls that give up. */
+const leaves = (index: number) => index % 5 === 3;
 
 /** Counts in process, by a clock that moves on while a line of calls is asked for: a tenth of a unit each time. */
 function movingStore(): MemoryStore {
@@ -65,7 +70,6 @@ describe.each(Object.keys(algorithms))('calls of a process for %s', (algo) => {
 
   it.each(Object.keys(costs))('go on in order after others gave up, of %s', async (name) => {
     const leaving = new AbortController();
-    const leaves = (index: number) => index % 5 === 3;
     const order = await orderOf(
       (index) => ({ cost: costs[name]!(index), ...(leaves(index) && { signal: leaving.signal }) }),
       async () => leaving.abort(new Error('enough')),
@@ -123,5 +127,35 @@ describe('calls of a process for a leaky-bucket and another limit', () => {
       expect(order.filter(isAlike)).toEqual(stayed.filter(isAlike));
     }
     if (gaveUp === 0) expect(order).toEqual(all);
+  });
+});
+
+describe('calls whose place is due at once', () => {
+  it.each([
+    ['alone', [1, 1, 1]],
+    ['alone', [1, 2, 1]],
+    ['next to another limit', [1, 1, 1]],
+    ['next to another limit', [1, 2, 1]],
+  ] as const)('do not overtake calls whose timer is late: %s, of %p units', async (where, units) => {
+    let passed = 0;
+    const start = Date.now() * 1000;
+    const store = new MemoryStore({ clock: () => start + passed });
+    const { queues, rule } = waitingFor(store, algorithms['leaky-bucket']!);
+    const other = waitingFor(store, { algo: 'fixed-window', rate: 1000, interval: '1h' }).rule;
+    const rules = where === 'alone' ? [rule] : [rule, other];
+    const order: number[] = [];
+    const wait = async (index: number, cost: number): Promise<void> => {
+      const entries = rules.map(({ limit }) => ({ limit, identity: KEY, cost }));
+      await queues.wait({ rules, entries: () => entries, mayReserve: where === 'alone' }, WITHOUT_END);
+      order.push(index);
+    };
+    const calls = [wait(0, units[0]), wait(1, units[1])];
+    await turn();
+    // No timer runs before the last call is asked for.
+    passed += 100 * T * 1000;
+    calls.push(wait(2, units[2]));
+    await Promise.all(calls);
+    expect(order).toEqual([0, 1, 2]);
+    await store.close();
   });
 });
