@@ -218,8 +218,8 @@ describe('a server that does not know the script', () => {
 
   it('fails the check if it cannot be given', async () => {
     await redis.script('FLUSH');
-    await redis.call('ACL', 'SETUSER', 'default', '-script');
-    cleanups.push(() => redis.call('ACL', 'SETUSER', 'default', '+script'));
+    await redis.call('ACL', 'SETUSER', 'default', '-script', '-eval');
+    cleanups.push(() => redis.call('ACL', 'SETUSER', 'default', '+script', '+eval'));
     const store = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: 5000 });
     const limit = compile(hundred.gcra);
     await expect(ask(store, limit)).rejects.toThrow(RateLimitStoreError);
