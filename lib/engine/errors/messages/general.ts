@@ -264,8 +264,8 @@ export const messages = {
   overloaded: () => 'Too busy, try again later',
   closed: () => 'the app is shutting down',
   resends: () =>
-    'redis: the connection sends commands again after it broke, so a check can be charged twice; make it with ' +
-    '{ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }, or give its options instead of the connection',
+    'redis: the client resends commands after its connection breaks, so a check can be charged twice, and it has no duplicate() for a ' +
+    'separate connection; make it with { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }, or give its options instead',
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
   storeNotReady: (status: string, error?: string) =>
     `Redis is not connected (status '${status}')${error === undefined ? '' : `: ${error}`}`,
