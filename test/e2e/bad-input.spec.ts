@@ -58,6 +58,23 @@ describe("option 'redis'", () => {
     expect(message).not.toContain('s3cret');
   });
 
+  it.each([
+    [
+      'cache.example.net:6380,password=s3cret,ssl=True,abortConnect=False',
+      'rediss://:<password>@cache.example.net:6380',
+    ],
+    ['cache.example.net:6379,user=app,password=s3cret', 'redis://app:<password>@cache.example.net:6379'],
+    ['redis://cache.example.net:6380,password=s3cret,ssl=True', 'rediss://:<password>@cache.example.net:6380'],
+    ['cache.example.net,password=s3cret', 'redis://:<password>@cache.example.net:6379'],
+  ])('that is %s is refused without its password, and the form is named', async (redis, form) => {
+    const { message } = await reasonOf(() => settingsOf({ redis }));
+    expect(message).toContain(`wants the URL '${form}'`);
+    expect(message).not.toContain('s3cret');
+    const home = await reasonOf(() => settingsOf({ redis: 'redis://x', regions: { name: 'eu', home: redis } }));
+    expect(home.message).toContain(`wants the URL '${form}'`);
+    expect(home.message).not.toContain('s3cret');
+  });
+
   it.each<[RateLimitModuleOptions['redis']]>([
     [undefined],
     ['redis://localhost'],
