@@ -38,8 +38,8 @@ export const appKinds = variants(everyAppKind, 2);
 
 export interface AppOptions extends ModuleMetadata {
   limits?: RateLimitModuleOptions & RateLimitModuleExtras;
-  /** Whether the framework believes X-Forwarded-For, or of whom. */
-  trustProxy?: boolean | ((address: string | undefined) => boolean);
+  /** Whether the framework believes X-Forwarded-For, or of whom, or of how many. */
+  trustProxy?: boolean | number | ((address: string | undefined) => boolean);
   /** Draws the random numbers of the app. */
   random?: () => number;
   configure?: (app: INestApplication) => void;

@@ -171,9 +171,12 @@ export const messages = {
   proxyUntrusted: (setting: string) =>
     'a request came with X-Forwarded-For, which is not trusted, so limits by address count who connects: behind a proxy, all ' +
     `its clients together. Name the proxies to trust with ${setting}. Without a proxy nothing is wrong: any client may send it`,
+  proxyCountIgnored: (count: number, setting: string) =>
+    `Fastify was given a number of proxies to trust (${count}) and trusts none of them, so limits by address count who connects: behind a ` +
+    `proxy, all its clients together. Name the proxies to trust by their addresses with ${setting}`,
   trustsAnyone: (name: string) =>
     `the framework believes every client that sends X-Forwarded-For, so each request can choose the address by which limit '${name}' ` +
-    "counts it; wants the addresses of the proxies, or how many there are, in place of true as 'trust proxy' of Express or " +
+    "counts it; wants the addresses of the proxies in place of true as 'trust proxy' of Express or " +
     "'trustProxy' of Fastify (docs/guides/instances-and-proxies.md)",
   noUser: () => 'Authentication is required',
   noKey: (key: string) => `The request has no ${key}`,
