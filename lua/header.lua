@@ -33,8 +33,9 @@
 --                       of one that has features, their number, then the name of each, and its parameters
 --            open     the number of keys that more than one check or operation has, or a check beside another key of the same
 --                       limit, and the number of each
---            features  if a limit has any, for how many counters and features something follows, then of each the number of the
---                     counter's key, the name of the feature, how many values it has for it, and these: the numbers of keys, and texts
+--            beside   of how many something follows that counters have besides their keys, then of each the number of the counter's
+--                     key, a name, how many values it has, and these: the numbers of keys, and texts. The name is that of a feature, or
+--                     a colon and the end of one key
 --            checks   until the end, each check's
 --                       operation, number of entries, entries; an entry is
 --                       the number of its limit, the number of its key, and what the operation needs

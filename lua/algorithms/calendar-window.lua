@@ -1,12 +1,12 @@
 -- Calendar window. Parameters: start and end of the window that holds now, by the caller's time zone; retain.
--- Stored value: window-count.lua. With retain, finished windows are in a list at key .. ':history', which is in KEYS too:
--- start, end, count of each, the newest last.
+-- Stored value: window-count.lua. With retain, finished windows are in a list whose key follows the counter's own in KEYS: start, end,
+-- count of each, the newest last.
 --
 -- Uses: time_to_live, window_count
 
 local counted = window_count()
 
-local function history_key(key) return key .. ':history' end
+local function history_key(state) return KEYS[state.number + 1] end
 
 local function begin(limit, state, now)
   state.count, state.start, state.window_end, state.last, state.is_stored = 0, limit.start, limit.window_end, now, false
@@ -105,17 +105,17 @@ return {
   end,
 
   encode = counted.encode,
-  save = function(limit, state, key)
-    if not state.finished then return correct_stored(state, history_key(key)) end
-    local list, retain = history_key(key), limit.retain
+  save = function(limit, state)
+    if not state.finished then return correct_stored(state, history_key(state)) end
+    local list, retain = history_key(state), limit.retain
     redis.call('RPUSH', list, unpack(state.finished))
     while state.now >= redis.call('LINDEX', list, 1) + retain do redis.call('LTRIM', list, 3, -1) end
     redis.call('PEXPIRE', list, time_to_live(state.finished[2] + retain - state.now))
     correct_stored(state, list)
   end,
 
-  history = function(limit, state, key)
-    local windows = redis.call('LRANGE', history_key(key), 0, -1)
+  history = function(limit, state)
+    local windows = redis.call('LRANGE', history_key(state), 0, -1)
     if state.finished then for i = 1, 3 do windows[#windows + 1] = state.finished[i] end end
     if state.count > 0 then
       for _, value in ipairs({ state.start, state.window_end, state.count }) do windows[#windows + 1] = value end

@@ -16,7 +16,7 @@ import type { LearntRate, Lesson } from '../lesson.js';
 import { Batcher } from './batcher.js';
 import { ConfirmingBatcher } from './confirming-batcher.js';
 import { CheckJob, type Job, OperationJob } from './jobs.js';
-import { extraKeysOf, featureKeysOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
+import { extraKeysOf, featureKeysOf, keyOf, moreKeysOf, noteKeyOf, rateKeyOf } from './keys.js';
 import type { FeatureCall, GeneralProgram } from './general-program.js';
 import type { TestClock } from './program.js';
 import type { Reply } from './reply.js';
@@ -226,7 +226,8 @@ export class RedisStore extends DirectStore implements Store {
   private async forget(counter: Counter): Promise<void> {
     const { estimates, features = [], takesCredits } = counter.limit;
     const key = keyOf(this.prefix, counter);
-    const keys = [key, ...extraKeysOf(key, counter), ...featureKeysOf(key, counter), noteKeyOf(key), rateKeyOf(key)];
+    const ofFeatures = [...moreKeysOf(key, counter), ...featureKeysOf(key, counter)];
+    const keys = [key, ...extraKeysOf(key, counter), ...ofFeatures, noteKeyOf(key), rateKeyOf(key)];
     // What had lapsed by now came back: some features keep that, and so do credits.
     const isKept = takesCredits || features.some(({ script }) => script?.beside !== undefined);
     if (estimates !== undefined && isKept) await this.releaseLapsed(counter);
