@@ -53,6 +53,7 @@ describe.each(Object.keys(algorithms))('calls of a process for %s', (algo) => {
         (decision) => {
           order.push(index);
           setTimeout(() => void decision.lease?.release(), T * (index % 3));
+          return undefined;
         },
         () => {},
       );
