@@ -334,7 +334,7 @@ describe('alerts of several instances', () => {
   /** Two instances with the same incidents, of which each does something while it looks for them. */
   function two() {
     const prefix = freshPrefix();
-    const store = new ConsoleRedis(redis as never, prefix, 5000);
+    const store = new ConsoleRedis(redis, prefix, 5000);
     const now = { at: 2_000, incidents: [] as Incident[] };
     const sent: string[] = [];
     const meanwhile: (() => Promise<unknown>)[] = [];

@@ -105,8 +105,12 @@ function withUnits(patch: RatePatch | null | undefined): RatePatch | null | unde
       isTime(entry[0]) && typeof entry[1] === 'string' && (WITHOUT_UNIT.test(entry[1]) || isInMonths(entry[1])),
   );
   if (outdated.length === 0) return patch;
-  const read = (text: string) => (isInMonths(text) ? text.toLowerCase() : Number(text));
-  return { ...patch, ...Object.fromEntries(outdated.map(([option, text]) => [option, read(text)])) };
+  return {
+    ...patch,
+    ...Object.fromEntries(
+      outdated.map(([option, text]) => [option, isInMonths(text) ? text.toLowerCase() : Number(text)]),
+    ),
+  };
 }
 
 function isTime(option: string): boolean {

@@ -11,7 +11,7 @@ import {
   type SetRateOptions,
 } from '../../../lib/index.js';
 import { freshPrefix } from '../../support/limits/stores.js';
-import { hourly, login, RatesApp, until } from './overrides-app.js';
+import { login, RatesApp, until } from './overrides-app.js';
 import { moduleLimits } from '../../support/nest/app-parts.js';
 
 describe('rates that change while the app runs', () => {

@@ -11,13 +11,7 @@ import {
   RateLimitStoreError,
 } from '../../../lib/index.js';
 import { overrideKeys } from '../../../lib/storage/stores/redis/keys.js';
-import {
-  type RedisCluster,
-  type RedisServer,
-  startCluster,
-  startRedis,
-  startSentinel,
-} from '../../support/redis/redis-servers.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-servers.js';
 import { freePort } from '../../support/processes/ports.mjs';
 import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
 import { TcpProxy } from '../../support/redis/tcp-proxy.js';

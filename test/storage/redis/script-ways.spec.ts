@@ -181,9 +181,9 @@ describe('a proxy in front of three servers', () => {
   )('that %s has each check of %s charged once', async (route, kind) => {
     const admins = servers.map(({ url }) => new Redis(url));
     for (const admin of admins) await admin.script('FLUSH');
-    const proxy = await SpreadProxy.start(servers, routes[route!]!);
+    const proxy = await SpreadProxy.start(servers, routes[route]!);
     const prefix = freshPrefix();
-    const { client, end } = await clients[kind!]!(proxy.url);
+    const { client, end } = await clients[kind]!(proxy.url);
     try {
       const store = new RedisStore(client, { prefix, timeoutMs: PATIENCE_MS });
       await store.open();
