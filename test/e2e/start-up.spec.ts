@@ -241,6 +241,29 @@ describe('start-up errors', () => {
     );
   });
 
+  it('a skip as @nestjs/throttler has it, with how to move', async () => {
+    @Controller()
+    class SkipController {
+      @Get()
+      @SkipRateLimit({ default: true } as never)
+      list() {}
+    }
+    expect(await messageOf(startUp({ limits: [{ ...login, name: 'hourly' }] }, [SkipController]))).toBe(
+      "@SkipRateLimit on SkipController.list: got the name { default: true }, wants a limit that holds there: 'hourly'; an object of names " +
+        "is for @SkipThrottle of @nestjs/throttler, from which 'npx nestjs-sluice migrate' moves an app",
+    );
+  });
+
+  it('a limiter without a module, and the error says what to import', async () => {
+    @Injectable()
+    class Mails {
+      constructor(@InjectLimiter('mails') readonly limiter: Limiter) {}
+    }
+    await expect(Test.createTestingModule({ providers: [Mails] }).compile()).rejects.toThrow(
+      'the Limiter of RateLimitModule.forRoot(), to import in the root module, named mails',
+    );
+  });
+
   it('two routes that nothing tells apart', async () => {
     await expect(startUp({ define: { login } }, [controllerWith('login'), controllerWith('login')])).resolves.toBe(
       undefined,

@@ -129,7 +129,10 @@ export const messages = {
   shadowMode: () => 'RATE_LIMIT_MODE is shadow: every limit counts and reports, and none refuses or delays',
   skipsNothing: (location: string, name: string, known: readonly string[]) =>
     `${location}: got the name ${show(name)}, wants a limit that holds there: ` +
-    (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'none does'),
+    (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'none does') +
+    (typeof name === 'string'
+      ? ''
+      : "; an object of names is for @SkipThrottle of @nestjs/throttler, from which 'npx nestjs-sluice migrate' moves an app"),
   noAddress: (name: string) =>
     `limit '${name}' does not apply where a request has neither its key nor an address; give it another 'key' there`,
   countsAddress: (name: string, route: string, option: string, phase: string) =>
