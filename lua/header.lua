@@ -138,8 +138,8 @@
 --   corrected(terms, beside, difference, charged_at)   the same of a change of what was charged at a time; -1 if that is not known
 -- or, where it keeps units that are reserved at an estimate, in the key that goes with the counter,
 --   stored(terms, limit, state, value)   a stored value is read: notes what came back before its window ended
---   opened(terms, limit, state, note)    a counter is opened: gives back what has lapsed, and calls `note` with each change. The state has
---                           `lapsed` then, and `more_lapsed` if there may be more
+--   opened(terms, limit, state, note, all)   a counter is opened: gives back what has lapsed, all of it if asked to, and calls `note` with each
+--                           change. The state has `lapsed` then, and `more_lapsed` if there may be more
 --   saved(terms, limit, state, keep_for) a counter is saved; returns for how long it has to be kept
 --   until_fits(terms, limit, state, cost)   microseconds until enough has lapsed for a cost to fit
 --   reserved(terms, limit, state, units) keeps what was charged, and returns its ticket

@@ -30,16 +30,22 @@ local function is_within(time, window_start, window_end) return time >= tonumber
 
 local function corrected(count, difference) return max(0, min(tonumber(count) + difference, MAX_OWED)) end
 
+-- The first of so many windows, from 0 on, that ends after a time.
+local function first_ending_after(time, count, end_of)
+  local low, high = 0, count
+  while low < high do
+    local middle = floor((low + high) / 2)
+    if tonumber(end_of(middle)) > time then high = middle else low = middle + 1 end
+  end
+  return low
+end
+
 -- Changes the counts of finished windows.
 local function correct_stored(state, list)
   if not state.corrections then return end
   for _, correction in ipairs(state.corrections) do
-    local low, high = 0, redis.call('LLEN', list) / 3
-    -- Finds the first one that ends later.
-    while low < high do
-      local middle = floor((low + high) / 2)
-      if tonumber(redis.call('LINDEX', list, 3 * middle + 1)) > correction[1] then high = middle else low = middle + 1 end
-    end
+    local end_of = function(at) return redis.call('LINDEX', list, 3 * at + 1) end
+    local low = first_ending_after(correction[1], redis.call('LLEN', list) / 3, end_of)
     local window = redis.call('LRANGE', list, 3 * low, 3 * low + 2)
     if #window == 3 and is_within(correction[1], window[1], window[2]) then
       redis.call('LSET', list, 3 * low + 2, string.format('%.0f', corrected(window[3], correction[2])))
@@ -115,8 +121,9 @@ return {
       for _, value in ipairs({ state.start, state.window_end, state.count }) do windows[#windows + 1] = value end
     end
     for _, correction in ipairs(state.corrections or {}) do
-      for i = 1, #windows, 3 do
-        if is_within(correction[1], windows[i], windows[i + 1]) then windows[i + 2] = corrected(windows[i + 2], correction[2]) end
+      local i = 3 * first_ending_after(correction[1], #windows / 3, function(at) return windows[3 * at + 2] end) + 1
+      if i < #windows and is_within(correction[1], windows[i], windows[i + 1]) then
+        windows[i + 2] = corrected(windows[i + 2], correction[2])
       end
     end
     local live = {}

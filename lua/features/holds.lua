@@ -60,9 +60,9 @@ function holds.stored(terms, limit, state, value)
 end
 
 -- Gives back the units of lapsed holds that were reserved with `onLapse: 'release'`.
-function holds.opened(terms, limit, state, note)
+function holds.opened(terms, limit, state, note, all)
   -- A finished window that stays stored is stored without any of them.
-  local most = state.kept and -1 or MOST_AT_ONCE
+  local most = (all or state.kept) and -1 or MOST_AT_ONCE
   local lapsed = ask_holds('ZRANGEBYSCORE', state, '(0', as_text(now), 'WITHSCORES', 'LIMIT', '0', tostring(most))
   if #lapsed == 0 then return end
   state.lapsed = {}

@@ -128,7 +128,8 @@ describe('decorators that put another function in place of a method', () => {
 
 describe('start-up errors', () => {
   const place = '@RateLimit on ReportsController.list';
-  const A_DURATION = "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year";
+  const A_DURATION =
+    "milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), more than 0 and at most 1 year";
   const STEPS =
     "a duration of more than 0 and at most 1 year, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
   const common =

@@ -85,7 +85,8 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
    * first, so that a burst cannot slip through, and refunded when its response has ended and it turns out not to count. A function
    * may return how many units a request counts, a whole number >= 0: of fewer than its `cost`, the rest comes back; more are charged
    * whether they fit or not, up to one quota beyond the quota, and later requests wait for them. A request
-   * whose client went away before the answer was known always counts. Only requests to routes have an outcome; code that consumes
+   * whose client went away before the answer was known always counts, and so does one for which the function fails or returns any other
+   * value. Only requests to routes have an outcome; code that consumes
    * units refunds them itself.
    * @default 'all'
    */

@@ -112,7 +112,7 @@ export class RedisOverrideStore implements OverrideStore {
     return this.next;
   }
 
-  async write({ operation, items, by, reason, lastVersion, rollbackTo }: OverrideChange): Promise<boolean> {
+  async write({ operation, items, by, reason, lastVersion, rollbackTo }: OverrideChange): Promise<number | undefined> {
     const args = items.flatMap((item) => {
       const { kind, limit, key, value, inherit, ends, quota, previousQuota } = item;
       const place = kind === 'rate' && key === '' ? ['1', limit] : ['2', fieldOf(item)];
@@ -120,11 +120,11 @@ export class RedisOverrideStore implements OverrideStore {
       return [...place, members({ kind, limit, key }).slice(1), VALUE_FIELDS[kind], value, inherit, ...numbers];
     });
     const head = [this.keys[0]!, members({ by, reason }), MAX_CHANGES, lastVersion ?? '', members({ rollbackTo })];
-    const { done, now, change } = await this.call(readChanged, operation, ...head.map(String), ...args);
+    const { done, now, version, change } = await this.call(readChanged, operation, ...head.map(String), ...args);
     if (change !== undefined && !this.replica.hear(change, now)) await this.read();
     // What another instance did instead is known here after this.
     if (!done) await this.read();
-    return done;
+    return done ? version : undefined;
   }
 
   async changes(most: number): Promise<StoredChange[]> {

@@ -9,6 +9,7 @@ import { Overrides } from '../overrides/overrides.js';
 import { LimitRegistry } from '../rules/limit-registry.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
 import { PolicyChange } from './policy-change.js';
+import { keyProblems } from './policy-keys.js';
 import type { PolicySettings } from './policy-settings.js';
 import { PolicyWatch } from './policy-watch.js';
 import { showProblem } from './problems.js';
@@ -20,6 +21,7 @@ export class Policies {
   private readonly watching: PolicyWatch | undefined;
   /** The message logged about the last version, if it was refused. */
   private refused: string | undefined;
+  private knowsRoutes = false;
 
   constructor(
     private readonly registry: LimitRegistry,
@@ -35,6 +37,13 @@ export class Policies {
   /** Puts the first version in force, once all limits of code are known. Throws `RateLimitConfigError`. */
   begin(): void {
     const problems = this.current === undefined ? [] : this.take(this.current);
+    if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
+  }
+
+  /** Refuses keys that no limit can count by, once the limits of all routes are known. Throws `RateLimitConfigError`. */
+  check(): void {
+    this.knowsRoutes = true;
+    const problems = this.current === undefined ? [] : keyProblems(this.current, this.registry);
     if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
   }
 
@@ -62,7 +71,8 @@ export class Policies {
 
   private take(policy: Policy): readonly string[] {
     const change = new PolicyChange(policy, this.registry, this.compiler);
-    if (change.problems.length > 0) return change.problems;
+    const problems = [...change.problems, ...(this.knowsRoutes ? keyProblems(policy, this.registry) : [])];
+    if (problems.length > 0) return problems;
     // No request is decided in between.
     change.apply();
     this.overrides.takePolicy(policy);

@@ -1,6 +1,8 @@
 import type { ExactLimit } from '../../app/config/limit-definition.js';
-import { isRedisConnection, withoutSecrets } from '../../app/config/redis-option.js';
+import { isRedisConnection, urlFormOf } from '../../app/config/redis-option.js';
+import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { milliseconds } from '../../engine/options/values.js';
 import { UsageError } from '../command.js';
 import { readDefinition } from '../limit-spec.js';
@@ -78,11 +80,9 @@ function redisPlace(
   if (redis === undefined) {
     throw new UsageError(cliMessages.missingOption('redis', `${REDIS_FORM}, or '--module' instead`));
   }
-  if (!isRedisConnection(redis))
-    throw new UsageError(cliMessages.wrongOption('redis', withoutSecrets(redis), REDIS_FORM));
+  assertRedis('redis', redis);
   const home = values.get('home') ?? (environment['HOME_REDIS_URL'] || undefined);
-  if (home !== undefined && !isRedisConnection(home))
-    throw new UsageError(cliMessages.wrongOption('home', withoutSecrets(home), REDIS_FORM));
+  if (home !== undefined) assertRedis('home', home);
   const time = values.get('timeout') ?? '2s';
   const timeout = milliseconds(time);
   const place = { redis, home, prefix: values.get('prefix'), timeout: timeout ?? 0 };
@@ -102,6 +102,13 @@ function redisPlace(
     ...place,
     limit: name === undefined ? undefined : { name, definition: definition as ExactLimit, everywhere },
   };
+}
+
+function assertRedis(option: 'redis' | 'home', text: string): void {
+  if (isRedisConnection(text)) return;
+  const url = urlFormOf(text);
+  const wants = url === undefined ? REDIS_FORM : redisMessages.urlWants(url);
+  throw new UsageError(cliMessages.wrongOption(option, withoutSecrets(text), wants));
 }
 
 /** Stands for a limit of which a command needs nothing but the name. */

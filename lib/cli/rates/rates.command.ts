@@ -2,6 +2,7 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import type { LimitMode } from '../../engine/limits/limit-mode.js';
 import type { CurrentMode, CurrentRate } from '../../app/overrides/override.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { columns, printable, printableJson } from '../../engine/util/printable.js';
 import { changesRedisOf, placesOf } from '../app/app-redis.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
@@ -80,7 +81,7 @@ export const ratesCommand: Command = {
   async run(args, { stdout }) {
     const read = readArguments(args, OPTIONS);
     const [name = 'list'] = read.positionals;
-    if (!NAMES.includes(name)) throw new UsageError(cliMessages.unknownPart(name, NAMES));
+    if (!NAMES.includes(name)) throw new UsageError(cliMessages.unknownPart(String(withoutSecrets(name)), NAMES));
     const part = Object.hasOwn(PARTS, name) ? PARTS[name] : undefined;
     const text = part === undefined ? await list(read) : await change(name, part, read);
     stdout.write(text);

@@ -2,6 +2,7 @@
 import type { Cluster, ClusterNode, Redis, RedisOptions } from 'ioredis';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
+import { withoutSecretsIn } from '../../engine/util/without-secrets.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { forgetError, rememberError } from './connection-errors.js';
@@ -110,7 +111,7 @@ export async function createClient(
     return make(ioredis, redis, timeoutMs);
   } catch (error) {
     // No cause: it may contain the URL, and thus a password.
-    throw new RateLimitConfigError(messages.unusableRedis(reasonOf(error)));
+    throw new RateLimitConfigError(messages.unusableRedis(withoutSecretsIn(reasonOf(error))));
   }
 }
 

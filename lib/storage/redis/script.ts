@@ -123,7 +123,7 @@ export class Script {
     // It is unknown where the client would send it.
     return this.nodes.follow(
       failure,
-      this.slotCall(run, send, () => Promise.reject(failure as Error)),
+      this.slotCall(run, send, () => Promise.reject(failure)),
     );
   }
 

@@ -101,7 +101,7 @@ describe("an app's own ioredis client", () => {
   it('of a Cluster has a copy that resends nothing', () => {
     const redisOptions = { password: 'one', connectTimeout: 5000 };
     const client = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true, redisOptions });
-    const copy = ownCopy(client as unknown as Connection, 250) as unknown as Cluster;
+    const copy = ownCopy(client, 250) as unknown as Cluster;
     expect(copy.options).toMatchObject({ enableOfflineQueue: false, retryDelayOnFailover: 0 });
     expect(copy.options.redisOptions).toMatchObject({ autoResendUnfulfilledCommands: false, connectTimeout: 5000 });
     client.options.redisOptions!.password = 'two';

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 
 const IS_ON = process.env['TEST_SCRIPT_KEYS'] === 'declared';
 /** Where a script begins in a compiled module that lua/embed.mjs wrote. */
-const SCRIPT = /((?:^|\n)export const (?:[A-Z_]+SCRIPT = |decisionScript = \(\)\s*=>\s*))"/g;
+const SCRIPT = /((?:^|\n)const (?:[A-Z_]+SCRIPT = |decisionScript = \(\)\s*=>\s*))"/g;
 
 const text = () => readFileSync(new URL('declared-keys.lua', import.meta.url), 'utf8').replaceAll(/^--.*\n/gm, '');
 
@@ -17,6 +17,6 @@ export function withDeclaredKeys(path, source) {
     found++;
     return `${before}${JSON.stringify(text())} + "`;
   });
-  if (found !== 1) throw new Error(`${path} has ${found} scripts, wants 1`);
+  if (found !== 1) throw new Error(`${path} has ${found} scripts, expected 1`);
   return checked;
 }

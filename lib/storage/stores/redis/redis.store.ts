@@ -250,7 +250,6 @@ export class RedisStore extends DirectStore implements Store {
     if (counter.limit.algorithm.history === undefined) {
       throw new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')));
     }
-    if (counter.limit.estimates !== undefined) await this.releaseLapsed(counter);
     return this.send(
       counter,
       (program) => program.history(counter),
@@ -268,19 +267,7 @@ export class RedisStore extends DirectStore implements Store {
       now: () => calls.now(),
       time: () => calls.time(),
       guarded: (call) => calls.guarded(call),
-      releaseLapsed: (counters) => this.releaseAllLapsed(counters),
     });
-  }
-
-  /** Estimates that have lapsed come off those of some counters that keep any. */
-  private async releaseAllLapsed(counters: readonly Counter[]): Promise<void> {
-    const keeping = counters.filter(({ limit }) => limit.estimates !== undefined);
-    if (keeping.length === 0) return;
-    const { client, prefix } = this;
-    const mayLapse = await this.calls.guarded(() =>
-      Promise.all(keeping.map((counter) => counter.limit.estimates!.mayLapse(client, keyOf(prefix, counter)))),
-    );
-    await Promise.all(keeping.filter((_, index) => mayLapse[index]).map((counter) => this.releaseLapsed(counter)));
   }
 
   blockedFor(counter: Counter): Promise<number> {
