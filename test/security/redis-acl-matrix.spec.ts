@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import { LimiterService, RateLimitModule } from '../../lib/index.js';
-import { connectRedis, freshPrefix } from '../support/limits/stores.js';
+import { freshPrefix } from '../support/limits/stores.js';
+import { type RedisServer, startRedis } from '../support/redis/redis-servers.js';
 
 /** What is missing, and what the log says of it. */
 const MATRIX: readonly (readonly [missing: string, log: RegExp | undefined])[] = [
@@ -17,20 +18,24 @@ const MATRIX: readonly (readonly [missing: string, log: RegExp | undefined])[] =
 ];
 
 describe('a Redis user who may do everything', () => {
+  // Other specs load scripts into a server that they share.
+  let server: RedisServer;
   let admin: Redis;
   const cleanups: (() => unknown)[] = [];
   const logged: string[] = [];
 
   beforeAll(async () => {
-    admin = await connectRedis();
+    server = await startRedis();
+    admin = new Redis(server.url);
   });
   afterEach(async () => {
     for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
     jest.restoreAllMocks();
     logged.length = 0;
   });
-  afterAll(() => {
+  afterAll(async () => {
     admin?.disconnect();
+    await server?.stop();
   });
 
   const start = async (redis: string, prefix: string) => {
@@ -48,11 +53,11 @@ describe('a Redis user who may do everything', () => {
       jest.spyOn(Logger.prototype, level).mockImplementation(remember);
     }
     jest.spyOn(console, 'warn').mockImplementation(remember);
+    await admin.script('FLUSH');
     const prefix = freshPrefix();
     const name = `user-${prefix}`;
     await admin.call('ACL', 'SETUSER', name, 'on', '>secret', '~*', '&*', '+@all', `-${missing}`);
-    cleanups.push(() => admin.call('ACL', 'DELUSER', name));
-    const url = new URL(process.env['TEST_REDIS_URL']!);
+    const url = new URL(server.url);
     Object.assign(url, { username: name, password: 'secret' });
     const [one, two] = [await start(url.href, prefix), await start(url.href, prefix)];
     const decisions = [];
