@@ -37,7 +37,7 @@ interface KeyReport {
   readonly unread?: string;
 }
 
-type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<void>;
+type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<unknown>;
 
 const CHANGES: Readonly<Record<KeyAction, Change>> = {
   block: (limiter, key, options, time) => limiter.block(key, time, options),

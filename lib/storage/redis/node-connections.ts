@@ -59,12 +59,13 @@ export class NodeConnections {
   }
 
   /** Deletes keys of one slot together; one by one while it moves, since some are then always missing on either node. */
-  async delete(name: string, keys: readonly string[]): Promise<void> {
+  async delete(name: string, keys: readonly string[]): Promise<number> {
     try {
-      await (this.of(name) ?? this.client).del(...keys);
+      return Number(await (this.of(name) ?? this.client).del(...keys));
     } catch (error) {
       if (!this.isForClient(error)) throw error;
-      await Promise.all(keys.map((key) => this.client.del(key)));
+      const counts = await Promise.all(keys.map(async (key) => Number(await this.client.del(key))));
+      return counts.reduce((sum, count) => sum + count, 0);
     }
   }
 
