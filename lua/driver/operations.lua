@@ -37,8 +37,10 @@ if has_operations then
     end,
 
     [BLOCK] = function(_, state, duration)
-      set_block(state, duration, state.envelope and state.envelope.offences)
-      add(1)
+      local offences = state.envelope and state.envelope.offences
+      local was_blocked = state.blocked_until or offences
+      set_block(state, duration, offences)
+      add(was_blocked and 2 or 1)
       return true
     end,
 

@@ -112,7 +112,7 @@ async function agree(options: AlgorithmOptions, random: Definitions, history: St
                   return store.block(counter, 0);
                 case 'reset':
                   // Nothing else of the call is done at the same time.
-                  return acts.length === 1 ? store.reset([counter]) : undefined;
+                  return acts.length === 1 ? void (await store.reset([counter])) : undefined;
                 default:
                   return comparable(await store.check([check]));
               }
@@ -122,7 +122,8 @@ async function agree(options: AlgorithmOptions, random: Definitions, history: St
       );
       expectEqual(answers[1], answers[0]);
       for (const [index, answer] of answers[0]!.entries()) {
-        const decision = answer?.[0]?.[0];
+        // A block and a reset say whether there was anything.
+        const decision = Array.isArray(answer) ? answer[0]?.[0] : undefined;
         if (decision?.offences !== undefined) seen[decision.offences] = (seen[decision.offences] ?? 0) + 1;
         if (decision === undefined || decision.allowed) continue;
         const { escalation } = limits[acts[index]!.definition % limits.length]!;

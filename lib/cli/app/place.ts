@@ -24,6 +24,8 @@ export interface RedisPlace {
   readonly prefix: string | undefined;
   readonly timeout: number;
   readonly limit: PlacedLimit | undefined;
+  /** The limit that instances with a console may have published: see `asPublished`. */
+  readonly published?: string;
 }
 
 /** The file of an app's module, and the name of the class, if given. */
@@ -55,6 +57,8 @@ interface Wanted {
   readonly name: string | undefined;
   /** Whether the command needs no limit. */
   readonly optional?: boolean;
+  /** Whether the command asks for what instances publish of the limit. */
+  readonly published?: boolean;
 }
 
 /** Reads the place. Throws `UsageError` or `RateLimitConfigError`. */
@@ -74,7 +78,7 @@ export function readPlace(read: ReadArguments, environment: NodeJS.ProcessEnv, w
 function redisPlace(
   { values, switches }: ReadArguments,
   environment: NodeJS.ProcessEnv,
-  { name: wantedName, optional = false }: Wanted,
+  { name: wantedName, optional = false, published = false }: Wanted,
 ): RedisPlace {
   const redis = values.get('redis') ?? environment['REDIS_URL'];
   if (redis === undefined) {
@@ -87,7 +91,8 @@ function redisPlace(
   const timeout = milliseconds(time);
   const place = { redis, home, prefix: values.get('prefix'), timeout: timeout ?? 0 };
   const spec = values.get('limit');
-  if (spec === undefined && !optional)
+  const isAsked = published && wantedName !== undefined;
+  if (spec === undefined && !optional && !isAsked)
     throw new UsageError(cliMessages.missingOption('limit', 'a limit such as gcra:60/1s'));
   const { name: ofSpec, ...definition } = spec === undefined ? UNKNOWN : readDefinition(spec);
   const name = wantedName ?? ofSpec;
@@ -98,9 +103,11 @@ function redisPlace(
     throw new UsageError(cliMessages.wrongOption('timeout', time, 'a duration such as 500ms or 2s'));
   }
   const everywhere = switches.has('everywhere');
+  if (isAsked && spec === undefined) return { ...place, limit: undefined, published: wantedName };
   return {
     ...place,
     limit: name === undefined ? undefined : { name, definition: definition as ExactLimit, everywhere },
+    ...(isAsked && { published: wantedName }),
   };
 }
 

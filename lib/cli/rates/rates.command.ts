@@ -7,7 +7,9 @@ import { columns, printable, printableJson } from '../../engine/util/printable.j
 import { changesRedisOf, placesOf } from '../app/app-redis.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
 import { causeText, entryText, overrideReport, valueText } from '../app/override-text.js';
+import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { readPlace, refuseOptions } from '../app/place.js';
+import { asPublished, refuseBareAddress } from '../app/published-limit.js';
 import type { StartedApp } from '../app/started-app.js';
 import { storedOverrides } from '../app/stored-overrides.js';
 import { assertKeepsChanges, assertUsedForChange } from '../app/used-names.js';
@@ -113,7 +115,7 @@ async function change(name: string, { wants, repeats, without, work }: Part, rea
   refuseOptions(read, without, 'other changes of rates');
   const more = repeats ? read.positionals.slice(2 + wants.length).map(() => wants.at(-1)!) : [];
   const [, limit = ''] = argumentsOf(read, name, 'the name of a limit', ...wants, ...more);
-  const place = readPlace(read, process.env, { name: limit });
+  const place = await asPublished(readPlace(read, process.env, { name: limit, published: true }));
   const { before, after } = await withApp(place, true, async (app) => {
     const own = changesRedisOf(app);
     // Without Redis, what the library reads is what it knew before.
@@ -122,13 +124,16 @@ async function change(name: string, { wants, repeats, without, work }: Part, rea
     if (!('file' in place)) {
       const places = placesOf(app);
       assertKeepsChanges(places);
-      if (named !== undefined && !read.switches.has('force')) await assertUsedForChange(places, named.limit);
+      if (named !== undefined && !read.switches.has('force')) {
+        refuseBareAddress(named.rule, ofKey(read).key ?? '');
+        await assertUsedForChange(places, named.limit);
+      }
     }
     const was = await currentOf(app, limit, read);
-    if (!(await work(app, limit, read))) throw new InputError(cliMessages.noOverride(limit, read.values.get('key')));
+    if (!(await work(app, limit, read))) throw new InputError(cliMessages.noOverride(limit, ofKey(read).key));
     return { before: was, after: await currentOf(app, limit, read) };
   });
-  const key = read.values.get('key');
+  const { key } = ofKey(read);
   if (read.switches.has('json'))
     return `${printableJson({ limit, ...(key !== undefined && { key }), before, after })}\n`;
   const rows = [
@@ -164,7 +169,7 @@ function sourceText({ source, override }: CurrentRate | CurrentMode): string {
 
 function ofKey({ values }: ReadArguments): { key?: string } {
   const key = values.get('key');
-  return key === undefined ? {} : { key };
+  return key === undefined ? {} : { key: hashedHeader(key) };
 }
 
 function lasting(read: ReadArguments) {

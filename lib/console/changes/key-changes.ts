@@ -62,7 +62,7 @@ export class KeyChanges {
     action: LoggedChange['action'],
     after: string | undefined,
     { by, reason }: Cause,
-    change: (limiter: Limiter, key: string, options: WithinOptions) => Promise<void>,
+    change: (limiter: Limiter, key: string, options: WithinOptions) => Promise<unknown>,
   ): Promise<KeyChanged> {
     const { entry, identity } = target;
     const { key, options } = keysOfShown(entry.rule, identity)!;

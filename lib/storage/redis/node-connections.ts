@@ -61,18 +61,19 @@ export class NodeConnections {
   }
 
   /** Deletes keys of one slot together; one by one while it moves, since some are then always missing on either node. */
-  async delete(name: string, keys: readonly string[]): Promise<void> {
+  async delete(name: string, keys: readonly string[]): Promise<number> {
     try {
-      await (this.of(name) ?? this.client).del(...keys);
+      return Number(await (this.of(name) ?? this.client).del(...keys));
     } catch (error) {
       if (!this.isForClient(error)) throw (await this.whyRedirected(error)) ?? error;
-      await Promise.all(keys.map((key) => this.deleteOne(key)));
+      const counts = await Promise.all(keys.map((key) => this.deleteOne(key)));
+      return counts.reduce((sum, count) => sum + count, 0);
     }
   }
 
-  private async deleteOne(key: string): Promise<void> {
+  private async deleteOne(key: string): Promise<number> {
     try {
-      await this.client.del(key);
+      return Number(await this.client.del(key));
     } catch (error) {
       throw (await this.whyRedirected(error)) ?? error;
     }

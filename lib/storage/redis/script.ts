@@ -83,9 +83,8 @@ export class Script {
   }
 
   /** Deletes keys of one slot, which a node of a Cluster serves. */
-  async delete(keys: readonly string[], node: string | undefined): Promise<void> {
-    if (this.nodes === undefined) await this.client.del(...keys);
-    else await this.nodes.delete(node ?? '', keys);
+  async delete(keys: readonly string[], node: string | undefined): Promise<number> {
+    return this.nodes === undefined ? Number(await this.client.del(...keys)) : this.nodes.delete(node ?? '', keys);
   }
 
   /** Why calls on a slot may fail: a node reported it as moving in the last `withinMs` milliseconds. */

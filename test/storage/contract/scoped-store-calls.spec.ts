@@ -37,7 +37,7 @@ class AskedStore extends MemoryStore {
     this.note('refund', refunds);
     return super.refund(refunds);
   }
-  override reset(counters: readonly Counter[]): Promise<void> {
+  override reset(counters: readonly Counter[]): Promise<boolean | void> {
     this.note('reset', counters);
     return super.reset(counters);
   }

@@ -190,12 +190,13 @@ export class MemoryStore extends DirectStore implements Store {
     return Promise.resolve();
   }
 
-  block(counter: Counter, durationMs: number): Promise<void> {
+  block(counter: Counter, durationMs: number): Promise<boolean | void> {
     const view = viewOf(this.table, counter, this.clock());
-    view.block = blockByHand(Math.round(durationMs * 1000), view.state.now, view.block ?? view.past);
+    const before = view.block ?? view.past;
+    view.block = blockByHand(Math.round(durationMs * 1000), view.state.now, before);
     view.past = undefined;
     this.counters.store(view);
-    return Promise.resolve();
+    return Promise.resolve(before !== undefined);
   }
 
   learn(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
@@ -215,7 +216,8 @@ export class MemoryStore extends DirectStore implements Store {
     return Promise.resolve(held);
   }
 
-  reset(counters: readonly Counter[]): Promise<void> {
+  reset(counters: readonly Counter[]): Promise<boolean | void> {
+    let wasThere = false;
     for (const counter of counters) {
       const { limit, identity } = counter;
       const key = counterId(limit, identity);
@@ -223,11 +225,13 @@ export class MemoryStore extends DirectStore implements Store {
       this.releaseLapsed(counter);
       // Credits that came back, by a lapse or another rate, are noted at the counter only.
       if (limit.takesCredits) this.addCredits({ ...counter, units: 0 }, this.clock());
+      const { stored, block, past } = viewOf(this.table, counter, this.clock());
+      wasThere ||= (stored ?? block ?? past) !== undefined;
       this.table.forget(limit, identity);
       this.learning.forget(key);
       this.rates.forget(key);
     }
-    return Promise.resolve();
+    return Promise.resolve(wasThere);
   }
 
   history(counter: Counter): Promise<WindowCount[]> {

@@ -204,8 +204,8 @@ export class RedisStore extends DirectStore implements Store {
     await this.send(charge, (program) => program.penalize(charge), succeeded);
   }
 
-  async block(counter: Counter, durationMs: number): Promise<void> {
-    await this.send(counter, (program) => program.block(counter, durationMs), succeeded);
+  async block(counter: Counter, durationMs: number): Promise<boolean> {
+    return (await this.send(counter, (program) => program.block(counter, durationMs), blocked)) === WAS_BLOCKED;
   }
 
   async learn(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
@@ -219,11 +219,11 @@ export class RedisStore extends DirectStore implements Store {
     return (await this.send(lease, (program) => program.renew(lease), succeeded)) === 1;
   }
 
-  async reset(counters: readonly Counter[]): Promise<void> {
-    await Promise.all(counters.map((counter) => this.forget(counter)));
+  async reset(counters: readonly Counter[]): Promise<boolean> {
+    return (await Promise.all(counters.map((counter) => this.forget(counter)))).includes(true);
   }
 
-  private async forget(counter: Counter): Promise<void> {
+  private async forget(counter: Counter): Promise<boolean> {
     const { estimates, features = [], takesCredits } = counter.limit;
     const key = keyOf(this.prefix, counter);
     const ofFeatures = [...moreKeysOf(key, counter), ...featureKeysOf(key, counter)];
@@ -233,7 +233,7 @@ export class RedisStore extends DirectStore implements Store {
     if (estimates !== undefined && isKept) await this.releaseLapsed(counter);
     // Credits that came back, by that or another rate, are noted at the counter only.
     if (takesCredits) await this.credit({ ...counter, units: 0 });
-    await this.calls.delete(keys, this.nodeOf?.(counter));
+    return (await this.calls.delete(keys, this.nodeOf?.(counter))) > 0;
   }
 
   /** Estimates that have lapsed come off a counter, some of them at a time. */
@@ -317,6 +317,9 @@ export class RedisStore extends DirectStore implements Store {
 }
 
 const succeeded = (reply: Reply) => reply.operation();
+/** What the script replies to a block of a counter that had one, or offences. */
+const WAS_BLOCKED = 2;
+const blocked = (reply: Reply) => reply.operation(WAS_BLOCKED);
 
 function workOfRefund({ ticket, limit }: Refund): number {
   return ticket !== undefined && limit.algorithm.queue !== undefined ? LEAVING_WORK : 0;
