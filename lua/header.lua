@@ -43,10 +43,10 @@
 --            microseconds), 16 consume and reserve at an estimate (cost), 20 consume what may be given back for a call that waits, whose
 --            refusal is no try (cost), each of any number of entries; and of one entry with three numbers, 2 refund (units, ticket or -1,
 --            when they were charged or -1), 3 history (unused), 5 penalize (units), 6 block (microseconds, 0 to unblock),
---            7 renew (units, ticket), 10 how long it is blocked (unused). 11 learn has nine: the number of the key of its note,
+--            7 renew (units, ticket), 10 how long it is blocked (unused). 11 learn has ten: the number of the key of its note,
 --            units that are left, microseconds until the reset, microseconds since the call was sent, tag of the window, units
---            in flight, number of the instance, microseconds to block, units that it asks for next; -1 for what is
---            not known. 12 learn a rate has these and seven more: the number of the key of its rate, the upstream's quota, microseconds
+--            in flight, number of the instance, microseconds to block, units that it asks for next, the upstream's quota; -1 for
+--            what is not known. 12 learn a rate has the first nine of these and seven more: the number of the key of its rate, the upstream's quota, microseconds
 --            of its window, units that were answered, 1 if they were refused, the largest cost of a call, the longest microseconds
 --            between two calls. 13 claim (cost, the longest wait in microseconds, or -1 to only look; the number of the key of its claim,
 --            microseconds to keep that once its units can be used) is a reserve that is done once, and of one entry, or of a limit

@@ -2,8 +2,8 @@
 -- or extended. Units that were charged for calls in flight are given back once fewer are. Beside the counter, a key of its own
 -- holds a note of doubles: the tag and the end of the upstream's window, the least that was left in it, how many units were
 -- charged for it, and when; after when the window surely ends, the most that was left in it, when an answer last reported it, and
--- when a call was last let through to find out; then for each instance its number, the units that it has in flight, and when it
--- reported that. Notes of earlier releases have the first five.
+-- when a call was last let through to find out; the upstream's quota, or 0; then for each instance its number, the units that it has
+-- in flight, and when it reported that. Notes of earlier releases have the first five or nine.
 --
 -- Uses: learns_or_claims, now, set_block, time_to_live, values
 -- Leaves: learn
@@ -28,16 +28,22 @@ if learns_or_claims then
 
   local function read_note(value)
     local note = { tag = -1, window_end = 0, least = 0, charged = 0, charged_at = 0 }
-    note.ends_after, note.most, note.reported_at, note.probed_at = 0, 0, 0, 0
-    local size = value and #value % 24 == 16 and 40 or 72
+    note.ends_after, note.most, note.reported_at, note.probed_at, note.quota = 0, 0, 0, 0, 0
+    local rest = value and #value % 24
+    local size = rest == 16 and 40 or rest == 0 and 72 or 80
     if not value or #value < size or (#value - size) % 24 ~= 0 then return note end
     local tag, window_end, least, charged, charged_at = unpack_doubles('<ddddd', value)
     if not (is_number(tag) and is_number(window_end) and is_number(least) and is_number(charged)) then return note end
+    note.charged, note.charged_at = charged, charged_at
     if now - window_end < FLIGHT then
-      note.tag, note.window_end, note.least, note.charged, note.charged_at = tag, window_end, least, charged, charged_at
-      if size == 72 then
+      note.tag, note.window_end, note.least = tag, window_end, least
+      if size >= 72 then
         local ends_after, most, reported_at, probed_at = unpack_doubles('<dddd', value, 41)
         note.ends_after, note.most, note.reported_at, note.probed_at = ends_after, most, min(reported_at, now), min(probed_at, now)
+      end
+      if size == 80 then
+        local quota = unpack_doubles('<d', value, 73)
+        if is_number(quota) then note.quota = quota end
       end
     end
     for at = size + 1, #value, 24 do
@@ -47,19 +53,22 @@ if learns_or_claims then
     return note
   end
 
-  local function write_note(note, number)
-    if note.tag < 0 and #note == 0 then
+  -- What is charged is kept as long as it counts: nobody else would give it back.
+  local function write_note(limit, state, note, number)
+    if note.tag < 0 and #note == 0 and note.charged == 0 then
       if values[number] then redis.call('DEL', KEYS[number]) end
       values[number] = false
       return
     end
     local parts = {
       pack('<ddddd', note.tag, note.window_end, note.least, note.charged, note.charged_at)
-        .. pack('<dddd', note.ends_after, note.most, note.reported_at, note.probed_at),
+        .. pack('<ddddd', note.ends_after, note.most, note.reported_at, note.probed_at, note.quota),
     }
     for i, flight in ipairs(note) do parts[i + 1] = pack('<ddd', flight[1], flight[2], flight[3]) end
     values[number] = table.concat(parts)
-    redis.call('SET', KEYS[number], values[number], 'PX', time_to_live(max(note.window_end - now, 0) + FLIGHT))
+    local keep = max(note.window_end - now, 0) + FLIGHT
+    if note.charged > 0 then keep = max(keep, limit.algorithm.reset_after(limit, state)) end
+    redis.call('SET', KEYS[number], values[number], 'PX', time_to_live(keep))
   end
 
   -- Records what an instance has in flight and is about to ask for; returns the total of all instances.
@@ -83,12 +92,12 @@ if learns_or_claims then
   -- Takes over what is left of a window, and when it ends. Each answer narrows down a time reported in whole seconds, and the
   -- order of answers does not matter. An answer whose window surely ends later is about the next one, which has begun: the end
   -- was reported up to a second late. One whose window surely ended before is ignored.
-  local function follow_window(note, remaining, reset, age, tag)
+  local function follow_window(note, remaining, reset, age, tag, quota)
     local first, last = now - age + reset - SECOND, now + reset
     local runs = note.tag == tag and note.window_end > now
     if runs and last <= note.ends_after then return end
     local is_same = runs and first < note.window_end
-    note.tag = tag
+    note.tag, note.quota = tag, quota > 0 and max(quota, remaining) or 0
     note.window_end = is_same and min(note.window_end, last) or last
     note.ends_after = is_same and max(note.ends_after, first) or first
     note.least = is_same and min(note.least, remaining) or remaining
@@ -115,13 +124,13 @@ if learns_or_claims then
   end
 
   -- Returns whether the counter was changed. `tag` distinguishes windows of different limits, and is -1 if units come back
-  -- gradually; `remaining`, `reset` and `block` are -1 if unknown.
-  function learn(limit, state, number, remaining, reset, age, tag, units, instance, block, asking)
+  -- gradually; `remaining`, `reset`, `block` and `quota` are -1 if unknown.
+  function learn(limit, state, number, remaining, reset, age, tag, units, instance, block, asking, quota)
     local note, algorithm, changed = read_note(values[number]), limit.algorithm, false
     local flying, block_until = note_flight(note, instance, units, asking), block > 0 and now + block or 0
     local is_told = remaining >= 0 and not is_late(note, reset, age, tag)
     if is_told and tag >= 0 and reset >= 0 then
-      follow_window(note, remaining, reset, age, tag)
+      follow_window(note, remaining, reset, age, tag, quota)
       is_told = false
     end
     local before = algorithm.remaining(limit, state)
@@ -136,9 +145,10 @@ if learns_or_claims then
     if runs and note.least == 0 then
       -- A block ends with the upstream's window, while charged units would end with the limit's own.
       block_until = max(block_until, note.window_end)
-    elseif (runs or is_told) and not algorithm.renew then
-      local room = max(0, (is_told and remaining or room_of(note)) - flying)
-      if not is_told and is_stale(note) then
+    elseif (runs or is_told or note.quota > 0) and not algorithm.renew then
+      -- The window that follows has at most the quota. Which one that is shows the first answer.
+      local room = max(0, (is_told and remaining or runs and room_of(note) or note.quota) - flying)
+      if not is_told and runs and is_stale(note) then
         local probes = asking > 0 and asking <= algorithm.remaining(limit, state) and now - note.probed_at >= SECOND
         if probes then note.probed_at = now end
         room = min(room, probes and asking or before)
@@ -151,7 +161,7 @@ if learns_or_claims then
       set_block(state, block_until - now, state.envelope and state.envelope.offences)
       changed = true
     end
-    write_note(note, number)
+    write_note(limit, state, note, number)
     return changed
   end
 end

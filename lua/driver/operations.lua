@@ -94,7 +94,7 @@ if has_operations then
     end,
 
     [LEARN_RATE] = function(limit, state, number, remaining, reset, age, tag, units, instance, block, asking, rate_number, ...)
-      local changed = learn(limit, state, number, remaining, reset, age, tag, units, instance, block, asking)
+      local changed = learn(limit, state, number, remaining, reset, age, tag, units, instance, block, asking, -1)
       local at_once = tag >= 0 and 1 or 0
       return learn_rate(limit, state, rate_number, remaining, reset, age, at_once, block, ...) or changed
     end,

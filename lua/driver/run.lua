@@ -46,7 +46,7 @@ while program[position] do
       -- It says how much it needs.
       first, last = position + 3, position + 2 + program[position + 2]
     else
-      last = position + (operation == LEARN and 10 or operation == LEARN_RATE and 17 or operation == SETTLE and 5 or 4)
+      last = position + (operation == LEARN and 11 or operation == LEARN_RATE and 17 or operation == SETTLE and 5 or 4)
     end
     operate(operation, limit, number, unpack(program, first, last))
     position = last + 1

@@ -6,7 +6,7 @@ import { policyMessages } from '../../engine/errors/messages/policy.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import type { PolicySource } from './policy-source.js';
 import { Problems } from './problems.js';
-import { type PolicyReading, readPolicy } from './read-policy.js';
+import { type PolicyReading, readPolicyInSlices } from './read-policy.js';
 import { MOST_BYTES, readText } from './read-text.js';
 
 /** The bytes of a file, or why it cannot be read. */
@@ -81,7 +81,7 @@ export class FilePolicySource implements PolicySource {
       problems.add({ name, path: '' }, policyMessages.unreadable(content.error));
       return { problems: problems.list };
     }
-    return readPolicy(name, await readText(name, content.bytes, problems), problems);
+    return readPolicyInSlices(name, await readText(name, content.bytes, problems), problems);
   }
 }
 

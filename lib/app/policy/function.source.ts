@@ -4,7 +4,7 @@ import { reasonOf } from '../../engine/util/reason-of.js';
 import { PlainValue } from './plain-value.js';
 import type { PolicySource } from './policy-source.js';
 import { Problems } from './problems.js';
-import { type PolicyReading, readPolicy } from './read-policy.js';
+import { type PolicyReading, readPolicyInSlices } from './read-policy.js';
 
 /** A function that is called with a deadline. */
 export class FunctionPolicySource implements PolicySource {
@@ -22,7 +22,7 @@ export class FunctionPolicySource implements PolicySource {
     const { name } = this;
     const problems = new Problems();
     try {
-      return readPolicy(name, new PlainValue(await this.answer(), name), problems);
+      return await readPolicyInSlices(name, new PlainValue(await this.answer(), name), problems);
     } catch (error) {
       problems.add({ name, path: '' }, policyMessages.failed(reasonOf(error)));
       return { problems: problems.list };

@@ -6,10 +6,11 @@ import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { moduleLogger } from '../../engine/errors/logger.js';
 import { policyMessages } from '../../engine/errors/messages/policy.js';
 import { Overrides } from '../overrides/overrides.js';
-import { LimitRegistry } from '../rules/limit-registry.js';
+import { LimitRegistry, type NamedLimit } from '../rules/limit-registry.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
 import { PolicyChange } from './policy-change.js';
 import { keyProblems } from './policy-keys.js';
+import { allAtOnce, inSlices, type Steps } from './slices.js';
 import type { PolicySettings } from './policy-settings.js';
 import { PolicyWatch } from './policy-watch.js';
 import { showProblem } from './problems.js';
@@ -19,6 +20,7 @@ import type { PolicyReading } from './read-policy.js';
 @Injectable()
 export class Policies {
   private readonly watching: PolicyWatch | undefined;
+  private isClosed = false;
   /** The message logged about the last version, if it was refused. */
   private refused: string | undefined;
   private knowsRoutes = false;
@@ -31,12 +33,12 @@ export class Policies {
     @Inject(RATE_LIMIT_POLICY) private current?: Policy,
   ) {
     if (settings?.everyMs === undefined) return;
-    this.watching = new PolicyWatch(settings.source, settings.everyMs, (reading) => this.hear(reading));
+    this.watching = new PolicyWatch(settings.source, settings.everyMs, (reading) => this.hearInSlices(reading));
   }
 
   /** Puts the first version in force, once all limits of code are known. Throws `RateLimitConfigError`. */
   begin(): void {
-    const problems = this.current === undefined ? [] : this.take(this.current);
+    const problems = this.current === undefined ? [] : allAtOnce(this.take(this.current));
     if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
   }
 
@@ -53,26 +55,45 @@ export class Policies {
   }
 
   close(): void {
+    this.isClosed = true;
     this.watching?.close();
     this.settings?.source.close();
   }
 
   /** Puts a version in force, or logs once why not. */
   hear(reading: PolicyReading): void {
+    allAtOnce(this.heard(reading));
+  }
+
+  /** The same, in slices between which the rest of the process has its turn. */
+  async hearInSlices(reading: PolicyReading): Promise<void> {
+    await inSlices(this.heard(reading));
+  }
+
+  private *heard(reading: PolicyReading): Steps<void> {
     if (!('policy' in reading)) return this.refuse(reading.problems.map(showProblem));
     const { policy } = reading;
     const isNew = !saysTheSame(policy, this.current);
-    const problems = isNew ? this.take(policy) : [];
+    const problems = isNew ? yield* this.take(policy) : [];
+    if (this.isClosed) return;
     if (problems.length > 0) return this.refuse(problems);
     if (isNew) moduleLogger.log(policyMessages.taken(policy.name));
     else if (this.refused !== undefined) moduleLogger.log(policyMessages.asBefore(policy.name));
     this.refused = undefined;
   }
 
-  private take(policy: Policy): readonly string[] {
-    const change = new PolicyChange(policy, this.registry, this.compiler);
-    const problems = [...change.problems, ...(this.knowsRoutes ? keyProblems(policy, this.registry) : [])];
-    if (problems.length > 0) return problems;
+  private *take(policy: Policy): Steps<readonly string[]> {
+    const { registry, compiler } = this;
+    const { named } = registry;
+    let change = new PolicyChange(policy, registry, compiler);
+    yield* change.work();
+    // Limits may have come meanwhile, for instance with a module that is loaded late.
+    if (!isSame(named, registry.named)) {
+      change = new PolicyChange(policy, registry, compiler);
+      allAtOnce(change.work());
+    }
+    const problems = [...change.problems, ...(this.knowsRoutes ? keyProblems(policy, registry) : [])];
+    if (problems.length > 0 || this.isClosed) return problems;
     // No request is decided in between.
     change.apply();
     this.overrides.takePolicy(policy);
@@ -85,6 +106,10 @@ export class Policies {
     if (text !== this.refused) moduleLogger.error(text);
     this.refused = text;
   }
+}
+
+function isSame(before: readonly NamedLimit[], now: readonly NamedLimit[]): boolean {
+  return before.length === now.length && before.every((limit, index) => limit === now[index]);
 }
 
 /** Whether two versions are the same, including their lines, which messages name. */

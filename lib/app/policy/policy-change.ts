@@ -7,10 +7,11 @@ import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { policyMessages } from '../../engine/errors/messages/policy.js';
 import { withinMessages } from '../../engine/errors/messages/within.js';
 import { readPatch, withPatch } from '../overrides/rate-patch.js';
-import type { LimitRegistry, LimitVersion, NamedLimit } from '../rules/limit-registry.js';
+import type { AddedLimit, LimitRegistry, LimitVersion, NamedLimit } from '../rules/limit-registry.js';
 import type { Declaration } from '../rules/declaration.js';
 import type { RuleCompiler } from '../rules/rule-compiler.js';
 import { withPolicy } from '../rules/with-policy.js';
+import type { Steps } from './slices.js';
 
 /** The common options that change while the app runs: they are of the compiled limit, not of the rule. */
 const LIVE: readonly string[] = commonOptionsThat(({ live }) => live !== undefined);
@@ -21,17 +22,32 @@ export class PolicyChange {
   readonly problems: string[] = [];
   private readonly versions = new Map<NamedLimit, LimitVersion>();
   /** Limits that no code defines. */
-  private readonly added = new Map<string, PolicyLimit>();
+  private readonly added = new Map<string, AddedLimit>();
 
   constructor(
     private readonly policy: Policy,
     private readonly registry: LimitRegistry,
     private readonly compiler: RuleCompiler,
-  ) {
+  ) {}
+
+  /** Works it out. Done in slices, it fits the registry only if this has the same limits at the end. */
+  *work(): Steps<void> {
+    const { policy, registry } = this;
     const byName = new Map(registry.named.map((limit) => [limit.rule.name, limit]));
-    for (const [name, limit] of byName) this.addVersion(name, limit);
-    for (const [name, entry] of policy.limits) if (!byName.has(name)) this.addLimit(name, entry, [...byName.keys()]);
-    for (const override of policy.overrides) this.checkOverride(override, byName);
+    for (const [name, limit] of byName) {
+      this.addVersion(name, limit);
+      yield;
+    }
+    const names = [...byName.keys()];
+    for (const [name, entry] of policy.limits) {
+      if (byName.has(name)) continue;
+      this.addLimit(name, entry, names);
+      yield;
+    }
+    for (const override of policy.overrides) {
+      this.checkOverride(override, byName);
+      yield;
+    }
     for (const { limit, place } of policy.lists) if (limit !== '') this.checkLimit(limit, place, byName);
   }
 
@@ -51,8 +67,8 @@ export class PolicyChange {
     const definition = policy === undefined ? written! : definitionOf(written, policy);
     if (this.refuseRestarts(first, definition, policy)) return;
     const location = policy?.place ?? declaration.location;
-    const compiled = this.compile(definition, { ...declaration, location });
-    if (compiled !== undefined) this.versions.set(limit, { definition, limit: compiled, policy });
+    const rule = this.compile(definition, { ...declaration, location });
+    if (rule !== undefined) this.versions.set(limit, { definition, limit: rule.configured, policy });
   }
 
   /** Refuses changes that a rule cannot make while the app runs. Returns whether there were any. */
@@ -81,9 +97,8 @@ export class PolicyChange {
     }
     const definition = policy.options as LimitDefinition;
     if (!this.isWithinKnown(definition, policy.place)) return;
-    if (this.compile(definition, { location: policy.place, namespace: '', name }) !== undefined) {
-      this.added.set(name, policy);
-    }
+    const rule = this.compile(definition, { location: policy.place, namespace: '', name });
+    if (rule !== undefined) this.added.set(name, { policy, rule });
   }
 
   /** Whether a new limit is within an existing one, if it is within any. Reports it if not. */
@@ -116,10 +131,11 @@ export class PolicyChange {
   private compile(definition: LimitDefinition | (() => LimitDefinition), declaration: Declaration) {
     try {
       const whole = typeof definition === 'function' ? definition() : definition;
-      const { configured } = this.compiler.compile(whole, declaration);
+      const rule = this.compiler.compile(whole, declaration);
+      const { configured } = rule;
       this.registry.refuseChange(configured.name, configured, declaration.location);
       this.registry.warnOfSeconds(whole, configured.name, declaration.location);
-      return configured;
+      return rule;
     } catch (error) {
       if (!(error instanceof RateLimitConfigError)) throw error;
       this.problems.push(error.message);

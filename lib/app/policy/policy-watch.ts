@@ -14,7 +14,7 @@ export class PolicyWatch {
   constructor(
     private readonly source: PolicySource,
     private readonly everyMs: number,
-    private readonly onReading: (reading: PolicyReading) => void,
+    private readonly onReading: (reading: PolicyReading) => void | Promise<void>,
   ) {}
 
   start(): void {
@@ -35,11 +35,11 @@ export class PolicyWatch {
     try {
       found = await this.source.look();
       if (this.closed) return;
-      if (found !== undefined && found !== 'changing') this.onReading(found);
+      if (found !== undefined && found !== 'changing') await this.onReading(found);
     } catch (error) {
       // Whatever it is, the next version may be right.
       const message = policyMessages.unreadable(reasonOf(error));
-      this.onReading({ problems: [{ file: this.source.name, path: '', message }] });
+      await this.onReading({ problems: [{ file: this.source.name, path: '', message }] });
     }
     this.next(found === 'changing' ? Math.min(SETTLE_MS, this.everyMs) : this.everyMs);
   }

@@ -17,6 +17,7 @@ import { type Located, type LocatedEntry, type Place, showPlace } from './locate
 import { policyOptions } from './policy-options.js';
 import type { Problems } from './problems.js';
 import { readOption } from './read-option.js';
+import type { Steps } from './slices.js';
 
 /** Refuses an invalid name of a limit. */
 export function checkName(name: string, place: Place, problems: Problems): void {
@@ -25,7 +26,7 @@ export function checkName(name: string, place: Place, problems: Problems): void 
 }
 
 /** Reads the limits of a policy. Mistakes are left out, and added to the problems. */
-export function readLimits(value: Located, problems: Problems): Map<string, PolicyLimit> {
+export function* readLimits(value: Located, problems: Problems): Steps<Map<string, PolicyLimit>> {
   const limits = new Map<string, PolicyLimit>();
   const { entries } = value;
   if (entries === undefined) {
@@ -35,6 +36,7 @@ export function readLimits(value: Located, problems: Problems): Map<string, Poli
     checkName(name, place, problems);
     const read = readLimit(limit, place, name, problems);
     if (read !== undefined) limits.set(name, read);
+    yield;
   }
   return limits;
 }

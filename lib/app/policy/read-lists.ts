@@ -9,6 +9,7 @@ import { FORMS, isListForm, readForm } from '../overrides/lists/list-form.js';
 import { LONGEST_KEY } from '../overrides/override-address.js';
 import { type Located, showPlace } from './located.js';
 import type { Problems } from './problems.js';
+import type { Steps } from './slices.js';
 
 const key = (pattern: string) => ({ type: 'string', pattern, maxLength: LONGEST_KEY });
 const LIST = { type: ['array', 'null'], items: { $ref: '#/definitions/entry' } };
@@ -35,7 +36,7 @@ export const listEntrySchema: JsonSchema = {
 };
 
 /** Reads the lists of a policy. */
-export function readLists(value: Located, problems: Problems): PolicyListEntry[] {
+export function* readLists(value: Located, problems: Problems): Steps<PolicyListEntry[]> {
   const { entries } = value;
   if (entries === undefined) {
     problems.add(value.place, policyMessages.wrongValue(value.shown, "an object of the lists 'allow' and 'deny'"));
@@ -43,18 +44,24 @@ export function readLists(value: Located, problems: Problems): PolicyListEntry[]
   const known = new Map<string, PolicyListEntry>();
   for (const { name, place, value: list } of entries ?? []) {
     if (!LISTS.includes(name as ListName)) problems.add(place, policyMessages.unknown(name, LISTS));
-    else readList(name as ListName, list, known, problems);
+    else yield* readList(name as ListName, list, known, problems);
   }
   return [...known.values()];
 }
 
-function readList(list: ListName, value: Located, known: Map<string, PolicyListEntry>, problems: Problems): void {
+function* readList(
+  list: ListName,
+  value: Located,
+  known: Map<string, PolicyListEntry>,
+  problems: Problems,
+): Steps<void> {
   // An empty list, for example after its last line was removed.
   if (value.value === null) return;
   const { items } = value;
   if (items === undefined) problems.add(value.place, policyMessages.wrongValue(value.shown, 'a list of entries'));
   for (const item of items ?? []) {
     const entry = readEntry(list, item, problems);
+    yield;
     if (entry === undefined) continue;
     const address = `${entry.limit}\n${entry.key}`;
     const other = known.get(address);

@@ -12,6 +12,7 @@ import { overrideOptions } from './policy-options.js';
 import type { Problems } from './problems.js';
 import { checkName, refuseForeignOptions, tryAlone } from './read-limits.js';
 import { readOption } from './read-option.js';
+import type { Steps } from './slices.js';
 
 const KEY_WANTS =
   "the key of one identity such as 'tenant:acme', or the beginning of keys with a star at the end such as 'tenant:*', of at most " +
@@ -19,11 +20,11 @@ const KEY_WANTS =
 const WANTS = 'an object of what an override replaces, such as { rate: 5000 }';
 
 /** Reads the overrides of a policy: by the name of their limit, and by key. `limits` are those of the same policy. */
-export function readOverrides(
+export function* readOverrides(
   value: Located,
   limits: ReadonlyMap<string, PolicyLimit>,
   problems: Problems,
-): PolicyOverride[] {
+): Steps<PolicyOverride[]> {
   const overrides: PolicyOverride[] = [];
   const { entries } = value;
   if (entries === undefined) {
@@ -40,6 +41,7 @@ export function readOverrides(
     for (const entry of ofLimit ?? []) {
       const read = readOverride(name, entry, limits.get(name), problems);
       if (read !== undefined) overrides.push(read);
+      yield;
     }
   }
   return overrides;

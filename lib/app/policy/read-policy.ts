@@ -6,6 +6,7 @@ import type { PolicyProblem, Problems } from './problems.js';
 import { readLimits } from './read-limits.js';
 import { readLists } from './read-lists.js';
 import { readOverrides } from './read-overrides.js';
+import { allAtOnce, inSlices, type Steps } from './slices.js';
 
 /** A policy that is being read. */
 interface Draft {
@@ -14,13 +15,28 @@ interface Draft {
   lists: readonly PolicyListEntry[];
 }
 
-type Section = (value: Located, draft: Draft, problems: Problems) => void;
+type Section = (value: Located, draft: Draft, problems: Problems) => Steps<void>;
 
 /** The sections of a policy, in the order in which they are read. To add one, add a line here and one in the schema. */
 const SECTIONS = new Map<string, Section>([
-  ['limits', (value, draft, problems) => (draft.limits = readLimits(value, problems))],
-  ['overrides', (value, draft, problems) => (draft.overrides = readOverrides(value, draft.limits, problems))],
-  ['lists', (value, draft, problems) => (draft.lists = readLists(value, problems))],
+  [
+    'limits',
+    function* (value, draft, problems) {
+      draft.limits = yield* readLimits(value, problems);
+    },
+  ],
+  [
+    'overrides',
+    function* (value, draft, problems) {
+      draft.overrides = yield* readOverrides(value, draft.limits, problems);
+    },
+  ],
+  [
+    'lists',
+    function* (value, draft, problems) {
+      draft.lists = yield* readLists(value, problems);
+    },
+  ],
 ]);
 
 /** A key that editors read. */
@@ -31,15 +47,28 @@ export type PolicyReading = { readonly policy: Policy } | { readonly problems: r
 
 /** Reads a policy as a whole. Without a value, the problems say why there is none. */
 export function readPolicy(name: string, value: Located | undefined, problems: Problems): PolicyReading {
+  return allAtOnce(reading(name, value, problems));
+}
+
+/** The same, in slices between which the rest of the process has its turn. */
+export function readPolicyInSlices(
+  name: string,
+  value: Located | undefined,
+  problems: Problems,
+): Promise<PolicyReading> {
+  return inSlices(reading(name, value, problems));
+}
+
+function* reading(name: string, value: Located | undefined, problems: Problems): Steps<PolicyReading> {
   if (value !== undefined) {
     const draft: Draft = { limits: new Map(), overrides: [], lists: [] };
-    readSections(value, draft, problems);
+    yield* readSections(value, draft, problems);
     if (problems.list.length === 0) return { policy: { name, ...draft } };
   }
   return { problems: problems.inOrder };
 }
 
-function readSections(value: Located, draft: Draft, problems: Problems): void {
+function* readSections(value: Located, draft: Draft, problems: Problems): Steps<void> {
   const { entries } = value;
   const known = [...SECTIONS.keys()];
   if (entries === undefined) {
@@ -52,6 +81,6 @@ function readSections(value: Located, draft: Draft, problems: Problems): void {
   for (const [name, read] of SECTIONS) {
     const section = entries.find((entry) => entry.name === name)?.value;
     // An empty section, for example after its last line was removed.
-    if (section !== undefined && section.value !== null) read(section, draft, problems);
+    if (section !== undefined && section.value !== null) yield* read(section, draft, problems);
   }
 }

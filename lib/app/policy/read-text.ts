@@ -4,7 +4,7 @@ import type { Located } from './located.js';
 import type { Problems } from './problems.js';
 import { parseYaml } from './yaml-value.js';
 
-/** The largest file: reading it takes most of a second, in which the process does nothing else. */
+/** The largest file: the YAML parser composes it in one go, in which the process does nothing else for up to half a second. */
 export const MOST_BYTES = 512 * 1024;
 
 const ENDINGS: readonly string[] = ['.yaml', '.yml', '.json'];

@@ -30,6 +30,12 @@ export function placeInModule(index: number): Pick<Declaration, 'location' | 'na
   return { location: `limits[${index}]`, namespace: MODULE_NAMESPACE };
 }
 
+/** A limit that only a policy defines, and its rule. */
+export interface AddedLimit {
+  readonly policy: PolicyLimit;
+  readonly rule: Rule;
+}
+
 /** What a named limit is, apart from overrides. */
 export interface LimitVersion {
   readonly definition: LimitDefinition;
@@ -173,13 +179,11 @@ export class LimitRegistry {
   }
 
   /** Adds limits that only a policy defines. */
-  defineByPolicy(limits: ReadonlyMap<string, PolicyLimit>): void {
-    for (const [name, policy] of limits) {
+  defineByPolicy(limits: ReadonlyMap<string, AddedLimit>): void {
+    for (const [name, { policy, rule }] of limits) {
       const declaration = { location: policy.place, namespace: '', name };
       const definition = policy.options as LimitDefinition;
-      const rule = this.linked(this.compiler.compile(definition, declaration), declaration);
-      this.warnOfSeconds(definition, rule.name, policy.place);
-      this.defined.set(name, namedLimit(undefined, definition, declaration, rule, policy));
+      this.defined.set(name, namedLimit(undefined, definition, declaration, this.linked(rule, declaration), policy));
     }
     if (limits.size > 0) this.onDefined();
   }

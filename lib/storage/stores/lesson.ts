@@ -17,6 +17,11 @@ export interface Lesson {
    * @default there is no window: units come back gradually
    */
   readonly window?: number | undefined;
+  /**
+   * The quota of the upstream's window, a whole number >= 1: the most that the next window has.
+   * @default unknown
+   */
+  readonly quota?: number | undefined;
   /** The units that this instance has in flight: charged, but not yet answered by the upstream. */
   readonly inFlight: number;
   /**

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
 import {
   type SimulatedRule,
   type SimulatedUpstream,
@@ -24,8 +24,8 @@ const given: Omit<SimulatedUpstream, 'phaseMs'> = {
 /** The first call goes out at 0, and begins a window of ours. */
 const PHASES = [-100, -30, -10, 0, 10, 30, 50, 100, 1000, 2500];
 
-function ruleOf(phaseMs: number): SimulatedRule {
-  const limit = compile({ algo: 'fixed-window', rate: given.quota, interval: given.windowMs }, `api${phaseMs}`);
+function ruleOf(phaseMs: number, options: AlgorithmOptions): SimulatedRule {
+  const limit = compile(options, `api${phaseMs}`);
   return {
     name: limit.name,
     limit,
@@ -41,10 +41,11 @@ const stopTime = () =>
 
 /** What was refused and what was used of what was possible, in all windows but the first two, which begin with what was not learnt yet. */
 async function simulate(store: Store, phases: readonly number[]) {
+  const rule = { algo: 'fixed-window', rate: given.quota, interval: given.windowMs } as const;
   const seen = await simulateOutbound(
     phases.map((phaseMs) => ({ ...given, phaseMs })),
     store,
-    phases.map(ruleOf),
+    phases.map((phaseMs) => ruleOf(phaseMs, rule)),
   );
   for (const [index, windows] of seen.entries()) {
     const sum = { allowed: 0, refused: 0, possible: 0 };
@@ -83,5 +84,28 @@ describe('a limit that learns of an upstream, wherever the windows of both begin
       jest.useRealTimers();
       redis.disconnect();
     }
+  });
+});
+
+describe('a limit with a configured rate that is too high', () => {
+  beforeEach(stopTime);
+  afterEach(() => void jest.useRealTimers());
+
+  it.each<AlgorithmOptions>([
+    { algo: 'fixed-window', rate: 200, interval: 5000 },
+    { algo: 'sliding-window', rate: 200, interval: 5000 },
+    { algo: 'token-bucket', rate: 40, interval: 1000, burst: 40 },
+    { algo: 'gcra', rate: 40, interval: 1000, burst: 1 },
+  ])('learns the quota of the upstream: $algo', async (options) => {
+    const store = new MemoryStore();
+    const upstreams = PHASES.map((phaseMs) => ({ ...given, quota: 50, otherShare: 0, windows: 6, phaseMs }));
+    const rules = PHASES.map((phaseMs) => ruleOf(phaseMs, options));
+    for (const windows of await simulateOutbound(upstreams, store, rules)) {
+      const later = windows.slice(2);
+      const sum = (of: 'allowed' | 'refused') => later.reduce((all, each) => all + each[of], 0);
+      expect(sum('refused')).toBeLessThanOrEqual(0.02 * sum('allowed'));
+      expect(sum('allowed')).toBeGreaterThanOrEqual(0.85 * 50 * later.length);
+    }
+    await store.close();
   });
 });

@@ -118,7 +118,7 @@ export class Flights {
       return;
     }
     const whole = { accepted: 0, refused: false, ...rate, ...rule.lessonOf(identity) };
-    const learnt = await this.store.learn?.(counter, { ...lesson, rate: whole });
+    const learnt = await this.store.learn?.(counter, { ...lesson, quota: undefined, rate: whole });
     if (learnt !== undefined) rule.learn(identity, learnt);
   }
 }

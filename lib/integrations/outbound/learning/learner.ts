@@ -41,8 +41,9 @@ export class Learner {
       if (entry.limit.off) continue;
       const units = isCounted(entry) ? entry.cost : 0;
       const limit = units === 0 ? undefined : chooseLimit(limits, entry.limit.name, this.terms);
-      const rate = { ...quotaOf(limit), accepted: refused ? 0 : units, refused };
-      this.flights.end(entry, units, { ...this.lessonOf(limit, entry), ageMs, blockMs, rate });
+      const { quota, windowMs } = quotaOf(limit);
+      const rate = { quota, windowMs, accepted: refused ? 0 : units, refused };
+      this.flights.end(entry, units, { ...this.lessonOf(limit, entry), quota, ageMs, blockMs, rate });
     }
   }
 

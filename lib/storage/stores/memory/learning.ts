@@ -47,6 +47,8 @@ class Note extends Kept {
   /** When an answer last reported it, and when a call was last let through to find out. */
   reportedAt = 0;
   probedAt = 0;
+  /** The quota of the upstream's windows; 0 if it is unknown. */
+  quota = 0;
   flights: Flight[] = [];
 }
 
@@ -70,7 +72,7 @@ export class Learning {
     let changed = false;
     let reported = remaining !== undefined && !isLate(note, reset, age, tag, now) ? remaining : undefined;
     if (reported !== undefined && tag !== NO_WINDOW && reset !== undefined) {
-      followWindow(note, reported, reset, age, tag, now);
+      followWindow(note, lesson, reported, reset, age, now);
       reported = undefined;
     }
     const before = algorithm.remaining(parameters, state);
@@ -85,10 +87,11 @@ export class Learning {
     if (runs && note.least === 0) {
       // A block ends with the upstream's window, while charged units would end with the limit's own.
       blockUntil = Math.max(blockUntil, note.windowEnd);
-    } else if ((runs || reported !== undefined) && algorithm.leases === undefined) {
+    } else if ((runs || reported !== undefined || note.quota > 0) && algorithm.leases === undefined) {
       const left = algorithm.remaining(parameters, state);
-      let room = Math.max(0, (reported ?? roomOf(note)) - flying);
-      if (reported === undefined && isStale(note, now)) {
+      // The next window has at most the quota; the first answer reports which one that is.
+      let room = Math.max(0, (reported ?? (runs ? roomOf(note) : note.quota)) - flying);
+      if (reported === undefined && runs && isStale(note, now)) {
         const probes = asking > 0 && asking <= left && now - note.probedAt >= SECOND;
         if (probes) note.probedAt = now;
         room = Math.min(room, probes ? asking : before);
@@ -125,8 +128,9 @@ export class Learning {
     const note = this.notes.get(key) ?? new Note(key);
     if (now - note.windowEnd >= FLIGHT) {
       note.tag = NO_WINDOW;
-      note.windowEnd = note.least = note.charged = note.chargedAt = 0;
-      note.endsAfter = note.most = note.reportedAt = note.probedAt = 0;
+      // What is charged is still given back.
+      note.windowEnd = note.least = 0;
+      note.endsAfter = note.most = note.reportedAt = note.probedAt = note.quota = 0;
     }
     note.reportedAt = Math.min(note.reportedAt, now);
     note.probedAt = Math.min(note.probedAt, now);
@@ -137,7 +141,7 @@ export class Learning {
   }
 
   private keep(note: Note): void {
-    if (note.tag === NO_WINDOW && note.flights.length === 0) this.notes.delete(note);
+    if (note.tag === NO_WINDOW && note.flights.length === 0 && note.charged === 0) this.notes.delete(note);
     else this.notes.put(note, NOTE_BYTES + 2 * note.key.length, false);
   }
 }
@@ -156,12 +160,20 @@ function noteFlight(note: Note, { instance, inFlight, asking = 0 }: Lesson, now:
  * of answers does not matter. An answer whose window surely ends later is about the next one, which has begun: the end was
  * reported up to a second late. One whose window surely ended before is ignored.
  */
-function followWindow(note: Note, remaining: number, reset: number, age: number, tag: number, now: number): void {
+function followWindow(
+  note: Note,
+  { window: tag = NO_WINDOW, quota = 0 }: Lesson,
+  remaining: number,
+  reset: number,
+  age: number,
+  now: number,
+): void {
   const [first, last] = [now - age + reset - SECOND, now + reset];
   const runs = note.tag === tag && note.windowEnd > now;
   if (runs && last <= note.endsAfter) return;
   const isSame = runs && first < note.windowEnd;
   note.tag = tag;
+  note.quota = quota > 0 ? Math.max(quota, remaining) : 0;
   note.windowEnd = isSame ? Math.min(note.windowEnd, last) : last;
   note.endsAfter = isSame ? Math.max(note.endsAfter, first) : first;
   note.least = isSame ? Math.min(note.least, remaining) : remaining;

@@ -169,7 +169,7 @@ export class GeneralProgram {
     const learnt = [note, remaining ?? UNKNOWN, micros(resetAfterMs), micros(ageMs), window ?? UNKNOWN];
     learnt.push(inFlight, instance, micros(blockMs), asking);
     if (rate === undefined) {
-      this.operation(LEARN, counter, ...learnt);
+      this.operation(LEARN, counter, ...learnt, lesson.quota ?? UNKNOWN);
       return;
     }
     const { quota, windowMs, accepted, refused, largest, slowestMs } = rate;

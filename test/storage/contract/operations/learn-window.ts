@@ -64,6 +64,56 @@ export function learnWindowContract(stage: OperationsStage): void {
     });
   });
 
+  describe('the window after that of the upstream', () => {
+    const limit = compile({ algo: 'fixed-window', rate: 300, interval: 100_000 });
+
+    it('has at most the quota of the upstream until an answer reports it', async () => {
+      await learn(limit, { remaining: 0, resetAfterMs: 1000, quota: 50 });
+      at(2000);
+      await learn(limit, { asking: 1 });
+      expect(await peek(limit)).toMatchObject({ remaining: 50 });
+      await learn(limit, { inFlight: 10, asking: 1 });
+      expect(await peek(limit)).toMatchObject({ remaining: 40 });
+      await learn(limit, { inFlight: 50, asking: 1 });
+      expect(await peek(limit)).toMatchObject({ allowed: false, remaining: 0 });
+      await learn(limit, { inFlight: 0 });
+      expect(await peek(limit)).toMatchObject({ remaining: 50 });
+      await learn(limit, { remaining: 45, resetAfterMs: 1000, quota: 50 });
+      expect(await peek(limit)).toMatchObject({ remaining: 45 });
+    });
+
+    it('has what the limit has if the quota is not reported, or is a minute old', async () => {
+      await learn(limit, { remaining: 0, resetAfterMs: 1000 });
+      at(2000);
+      await learn(limit, { asking: 1 });
+      expect(await peek(limit)).toMatchObject({ remaining: 300 });
+      await learn(limit, { remaining: 20, resetAfterMs: 1000, quota: 50 });
+      expect(await peek(limit)).toMatchObject({ remaining: 20 });
+      at(3500);
+      await learn(limit, { asking: 1 });
+      expect(await peek(limit)).toMatchObject({ remaining: 50 });
+      at(63_500);
+      await learn(limit, { asking: 1 });
+      expect(await peek(limit)).toMatchObject({ remaining: 300 });
+    });
+
+    it('has back what was charged for the one before, however long nobody learns', async () => {
+      const long = compile({ algo: 'fixed-window', rate: 300, interval: 86_400_000 });
+      await learn(long, { remaining: 5, resetAfterMs: 1000 });
+      expect(await peek(long)).toMatchObject({ remaining: 5 });
+      at(7_200_000);
+      await learn(long, { asking: 1 });
+      expect(await peek(long)).toMatchObject({ remaining: 300 });
+    });
+
+    it('has as many units as are left if the quota that is reported is lower', async () => {
+      await learn(limit, { remaining: 40, resetAfterMs: 1000, quota: 1 });
+      at(2000);
+      await learn(limit, { asking: 1 });
+      expect(await peek(limit)).toMatchObject({ remaining: 40 });
+    });
+  });
+
   it('leaves a fiftieth of a window to others while calls are on their way', async () => {
     const limit = compile({ algo: 'fixed-window', rate: 300, interval: 10_000 });
     await learn(limit, { remaining: 249, resetAfterMs: 5000 });
