@@ -101,8 +101,8 @@ const outages: Record<string, Outage> = {
     end: ({ admin }) => admin.config('SET', 'requirepass', ''),
   },
   'answers NOPERM': {
-    begin: ({ admin }) => admin.call('ACL', 'SETUSER', 'default', '-evalsha'),
-    end: ({ admin }) => admin.call('ACL', 'SETUSER', 'default', '+evalsha'),
+    begin: ({ admin }) => admin.call('ACL', 'SETUSER', 'default', '-evalsha', '-eval'),
+    end: ({ admin }) => admin.call('ACL', 'SETUSER', 'default', '+evalsha', '+eval'),
   },
   'answers BUSY': {
     args: ['--lua-time-limit', '50'],

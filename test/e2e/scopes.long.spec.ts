@@ -564,6 +564,8 @@ describe('other handlers', () => {
       'mixin()',
       () => {
         class BotUpdate {
+          // As packages mark the methods that they call.
+          @SetMetadata('a-package:command', 'start')
           @RateLimit(counted)
           start() {}
         }

@@ -297,7 +297,7 @@ describe('while Redis answers errors', () => {
   > = {
     'OOM, its memory being full': (redis) => redis.config('SET', 'maxmemory', '1'),
     'READONLY, being a replica': (redis) => redis.call('REPLICAOF', '127.0.0.1', '1'),
-    'NOPERM, the user having no right': (redis) => redis.call('ACL', 'SETUSER', 'default', '-evalsha'),
+    'NOPERM, the user having no right': (redis) => redis.call('ACL', 'SETUSER', 'default', '-evalsha', '-eval'),
   };
 
   it.each(Object.entries(prepare))('%s, the fallback decides', async (_, change) => {

@@ -44,7 +44,9 @@ Module['_resolveFilename'] = function (request, parent, ...rest) {
     const file = resolve(dirname(parent.filename), request.replace(/js$/, 'ts'));
     if (existsSync(file)) return file;
   }
-  return resolveFilename.call(this, request, parent, ...rest);
+  // What `import()` of a URL compiles to.
+  const path = request.startsWith('file:') ? fileURLToPath(request) : request;
+  return resolveFilename.call(this, path, parent, ...rest);
 };
 
 Module['_extensions']['.ts'] = (module, filename) =>
