@@ -106,8 +106,8 @@ version, at = version + 1, time[1] * 1000000 + time[2]
 local head = '{"version":' .. number(version) .. ',"at":' .. number(at) .. ',"previousAt":' .. number(previous_at)
   .. ARGV[3] .. ARGV[6] .. ',"changes":['
 local change = head .. table.concat(published, ',') .. ']}'
--- Before anything is written: a user who may not publish changes nothing. What is long is read from the list.
-redis.call('PUBLISH', ARGV[2], #published == 1 and change or head .. ']}')
+-- Instances poll where this user may not publish, or Redis has no Pub/Sub. What is long is read from the list.
+redis.pcall('PUBLISH', ARGV[2], #published == 1 and change or head .. ']}')
 for _, each in ipairs(changed) do
   local hash, field, json, ends = unpack(each)
   if json then redis.call('HSET', hash, field, json) else redis.call('HDEL', hash, field) end

@@ -334,7 +334,7 @@ describe('alerts of several instances', () => {
   /** Two instances with the same incidents, of which each does something while it looks for them. */
   function two() {
     const prefix = freshPrefix();
-    const store = new ConsoleRedis(redis as never, prefix, 5000);
+    const store = new ConsoleRedis(redis, prefix, 5000);
     const now = { at: 2_000, incidents: [] as Incident[] };
     const sent: string[] = [];
     const meanwhile: (() => Promise<unknown>)[] = [];
@@ -386,9 +386,7 @@ describe('alerts of several instances', () => {
     const apps: ConsoleApp[] = [];
     for (const by of [0, 1]) {
       const to = (alert: ConsoleAlert) => void sent.push({ by, alert });
-      apps.push(
-        await ConsoleApp.start({ limits: { redis: REDIS, prefix, timeout: '5s' }, console: { alerts: { to } } }),
-      );
+      apps.push(await ConsoleApp.start({ limits: { redis: REDIS, prefix }, console: { alerts: { to } } }));
     }
     const watches = apps.map(({ console }) => console.alerts!);
     for (let call = 0; call < 60; call++) await apps[1]!.service.for('things').consume('anna');

@@ -43,7 +43,7 @@ describe('what deviates', () => {
   afterEach(() => Promise.all(apps.splice(0).map((app) => app.close())));
 
   const start = async (options: ConsoleAppOptions = PLAIN) => {
-    const limits = { define: DEFINE, redis: REDIS, prefix, timeout: '5s', ...options.limits } as const;
+    const limits = { define: DEFINE, redis: REDIS, prefix, ...options.limits } as const;
     const app = await ConsoleApp.start({ ...options, limits });
     apps.push(app);
     return app;
@@ -211,7 +211,7 @@ describe('what deviates on a Redis Cluster', () => {
     client = new Cluster(servers.nodes, { redisOptions: { autoResendUnfulfilledCommands: false } });
     app = await ConsoleApp.start({
       ...PLAIN,
-      limits: { define: DEFINE, redis: client, prefix: freshPrefix(), timeout: '5s' },
+      limits: { define: DEFINE, redis: client, prefix: freshPrefix() },
     });
   });
   afterAll(async () => {

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { nearest } from '../../lib/engine/util/nearest.js';
 import { ProcessMeter } from '../../lib/engine/util/process-meter.js';
 import { ValueCache } from '../../lib/engine/util/value-cache.js';
+import { flatCopy } from '../../lib/engine/util/flat-copy.js';
 
 describe('the name that was meant', () => {
   it.each([
@@ -121,5 +122,14 @@ describe('how busy the process is', () => {
     expect(meter.eventLoopDelay).toBe(0);
     meter.close();
     expect(jest.getTimerCount()).toBe(0);
+  });
+});
+
+describe('a text that holds on to nothing else', () => {
+  it.each([
+    ['', 'ascii', '\xff\x00', '\u0100', '\ud83d\ude00', '\ud800', 'a\udc00b', '\u00e9'.repeat(64), '\u4e2d'.repeat(64)],
+    ['x'.repeat(128), 'x'.repeat(129), '\ud800'.repeat(1000)],
+  ])('is copied as it is', (...texts) => {
+    expect(texts.map(flatCopy)).toEqual(texts);
   });
 });

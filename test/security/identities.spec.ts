@@ -23,6 +23,7 @@ import { propertyRuns } from '../support/limits/property-runs.js';
 import { withOwnRedis } from '../support/redis/own-redis.js';
 import type { RedisServer } from '../support/redis/redis-servers.js';
 import { ask, compile, connectRedis, freshPrefix, keyOf, ManualClock, storeKinds } from '../support/limits/stores.js';
+import { PATIENCE } from '../support/redis/patience.mjs';
 
 const twice: LimitDefinition = { name: 'twice', algo: 'fixed-window', rate: 2, interval: '1m' };
 
@@ -101,6 +102,14 @@ describe.each(frameworks)('over %s', (framework) => {
       expect(warnings).toEqual([]);
     });
 
+    it('is warned of once if Fastify is given a number of proxies, which it ignores', async () => {
+      const { statuses } = bound(await start(twice, { trustProxy: 1 }));
+      expect(warnings).toEqual([]);
+      await statuses(3, '/', { 'x-forwarded-for': '203.0.113.7' });
+      const number = 'Fastify was given a number of proxies to trust (1) and trusts none of them';
+      expect(warnings).toEqual(framework === 'fastify' ? [expect.stringContaining(number)] : []);
+    });
+
     it('is not there if the app trusts it', async () => {
       const { statuses } = bound(await start(twice, { trustProxy: isLocal }));
       await statuses(1, '/', { 'x-forwarded-for': '203.0.113.7' });
@@ -127,7 +136,7 @@ describe.each(frameworks)('over %s', (framework) => {
       ['no limit by address', { ...twice, key: 'global' }, true],
       ['only limits of those who have a key', { ...twice, key: 'user', onMissingKey: 'skip' }, true],
       ['a proxy it knows', twice, isLocal],
-      ['a number of proxies', twice, 2 as never],
+      ['a number of proxies', twice, 2],
     ])('is not warned of with %s', async (_, definition, trustProxy) => {
       bound(await start(definition, { trustProxy }));
       expect(warnings).toEqual([]);
@@ -376,7 +385,7 @@ describe('a Redis of the app', () => {
     const monitor = await redis.monitor();
     monitor.on('monitor', (_: string, args: string[]) => sent.push(args.join(' ')));
     const testing = await Test.createTestingModule({
-      imports: [RateLimitModule.forRoot({ redis: server.url, timeout: '5s' })],
+      imports: [RateLimitModule.forRoot({ redis: server.url, timeout: PATIENCE })],
       controllers: [SecretController],
     }).compile();
     const app = testing.createNestApplication();

@@ -1,6 +1,11 @@
 import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
+import { proxiesOfFastify } from '../transports/framework-address.js';
 import type { RequestLike } from '../transports/request-reader.js';
+
+/** What to set, by framework. */
+const EXPRESS = "app.set('trust proxy', ...)";
+const FASTIFY = 'new FastifyAdapter({ trustProxy: ... })';
 
 /** What distinguishes Express from Fastify, and shows whether they trust a proxy. */
 interface FrameworkRequest extends RequestLike {
@@ -24,14 +29,18 @@ export class ProxyWarning {
     if (this.done || request?.headers?.['x-forwarded-for'] === undefined) return;
     const { app, server, ips }: FrameworkRequest = request;
     if (typeof app?.get === 'function') {
-      this.conclude(app.get('trust proxy'), "app.set('trust proxy', ...)");
+      this.conclude(app.get('trust proxy'), messages.proxyUntrusted(EXPRESS));
     } else if (server !== undefined) {
-      this.conclude(ips, 'new FastifyAdapter({ trustProxy: ... })');
+      const proxies = proxiesOfFastify(server);
+      // Given a number of proxies, Fastify trusts none from 5.12 on.
+      const isIgnored = typeof proxies === 'number' && Array.isArray(ips) && ips.length < 2;
+      const message = isIgnored ? messages.proxyCountIgnored(proxies, FASTIFY) : messages.proxyUntrusted(FASTIFY);
+      this.conclude(!isIgnored && ips, message);
     }
   }
 
-  private conclude(trusts: unknown, setting: string): void {
+  private conclude(trusts: unknown, message: string): void {
     this.done = true;
-    if (!trusts) logger.warn(messages.proxyUntrusted(setting));
+    if (!trusts) logger.warn(message);
   }
 }

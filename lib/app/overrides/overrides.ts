@@ -117,7 +117,7 @@ export class Overrides {
 
   async listRates(): Promise<CurrentRate[]> {
     await this.readIfPossible();
-    return this.live.unambiguous.map((each) => each.currentRate());
+    return this.live.ofLimits.map((each) => each.currentRate());
   }
 
   async setMode(name: string, mode: unknown, options: unknown): Promise<number | undefined> {
@@ -234,8 +234,8 @@ export class Overrides {
 
   /** All overrides as far as known here, limit by limit: that of all identities with an empty key, then those of keys. */
   *inForce(): Iterable<KeyOverrides & { readonly limit: Rule }> {
-    for (const overrides of this.live.unambiguous) {
-      const limit = overrides.limits[0]!.rule;
+    for (const overrides of this.live.ofLimits) {
+      const limit = overrides.limit!.rule;
       const [rate, mode] = [overrides.currentRate().override, overrides.currentMode().override];
       if (rate !== undefined || mode !== undefined) yield { limit, key: '', rate, mode };
       let cursor: string | undefined;
@@ -249,7 +249,7 @@ export class Overrides {
 
   /** The rate and mode of a key of a limit as far as known here; `undefined` if the limit cannot be overridden. */
   known(limit: Rule, key?: string): { rate: CurrentRate; mode: CurrentMode } | undefined {
-    const overrides = this.live.unambiguous.find(({ limits }) => limits[0]!.rule === (limit.ofAll ?? limit));
+    const overrides = this.live.ofLimits.find((each) => each.limit!.rule === (limit.ofAll ?? limit));
     return overrides && { rate: overrides.currentRate(key), mode: overrides.currentMode(key) };
   }
 }

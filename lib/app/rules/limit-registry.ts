@@ -62,6 +62,8 @@ export class LimitRegistry {
   /** Whether anything on routes finds limits by the request. */
   choosesOnRoutes = false;
   private readonly moduleLimits: readonly NamedLimit[];
+  /** The places of the module's limits by their names, of those that depend on the request too. */
+  private readonly modulePlaces = new Map<string, string>();
   private readonly defined = new Map<string, NamedLimit>();
   /** Whether a limit without a name may have any key. */
   private othersTakeAnyKey = false;
@@ -97,10 +99,11 @@ export class LimitRegistry {
     this.moduleSpecs = specs.map((spec) => ('rule' in spec ? spec.rule : spec));
     this.moduleRules = moduleLimits.map(({ rule }) => rule);
     this.moduleLimits = moduleLimits.filter(({ written }) => written?.name !== undefined);
-    const names = new Set<string>();
-    for (const { name } of this.moduleRules) {
-      if (names.has(name)) throw new RateLimitConfigError(messages.twice('limits', name));
-      names.add(name);
+    for (const [index, spec] of specs.entries()) {
+      const name = nameInModule(spec);
+      if (name === undefined) continue;
+      if (this.modulePlaces.has(name)) throw new RateLimitConfigError(messages.twice('limits', name));
+      this.modulePlaces.set(name, placeInModule(index).location);
     }
     this.define(options.define ?? {}, 'define');
   }
@@ -152,6 +155,9 @@ export class LimitRegistry {
         if (isDeepStrictEqual(known.written, definition)) continue;
         throw new RateLimitConfigError(messages.definedTwice(name));
       }
+      const inModule = this.modulePlaces.get(name);
+      if (inModule !== undefined)
+        throw new RateLimitConfigError(messages.nameOfModule(`${location}.${name}`, name, inModule));
       const owner = isDefinition(definition) ? undefined : ownerOfOption(name);
       if (owner !== undefined) throw new RateLimitConfigError(messages.optionAsName(location, name, owner));
       const declaration = { location: `${location}.${name}`, namespace: '', name };
@@ -207,7 +213,7 @@ export class LimitRegistry {
     if (typeof limit === 'string') {
       const known = this.defined.get(limit);
       if (known !== undefined) return known.rule;
-      throw new RateLimitConfigError(messages.unknownName(declaration.location, limit, this.names));
+      throw new RateLimitConfigError(this.unknown(declaration.location, limit));
     }
     const { namespace } = declaration;
     const written = this.written(limit, declaration);
@@ -225,6 +231,14 @@ export class LimitRegistry {
     if (countsAddresses(rule, declaration.onRoutes === true || rule.countsRequests)) this.othersCountAddresses = true;
     written.set(namespace, rule);
     return rule;
+  }
+
+  /** Says of a name in a place that no defined limit has it. */
+  unknown(location: string, name: string): string {
+    const inModule = this.modulePlaces.get(name);
+    return inModule === undefined
+      ? messages.unknownName(location, name, this.names)
+      : messages.alreadyApplies(location, name, inModule);
   }
 
   /** Warns once if a limit that is written out has the name of a defined one: users may take it for that one. */
@@ -289,6 +303,12 @@ class WrittenLimit {
     if (this.namespace === undefined) [this.namespace, this.rule] = [namespace, rule];
     else (this.others ??= new Map()).set(namespace, rule);
   }
+}
+
+/** The name of a limit of the module; `undefined` for a function or class that finds limits. */
+function nameInModule(spec: NamedLimit | ByRequest): string | undefined {
+  if ('rule' in spec) return spec.rule.name;
+  return typeof spec === 'function' ? undefined : spec.name;
 }
 
 function isDefinition(value: unknown): boolean {

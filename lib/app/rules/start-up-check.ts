@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { limitersOf } from '../config/limiter-tokens.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { moduleLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { bindsOwnGuard } from './bound-guards.js';
 import { type DeclaredClass, type DeclaredMethod, isRoute } from './declared-class.js';
@@ -33,7 +34,8 @@ export class StartUpCheck {
   /** Throws `RateLimitConfigError` for limits that no request could be checked against. */
   run(): void {
     for (const module of this.modules.values()) {
-      for (const { metatype, inject } of [...module.controllers.values(), ...module.providers.values()]) {
+      const { controllers, providers, injectables } = module;
+      for (const { metatype, inject } of [...controllers.values(), ...providers.values(), ...injectables.values()]) {
         this.refuseUnknownLimiters(metatype, inject);
       }
     }
@@ -61,6 +63,7 @@ export class StartUpCheck {
     }
     if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
     if (this.guards.isEnabled) this.refuseUnreached(classes);
+    for (const place of classes.flatMap(({ unread }) => unread)) moduleLogger.warn(messages.notRead(place));
     this.guards.warnOfFields(classes.flatMap((each) => this.fields(each)));
   }
 
@@ -68,7 +71,7 @@ export class StartUpCheck {
     for (const name of limitersOf(type, inject)) {
       if (this.registry.has(name)) continue;
       const className = (type as Function | null)?.name ?? 'a factory';
-      throw new RateLimitConfigError(messages.injectsUnknown(className || 'a factory', name, this.registry.names));
+      throw new RateLimitConfigError(this.registry.unknown(`@InjectLimiter in ${className || 'a factory'}`, name));
     }
   }
 

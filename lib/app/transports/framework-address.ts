@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { asObject } from '../../engine/util/as-object.js';
 
 /** The part of a framework's HTTP adapter that is used. */
 export interface FrameworkAdapter {
@@ -16,6 +17,8 @@ interface ExpressApp {
 
 /** The key under which Fastify keeps the class of its requests. */
 const FASTIFY_REQUEST = 'fastify.Request';
+/** The key under which it keeps the options of its app. */
+const FASTIFY_OPTIONS = 'fastify.options';
 
 /** Reads addresses by the own `request.ip` of Express and Fastify; `undefined` for other frameworks. */
 export function frameworkAddress(adapter: FrameworkAdapter | undefined): ReadAddress | undefined {
@@ -36,10 +39,23 @@ export function frameworkAddress(adapter: FrameworkAdapter | undefined): ReadAdd
   return undefined;
 }
 
+/** The option `trustProxy` of an app of Fastify, or of one of its contexts; `undefined` if it is not known. */
+export function proxiesOfFastify(fastify: unknown): unknown {
+  // Contexts inherit from their app.
+  for (let each = asObject(fastify); each !== undefined; each = asObject(Object.getPrototypeOf(each))) {
+    const options = keptBy(each, FASTIFY_OPTIONS);
+    if (options !== undefined) return (options as { readonly trustProxy?: unknown }).trustProxy;
+  }
+  return undefined;
+}
+
 function requestsOf(fastify: object): object | undefined {
-  const key = Object.getOwnPropertySymbols(fastify).find(({ description }) => description === FASTIFY_REQUEST);
-  const type = key && (fastify as Record<symbol, { readonly prototype?: object } | undefined>)[key];
-  return type?.prototype;
+  return (keptBy(fastify, FASTIFY_REQUEST) as { readonly prototype?: object } | undefined)?.prototype;
+}
+
+function keptBy(fastify: object, description: string): unknown {
+  const key = Object.getOwnPropertySymbols(fastify).find((symbol) => symbol.description === description);
+  return key && (fastify as Record<symbol, unknown>)[key];
 }
 
 function rawOf(request: IncomingMessage): PropertyDescriptorMap {

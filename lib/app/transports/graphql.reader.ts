@@ -15,7 +15,8 @@ interface Subscriber {
 interface Shared {
   readonly req?: RequestLike & { readonly res?: unknown; readonly extra?: Subscriber };
   readonly res?: unknown;
-  readonly reply?: unknown;
+  /** Mercurius gives subscriptions an object with nothing but the request of their connection. */
+  readonly reply?: { readonly raw?: unknown; readonly request?: RequestLike };
 }
 
 /** GraphQL: each field with a resolver is a call. */
@@ -24,13 +25,16 @@ export const graphqlReader: RequestReader = {
 
   read(context): RequestParts {
     const shared = sharedOf(context);
+    const reply = asObject<NonNullable<Shared['reply']>>(shared?.reply);
+    const handshake = shared?.req === undefined && reply?.raw === undefined ? reply?.request : undefined;
+    if (handshake !== undefined) return { request: handshake };
     const req = asObject<NonNullable<Shared['req']>>(shared?.req);
     const connection = asObject<Subscriber>(req?.extra)?.request;
     if (req !== undefined && connection !== undefined) {
       const { headers, socket, ip = socket?.remoteAddress } = connection;
       return { request: { ip, headers, user: req.user ?? req.extra?.user ?? connection.user, socket } };
     }
-    const response = asObject(shared?.res) ?? asObject(shared?.reply) ?? asObject(req?.res);
+    const response = asObject(shared?.res) ?? reply ?? asObject(req?.res);
     return { request: req, response, sharesResponse: true };
   },
 

@@ -22,7 +22,29 @@ export function assertEstimate(estimate: unknown): asserts estimate is TokenUsag
   throw new RateLimitArgumentError(aiMessages.wrongEstimate(estimate));
 }
 
+/** Parts that are files, wherever they appear. */
+const FILES: readonly unknown[] = ['file', 'reasoning-file'];
+/** Parts of a tool's result that are no files: what they cost is in the prompt. */
+const NO_FILES: readonly unknown[] = ['text', 'custom'];
+
+/** A part of a prompt, or anything else in it. */
+interface Part {
+  readonly type?: unknown;
+  readonly data?: unknown;
+  readonly mediaType?: unknown;
+  readonly output?: unknown;
+}
+
 function isFile(value: unknown): boolean {
-  const { type, data, mediaType } = (value ?? {}) as { type?: unknown; data?: unknown; mediaType?: unknown };
-  return value instanceof Uint8Array || (type === 'file' && (data !== undefined || mediaType !== undefined));
+  if (value instanceof Uint8Array) return true;
+  const { type, data, mediaType, output } = (value ?? {}) as Part;
+  if (FILES.includes(type)) return data !== undefined || mediaType !== undefined;
+  return type === 'tool-result' && holdsFiles(output);
+}
+
+/** Whether the result of a tool has images or files. Their types differ between versions of the AI SDK; some are mere references. */
+function holdsFiles(output: unknown): boolean {
+  const { type, value } = (output ?? {}) as { readonly type?: unknown; readonly value?: unknown };
+  if (type !== 'content' || !Array.isArray(value)) return false;
+  return (value as readonly (Part | null | undefined)[]).some((part) => !NO_FILES.includes(part?.type));
 }

@@ -6,7 +6,7 @@ import type { OperationSource } from './operation-source.js';
 
 /** One operation on its way through its limits. */
 export class Operation {
-  /** Its queries or mutations, by their names in the response. */
+  /** Its queries, mutations or subscription, by their names in the response. */
   readonly fields = new Map<string, LimitedRequest>();
   /** Those that have begun. */
   readonly begun = new Set<LimitedRequest>();

@@ -1,6 +1,5 @@
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
-import { OperationTypeNode } from 'graphql';
 import type { GraphQLResolveInfo, GraphQLSchema } from 'graphql';
 import type { Phase } from '../../app/config/common-limit-options.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
@@ -165,8 +164,7 @@ export class Operations implements JointCalls {
     await this.translated(whole, async () => {
       if (deniedAddresses.mayRefuse && deniedAddresses.refuses(whole, whole)) throw answers.denied(whole);
     });
-    // A subscription is one call, which the guard checks when it begins; each of its events has fields of its own.
-    if (operation.source.operation.operation !== OperationTypeNode.SUBSCRIPTION) this.readFields(operation);
+    this.readFields(operation);
     operation.cost = this.services.costs?.of(operation.source);
     operation.knowsUser = hasUser(whole);
     const phases: Phase[] = operation.knowsUser ? ['guard', 'authenticated'] : ['guard'];
@@ -202,7 +200,7 @@ export class Operations implements JointCalls {
     }
   }
 
-  /** Makes a request of each query or mutation that has limits. */
+  /** Makes a request of each query, mutation or subscription that has limits. The events of a subscription are no calls of it. */
   private readFields(operation: Operation): void {
     const { source } = operation;
     for (const [key, selected] of rootFieldsOf(source)) {

@@ -10,7 +10,7 @@ export interface ResolvedField {
   readonly handler: Function;
 }
 
-/** Finds the methods that answer queries and mutations, and that our guard sees. */
+/** Finds the methods that answer queries, mutations and subscriptions, and that our guard sees. */
 export class ResolvedFields {
   private known: ReadonlyMap<string, ResolvedField> | undefined;
 
@@ -19,7 +19,7 @@ export class ResolvedFields {
     private readonly guards: GuardCheck,
   ) {}
 
-  /** The method of a field of `Query` or `Mutation`; `undefined` if there is none, or our guard does not see it. */
+  /** The method of a field of `Query`, `Mutation` or `Subscription`; `undefined` if there is none, or our guard does not see it. */
   of(operation: string, field: string): ResolvedField | undefined {
     return (this.known ??= this.all()).get(`${operation} ${field}`);
   }

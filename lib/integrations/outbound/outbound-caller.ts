@@ -26,7 +26,7 @@ export class OutboundCaller<Sent, Answer> {
   ) {
     const { learn, cost } = settings;
     const terms = { names: typeof learn === 'boolean' ? undefined : learn, hasCost: cost !== undefined };
-    this.learner = learn === false ? undefined : new Learner(flights, terms);
+    this.learner = learn === false ? undefined : new Learner(flights, terms, settings.maxLearnedWaitMs);
   }
 
   /**

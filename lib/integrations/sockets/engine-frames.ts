@@ -1,4 +1,4 @@
-import type { EngineSocket } from './engine-handshakes.js';
+import type { EngineSocket, EngineTransport } from './engine-handshakes.js';
 import { FrameGate } from './frame-gate.js';
 import type { SocketChecks } from './socket-checks.js';
 
@@ -51,8 +51,13 @@ export class EngineFrames {
       this.closeAfter,
     );
     const frames = new AttachedFrames(gate);
+    const controls = new ControlFrames(gate);
+    if (conn.transport !== undefined) controls.follow(conn.transport);
     const emit = conn.emit.bind(conn);
     conn.emit = (event, ...args) => {
+      if (event === 'packet') controls.packet(args[0] as Packet);
+      // It is emitted for each probe that the client sends.
+      else if (event === 'upgrading') controls.probe(args[0] as EngineTransport, conn);
       if (event === 'data') frames.receive(args[0], () => emit(event, ...args));
       // A client may send and leave at once.
       else if (event === 'close') gate.inTurn(() => emit(event, ...args));
@@ -72,6 +77,49 @@ export class EngineFrames {
   private close(conn: EngineSocket): void {
     for (const socket of this.sockets.get(conn)?.values() ?? []) socket.disconnect(true);
     conn.close();
+  }
+}
+
+/** A packet of engine.io: messages are frames of socket.io. */
+interface Packet {
+  readonly type: string;
+  readonly data?: unknown;
+}
+
+/** Packets that are counted elsewhere, or end the connection. */
+const NO_CONTROL: readonly string[] = ['message', 'error'];
+
+/**
+ * Frames of one connection that socket.io doesn't see: heartbeats, probes, and pings and pongs of the WebSocket. They are counted, but
+ * can't be dropped.
+ */
+class ControlFrames {
+  private readonly followed = new WeakSet<EngineTransport>();
+
+  constructor(private readonly gate: FrameGate) {}
+
+  packet({ type, data = '' }: Packet): void {
+    if (!NO_CONTROL.includes(type)) this.count(data);
+  }
+
+  /** Counts a probe of the transport that the client is about to use. */
+  probe(transport: EngineTransport, conn: EngineSocket): void {
+    this.follow(transport);
+    this.count('probe');
+    // A connection that was closed doesn't close this one at once.
+    if (conn.readyState !== 'open') transport.close();
+  }
+
+  /** Counts the control frames of a WebSocket. */
+  follow(transport: EngineTransport): void {
+    if (this.followed.has(transport)) return;
+    this.followed.add(transport);
+    const { socket } = transport;
+    for (const event of ['ping', 'pong'] as const) socket?.on?.(event, (data) => this.count(data));
+  }
+
+  private count(data: unknown): void {
+    this.gate.frame(data, () => {});
   }
 }
 

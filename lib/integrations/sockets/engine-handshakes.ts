@@ -21,9 +21,17 @@ export interface EngineSocket {
   readonly id: string;
   readonly request?: HandshakeRequest | null;
   readonly readyState?: string;
+  readonly transport?: EngineTransport;
   emit(event: string, ...args: unknown[]): boolean;
   once(event: 'close', listener: () => void): unknown;
   close(discard?: boolean): unknown;
+}
+
+/** How a connection of socket.io is carried: by polling, or by a WebSocket. */
+export interface EngineTransport {
+  /** The WebSocket, if it is one of ws. */
+  readonly socket?: { on?(event: 'ping' | 'pong', listener: (data: unknown) => void): unknown };
+  close(): unknown;
 }
 
 /** The server beneath one of socket.io. */

@@ -7,8 +7,8 @@ const OPEN = 1;
 /** The status code of a connection that broke the rules of its server. */
 const POLICY_VIOLATION = 1008;
 
-/** Events that a client causes: a ping costs as much as a message. */
-const FRAMES: readonly unknown[] = ['message', 'ping'];
+/** Events that a client causes: a ping or a pong costs as much as a message. */
+const FRAMES: readonly unknown[] = ['message', 'ping', 'pong'];
 
 /** Limits what a client of ws sends, before any listener. */
 export function limitWsFrames(client: WsClient, checks: SocketChecks, closeAfter: number): void {
@@ -26,7 +26,11 @@ export function limitWsFrames(client: WsClient, checks: SocketChecks, closeAfter
   // Whoever listens, and whenever: Nest, and the app in `handleConnection`.
   const emit = client.emit.bind(client);
   client.emit = (event, ...args) => {
-    if (FRAMES.includes(event)) gate.frame(args[0], () => emit(event, ...args));
+    if (FRAMES.includes(event)) {
+      const pass = () => void emit(event, ...args);
+      // A pong that is refused still shows that the client is alive: apps end connections that send none.
+      gate.frame(args[0], pass, event === 'pong' ? pass : undefined);
+    }
     // A client may send and leave at once.
     else if (event === 'close') gate.inTurn(() => emit(event, ...args));
     else return emit(event, ...args);

@@ -2,6 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Outcome } from '../../app/config/common-limit-options.js';
 import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { Attempts } from '../../engine/errors/attempts.js';
+import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { Lease } from '../../app/limiter/lease.js';
@@ -177,9 +178,10 @@ async function settleCounted(charges: readonly CountedCharge[]): Promise<void> {
   ]);
 }
 
-/** What a function said of a request. It may have said what its type forbids, which counts if it is truthy. */
+/** What a function returned for a request. Throws for a value that its type forbids, such as `undefined` of a forgotten `return`. */
 function checked(counted: boolean | number): boolean | number {
-  if (typeof counted !== 'number') return Boolean(counted as unknown);
+  if (typeof counted === 'boolean') return counted;
+  if (typeof counted !== 'number') throw new RateLimitArgumentError(messages.wrongCount(counted));
   assertActual(counted);
   return counted;
 }

@@ -18,6 +18,7 @@ import {
   usd,
 } from '../../../lib/index.js';
 import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 import { until } from '../../support/time/until.js';
 
 /** What a call of a stubbed model does. */
@@ -73,6 +74,7 @@ beforeEach(async () => {
     RateLimitModule.forRoot({
       redis,
       prefix: freshPrefix(),
+      timeout: PATIENCE,
       define: {
         tokens: { algo: 'sliding-window', rate: QUOTA, interval: '1h', hold: '5m' },
         money: { algo: 'budget', limit: usd(1), period: 'month', hold: '5m', onLapse: 'charge' },
@@ -294,6 +296,65 @@ describe.each(versions)('calls of a model through AI SDK %s', (version, sdk, Moc
     await expect(sdk.generateText(wrong.call)).rejects.toThrow("'estimate' returned");
     expect(await used()).toBe(0);
     expect([...unbounded.model.doGenerateCalls, ...wrong.model.doGenerateCalls]).toEqual([]);
+  });
+
+  /** A conversation in which a tool has returned something. */
+  const afterTool = (output: object) => [
+    { role: 'user', content: 'Draw a cat' },
+    { role: 'assistant', content: [{ type: 'tool-call', toolCallId: '1', toolName: 'draw', input: {} }] },
+    { role: 'tool', content: [{ type: 'tool-result', toolCallId: '1', toolName: 'draw', output }] },
+  ];
+  const content = (...value: object[]) => ({ type: 'content', value: [{ type: 'text', text: 'here:' }, ...value] });
+  const image = { data: 'iVBORw0KGgo=', mediaType: 'image/png' };
+  const url = 'https://example.com/cat.png';
+
+  it('are refused for images and files in the result of a tool, as for those of a user', async () => {
+    const limits = [{ limit: 'tokens', key: 'org:1' }];
+    const model = modelOf({ usage: { input: 1, output: 1 } });
+    const middleware = limitModel(limiters, { limits, maxOutputTokens: 5 });
+    // What the SDK hands to the model: its versions have had all of these types.
+    for (const part of [
+      { type: 'media', ...image },
+      { type: 'image-data', ...image },
+      { type: 'image-url', url },
+      { type: 'image-file-id', fileId: 'file-1' },
+      { type: 'file-data', ...image },
+      { type: 'file-url', url },
+      { type: 'file-id', fileId: 'file-1' },
+      { type: 'file', data: { type: 'reference', reference: { openai: 'file-1' } }, mediaType: 'image/png' },
+      { type: 'of-a-later-version' },
+    ]) {
+      const params = { prompt: afterTool(content(part)), maxOutputTokens: 5 };
+      const call = { doGenerate: () => Promise.reject(new Error('was called')), params };
+      await expect(middleware.wrapGenerate(call)).rejects.toThrow('the prompt has a file');
+    }
+    const reasoning = [{ role: 'assistant', content: [{ type: 'reasoning-file', ...image }] }];
+    const call = {
+      doGenerate: () => Promise.reject(new Error('was called')),
+      params: { prompt: reasoning, maxOutputTokens: 5 },
+    };
+    await expect(middleware.wrapGenerate(call)).rejects.toThrow('the prompt has a file');
+    const wrapped = { model: sdk.wrapLanguageModel({ model, middleware }), maxRetries: 0 };
+    const part = { type: version === '5' ? 'media' : 'image-data', ...image };
+    const messages = afterTool(content(part));
+    await expect(sdk.generateText({ ...wrapped, messages, prompt: undefined })).rejects.toThrow(
+      'the prompt has a file',
+    );
+    expect(model.doGenerateCalls).toEqual([]);
+    expect(await used()).toBe(0);
+  });
+
+  it('are estimated for texts and values in the result of a tool', async () => {
+    const limits = [{ limit: 'tokens', key: 'org:1' }];
+    const model = modelOf({ usage: { input: 1, output: 1 } });
+    const wrapped = sdk.wrapLanguageModel({ model, middleware: limitModel(limiters, { limits, maxOutputTokens: 5 }) });
+    for (const output of [
+      content(),
+      { type: 'json', value: { type: 'content', value: [{ type: 'image-url', url }] } },
+    ]) {
+      const call = { model: wrapped, maxRetries: 0, messages: afterTool(output), prompt: undefined };
+      expect((await sdk.generateText(call)).text).toBe('Hello');
+    }
   });
 
   it('end as they do if they cannot be settled, with a line in the log', async () => {

@@ -2,18 +2,17 @@ import { once } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { ExecutionContext } from '@nestjs/common';
 import { io, type Socket } from 'socket.io-client';
-import { WebSocket } from 'ws';
+import { WebSocket, type WebSocketServer } from 'ws';
 import type { RateLimitModuleOptions } from '../../../lib/index.js';
 import { bySocket, type SocketLimitOptions } from '../../../lib/integrations/sockets/index.js';
 import type { HttpApp } from '../../e2e/http-app.js';
 import { connect, type GatewayClient, libraries, type Library } from '../../e2e/websocket-clients.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
-import { reached, startSocketApp } from './socket-app.js';
+import { ChatGateway, reached, startSocketApp } from './socket-app.js';
 
 const redis = process.env['TEST_REDIS_URL']!;
-const onRedis = () =>
-  ({ redis, prefix: freshPrefix(), timeout: '5s', store: undefined }) as unknown as RateLimitModuleOptions;
+const onRedis = () => ({ redis, prefix: freshPrefix(), store: undefined }) as unknown as RateLimitModuleOptions;
 const minute = { algo: 'fixed-window', rate: 3, interval: '1m' } as const;
 
 let app: HttpApp | undefined;
@@ -134,6 +133,7 @@ it('lets frames of ws arrive that were sent before the client left', async () =>
 it('refuses frames while the store fails with onStoreError deny, and keeps the connection', async () => {
   const connected = await start('ws', { frames: { ...minute, onStoreError: 'deny' }, closeAfter: 2 }, {
     redis: 'redis://127.0.0.1:1',
+    timeout: 100,
     store: undefined,
   } as unknown as RateLimitModuleOptions);
   const client = await connected();
@@ -174,6 +174,67 @@ it('counts pings of ws', async () => {
   socket.send(JSON.stringify({ event: 'say', data: 1 }));
   const [message] = (await once(socket, 'message')) as [Buffer];
   expect(JSON.parse(message.toString())).toEqual(refusal);
+});
+
+it('counts pongs of ws, which reach the app even if they are refused', async () => {
+  await start('ws', { frames: minute, closeAfter: 7 });
+  const pongs: string[] = [];
+  const server = app!.nest.get(ChatGateway).server as WebSocketServer;
+  server.on('connection', (client) => client.on('pong', (data) => pongs.push(String(data))));
+  const socket = new WebSocket(app!.url.replace('http', 'ws'));
+  opened.push({ close: () => socket.terminate() });
+  await once(socket, 'open');
+  for (let pong = 0; pong < 20; pong++) socket.pong(String(pong));
+  const [code] = (await once(socket, 'close')) as [number];
+  // Three are allowed, and seven are refused.
+  expect([code, pongs]).toEqual([1008, Array.from({ length: 10 }, (_, index) => String(index))]);
+});
+
+/** A connection of engine.io, as it is on the wire. */
+async function connectEngine(): Promise<WebSocket> {
+  const socket = new WebSocket(`${app!.url.replace('http', 'ws')}/socket.io/?EIO=4&transport=websocket`);
+  opened.push({ close: () => socket.terminate() });
+  await once(socket, 'message');
+  return socket;
+}
+
+it.each<[string, (socket: WebSocket) => void]>([
+  ['pongs', (socket) => socket.send('3')],
+  ['noops', (socket) => socket.send('6')],
+  ['pings of its WebSocket', (socket) => socket.ping()],
+  ['pongs of its WebSocket', (socket) => socket.pong()],
+])('counts %s of engine.io', async (_, send) => {
+  await start('socket.io', { frames: minute, closeAfter: 5 });
+  const socket = await connectEngine();
+  // One frame to connect.
+  socket.send('40');
+  await once(socket, 'message');
+  const received: string[] = [];
+  socket.on('message', (data: Buffer) => received.push(String(data)));
+  for (let frame = 0; frame < 20; frame++) send(socket);
+  await once(socket, 'close');
+  // Two are allowed, and five are refused.
+  expect(received.filter((each) => each.startsWith('42["exception"'))).toHaveLength(5);
+});
+
+it('counts probes of engine.io, and lets a client upgrade', async () => {
+  await start('socket.io', { frames: { ...minute, rate: 2 }, closeAfter: 5 });
+  const socket = io(app!.url, { transports: ['polling', 'websocket'], forceNew: true });
+  opened.push(socket);
+  await new Promise<void>((resolve) => socket.io.engine.once('upgrade', () => resolve()));
+  // One frame to connect, one to probe.
+  socket.emit('say', 1);
+  expect((await answer(socket))[0]).toBe('exception');
+  const opening = await (await fetch(`${app!.url}/socket.io/?EIO=4&transport=polling`)).text();
+  const { sid } = JSON.parse(opening.slice(1)) as { sid: string };
+  const probing = new WebSocket(`${app!.url.replace('http', 'ws')}/socket.io/?EIO=4&transport=websocket&sid=${sid}`);
+  opened.push({ close: () => probing.terminate() });
+  await once(probing, 'open');
+  let answered = 0;
+  probing.on('message', () => answered++);
+  for (let probe = 0; probe < 20; probe++) probing.send('2probe');
+  await once(probing, 'close');
+  expect(answered).toBeLessThanOrEqual(5);
 });
 
 describe('frames of socket.io', () => {

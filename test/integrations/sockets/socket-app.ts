@@ -4,7 +4,7 @@ import { get, type IncomingHttpHeaders } from 'node:http';
 import type { INestApplication, WebSocketAdapter } from '@nestjs/common';
 import { IoAdapter } from '@nestjs/platform-socket.io';
 import { WsAdapter } from '@nestjs/platform-ws';
-import { type OnGatewayConnection, SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { type OnGatewayConnection, SubscribeMessage, WebSocketGateway, WebSocketServer } from '@nestjs/websockets';
 import { rateLimitSockets, type SocketLimitOptions } from '../../../lib/integrations/sockets/index.js';
 import { type AppOptions, type Framework, HttpApp } from '../../e2e/http-app.js';
 import type { Library } from '../../e2e/websocket-clients.js';
@@ -14,6 +14,9 @@ export const reached = { connections: 0, messages: [] as unknown[] };
 
 @WebSocketGateway()
 export class ChatGateway implements OnGatewayConnection {
+  @WebSocketServer()
+  server: unknown;
+
   handleConnection(): void {
     reached.connections++;
   }

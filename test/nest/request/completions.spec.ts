@@ -101,6 +101,30 @@ describe('a call', () => {
     });
 
     it.each([
+      ['undefined', undefined],
+      ['null', null],
+      ["''", ''],
+      ["'no'", 'no'],
+      ['{}', {}],
+    ])('stays charged if the function returns %s, which the log reports once', async (shown, wrong) => {
+      const log = jest.spyOn(Logger.prototype, 'error').mockReturnValue();
+      for (const returned of [wrong, Promise.resolve(wrong)]) {
+        count.mockReturnValue(returned as never);
+        const own = new Connection();
+        app.call('counted', { response: own }).pass();
+        own.answer();
+        await turn();
+      }
+      expect(await app.remaining('counted')).toBe(3);
+      expect(log.mock.calls).toEqual([
+        [
+          "the function 'count' of limit 'counted' failed, so the request counts",
+          expect.stringContaining(`it returned ${shown}, expected true, false or a whole number >= 0`),
+        ],
+      ]);
+    });
+
+    it.each([
       [
         'an error of its own',
         new TypeError('a bug'),

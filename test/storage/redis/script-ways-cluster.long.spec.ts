@@ -13,6 +13,7 @@ import {
 } from '../../support/redis/redis-servers.js';
 import { ask, compile, freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const QUOTA = 1000;
 /** Nothing comes back while a test runs. */
@@ -101,7 +102,7 @@ describe('a Cluster whose user lacks', () => {
       await allow(...rights);
       const { client, end } = await clients[kind]!();
       try {
-        const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 10_000 });
+        const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
         await store.open();
         await askAll(store);
         await expectCharges(store, 2);
@@ -113,7 +114,7 @@ describe('a Cluster whose user lacks', () => {
     it('charges once for each check of a slot that moves', async () => {
       await allow(...rights);
       const { client, end } = await clients['the client that is made here']!();
-      const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 10_000 });
+      const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
       await store.open();
       const identity = 'user:moving';
       const slot = calculateSlot(identity);
@@ -178,7 +179,7 @@ describe('a master of Sentinels whose user lacks', () => {
       await allow(...rights);
       const { client, end } = await clients[kind]!();
       try {
-        const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 10_000 });
+        const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
         await until(() =>
           store.open().then(
             () => true,

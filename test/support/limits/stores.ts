@@ -11,6 +11,7 @@ import {
 import { featuresOfOptions } from '../../../lib/storage/features/index.js';
 import { createClient, isCluster } from '../../../lib/storage/redis/client.js';
 import type { RedisCluster } from '../redis/redis-servers.js';
+import { PATIENCE_MS } from '../redis/patience.mjs';
 
 /** Where counters lie on Redis, what a charge is, and what features make of options: what specs need that ask a store without a limiter. */
 export { featuresOfOptions, featureTerms } from '../../../lib/storage/features/index.js';
@@ -63,7 +64,8 @@ export function freshPrefix(): string {
 export const storeKinds: Record<string, (clock: ManualClock, redis: Redis, prefix?: string) => Store> = {
   // It forgets nothing while a clock goes back and forth, however often its sweep comes by meanwhile.
   MemoryStore: (clock) => new MemoryStore({ clock: clock.now, slackMs: Infinity }),
-  RedisStore: (clock, redis, prefix = freshPrefix()) => new RedisStore(redis, { clock, prefix, timeoutMs: 5000 }),
+  RedisStore: (clock, redis, prefix = freshPrefix()) =>
+    new RedisStore(redis, { clock, prefix, timeoutMs: PATIENCE_MS }),
 };
 
 export function compile(options: AlgorithmOptions, name?: string): CompiledLimit {

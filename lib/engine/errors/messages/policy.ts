@@ -29,8 +29,6 @@ export const policyMessages = {
   unknownLimit: (name: string, known: readonly string[]) =>
     `no limit of 'define', 'forFeature' or 'limits' is named ${show(name)}, wants one of these or, among 'limits', an 'algo': ` +
     (known.length > 0 ? quoted(known).join(', ') : 'there is none'),
-  sameName: (name: string, places: readonly string[]) =>
-    `several limits are named ${show(name)} (${places.join(', ')}), wants a different 'name' for each that a policy changes`,
   needsRestart: (option: string, got: unknown, running: unknown) =>
     `option '${option}' would be ${show(got)} and is ${show(running)}, wants a restart: it does not change while the app runs`,
   goneLimit: (name: string) =>

@@ -10,6 +10,8 @@ export class Learner {
   constructor(
     private readonly flights: Flights,
     private readonly terms: LearnTerms,
+    /** The longest wait that an upstream can cause. */
+    private readonly maxWaitMs: number,
   ) {}
 
   /** Called before limits are asked for units. */
@@ -40,15 +42,34 @@ export class Learner {
       const units = isCounted(entry) ? entry.cost : 0;
       const limit = units === 0 ? undefined : chooseLimit(limits, entry.limit.name, this.terms);
       const rate = { ...quotaOf(limit), accepted: refused ? 0 : units, refused };
-      this.flights.end(entry, units, { ...lessonOf(limit), ageMs, blockMs, rate });
+      this.flights.end(entry, units, { ...this.lessonOf(limit, entry), ageMs, blockMs, rate });
     }
+  }
+
+  /**
+   * What is left of the upstream's limit, and until when. Without a reset, units that are charged for it come back as those of our
+   * limit do. If that takes longer than an upstream may keep calls waiting, they come back all at once then.
+   */
+  private lessonOf(
+    limit: UpstreamLimit | undefined,
+    entry: CheckEntry,
+  ): Pick<Lesson, 'remaining' | 'resetAfterMs' | 'window'> {
+    if (limit === undefined) return {};
+    const { remaining, resetAfterMs, refill } = limit;
+    const ends = refill !== 'gradual' && resetAfterMs !== undefined;
+    if (!ends && emptyForMs(entry) > this.maxWaitMs) {
+      return { remaining, resetAfterMs: resetAfterMs ?? this.maxWaitMs, window: windowOf(limit) };
+    }
+    return { remaining, resetAfterMs, window: refill === 'gradual' ? undefined : windowOf(limit) };
   }
 }
 
-function lessonOf(limit: UpstreamLimit | undefined): Pick<Lesson, 'remaining' | 'resetAfterMs' | 'window'> {
-  if (limit === undefined) return {};
-  const { remaining, resetAfterMs, refill } = limit;
-  return { remaining, resetAfterMs, window: refill === 'gradual' ? undefined : windowOf(limit) };
+/** Milliseconds until a counter that is emptied now has units for another call. */
+function emptyForMs({ limit, cost }: CheckEntry): number {
+  const { algorithm, parameters } = limit;
+  const state = algorithm.open(parameters, undefined, Date.now() * 1000);
+  algorithm.take(parameters, state, Math.max(0, algorithm.remaining(parameters, state)));
+  return algorithm.retryAfter(parameters, state, Math.min(cost, limit.quota)) / 1000;
 }
 
 /** Larger products of units and milliseconds are not a plausible rate. */

@@ -23,7 +23,7 @@ import {
 } from '../store.js';
 import { blockByHand } from './block.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
-import { viewOf } from './counter-view.js';
+import { View, viewOf } from './counter-view.js';
 import { Counters } from './counters.js';
 import { toMs } from './evaluation.js';
 import { KeptByFeatures, noteCorrection } from './kept-by-features.js';
@@ -241,10 +241,7 @@ export class MemoryStore extends DirectStore implements Store {
         new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history'))),
       );
     }
-    const now = this.clock();
-    this.releaseLapsed(counter, now);
-    const { state } = viewOf(this.table, counter, now);
-    return Promise.resolve(algorithm.history(parameters, state));
+    return Promise.resolve(algorithm.history(parameters, this.look(counter).state));
   }
 
   /** @internal */
@@ -252,14 +249,19 @@ export class MemoryStore extends DirectStore implements Store {
     return reading.inMemory({
       kept: (keep) => this.features.of(keep),
       now: this.clock,
-      open: (counter) => viewOf(this.table, counter, this.clock()),
-      releaseLapsed: (counter) => this.releaseLapsed(counter),
+      open: (counter) => this.look(counter),
     });
   }
 
+  /** A counter without any estimates that have lapsed. It is only read. */
+  private look(counter: Counter): View {
+    return viewOf(this.table, counter, this.clock(), new View(), true);
+  }
+
   /** Estimates that have lapsed come off a counter, some of them at a time. */
-  private releaseLapsed(counter: Counter, now = this.clock()): void {
+  private releaseLapsed(counter: Counter): void {
     if (counter.limit.estimates === undefined) return;
+    const now = this.clock();
     for (let view; (view = viewOf(this.table, counter, now)).estimates?.haveLapsed === true;) this.counters.store(view);
   }
 
