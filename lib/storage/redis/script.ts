@@ -71,7 +71,9 @@ export class Script {
       } catch (next) {
         failure = next;
       }
-      if (node === undefined || nodes?.isForClient(failure) !== true || performance.now() > run.deadline) throw failure;
+      if (node === undefined || nodes?.isForClient(failure) !== true || performance.now() > run.deadline) {
+        throw (await nodes?.whyRedirected(failure)) ?? failure;
+      }
       const sendByClient = () => this.run(keys, args, run.deadline - performance.now());
       return nodes.follow(
         failure,

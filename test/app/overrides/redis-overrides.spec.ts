@@ -10,7 +10,6 @@ import {
   type RateLimitModuleOptions,
   RateLimitStoreError,
 } from '../../../lib/index.js';
-import { overrideKeys } from '../../../lib/storage/stores/redis/keys.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-servers.js';
 import { freePort } from '../../support/processes/ports.mjs';
 import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
@@ -316,7 +315,10 @@ describe('changed rates on Redis', () => {
   });
 
   describe('after the changes were lost on the server', () => {
-    const keys = () => overrideKeys(prefix);
+    const keys = () => {
+      const rates = `${prefix}:rates`;
+      return [rates, ...['overrides', 'expiries', 'changes'].map((name) => `${prefix}:{${rates}}:${name}`)];
+    };
     /** What the server keeps now, to go back to: as a replica that lags behind, or a snapshot. */
     const snapshot = () => Promise.all(keys().map((key) => redis.dumpBuffer(key)));
     const goBackTo = async (dumps: readonly (Buffer | null)[]) => {

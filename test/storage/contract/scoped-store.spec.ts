@@ -13,7 +13,7 @@ import {
 } from '../../../lib/index.js';
 import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/index.js';
 import { HttpApp, startUp } from '../../e2e/http-app.js';
-import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../../support/limits/stores.js';
+import { connectRedis, freshPrefix, ManualClock, SENDS_ONCE, storeKinds } from '../../support/limits/stores.js';
 import { PATIENCE } from '../../support/redis/patience.mjs';
 import { fallingBack, perInstance } from '../../support/limits/layers.js';
 import { until } from '../../support/time/until.js';
@@ -298,7 +298,7 @@ describe('apps on one Redis', () => {
   });
 
   it('charge nothing of their own while Redis fails and a limit denies', async () => {
-    const client = new Redis(process.env['TEST_REDIS_URL']!, { retryStrategy: () => null });
+    const client = new Redis(process.env['TEST_REDIS_URL']!, { ...SENDS_ONCE, retryStrategy: () => null });
     const app = await start(client, freshPrefix());
     expect((await app.get('/denied')).status).toBe(200);
     client.disconnect();

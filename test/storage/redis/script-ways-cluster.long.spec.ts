@@ -3,7 +3,6 @@ import { Logger } from '@nestjs/common';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
 import { RedisStore } from '../../../lib/index.js';
-import { createClient } from '../../../lib/storage/redis/client.js';
 import { nodeRedis } from '../../support/redis/node-redis.js';
 import {
   type RedisCluster,
@@ -14,6 +13,7 @@ import {
 import { ask, compile, freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
 import { PATIENCE_MS } from '../../support/redis/patience.mjs';
+import { libraryClient } from '../../support/redis/library-client.js';
 
 const QUOTA = 1000;
 /** Nothing comes back while a test runs. */
@@ -76,8 +76,7 @@ describe('a Cluster whose user lacks', () => {
 
   const clients: Record<string, () => Made> = {
     'the client that is made here': async () => {
-      const client = (await createClient({ nodes: cluster.nodes, options: { redisOptions: USER } })) as Cluster;
-      client.on('error', () => undefined);
+      const client = (await libraryClient({ nodes: cluster.nodes, options: { redisOptions: USER } })) as Cluster;
       return { client, end: () => client.disconnect() };
     },
     'a given ioredis': () => {
@@ -158,8 +157,7 @@ describe('a master of Sentinels whose user lacks', () => {
 
   const clients: Record<string, () => Made> = {
     'the client that is made here': async () => {
-      const client = (await createClient({ sentinels: sentinel.sentinels, name: sentinel.name, ...USER })) as Redis;
-      client.on('error', () => undefined);
+      const client = (await libraryClient({ sentinels: sentinel.sentinels, name: sentinel.name, ...USER })) as Redis;
       return { client, end: () => client.disconnect() };
     },
     'node-redis': async () => {

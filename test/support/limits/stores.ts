@@ -38,11 +38,14 @@ export class ManualClock extends TestClock {
   }
 }
 
-/** A connection, ready, to the server that all tests share. */
+/** The options with which an app uses an ioredis client as it is, and doesn't duplicate it. */
+export const SENDS_ONCE = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 };
+
+/** A connection, ready, to the server that all tests share. An app that is given it uses it as it is. */
 export async function connectRedis({ enableAutoPipelining = false } = {}): Promise<Redis> {
   const url = process.env['TEST_REDIS_URL'];
   if (url === undefined) throw new Error('TEST_REDIS_URL is not set: the global set-up did not run');
-  const redis = new Redis(url, { enableAutoPipelining, lazyConnect: true });
+  const redis = new Redis(url, { ...SENDS_ONCE, enableAutoPipelining, lazyConnect: true });
   await redis.connect();
   return redis;
 }
