@@ -132,6 +132,10 @@ describe('block, unblock and reset', () => {
     expect(await refused('block', 'apii', KEY, ...ofApi, ...place)).toContain(
       `Redis has no counter of a limit 'apii' (did you mean 'api'?) under the prefix '${prefix}', so this might change nothing; wants one of 'api'`,
     );
+    expect(await runHere(['block', 'api', KEY, ...place])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("option '--limit' is missing, wants a limit such as"),
+    });
     expect(await refused('block', 'burst', KEY, '--limit', 'gcra:20/1s', ...place)).toContain(
       "wants one of 'api', or '--force' if the name is right: a counter is gone when its units are back",
     );
@@ -283,7 +287,9 @@ describe('commands of a Redis that does not answer', () => {
     ['nobody there', () => 'redis://:s3cret@127.0.0.1:1'],
   ])('change nothing, and say so: %s', async (_, wrong) => {
     const message = await refused('block', 'api', KEY, ...ofApi, '--redis', wrong());
-    expect(message).toContain('the state cannot be read, so nothing was changed: ');
+    expect(message).toMatch(
+      /^nestjs-sluice block: Redis at 127\.0\.0\.1:\d+ is not connected: (?:WRONGPASS|connect ECONNREFUSED)/,
+    );
     expect(message).not.toContain('s3cret');
     for (const command of [['deny', KEY], ['rates', 'set', 'api', 'rate=5', ...ofApi], ['rates']]) {
       expect(await refused(...command, '--redis', wrong())).not.toContain('s3cret');
@@ -301,11 +307,6 @@ it.each<[string, string[], string]>([
   ],
   ['a wrong time', ['block', 'api', KEY, '--for', 'soon'], "option '--for' is 'soon', wants a duration"],
   ['a time of no use', ['reset', 'api', KEY, '--for', '1m'], "option '--for' is only for 'block'"],
-  [
-    'no definition',
-    ['block', 'api', KEY, '--redis', 'redis://h'],
-    "option '--limit' is missing, wants a limit such as",
-  ],
   [
     'a wrong address',
     ['block', 'api', KEY, '--redis', 'http://:s3cret@h'],

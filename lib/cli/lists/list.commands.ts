@@ -33,6 +33,8 @@ const command = (action: ListAction): Command => ({
     if (action === 'unlist') refuseOptions(read, ['for'], "'deny' and 'allow'");
     const [who = ''] = argumentsOf(read, 'who: an address, a network, an identity or a pattern');
     const name = read.values.get('name');
+    // Before anything is connected.
+    readEntry(entryFor(who), `nestjs-sluice ${action}`);
     const place = readPlace(read, process.env, { name, optional: true });
     const report = await withApp(place, true, (app) => changeList(app, action, who, name, read, !('file' in place)));
     const { entry, limit, before, after } = report;
