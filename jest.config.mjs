@@ -11,7 +11,7 @@ export default {
   testRunner: '<rootDir>/test/support/jest/spec-runner.mjs',
   // Jest compiles nothing, so it need not load Babel.
   transform: {},
-  setupFilesAfterEnv: ['nest-logger', 'property-seed'].map((name) => `<rootDir>/test/support/jest/${name}.mjs`),
+  setupFilesAfterEnv: ['<rootDir>/test/support/jest/property-seed.ts'],
   // Jest loads nothing of lib/: while it watches, it looks there for what has changed and for what imports that.
   roots: ['<rootDir>/lib', '<rootDir>/test'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': ['$1', '$1.js'] },

@@ -133,6 +133,7 @@ export { LimiterService } from './nest/limiter.service.js';
 export { rateLimitOf } from './nest/request/rate-limit-of.js';
 export type { RequestDecision } from './nest/request/request-decision.js';
 export { RateLimitGuard } from './nest/rate-limit.guard.js';
+export { RateLimitRejections } from './nest/rejections.guard.js';
 export {
   RateLimitMiddleware,
   rateLimitMiddleware,

@@ -33,8 +33,9 @@
 --                       of one that has features, their number, then the name of each, and its parameters
 --            open     the number of keys that more than one check or operation has, or a check beside another key of the same
 --                       limit, and the number of each
---            features  if a limit has any, for how many counters and features something follows, then of each the number of the
---                     counter's key, the name of the feature, how many values it has for it, and these: the numbers of keys, and texts
+--            beside   of how many something follows that counters have besides their keys, then of each the number of the counter's
+--                     key, a name, how many values it has, and these: the numbers of keys, and texts. The name is that of a feature, or
+--                     a colon and the end of one key
 --            checks   until the end, each check's
 --                       operation, number of entries, entries; an entry is
 --                       the number of its limit, the number of its key, and what the operation needs
@@ -137,8 +138,8 @@
 --   corrected(terms, beside, difference, charged_at)   the same of a change of what was charged at a time; -1 if that is not known
 -- or, where it keeps units that are reserved at an estimate, in the key that goes with the counter,
 --   stored(terms, limit, state, value)   a stored value is read: notes what came back before its window ended
---   opened(terms, limit, state, note)    a counter is opened: gives back what has lapsed, and calls `note` with each change. The state has
---                           `lapsed` then, and `more_lapsed` if there may be more
+--   opened(terms, limit, state, note, all)   a counter is opened: gives back what has lapsed, all of it if asked to, and calls `note` with each
+--                           change. The state has `lapsed` then, and `more_lapsed` if there may be more
 --   saved(terms, limit, state, keep_for) a counter is saved; returns for how long it has to be kept
 --   until_fits(terms, limit, state, cost)   microseconds until enough has lapsed for a cost to fit
 --   reserved(terms, limit, state, units) keeps what was charged, and returns its ticket

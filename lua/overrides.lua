@@ -5,7 +5,8 @@
 -- KEYS[2]  the hash of all other overrides: a field is a kind, a limit's name and a key, with a line feed between them. Its field
 --          `version` is the number of the last change and its time in microseconds
 -- KEYS[3]  the sorted set of fields of KEYS[2] that end, by when, in milliseconds
--- KEYS[4]  the list of changes, the oldest first
+-- KEYS[4]  the list of changes, the oldest first. Each has the number and the time of the change, and the time of the one before it, by
+--          which readers notice that the history they follow was lost: after a failover, or a restart from an older snapshot
 --
 -- The value of a field is a JSON object of
 --   patch          the options that stand in for configured ones; null once it was cleared. Other kinds have another name for it
@@ -24,7 +25,7 @@
 -- ARGV[2]  for changes: the channel on which they are published
 -- ARGV[3]  by and reason as members of a JSON object, each behind a comma
 -- ARGV[4]  the longest list of changes
--- ARGV[5]  for restore: the number of the last change; if it is another one by now, nothing is changed
+-- ARGV[5]  the number of the last change; if it is another one by now, nothing is changed. Empty to change it in any case
 -- ARGV[6]  for restore: the change that is gone back to, as a member of a JSON object
 -- then 9 for each override that changes:
 --   1 or 2 for its hash; its field; kind, limit and key as members of a JSON object; the name of its value, and the value as JSON,
@@ -74,7 +75,7 @@ end
 
 local function has_ended(record) return type(record.expiresAt) == 'number' and record.expiresAt <= now end
 
-if operation == 'restore' and tonumber(ARGV[5]) ~= version then return { 0, now, version, number(at) } end
+if ARGV[5] ~= '' and tonumber(ARGV[5]) ~= version then return { 0, now, version, number(at) } end
 
 local changed, published = {}, {}
 for index = 7, #ARGV, 9 do
@@ -100,11 +101,13 @@ for index = 7, #ARGV, 9 do
 end
 if #changed == 0 then return { 0, now, version, number(at) } end
 
+local previous_at = at
 version, at = version + 1, time[1] * 1000000 + time[2]
-local head = '{"version":' .. number(version) .. ',"at":' .. number(at) .. ARGV[3] .. ARGV[6] .. ',"changes":['
+local head = '{"version":' .. number(version) .. ',"at":' .. number(at) .. ',"previousAt":' .. number(previous_at)
+  .. ARGV[3] .. ARGV[6] .. ',"changes":['
 local change = head .. table.concat(published, ',') .. ']}'
--- Before anything is written: a user who may not publish changes nothing. What is long is read from the list.
-redis.call('PUBLISH', ARGV[2], #published == 1 and change or head .. ']}')
+-- Instances poll where this user may not publish, or Redis has no Pub/Sub. What is long is read from the list.
+redis.pcall('PUBLISH', ARGV[2], #published == 1 and change or head .. ']}')
 for _, each in ipairs(changed) do
   local hash, field, json, ends = unpack(each)
   if json then redis.call('HSET', hash, field, json) else redis.call('HDEL', hash, field) end
@@ -113,6 +116,8 @@ for _, each in ipairs(changed) do
   end
 end
 redis.call('HSET', KEYS[2], 'version', number(version) .. ' ' .. number(at))
+-- The hash was lost and the list wasn't: the changes in it can't be undone.
+if stamp == '' then redis.call('LTRIM', KEYS[4], 1, 0) end
 redis.call('RPUSH', KEYS[4], change)
 redis.call('LTRIM', KEYS[4], -tonumber(ARGV[4]), -1)
 

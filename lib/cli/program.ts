@@ -2,6 +2,7 @@ import { cliMessages } from '../engine/errors/messages/cli.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../engine/errors/errors.js';
 import { VERSION } from '../storage/telemetry/version.js';
 import { type Command, InputError, type Terminal, UsageError } from './command.js';
+import { withoutSecrets, withoutSecretsIn } from '../engine/util/without-secrets.js';
 import { printable } from '../engine/util/printable.js';
 
 /** A command that is loaded only when it is used. */
@@ -130,7 +131,10 @@ export async function runProgram(args: readonly string[], terminal: Terminal): P
   const names = [...COMMANDS.keys()];
   const listed = name === undefined ? undefined : COMMANDS.get(name);
   if (listed === undefined) {
-    const message = name === undefined ? cliMessages.noCommand(names) : cliMessages.unknownCommand(name, names);
+    const message =
+      name === undefined
+        ? cliMessages.noCommand(names)
+        : cliMessages.unknownCommand(String(withoutSecrets(name)), names);
     return failed(terminal, 'nestjs-sluice', message, WRONG_USAGE);
   }
   const command = await listed.load();
@@ -156,8 +160,8 @@ function isWrongUsage(error: unknown): error is Error {
 }
 
 function failed({ stderr }: Terminal, program: string, message: string, code: number): number {
-  // The message may contain part of a log.
-  stderr.write(`${program}: ${printable(message, Infinity)}\n`);
+  // The message may contain part of a log, or a connection that was given in the wrong place.
+  stderr.write(`${program}: ${printable(withoutSecretsIn(message), Infinity)}\n`);
   if (code === WRONG_USAGE) stderr.write(`see ${program} --help\n`);
   return code;
 }

@@ -24,13 +24,13 @@ export interface RateLimitConsoleSettings {
    * characters. If it fails or returns nothing, the change is not made.
    * @default the log names nobody
    */
-  actor?: (context: ExecutionContext) => string | Promise<string>;
+  actor?: ((context: ExecutionContext) => string | Promise<string>) | undefined;
   /**
    * Whether top keys, lists and the log show identities in plain text (`'plain'`) or as hashes (`'hashed'`), which can still be
    * found by typing the identity. All instances should have the same setting.
    * @default 'hashed'
    */
-  identities?: 'hashed' | 'plain';
+  identities?: 'hashed' | 'plain' | undefined;
   /**
    * Whether the keys that a limit refuses are counted always (`'always'`), so that they are known before somebody looks, or only while
    * somebody views the limit (`'watched'`). They take at most 20,480 counters in an instance, which all limits share by need: up to 256
@@ -38,13 +38,13 @@ export interface RateLimitConsoleSettings {
    * 4 MB, with keys of 256 characters 18 MB. The keys that use most units are counted while somebody views the limit, whatever the setting.
    * @default 'always'
    */
-  topKeys?: 'watched' | 'always';
+  topKeys?: 'watched' | 'always' | undefined;
   /**
    * Where incidents are reported while nobody looks: limits that refuse a large share, a store that does not answer, and adaptive
    * limits that are full.
    * @default nowhere
    */
-  alerts?: ConsoleAlerts;
+  alerts?: ConsoleAlerts | undefined;
 }
 
 /** What Nest must know about the console before the app is built. */
@@ -60,22 +60,22 @@ export interface RateLimitConsoleRoutes {
    * ended so. Users that `write` allows may do all of this, too.
    * @default only those that `write` allows
    */
-  act?: readonly ConsoleGuard[];
+  act?: readonly ConsoleGuard[] | undefined;
   /**
    * The guards that decide, after `guards`, who may change anything.
    * @default nobody may: without `act`, too, the console is read-only
    */
-  write?: readonly ConsoleGuard[];
+  write?: readonly ConsoleGuard[] | undefined;
   /**
    * The path of the console, without the app's global prefix.
    * @default 'rate-limits'
    */
-  path?: string;
+  path?: string | undefined;
   /**
    * The modules that export the dependencies of the guards.
    * @default none
    */
-  imports?: ModuleMetadata['imports'];
+  imports?: ModuleMetadata['imports'] | undefined;
 }
 
 /** Options of `RateLimitConsoleModule.forRoot`. */
@@ -84,7 +84,7 @@ export interface RateLimitConsoleOptions extends RateLimitConsoleRoutes, RateLim
 /** Options of `RateLimitConsoleModule.forRootAsync`. Nest reads guards and path before it calls the factory. */
 export interface RateLimitConsoleAsyncOptions extends RateLimitConsoleRoutes {
   /** The dependencies of the factory. Their modules belong in `imports`. */
-  inject?: FactoryProvider['inject'];
+  inject?: FactoryProvider['inject'] | undefined;
   /** Returns the settings when the app starts. */
   useFactory: (...args: never[]) => RateLimitConsoleSettings | Promise<RateLimitConsoleSettings>;
 }
@@ -109,9 +109,9 @@ export interface ReadSettings {
   readonly topKeys: 'watched' | 'always';
   readonly alerts: ReadAlerts | undefined;
   /** The app's limits, as its instances have published them, for a console that runs beside the app. */
-  readonly observed?: ReadApp;
+  readonly observed?: ReadApp | undefined;
   /** For such a console: why it does not know what was changed, if so. */
-  readonly changesUnread?: string;
+  readonly changesUnread?: string | undefined;
 }
 
 const ROUTES = ['guards', 'act', 'write', 'path', 'imports'] as const satisfies (keyof RateLimitConsoleRoutes)[];

@@ -1,3 +1,4 @@
+import { hashedHeader } from '../app/key-resolvers/header.js';
 import { milliseconds } from '../engine/options/values.js';
 import { consoleMessages } from '../engine/errors/messages/console.js';
 import { isCauseText, CAUSE_WANTS } from '../app/overrides/change-options.js';
@@ -38,9 +39,10 @@ export class Fields {
     return this.read(field, wants, (value) => typeof value === 'string' && value !== '' && isRight(value), '');
   }
 
+  /** An identity. Of a limit by a header, it may be given by the value: `header:x-api-key:<value>`. */
   identity(): string {
     const wants = `an identity such as 'user:42', of at most ${LONGEST_IDENTITY} characters`;
-    return this.text('identity', wants, (value) => value.length <= LONGEST_IDENTITY);
+    return hashedHeader(this.text('identity', wants, (value) => value.length <= LONGEST_IDENTITY));
   }
 
   reason(): string {

@@ -8,8 +8,8 @@ import type { LimitInfo, PlanInfo } from './api.js';
 /** Options that only plans have. */
 interface PlanOptions {
   readonly anchor?: unknown;
-  readonly rollover?: number;
-  readonly credits?: boolean;
+  readonly rollover?: number | undefined;
+  readonly credits?: boolean | undefined;
 }
 
 type Structure = Pick<LimitInfo, 'unit' | 'within' | 'own' | 'kept' | 'share' | 'plan'>;

@@ -1,3 +1,4 @@
+import { consoleMessages } from '../engine/errors/messages/console.js';
 import type { FieldError, Problem } from './api.js';
 
 const TITLES: Readonly<Record<number, string>> = {
@@ -40,5 +41,6 @@ export class ConsoleProblem extends Error {
 
 /** The problem of a request with wrong fields. */
 export function wrongFields(errors: readonly FieldError[]): ConsoleProblem {
-  return new ConsoleProblem(400, errors.map(({ field, message }) => `'${field}' ${message}`).join('; '), errors);
+  const shown = errors.map(({ field, message }) => ({ field, message: consoleMessages.ofHeaders(message) }));
+  return new ConsoleProblem(400, shown.map(({ field, message }) => `'${field}' ${message}`).join('; '), shown);
 }

@@ -155,7 +155,7 @@ export class RateLimitConsole
     this.lookups = new Lookups(this.catalog, explainer!, service, names, ipv6Prefix, now);
     this.parts = new LimitParts(this.catalog, this.top, store!, names, now);
     this.changes = new ChangeLog(service, log, names);
-    this.undoing = new Undoing(service, this.changes, now);
+    this.undoing = new Undoing(service, overrides!, this.changes, now);
     const { noted } = this.limits;
     this.deviations = new DeviationLists(
       this.catalog,
@@ -170,10 +170,10 @@ export class RateLimitConsole
     );
     const identityOf = async (label: string, id: string) =>
       (await this.top.identityOf(label, id)) ?? (await this.deviations.identityOf(label, id));
-    this.keys = new KeyChanges(this.catalog, service, this.lookups, identityOf, this.undoing, log, now);
+    this.keys = new KeyChanges(this.catalog, service, overrides!, this.lookups, identityOf, log, now);
     const keyOf = (label: string, id: string) => this.deviations.keyOf(label, id);
-    this.rates = new RateChanges(this.catalog, service, overrides!, names, this.undoing, keyOf, now);
-    this.lists = new ListChanges(service, overrides!, names, this.undoing);
+    this.rates = new RateChanges(this.catalog, service, overrides!, names, keyOf, now);
+    this.lists = new ListChanges(service, overrides!, names);
   }
 
   get session(): Session {

@@ -13,6 +13,7 @@ import { ThrownRefusals } from './request/thrown-refusals.js';
 import { isGateway } from '../app/rules/route-names.js';
 import { FILTERS, OWN_FILTER } from '../app/transports/ws.reader.js';
 import { bindForApp } from './bind-for-app.js';
+import { rethrow } from '../engine/util/rethrow.js';
 
 /** Sends refusals of the app's own code to clients of gateways in the form of the guard's refusals. */
 @SetMetadata(OWN_FILTER, true)
@@ -24,7 +25,7 @@ class GatewayRefusalsFilter implements ExceptionFilter<RateLimitExceededExceptio
   refusals: ThrownRefusals | undefined;
 
   async catch(exception: RateLimitExceededException, host: ArgumentsHost): Promise<void> {
-    const { BaseWsExceptionFilter } = await import('@nestjs/websockets');
+    const { BaseWsExceptionFilter } = await import('@nestjs/websockets').catch(rethrow);
     if (this.refusals === undefined) {
       new BaseWsExceptionFilter().catch(exception, host);
       return;

@@ -188,7 +188,7 @@ export class LimiterService {
    * simultaneous calls, on any instances, exactly one resolves to `true`.
    */
   async trySetRate(name: string, patch: RatePatch, options: SetRateOptions = {}): Promise<boolean> {
-    return this.overrides.setRate('try', name, patch, options, 'trySetRate');
+    return (await this.overrides.setRate('try', name, patch, options, 'trySetRate')) !== undefined;
   }
 
   /**
@@ -204,7 +204,7 @@ export class LimiterService {
    * change. Resolves to whether there was a change to end. Counted units stay. Rejects as `setRate` does.
    */
   async clearRate(name: string, options: ClearOptions = {}): Promise<boolean> {
-    return this.overrides.clearRate(name, options);
+    return (await this.overrides.clearRate(name, options)) !== undefined;
   }
 
   /** Returns the rates of all limits whose rates can be changed, changed or not. Reads them as `getRate` does. */
@@ -226,7 +226,7 @@ export class LimiterService {
 
   /** Ends a change of a mode. Resolves to whether there was one. */
   async clearMode(name: string, options: ClearOptions = {}): Promise<boolean> {
-    return this.overrides.clearMode(name, options);
+    return (await this.overrides.clearMode(name, options)) !== undefined;
   }
 
   /** Returns the mode of a limit, or the one that applies to a `key` of it, with its source. Reads it as `getRate` does. */
@@ -258,7 +258,7 @@ export class LimiterService {
    * there was one. Rejects as `setRate` does.
    */
   async unlist(entry: ListEntry, options: UnlistOptions = {}): Promise<boolean> {
-    return this.overrides.lists.end(entry, options);
+    return (await this.overrides.lists.end(entry, options)) !== undefined;
   }
 
   /**
@@ -293,7 +293,7 @@ export class LimiterService {
    * undo. Rejects as `setRate` does.
    */
   async rollback(version: number, options: ChangeCause = {}): Promise<boolean> {
-    return this.overrides.rollback(version, options);
+    return (await this.overrides.rollback(version, options)) !== false;
   }
 
   /**

@@ -52,6 +52,7 @@ import { Overrides } from '../app/overrides/overrides.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import { Explainer } from './explain/explainer.js';
 import { DeniedAddresses } from './request/denied-addresses.js';
+import { RejectedRequests } from './request/rejected-requests.js';
 import { RequestLimiter } from './request/request-limiter.js';
 import { ThrownRefusals } from './request/thrown-refusals.js';
 import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
@@ -103,6 +104,7 @@ const exported: (Type | string | symbol)[] = [
   // Used by what is bound to classes of the app.
   GuardOfApp,
   ThrownRefusals,
+  RejectedRequests,
   // Used by the console, a module of its own.
   RATE_LIMIT_SETTINGS,
   RATE_LIMIT_STORE,
@@ -211,6 +213,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
       moduleLogger.warn(optionMessages.likelySeconds('RateLimitModule', 'sendTimeout', options.sendTimeout));
     }
     this.startUp.run();
+    this.policies.check();
     await Promise.all([
       this.keys.ready(),
       this.resolvers.ready(),

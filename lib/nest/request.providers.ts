@@ -6,6 +6,7 @@ import { Completions } from './request/completions.js';
 import { DeniedAddresses } from './request/denied-addresses.js';
 import { DelayedRequests } from './request/delayed-requests.js';
 import { RequestCheck } from './request/request-check.js';
+import { RejectedRequests } from './request/rejected-requests.js';
 import { RequestLimiter } from './request/request-limiter.js';
 import { Requests } from './request/requests.js';
 import { ResponseHeaders } from './request/response-headers.js';
@@ -32,6 +33,7 @@ export const requestProviders: readonly Provider[] = [
   SlowReaders,
   Completions,
   RequestLimiter,
+  RejectedRequests,
   LimitsInQuestion,
   Explainer,
   ThrownRefusals,

@@ -20,7 +20,7 @@ import { readConfiguredLists } from '../app/overrides/lists/list-options.js';
 import { Lists } from '../app/overrides/lists/lists.js';
 import { MemoryOverrideStore } from '../app/overrides/memory.override-store.js';
 import { RedisOverrideStore } from '../app/overrides/redis.override-store.js';
-import { connectionOf, createClient, isClient, isUnopened, resends } from '../storage/redis/client.js';
+import { connectionOf, createClient, isClient, isUnopened, ownCopy, resends } from '../storage/redis/client.js';
 import type { Connection } from '../storage/redis/connection.js';
 import { missesFailovers } from '../storage/redis/sentinels.js';
 import { addressesOf, connectionReason, serverOf } from '../storage/redis/store-error.js';
@@ -70,18 +70,27 @@ function reportSlot(news: SlotReport): void {
   else moduleLogger.error(messages.slotFailing(slot, node, news.error.message));
 }
 
-/** Connects, or takes the app's own connection. Throws `RateLimitConfigError` if that cannot be used. */
+/**
+ * Connects, or takes the app's own connection, or a copy of it if that would resend commands. Throws `RateLimitConfigError` if it
+ * cannot be used.
+ */
 async function connectionTo(
   redis: RateLimitModuleOptions['redis'],
   timeoutMs: number,
 ): Promise<Connection | undefined> {
   if (redis === undefined) return undefined;
   const isGiven = isClient(redis);
-  const connection = connectionOf(isGiven ? redis : await createClient(redis, timeoutMs));
-  if (isGiven && isUnopened(connection)) throw new RateLimitConfigError(redisMessages.notOpen('RateLimitModule'));
+  const made = connectionOf(isGiven ? redis : await createClient(redis, timeoutMs));
+  if (isGiven && isUnopened(made)) throw new RateLimitConfigError(redisMessages.notOpen('RateLimitModule'));
+  const connection = (isGiven ? ownCopy(made, timeoutMs) : undefined) ?? made;
   if (isGiven && resends(connection)) moduleLogger.warn(messages.resends());
   if (missesFailovers(connection)) moduleLogger.warn(messages.missesFailovers());
   return connection;
+}
+
+/** True if the library closes a connection: the app's own stays open. */
+function isOwn(connection: Connection | undefined, given: RateLimitModuleOptions['redis']): boolean {
+  return !isClient(given) || connection !== connectionOf(given);
 }
 
 /** The Redis that counts for several regions, which logs once when it fails, and once when it is back. */
@@ -91,7 +100,7 @@ function homeOf({ regions }: RateLimitSettings, connection: Connection | undefin
   return {
     region: regions.name,
     connection,
-    ownsClient: !isClient(regions.home),
+    ownsClient: isOwn(connection, regions.home),
     report(news) {
       if (news.state === 'recovered') moduleLogger.log(regionMessages.homeRecovered(address));
       else moduleLogger.error(regionMessages.homeFailing(address, connectionReason(news.error)));
@@ -130,7 +139,7 @@ export const storeProviders: Provider[] = [
       home?: Connection,
     ) => {
       const { store, redis: given } = settings.options;
-      const own = { store, redis, ownsClient: !isClient(given) };
+      const own = { store, redis, ownsClient: isOwn(redis, given) };
       const place = { ...own, home: homeOf(settings, home), findLimit: declared.find };
       return createAppStore(settings, decisions, lists, place);
     },

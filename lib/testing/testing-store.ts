@@ -7,7 +7,7 @@ export interface TestingStoreOptions {
    * Its clock.
    * @default a new clock that stands still
    */
-  clock?: TestClock;
+  clock?: TestClock | undefined;
 }
 
 /**

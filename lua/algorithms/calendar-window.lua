@@ -1,12 +1,12 @@
 -- Calendar window. Parameters: start and end of the window that holds now, by the caller's time zone; retain.
--- Stored value: window-count.lua. With retain, finished windows are in a list at key .. ':history', which is in KEYS too:
--- start, end, count of each, the newest last.
+-- Stored value: window-count.lua. With retain, finished windows are in a list whose key follows the counter's own in KEYS: start, end,
+-- count of each, the newest last.
 --
 -- Uses: time_to_live, window_count
 
 local counted = window_count()
 
-local function history_key(key) return key .. ':history' end
+local function history_key(state) return KEYS[state.number + 1] end
 
 local function begin(limit, state, now)
   state.count, state.start, state.window_end, state.last, state.is_stored = 0, limit.start, limit.window_end, now, false
@@ -30,16 +30,22 @@ local function is_within(time, window_start, window_end) return time >= tonumber
 
 local function corrected(count, difference) return max(0, min(tonumber(count) + difference, MAX_OWED)) end
 
+-- The first of so many windows, from 0 on, that ends after a time.
+local function first_ending_after(time, count, end_of)
+  local low, high = 0, count
+  while low < high do
+    local middle = floor((low + high) / 2)
+    if tonumber(end_of(middle)) > time then high = middle else low = middle + 1 end
+  end
+  return low
+end
+
 -- Changes the counts of finished windows.
 local function correct_stored(state, list)
   if not state.corrections then return end
   for _, correction in ipairs(state.corrections) do
-    local low, high = 0, redis.call('LLEN', list) / 3
-    -- Finds the first one that ends later.
-    while low < high do
-      local middle = floor((low + high) / 2)
-      if tonumber(redis.call('LINDEX', list, 3 * middle + 1)) > correction[1] then high = middle else low = middle + 1 end
-    end
+    local end_of = function(at) return redis.call('LINDEX', list, 3 * at + 1) end
+    local low = first_ending_after(correction[1], redis.call('LLEN', list) / 3, end_of)
     local window = redis.call('LRANGE', list, 3 * low, 3 * low + 2)
     if #window == 3 and is_within(correction[1], window[1], window[2]) then
       redis.call('LSET', list, 3 * low + 2, string.format('%.0f', corrected(window[3], correction[2])))
@@ -99,24 +105,25 @@ return {
   end,
 
   encode = counted.encode,
-  save = function(limit, state, key)
-    if not state.finished then return correct_stored(state, history_key(key)) end
-    local list, retain = history_key(key), limit.retain
+  save = function(limit, state)
+    if not state.finished then return correct_stored(state, history_key(state)) end
+    local list, retain = history_key(state), limit.retain
     redis.call('RPUSH', list, unpack(state.finished))
     while state.now >= redis.call('LINDEX', list, 1) + retain do redis.call('LTRIM', list, 3, -1) end
     redis.call('PEXPIRE', list, time_to_live(state.finished[2] + retain - state.now))
     correct_stored(state, list)
   end,
 
-  history = function(limit, state, key)
-    local windows = redis.call('LRANGE', history_key(key), 0, -1)
+  history = function(limit, state)
+    local windows = redis.call('LRANGE', history_key(state), 0, -1)
     if state.finished then for i = 1, 3 do windows[#windows + 1] = state.finished[i] end end
     if state.count > 0 then
       for _, value in ipairs({ state.start, state.window_end, state.count }) do windows[#windows + 1] = value end
     end
     for _, correction in ipairs(state.corrections or {}) do
-      for i = 1, #windows, 3 do
-        if is_within(correction[1], windows[i], windows[i + 1]) then windows[i + 2] = corrected(windows[i + 2], correction[2]) end
+      local i = 3 * first_ending_after(correction[1], #windows / 3, function(at) return windows[3 * at + 2] end) + 1
+      if i < #windows and is_within(correction[1], windows[i], windows[i + 1]) then
+        windows[i + 2] = corrected(windows[i + 2], correction[2])
       end
     end
     local live = {}

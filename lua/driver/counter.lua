@@ -54,8 +54,9 @@ local function close(state)
   save(state.limit, state, state.reset_after, state.changed)
 end
 
--- Reads the state of a counter as it is stored. Says whether the limit is of another time.
-local function read(limit, number, state)
+-- Reads the state of a counter as it is stored. Says whether the limit is of another time. `all` is whether all held units that have lapsed
+-- come off.
+local function read(limit, number, state, all)
   if has_features and limit.features then
     for _, feature in ipairs(limit.features) do
       if feature.is_of_another_time and feature:is_of_another_time() then return true end
@@ -75,7 +76,7 @@ local function read(limit, number, state)
     of_another_time = carry_over(limit, value, key, quota, state)
   end
   wrap(limit, state, blocked_until, blocked_for, carried_to)
-  if has_features and limit.estimates and not of_another_time then limit.estimates:opened(limit, state, note_correction) end
+  if has_features and limit.estimates and not of_another_time then limit.estimates:opened(limit, state, note_correction, all) end
   return of_another_time
 end
 
@@ -86,9 +87,9 @@ local function is_of_value(problem)
 end
 
 -- Reads into a new state. An unreadable value counts as none, and does not fail the other checks of the call.
-local function read_safely(limit, number)
+local function read_safely(limit, number, all)
   local state = new_state(limit, number)
-  local readable, of_another_time = pcall(read, limit, number, state)
+  local readable, of_another_time = pcall(read, limit, number, state, all)
   if readable then return state, of_another_time end
   if not is_of_value(of_another_time) then error(of_another_time, 0) end
   for each = number, limit.algorithm.own_type and number + 1 or number do
@@ -96,7 +97,7 @@ local function read_safely(limit, number)
     values[each] = nil
   end
   state = new_state(limit, number)
-  return state, read(limit, number, state)
+  return state, read(limit, number, state, all)
 end
 
 -- Closes a counter before the call ends. Whoever opens it next reads from Redis what it leaves.
@@ -108,7 +109,7 @@ local function reopen(number)
 end
 
 -- The state of a counter as of now; nil if the limit is of another time.
-local function open(limit, number)
+local function open(limit, number, all)
   local algorithm, state, of_another_time = limit.algorithm, states[number], nil
   if state then
     -- What has been changed back to a fresh state is one for whatever follows, in this call as in the next. And under other
@@ -118,9 +119,9 @@ local function open(limit, number)
   end
   if algorithm.encoded_size then
     state = new_state(limit, number)
-    of_another_time = read(limit, number, state)
+    of_another_time = read(limit, number, state, all)
   else
-    state, of_another_time = read_safely(limit, number)
+    state, of_another_time = read_safely(limit, number, all)
   end
   if of_another_time then return nil end
   if state.stays_open then

@@ -1,7 +1,7 @@
 -- What limits have of features: a fragment of features/ returns its hooks. A state of such a limit holds in `changes` what it was charged
 -- and what came back until it is saved: units and when they were charged, in turn; -1 where that is not known.
 --
--- Uses: counter_features, has_features
+-- Uses: beside, has_features
 -- Leaves: note_charge, note_correction, report_changes
 
 local note_charge, note_correction, report_changes
@@ -34,10 +34,10 @@ if has_features then
 
   -- A counter is saved. One beside another one, which has features, has nothing for them.
   function report_changes(limit, state)
-    local changes, beside = state.changes, counter_features[state.number]
+    local changes, own_beside = state.changes, beside[state.number]
     state.changes = nil
-    for _, feature in ipairs(beside and limit.features or {}) do
-      local own = beside[feature.name]
+    for _, feature in ipairs(own_beside and limit.features or {}) do
+      local own = own_beside[feature.name]
       for i = 1, own and #changes or 0, 2 do
         local units, at = changes[i], changes[i + 1]
         if at == NOW then feature:charged(own, units) else feature:corrected(own, units, at) end

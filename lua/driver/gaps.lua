@@ -34,6 +34,8 @@ local function program_of_gaps()
   end
   written[4] = limits
   write(#open, unpack(open))
+  -- What plain counters have beside them is no matter.
+  write(0)
   for _, gap in ipairs(gaps) do
     for _ = 1, gap.times do
       write(gap.operation, #gap.keys)

@@ -14,11 +14,11 @@ if has_operations then
     -- An operation of its own that a feature has.
     [OF_FEATURE] = function(limit, state, name, ...) return feature_of(name).operate(limit, state, tools, ...) end,
 
-    -- A refund of 0 units asks for what has lapsed: the reply 0 means that there is more.
+    -- A refund of 0 units writes down what has lapsed, and converts the counter to changed parameters: the reply 0 means that more has lapsed.
     [REFUND] = function(limit, state, units, ticket, charged_at)
       if units == 0 then
         add(state.more_lapsed and 0 or 1)
-        return state.lapsed ~= nil
+        return state.lapsed ~= nil or state.migrated
       end
       limit.algorithm.give(limit, state, units, ticket, charged_at)
       if has_features then note_correction(limit, state, -units, charged_at) end
@@ -37,8 +37,10 @@ if has_operations then
     end,
 
     [BLOCK] = function(_, state, duration)
-      set_block(state, duration, state.envelope and state.envelope.offences)
-      add(1)
+      local offences = state.envelope and state.envelope.offences
+      local was_blocked = state.blocked_until or offences
+      set_block(state, duration, offences)
+      add(was_blocked and 2 or 1)
       return true
     end,
 
@@ -99,7 +101,8 @@ if has_operations then
   }
 
   function operate(operation, limit, number, ...)
-    local state = open(limit, number)
+    -- Windows that are read lack all that has lapsed; nothing is written.
+    local state = open(limit, number, operation == HISTORY)
     if not state then return add_undecided() end
     local changed = operations[operation](limit, state, ...)
     save(limit, state, limit.algorithm.reset_after(limit, state), changed)

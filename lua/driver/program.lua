@@ -1,9 +1,8 @@
 -- Reads the program up to its checks: the time and the limits; and the values of all keys.
 --
--- Uses: make_algorithm, make_feature, now, program, time_to_live_slack, values
+-- Uses: beside, make_algorithm, make_feature, now, program, time_to_live_slack, values
 -- Leaves: BLOCK, BLOCKED_FOR, CLAIM, CONSUME, CONSUME_EACH, CONSUME_REFUNDABLE, CONSUME_WAITING, CREDIT, HISTORY, HOLD, LEARN,
---   LEARN_RATE, NO_CARRY, OF_FEATURE, PEEK, PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, TOGETHER, UP_TO, counter_features,
---   feature_of, has_features, has_operations, is_varied, learns_or_claims, limits, position, states
+--   LEARN_RATE, NO_CARRY, OF_FEATURE, PEEK, PENALIZE, PROPORTIONAL, REFUND, RELEASE, RENEW, RESERVE, SETTLE, TOGETHER, UP_TO, feature_of, has_features, has_operations, is_varied, learns_or_claims, limits, position, states
 
 local CONSUME, PEEK, REFUND, HISTORY, RESERVE, PENALIZE, BLOCK, RENEW = 0, 1, 2, 3, 4, 5, 6, 7
 local CONSUME_REFUNDABLE, CONSUME_EACH, BLOCKED_FOR, LEARN, LEARN_RATE, CLAIM, RELEASE, SETTLE, HOLD = 8, 9, 10, 11, 12, 13, 14, 15, 16
@@ -116,17 +115,14 @@ local states = {}
 for i = 1, program[position] do states[program[position + i]] = false end
 position = position + 1 + program[position]
 
--- What counters have for features, by the numbers of their keys and the names of the features: numbers of keys, and texts.
-local counter_features = {}
-if has_features then
-  local count = program[position]
-  position = position + 1
-  for _ = 1, count do
-    local number, name, size = program[position], program[position + 1], program[position + 2]
-    counter_features[number] = counter_features[number] or {}
-    counter_features[number][name] = { unpack(program, position + 3, position + 2 + size) }
-    position = position + 3 + size
-  end
+-- What counters have besides their keys, by the numbers of these and by names.
+local beside_count = program[position]
+position = position + 1
+for _ = 1, beside_count do
+  local number, name, size = program[position], program[position + 1], program[position + 2]
+  beside[number] = beside[number] or {}
+  beside[number][name] = { unpack(program, position + 3, position + 2 + size) }
+  position = position + 3 + size
 end
 
 -- Strings only: MGET answers nil for a key of another type, and a fragment reads that one itself.

@@ -1,5 +1,5 @@
 -- Units that are held until they are settled, of limits with `hold`: they are charged when they are reserved, and what was really used
--- replaces them later, where they were charged. Stored at key .. ':holds', which is in KEYS, too: a sorted set with a member
+-- replaces them later, where they were charged. Stored in the key that the counter has beside it as `:holds`: a sorted set with a member
 -- `id:units:time:terms` for each hold, by when it lapses; once it was looked at after that, by that less 2^53. Its terms are twice the
 -- windows of the limit that reserved it, and 1 if its units are given back then. All are of the same windows: a counter that is written
 -- under others may have lost their units, and forgets them. A state has `lapsed` until it is saved: those whose units it counts no longer;
@@ -9,7 +9,7 @@
 -- long it is known at least; the identifier of the next one, which no other call uses; what tells the windows in which its units count
 -- from those of other options
 --
--- Uses: as_text, ask, now, time_to_live
+-- Uses: as_text, ask, key_beside, now, time_to_live
 
 local holds = { parameters = { 'duration', 'releases', 'known', 'next', 'windows' } }
 
@@ -33,7 +33,7 @@ local function read_member(terms, member)
 end
 
 -- Runs a command on the holds of a counter.
-local function ask_holds(command, state, ...) return ask(command, KEYS[state.number] .. ':holds', ...) end
+local function ask_holds(command, state, ...) return ask(command, key_beside(state, ':holds'), ...) end
 
 -- Changes what counts where it was charged: never in a window behind that one.
 local function change(limit, state, note, difference, charged_at)
@@ -60,9 +60,9 @@ function holds.stored(terms, limit, state, value)
 end
 
 -- Gives back the units of lapsed holds that were reserved with `onLapse: 'release'`.
-function holds.opened(terms, limit, state, note)
+function holds.opened(terms, limit, state, note, all)
   -- A finished window that stays stored is stored without any of them.
-  local most = state.kept and -1 or MOST_AT_ONCE
+  local most = (all or state.kept) and -1 or MOST_AT_ONCE
   local lapsed = ask_holds('ZRANGEBYSCORE', state, '(0', as_text(now), 'WITHSCORES', 'LIMIT', '0', tostring(most))
   if #lapsed == 0 then return end
   state.lapsed = {}

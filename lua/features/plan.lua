@@ -2,7 +2,7 @@
 -- Parameters: those of the algorithm; when the window before began, and the one before that; when the next one ends, and the one
 -- after it; rollover in millionths; 1 with credits; 1 where nothing says where windows begin, and the one that runs is kept to.
 -- Stored value: that of window-count.lua, then three doubles: units that moved here; the rate; credits that are used in this window.
--- The credits that are left stand in a key of their own, which is in KEYS, too: that of the counter in all generations .. ':credits'.
+-- The credits that are left stand in a key of their own, which the counter has beside it as `:credits`: all its generations have it.
 -- A state's `gross` is what is left and what is used in this window; the `taken` part of it is off the balance already. Its `age` is the
 -- number of windows since it was charged, nothing where nobody knows the key. Its `rate` is the one under which it was charged
 -- last: whoever gives units back may know an older one, and must not reckon credits anew by that. Its `returned` units are of holds that
@@ -11,7 +11,7 @@
 -- What it has `kept` is the stored value of a finished window. It stays stored until a request is charged: a refund, credit or settlement is
 -- no request, so it changes neither what moves nor for how long the key is known.
 --
--- Uses: as_text, in_proportion, time_to_live
+-- Uses: as_text, in_proportion, key_beside, time_to_live
 
 local feature = { parameters = { 'before', 'earlier', 'next_end', 'after_end', 'rollover', 'has_credits', 'keeps_window' } }
 
@@ -20,7 +20,7 @@ local MILLION = 1000000
 local CREDITS_KEPT_FOR = 10 * 366 * 86400 * MILLION
 local MOST_CREDITS = 2 ^ 51
 
-local function credits_key(key) return string.gsub(key, '%.%d+$', '') .. ':credits' end
+local function credits_key(state) return key_beside(state, ':credits') end
 
 -- The full rate, including the part that is kept from some requests.
 local function whole_of(limit) return limit.whole or limit.quota end
@@ -40,8 +40,8 @@ local function credits_of(limit, state) return state.gross - spent_under(whole_o
 local function keeps(state) return state.kept and state.age ~= 0 end
 
 -- Whether the last finished window in the list began then.
-local function is_known(key, start)
-  local newest = redis.pcall('LRANGE', key .. ':history', '-3', '-3')
+local function is_known(state, start)
+  local newest = redis.pcall('LRANGE', KEYS[state.number + 1], '-3', '-3')
   return tonumber(newest[1] or nil) == start
 end
 
@@ -67,7 +67,7 @@ function feature.variant(plan)
     if limit.keeps_window == 1 and not is_followed then running = setmetatable({ start = max(limit.start, now - now % 1000) }, { __index = limit }) end
     if open_window(running, count > 0 and string.sub(stored, 1, 32), now, key, state) then return true end
     state.kept = nil
-    if state.finished and is_known(key, state.finished[1]) then state.finished = nil end
+    if state.finished and is_known(state, state.finished[1]) then state.finished = nil end
     if is_followed then state.start = window_start end
     state.moved, state.gross, state.taken, state.age, state.rate, state.least = 0, 0, 0, nil, whole_of(limit), whole_of(limit)
     least = least or rate
@@ -91,7 +91,7 @@ function feature.variant(plan)
       end
     end
     if limit.has_credits == 1 then
-      state.balance = tonumber(redis.call('MGET', credits_key(key))[1] or 0) or 0
+      state.balance = tonumber(redis.call('MGET', credits_key(state))[1] or 0) or 0
       state.gross = state.balance + state.taken
     end
   end
@@ -177,9 +177,9 @@ function feature.variant(plan)
     local credits = state.gross - spent
     if credits == state.balance then return end
     if credits > 0 then
-      redis.call('SET', credits_key(key), as_text(credits), 'PX', time_to_live(CREDITS_KEPT_FOR))
+      redis.call('SET', credits_key(state), as_text(credits), 'PX', time_to_live(CREDITS_KEPT_FOR))
     else
-      redis.call('DEL', credits_key(key))
+      redis.call('DEL', credits_key(state))
     end
     state.balance, state.taken = credits, spent
   end

@@ -2,14 +2,16 @@
 -- own, what the tenants have in common and what each one asked and got, by slices of the span in which the quota comes back.
 -- Parameters: those of the algorithm, then the units that come back in a span, the length of a slice (microseconds), the floor (units that each active tenant may use
 -- in a span at least), the weight and the name of the tenant that asks, which is empty if none does.
--- Stored: a MessagePack array behind `:shares`: epoch, length, number of the newest slice, then of each slice, from the newest on,
--- the weights of the tenants that asked last in it, the units that these are expected to use in a span, and the units used as
--- far as they were expected; and behind that an array of the active tenants of whom most is expected by weight, of each its name, the
--- number of the slice in which it asked last, and its weight and expected units. And one behind `:share:` and the tenant's name: epoch, number of the newest slice, weight and expected
--- units as they stand in the first, the units that were used in each slice, those that were asked, of one slice more.
+-- Stored: MessagePack arrays, which a counter has beside it. Behind `:shares`, three that tenants have in common. First the epoch, the
+-- length and the number of the newest slice; then, of each slice from the newest on, the weights of the tenants that asked last in it,
+-- the units that these are expected to use in a span, and the units used as far as they were expected. Second, of the active
+-- tenants of whom most is expected by weight, each one's name, the slice in which it asked last, its weight and expected units. Third,
+-- the units that each of these used in each slice; a release before this one writes none. Behind `:share:` and the name of a
+-- tenant: epoch, number of its newest slice, weight and expected units as they stand in the first, the units that were used in each
+-- slice, those that were asked, of one slice more.
 -- Both can be forgotten at any time: then tenants have used nothing yet, and the total holds as before.
 --
--- Uses: in_proportion, time_to_live
+-- Uses: in_proportion, key_beside, time_to_live
 
 local feature = { parameters = { 'share_units', 'share_length', 'floor', 'weight', 'tenant' } }
 
@@ -18,8 +20,10 @@ function feature.variant(algorithm)
   local AGES = SLICES + 1
   -- The number of slices for which a tenant is active after it has asked.
   local ACTIVE = AGES + 2
-  -- How many tenants the sums list by name, with how many values each.
-  local MOST_LEADERS, VALUES = 8, 4
+  -- How many tenants the sums list by name. Of each, its name, the slice in which it asked last, weight and expected units; then the units
+  -- that it used in each slice, the first of which is UNKNOWN where a release before this one has written none.
+  local MOST_LEADERS, NAMED = 8, 4
+  local VALUES, UNKNOWN = NAMED + AGES, -1
 
   local function total_of(counts, from, to)
     local total = 0
@@ -40,11 +44,35 @@ function feature.variant(algorithm)
     return part
   end
 
+  -- What is stored of leaders in two arrays, as one.
+  local function joined(named, used)
+    local leaders, is_known = {}, used and #used * NAMED == #named * AGES
+    for i = 1, #named, NAMED do
+      local at, first = #leaders, (i - 1) / NAMED * AGES
+      for j = 1, NAMED do leaders[at + j] = named[i + j - 1] end
+      for age = 1, AGES do leaders[at + NAMED + age] = is_known and used[first + age] or UNKNOWN end
+    end
+    return leaders
+  end
+
+  -- The other way round.
+  local function parted(leaders)
+    local named, used = {}, {}
+    for i = 1, #leaders, VALUES do
+      for j = 0, VALUES - 1 do
+        local into = j < NAMED and named or used
+        into[#into + 1] = leaders[i + j]
+      end
+    end
+    return named, used
+  end
+
   -- Fails unless it is an array of `count` numbers. A release without leaders writes none.
   local function unpacked_numbers(value, count)
-    local numbers, leaders = cmsgpack.unpack(value)
+    local numbers, named, used = cmsgpack.unpack(value)
     if #numbers ~= count or not total_of(numbers, 1, count) then return nil end
-    for i = 1, leaders and #leaders or 0, VALUES do
+    local leaders = joined(named or {}, used)
+    for i = 1, #leaders, VALUES do
       if leaders[i] .. '' ~= leaders[i] or not total_of(leaders, i + 1, i + VALUES - 1) then return nil end
     end
     return numbers, leaders
@@ -62,34 +90,28 @@ function feature.variant(algorithm)
   end
 
   -- Of the tenants with the highest expectation by weight, how much the others are expected to use beyond their parts.
-  local function beyond_parts(limit, state, key)
-    local leaders, newest, epoch = state.leaders, state.sums.newest, state.sums.epoch
-    local weights, keys = limit.weight + total_of(state.sums.weights, 1, ACTIVE), {}
+  local function beyond_parts(limit, state)
+    local leaders, newest = state.leaders, state.sums.newest
+    local weights, beyond = limit.weight + total_of(state.sums.weights, 1, ACTIVE), {}
     for i = 1, #leaders, VALUES do
-      local weight, expected = leaders[i + 2], leaders[i + 3]
+      local since, weight, expected = newest - leaders[i + 1], leaders[i + 2], leaders[i + 3]
       if
         leaders[i] ~= limit.tenant
-        and newest - leaders[i + 1] < ACTIVE
+        and since >= 0
+        and since < ACTIVE
         and expected * weights > limit.share_units * weight
         and expected > part_for(limit, weight, weights)
+        and leaders[i + NAMED] ~= UNKNOWN
       then
-        keys[#keys + 1] = key .. ':share:' .. leaders[i]
-      end
-    end
-    if #keys == 0 then return keys end
-    local beyond = {}
-    for _, value in ipairs(redis.call('MGET', unpack(keys))) do
-      local own = numbers_of(value, 5 + 2 * AGES)
-      if own and own[1] == epoch and own[2] <= newest then
-        local since = newest - own[2]
-        beyond[#beyond + 1] = { since = since, weight = own[3], expected = own[4], used = later(part_of(own, 5, AGES), since) }
+        local used = later(part_of(leaders, i + NAMED, AGES), since)
+        beyond[#beyond + 1] = { since = since, weight = weight, expected = expected, used = used }
       end
     end
     return beyond
   end
 
   -- The tenants with the highest expectation by weight, after one has asked.
-  local function with_leader(leaders, newest, tenant, weight, expected)
+  local function with_leader(leaders, newest, tenant, weight, expected, used)
     local others, last = {}, nil
     for i = 1, #leaders, VALUES do
       if leaders[i] ~= tenant and newest - leaders[i + 1] < ACTIVE then
@@ -104,6 +126,7 @@ function feature.variant(algorithm)
       at = last
     end
     others[at], others[at + 1], others[at + 2], others[at + 3] = tenant, newest, weight, expected
+    for age = 1, AGES do others[at + NAMED + age - 1] = used[age] end
     return others
   end
 
@@ -140,9 +163,9 @@ function feature.variant(algorithm)
   end
 
   -- The sums of the others, and the tenant's own slices.
-  local function open_shares(limit, state, key, now)
+  local function open_shares(limit, state, now)
     local length, current = limit.share_length, floor(now / limit.share_length)
-    local values = redis.call('MGET', key .. ':shares', key .. ':share:' .. limit.tenant)
+    local values = redis.call('MGET', key_beside(state, ':shares'), key_beside(state, ':share:' .. limit.tenant))
     local stored, leaders = numbers_of(values[1], 3 + 2 * ACTIVE + AGES)
     local sums, own
     -- Unless the clock was set back, or the span has changed.
@@ -176,7 +199,7 @@ function feature.variant(algorithm)
     }
     local since = newest - record.newest
     state.own_used, state.own_asked = later(record.used, since), later(record.asked, since)
-    state.beyond = beyond_parts(limit, state, key)
+    state.beyond = beyond_parts(limit, state)
   end
 
   -- The tenant's part, the units it used, and those kept for others, `by` slices later.
@@ -236,7 +259,7 @@ function feature.variant(algorithm)
   shared.open = function(limit, stored, now, key, state)
     local of_another_time = total.open(limit, stored, now, key, state)
     state.sums, state.asked_now, state.part = nil, false, nil
-    if limit.tenant ~= '' then open_shares(limit, state, key, now) end
+    if limit.tenant ~= '' then open_shares(limit, state, now) end
     return of_another_time
   end
 
@@ -302,9 +325,9 @@ function feature.variant(algorithm)
       for i = 1, #counts do record[#record + 1] = counts[i] end
     end
     local lives = time_to_live((ACTIVE + 1) * limit.share_length)
-    local leaders = with_leader(state.leaders, sums.newest, limit.tenant, limit.weight, expected)
-    redis.call('SET', key .. ':shares', cmsgpack.pack(numbers, leaders), 'PX', lives)
-    redis.call('SET', key .. ':share:' .. limit.tenant, cmsgpack.pack(record), 'PX', lives)
+    local leaders = with_leader(state.leaders, sums.newest, limit.tenant, limit.weight, expected, used)
+    redis.call('SET', key_beside(state, ':shares'), cmsgpack.pack(numbers, parted(leaders)), 'PX', lives)
+    redis.call('SET', key_beside(state, ':share:' .. limit.tenant), cmsgpack.pack(record), 'PX', lives)
   end
 
   return shared

@@ -9,6 +9,7 @@ import { AFTERWARDS_MS, counted, countersOf, ends, expectFailover, keysOf } from
 import { allowedByRedis, expectInvariants, runUnderLoad, untilUsedUp } from '../support/processes/load.js';
 import { type RedisCluster, type RedisServer, startCluster } from '../support/redis/redis-servers.js';
 import { ask, compile } from '../support/limits/stores.js';
+import { PATIENCE_MS } from '../support/redis/patience.mjs';
 
 beforeAll(ensureBuilt);
 
@@ -52,7 +53,7 @@ describe.each(Object.entries(connections))('on a Cluster, with %s', (_, redisOf)
       expectFailover(results);
       const allowed = allowedByRedis(results, counters);
       const client = new Cluster(cluster.nodes);
-      const store = new RedisStore(client, { prefix, timeoutMs: 5000, ownsClient: true });
+      const store = new RedisStore(client, { prefix, timeoutMs: PATIENCE_MS, ownsClient: true });
       await store.open();
       for (const [index, { options, quota, identity }] of counters.entries()) {
         const limit = compile(options, `limit-${index}`);

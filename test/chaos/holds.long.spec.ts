@@ -7,6 +7,7 @@ import { ensureBuilt } from '../support/processes/built.js';
 import { bundledWorker } from '../support/processes/bundled-worker.js';
 import { ask, compile, connectRedis, freshPrefix } from '../support/limits/stores.js';
 import { waitingFor } from '../support/limits/waiting.js';
+import { PATIENCE_MS } from '../support/redis/patience.mjs';
 
 const worker = bundledWorker('hold-worker.mjs');
 const identity = 'org:1';
@@ -39,7 +40,7 @@ describe('a process that is killed while it holds units', () => {
     }
     // By the server's own clock, and then by one that is past all holds.
     const stores = [undefined, { now: () => Date.now() * 1000 + 61 * SECOND, slackMs: 3_600_000 }].map(
-      (clock) => new RedisStore(redis, { prefix, timeoutMs: 5000, ...(clock && { clock }) }),
+      (clock) => new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS, ...(clock && { clock }) }),
     ) as [RedisStore, RedisStore];
     const compiled = compile(limit, name);
     const left = async (store: RedisStore) => (await ask(store, compiled, { identity, peek: true })).remaining;

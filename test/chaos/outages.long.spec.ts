@@ -18,7 +18,7 @@ import { OwnTime } from '../support/time/own-time.mjs';
 import { startRedis, type RedisServer } from '../support/redis/redis-servers.js';
 import { ask, freshPrefix } from '../support/limits/stores.js';
 import { TcpProxy } from '../support/redis/tcp-proxy.js';
-import type { StoreReport } from '../support/limits/falling-back.js';
+import type { StoreReport } from '../support/limits/layers.js';
 import { appStore } from '../support/redis/app-store.js';
 
 const TIMEOUT_MS = 250;

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, it } from '@jest/globals';
-import type { Limiter, LimiterService } from '../../lib/index.js';
+import { type Limiter, type LimiterService, RateLimitStoreError } from '../../lib/index.js';
 import { isLong, until } from '../support/processes/chaos.js';
 import { KEY, World } from '../support/redis/worlds.js';
 
 /** How soon the other regions know what one has changed. The short form may share its machine, and proves only that they do. */
-const SOON_MS = isLong ? 1000 : 60_000;
+const SOON_MS = isLong ? 1000 : undefined;
 
 let world: World;
 let limiters: LimiterService[];
@@ -36,39 +36,56 @@ async function seenBy(test: (api: Limiter, limiters: LimiterService) => Promise<
 
 /** What it is answered; nothing if a busy server did not answer in time. */
 const ask = (api: Limiter) => api.consume(KEY).catch(() => undefined);
+/** What is left; nothing if a busy server did not answer in time. */
+const look = (api: Limiter) =>
+  api
+    .peek(KEY)
+    .then(({ remaining }) => remaining)
+    .catch(() => 0);
+/** Makes a change. A busy server may not answer within the timeout; then nobody knows whether it was made, and making it again is safe. */
+const change = (make: () => Promise<unknown>) =>
+  until('it is changed', () =>
+    make().then(
+      () => true,
+      (error: unknown) => {
+        if (error instanceof RateLimitStoreError) return false;
+        throw error;
+      },
+    ),
+  );
 const isAllowed = async (api: Limiter) => (await ask(api))?.allowed === true;
 const isRefused = async (api: Limiter) => (await ask(api))?.allowed === false;
 
 describe('what one of three regions changes', () => {
   it('holds in all of them: a rate', async () => {
-    await limiters[1]!.setRate('api', { rate: 1500 });
+    await change(() => limiters[1]!.setRate('api', { rate: 1500 }));
     await seenBy(async (api) => (await ask(api))?.quota === 1500);
-    await limiters[1]!.setRate('api', { rate: 50 });
+    await change(() => limiters[1]!.setRate('api', { rate: 50 }));
     await seenBy(isRefused);
   });
 
   it('holds in all of them: a mode', async () => {
-    await limiters[1]!.setRate('api', { rate: 50 });
+    await change(() => limiters[1]!.setRate('api', { rate: 50 }));
     await seenBy(isRefused);
-    await limiters[1]!.setMode('api', 'shadow');
+    await change(() => limiters[1]!.setMode('api', 'shadow'));
     await seenBy(isAllowed);
   });
 
   it('holds in all of them: a list', async () => {
-    await limiters[1]!.deny({ identity: KEY });
+    await change(() => limiters[1]!.deny({ identity: KEY }));
     await seenBy(isRefused);
   });
 
   it('stops units that regions hold: a block, until it ends', async () => {
-    await apis[1]!.block(KEY, '1h');
+    await change(() => apis[1]!.block(KEY, '1h'));
     await seenBy(isRefused);
-    await apis[2]!.unblock(KEY);
+    await change(() => apis[2]!.unblock(KEY));
     await seenBy(isAllowed);
   });
 
   it('frees what was used: a reset', async () => {
     await use(100);
-    await apis[1]!.reset(KEY);
-    await seenBy(async (api) => (await api.peek(KEY)).remaining > 900);
+    await change(() => apis[1]!.reset(KEY));
+    await seenBy(async (api) => (await look(api)) > 900);
   });
 });

@@ -42,7 +42,7 @@ describe('three regions', () => {
     const usedIn = (region: number) =>
       demands.every((demand) => demand.allowed(Date.now() - 500, Infinity, region) > 0);
     for (let end = Date.now() + scenarioMs(0), cuts = 0; cuts === 0 || Date.now() < end; cuts++) {
-      await until('all are allowed', () => usedIn(1) && usedIn(2), 60_000);
+      await until('all are allowed', () => usedIn(1) && usedIn(2));
       us!.proxy.cut();
       // What is held back arrives in the end.
       ap!.proxy.hold('all');
@@ -50,7 +50,7 @@ describe('three regions', () => {
       us!.proxy.mend();
       ap!.proxy.pass();
     }
-    await until('all are allowed again', () => usedIn(1) && usedIn(2), 60_000);
+    await until('all are allowed again', () => usedIn(1) && usedIn(2));
     await sleep(all.intervalMs / 2);
     for (const [index, name] of all.names.entries()) {
       const { uses, answers } = await demands[index]!.end();
@@ -73,7 +73,7 @@ describe('three regions', () => {
       await sleep(1500);
       // The other two are idle.
       demand.perSecond = [0, 60, 0];
-      await until('all units are used', () => demand.uses.length >= rate, 60_000);
+      await until('all units are used', () => demand.uses.length >= rate);
       await sleep(500);
       expect((await demand.end()).uses).toHaveLength(rate);
     },

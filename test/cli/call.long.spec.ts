@@ -53,7 +53,7 @@ const LIMITS: [spec: string, definition: LimitDefinition][] = [
 describe('nestjs-sluice call', () => {
   it.each(LIMITS)('decides as an app does, on the same counter: %s', async (spec, definition) => {
     const prefix = freshPrefix();
-    app = await RatesApp.start({ redis: url, prefix, timeout: '5s', refusalCache: false, define: { api: definition } });
+    app = await RatesApp.start({ redis: url, prefix, refusalCache: false, define: { api: definition } });
     const api = app.service.for('api');
     await api.consume('tenant:acme');
     const call = (...more: string[]) => printed('api', 'tenant:acme', '--limit', spec, '--prefix', prefix, ...more);

@@ -22,7 +22,6 @@ describe('nestjs-sluice console', () => {
       limits: {
         redis: REDIS,
         prefix,
-        timeout: '5s',
         limits: [{ name: 'everywhere', algo: 'fixed-window', rate: 100, interval: '1h', key: 'user' }],
         define: {
           things: THINGS,
@@ -92,7 +91,7 @@ describe('nestjs-sluice console', () => {
 
   it('changes what the app reads with --write, after the app has ended', async () => {
     const other = await ConsoleApp.start({
-      limits: { redis: REDIS, prefix: `${prefix}-ended`, timeout: '5s' },
+      limits: { redis: REDIS, prefix: `${prefix}-ended` },
     });
     await other.console.recorder.flush();
     await other.close();
@@ -101,7 +100,7 @@ describe('nestjs-sluice console', () => {
     const set = { limit: 'things', patch: { rate: 12 }, reason: 'Launch' };
     expect((await writing.post('rates/set', set)).status).toBe(200);
     expect(await writing.stop()).toBe(0);
-    const again = await ConsoleApp.start({ limits: { redis: REDIS, prefix: `${prefix}-ended`, timeout: '5s' } });
+    const again = await ConsoleApp.start({ limits: { redis: REDIS, prefix: `${prefix}-ended` } });
     expect(await again.service.getRate('things')).toMatchObject({
       options: { rate: 12 },
       override: { by: 'eva', reason: 'Launch' },

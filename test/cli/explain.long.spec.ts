@@ -33,7 +33,6 @@ describe('explain, without the app', () => {
     app = await RatesApp.start({
       redis,
       prefix,
-      timeout: '5s',
       define: {
         api: { algo: 'fixed-window', rate: 10, interval: '1h' },
         jobs: { algo: 'concurrency', limit: 2, ttl: '1m' },

@@ -31,7 +31,6 @@ beforeEach(async () => {
   app = await RatesApp.start({
     redis: url,
     prefix,
-    timeout: '5s',
     define: {
       api: { algo: 'fixed-window', rate: 10, interval: '1h' },
       login: { algo: 'gcra', rate: 5, interval: '1m' },

@@ -219,7 +219,6 @@ describe('the terminal over regions', () => {
     const former = await RatesApp.start({
       redis: world.serverOf('eu').url,
       prefix,
-      timeout: '5s',
       define: { burst: { algo: 'fixed-window', rate: 5, interval: '1h' } },
     });
     try {

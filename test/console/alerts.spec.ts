@@ -1,12 +1,14 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import type { Redis } from 'ioredis';
 import { AlertWatch } from '../../lib/console/alerts/alert-watch.js';
 import type { ConsoleAlert, ConsoleAlerts } from '../../lib/console/index.js';
 import { readAlerts } from '../../lib/console/alerts/alert-options.js';
 import { deliver } from '../../lib/console/alerts/webhook.js';
-import { freshPrefix } from '../support/limits/stores.js';
+import { ConsoleRedis } from '../../lib/console/telemetry/console-redis.js';
+import { connectRedis, freshPrefix } from '../support/limits/stores.js';
 import { ConsoleApp, type Incident, type Incidents } from './console-app.js';
 
 const REDIS = process.env['TEST_REDIS_URL'] as string;
@@ -46,6 +48,7 @@ function watchOf(given: Partial<ConsoleAlerts> = {}) {
   return { sent, now, watch: new AlertWatch(options, find, undefined, 'self', 'shop', deliver) };
 }
 
+const open = new AbortController().signal;
 const to = (call: () => unknown) => readAlerts({ to: call as never }, 'here')!;
 
 describe('a function that gets alerts', () => {
@@ -59,7 +62,7 @@ describe('a function that gets alerts', () => {
     const failing = to(() => {
       throw new Error('no pager');
     });
-    await expect(deliver(alert, failing)).rejects.toThrow('no pager');
+    await expect(deliver(alert, failing, open)).rejects.toThrow('no pager');
     expect(jest.getTimerCount()).toBe(0);
   });
 
@@ -68,6 +71,7 @@ describe('a function that gets alerts', () => {
     const delivered = deliver(
       alert,
       to(() => new Promise(() => undefined)),
+      open,
     );
     const failed = expect(delivered).rejects.toThrow('it took longer than 5 s');
     await jest.advanceTimersByTimeAsync(5000);
@@ -158,6 +162,67 @@ describe('alerts', () => {
   });
 });
 
+describe('alerts that take long', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+    jest.restoreAllMocks();
+  });
+  const MANY = Array.from({ length: 30 }, (_, index) => refusing(0.9, `limit${index}`));
+
+  it('are sent side by side, so that they share one deadline', async () => {
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    let tries = 0;
+    const { now, watch } = watchOf({ to: () => new Promise(() => void tries++) });
+    now.incidents = MANY;
+    const look = watch.look();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(tries).toBe(30);
+    await jest.advanceTimersByTimeAsync(5000);
+    await look;
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('that are over are sent next to those that begin', async () => {
+    let isSlow = false;
+    const sent: string[] = [];
+    const { now, watch } = watchOf({
+      to: ({ id, state }: ConsoleAlert) => {
+        sent.push(`${state} ${id}`);
+        return isSlow ? new Promise(() => undefined) : undefined;
+      },
+    });
+    now.incidents = [failing];
+    await watch.look();
+    isSlow = true;
+    now.incidents = [near, refusing(0.9)];
+    now.at += 60_000;
+    void watch.look();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(sent).toEqual(['began fallback', 'began refused login', 'ended fallback']);
+    await watch.close();
+  });
+
+  it.each<[string, number, () => Promise<void>]>([
+    ['that never answers', 1000, () => new Promise(() => undefined)],
+    ['that answers', 300, () => new Promise((resolve) => setTimeout(resolve, 300))],
+  ])('keep nothing open for longer than a second, with a function %s', async (_, withinMs, to) => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const { now, watch } = watchOf({ to });
+    now.incidents = MANY;
+    watch.start();
+    await jest.advanceTimersByTimeAsync(5000);
+    const closed = jest.fn();
+    void watch.close().then(closed);
+    await jest.advanceTimersByTimeAsync(withinMs);
+    expect(closed).toHaveBeenCalled();
+    expect(jest.getTimerCount()).toBe(0);
+    expect(warn).not.toHaveBeenCalled();
+  });
+});
+
 describe('a webhook', () => {
   let server: Server;
   let url: string;
@@ -217,7 +282,7 @@ describe('a webhook', () => {
       ],
     ],
   ] as const)('gets %s', async (format, more, wanted) => {
-    await deliver(alert, readAlerts({ to: url, format, ...more }, 'here')!);
+    await deliver(alert, readAlerts({ to: url, format, ...more }, 'here')!, open);
     expect(bodies).toEqual(wanted);
   });
 
@@ -228,28 +293,100 @@ describe('a webhook', () => {
     await deliver(
       { ...alert, state: 'ended' },
       readAlerts({ to: url, format: 'pagerduty', routingKey: 'key' }, 'here')!,
+      open,
     );
     expect(bodies).toEqual([
       { routing_key: 'key', dedup_key: 'nestjs-sluice shop refused <a>', event_action: 'resolve' },
     ]);
   });
 
+  it('is not waited for once the console closes', async () => {
+    const silent = createServer();
+    const cut = new Promise<void>((resolve) => {
+      silent.on('request', (request) => request.socket.on('close', () => resolve()));
+    });
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const closing = new AbortController();
+    const to = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/hook`;
+    const delivered = deliver(alert, readAlerts({ to }, 'here')!, closing.signal);
+    silent.once('request', () => closing.abort(new Error('closing')));
+    await expect(delivered).rejects.toThrow('closing');
+    await cut;
+    silent.closeAllConnections();
+    await new Promise((resolve) => silent.close(resolve));
+  });
+
   it('that answers with an error has not taken it', async () => {
     status = 500;
-    await expect(deliver(alert, readAlerts({ to: url }, 'here')!)).rejects.toThrow('the webhook answered 500');
+    await expect(deliver(alert, readAlerts({ to: url }, 'here')!, open)).rejects.toThrow('the webhook answered 500');
   });
 });
 
 describe('alerts of several instances', () => {
+  let redis: Redis;
+  beforeAll(async () => {
+    redis = await connectRedis();
+  });
+  afterAll(async () => {
+    await redis.quit();
+  });
+
+  /** Two instances with the same incidents, of which each does something while it looks for them. */
+  function two() {
+    const prefix = freshPrefix();
+    const store = new ConsoleRedis(redis, prefix, 5000);
+    const now = { at: 2_000, incidents: [] as Incident[] };
+    const sent: string[] = [];
+    const meanwhile: (() => Promise<unknown>)[] = [];
+    const watches = ['a', 'b'].map((self) => {
+      const options = readAlerts(
+        { to: ({ id, state }: ConsoleAlert) => void sent.push(`${self}: ${state} ${id}`) },
+        'here',
+      )!;
+      const find = async () => {
+        const found = { ...now } as unknown as Incidents;
+        if (self === 'a') await meanwhile.shift()?.();
+        return found;
+      };
+      return new AlertWatch(options, find, store, self, prefix, deliver);
+    });
+    return { now, sent, meanwhile, watches, endTurn: () => redis.del(store.keys.alerting) };
+  }
+
+  it('are not sent by one whose turn has ended', async () => {
+    const { now, sent, meanwhile, watches, endTurn } = two();
+    now.incidents = [failing];
+    meanwhile.push(async () => {
+      await endTurn();
+      await watches[1]!.look();
+    });
+    await watches[0]!.look();
+    expect(sent).toEqual(['b: began fallback']);
+    await watches[0]!.look();
+    await watches[1]!.look();
+    expect(sent).toHaveLength(1);
+  });
+
+  it('are known to one that has had no turn for a while', async () => {
+    const { now, sent, watches, endTurn } = two();
+    now.incidents = [failing];
+    await watches[0]!.look();
+    await endTurn();
+    now.incidents = [refusing(0.9)];
+    now.at += 60_000;
+    await watches[1]!.look();
+    await watches[1]!.close();
+    await watches[0]!.look();
+    expect(sent).toEqual(['a: began fallback', 'b: began refused login', 'b: ended fallback']);
+  });
+
   it('are reported by one of them, and by the next one when it ends', async () => {
     const prefix = freshPrefix();
     const sent: { by: number; alert: ConsoleAlert }[] = [];
     const apps: ConsoleApp[] = [];
     for (const by of [0, 1]) {
       const to = (alert: ConsoleAlert) => void sent.push({ by, alert });
-      apps.push(
-        await ConsoleApp.start({ limits: { redis: REDIS, prefix, timeout: '5s' }, console: { alerts: { to } } }),
-      );
+      apps.push(await ConsoleApp.start({ limits: { redis: REDIS, prefix }, console: { alerts: { to } } }));
     }
     const watches = apps.map(({ console }) => console.alerts!);
     for (let call = 0; call < 60; call++) await apps[1]!.service.for('things').consume('anna');

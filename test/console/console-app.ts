@@ -26,6 +26,7 @@ import { type RateLimitConsoleOptions, RateLimitConsoleModule } from '../../lib/
 import { RateLimitConsole } from '../../lib/console/rate-limit-console.js';
 import { ConsoleClock } from '../../lib/console/telemetry/console-clock.js';
 import { Folder } from '../../lib/console/telemetry/folder.js';
+import { patient } from '../support/redis/patience.mjs';
 
 /** What the console answers. */
 export type * from '../../lib/console/api.js';
@@ -109,7 +110,7 @@ export class ConsoleApp {
       ...metadata,
       controllers: options.controllers ?? [ThingsController],
       imports: [
-        RateLimitModule.forRoot({ define: { things: THINGS }, ...limits }),
+        RateLimitModule.forRoot(patient({ define: { things: THINGS }, ...limits })),
         RateLimitConsoleModule.forRoot({ ...WHO_MAY, path: 'ops/limits', ...options.console }),
         ...(metadata.imports ?? []),
       ],

@@ -43,7 +43,7 @@ describe('what deviates', () => {
   afterEach(() => Promise.all(apps.splice(0).map((app) => app.close())));
 
   const start = async (options: ConsoleAppOptions = PLAIN) => {
-    const limits = { define: DEFINE, redis: REDIS, prefix, timeout: '5s', ...options.limits } as const;
+    const limits = { define: DEFINE, redis: REDIS, prefix, ...options.limits } as const;
     const app = await ConsoleApp.start({ ...options, limits });
     apps.push(app);
     return app;
@@ -94,6 +94,17 @@ describe('what deviates', () => {
     expect((await ask(app, 'blocks', { limit: 'login' })).entries).toMatchObject([{ key: hashOf('user:8') }]);
     expect((await ask(app, 'blocks', { find: 'anna' })).entries).toMatchObject([{ key: hashOf('anna') }]);
     expect((await ask(app, 'blocks', { find: 'ann' })).entries).toEqual([]);
+    // An account whose address is not known.
+    const key = 'ann@x.com|203.0.113.7';
+    await app.service.for('things').block(key, '3h');
+    await flushed();
+    for (const find of ['ann@x.com', '203.0.113.7', key]) {
+      expect((await ask(app, 'blocks', { find })).entries).toMatchObject([{ key: hashOf(key) }]);
+    }
+    for (const find of ['ann@x', 'nn@x.com', '203.0', '|203.0.113.7|']) {
+      expect((await ask(app, 'blocks', { find })).entries).toEqual([]);
+    }
+    await app.change('keys/unblock', { limit: 'things', id: hashOf(key) });
     const { entries } = await ask(app, 'blocks');
     expect(JSON.stringify(entries)).not.toContain('anna');
     await app.change('keys/unblock', { limit: 'things', id: hashOf('anna') });
@@ -200,7 +211,7 @@ describe('what deviates on a Redis Cluster', () => {
     client = new Cluster(servers.nodes, { redisOptions: { autoResendUnfulfilledCommands: false } });
     app = await ConsoleApp.start({
       ...PLAIN,
-      limits: { define: DEFINE, redis: client, prefix: freshPrefix(), timeout: '5s' },
+      limits: { define: DEFINE, redis: client, prefix: freshPrefix() },
     });
   });
   afterAll(async () => {

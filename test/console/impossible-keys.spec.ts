@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { headerIdentity } from '../../lib/index.js';
+import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 import { ConsoleApp, type Lookup, type Problem } from './console-app.js';
 
 const RATE = { algo: 'sliding-window', rate: 10, interval: '1h' } as const;
@@ -31,7 +32,7 @@ it('a look-up shows the limits that can count an identity', async () => {
 it.each([
   ['203.0.113.7', "'ip:203.0.113.7'"],
   ['42', "'user:42'"],
-  [SECRET, "headerIdentity('x-api-key', value)"],
+  [SECRET, "'header:x-api-key:' and the value, which is hashed here"],
 ])('a look-up of %s says which forms there are', async (identity, form) => {
   const response = await app.post('lookup', { identity });
   const { errors } = (await response.json()) as Problem;
@@ -40,6 +41,24 @@ it.each([
     [{ field: 'identity', message: expect.stringMatching(/^is counted by no limit, wants /) }],
   ]);
   expect(errors![0]!.message).toContain(form);
+});
+
+it('hashes the value of a header, as an operator knows it', async () => {
+  const identity = `header:X-Api-Key:${SECRET}`;
+  const response = await app.post('lookup', { identity });
+  const { id, limits } = (await response.json()) as Lookup;
+  const hashed = headerIdentity('x-api-key', SECRET);
+  expect([id, limits.map(({ limit }) => limit)]).toEqual([hashOf(hashed), ['keys']]);
+  expect(JSON.stringify(limits)).not.toContain(SECRET);
+  await app.change('keys/block', { limit: 'keys', identity, duration: '1h' });
+  expect((await app.service.for('keys').peek(hashed)).allowed).toBe(false);
+  await app.change('keys/override', { limit: 'keys', identity, patch: { rate: 3 } });
+  expect((await app.service.getRate('keys', { key: hashed })).options).toMatchObject({ rate: 3 });
+  await app.change('lists', { list: 'deny', identity });
+  expect((await app.service.listEntries({ key: hashed })).entries).toMatchObject([{ list: 'deny' }]);
+  await app.change('lists/remove', { identity });
+  const changes = await app.read('changes');
+  expect(JSON.stringify(changes)).not.toContain(SECRET);
 });
 
 it('nothing is done to a key that cannot be', async () => {

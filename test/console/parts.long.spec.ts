@@ -46,7 +46,7 @@ describe.each([
   beforeAll(async () => {
     app = await ConsoleApp.start({
       console: { identities: 'plain' },
-      limits: { define, prefix: freshPrefix(), ...(redis !== undefined && { redis, timeout: '5s' }) },
+      limits: { define, prefix: freshPrefix(), ...(redis !== undefined && { redis }) },
     });
     await app.read('tree?limit=user');
     await app.read('tenants?limit=gpu');

@@ -38,7 +38,7 @@ describe('several instances of a console on one Redis', () => {
   const start = async (prefix: string, options: ConsoleAppOptions = {}) => {
     const app = await ConsoleApp.start({
       ...options,
-      limits: { redis: url, prefix, timeout: '5s', ...options.limits },
+      limits: { redis: url, prefix, ...options.limits },
     });
     apps.push(app);
     return app;
@@ -347,7 +347,7 @@ describe('a console on a Cluster', () => {
   it('keeps all it has in one slot, and knows of all nodes', async () => {
     const prefix = freshPrefix();
     const client = new Cluster(cluster.nodes, { redisOptions: { autoResendUnfulfilledCommands: false } });
-    const start = () => ConsoleApp.start({ limits: { redis: client, prefix, timeout: '5s' } });
+    const start = () => ConsoleApp.start({ limits: { redis: client, prefix } });
     const apps = await Promise.all([start(), start()]);
     const [first, second] = apps;
     for (const key of ['anna', 'bert', 'carl', 'dora']) await first.service.for('things').consume(key);

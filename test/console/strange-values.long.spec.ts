@@ -13,7 +13,7 @@ describe('a console beside instances of another kind', () => {
   let redis: Redis;
 
   const start = async (prefix: string, options: ConsoleAppOptions = {}) => {
-    const app = await ConsoleApp.start({ limits: { redis: url, prefix, timeout: '5s' }, ...options });
+    const app = await ConsoleApp.start({ limits: { redis: url, prefix }, ...options });
     apps.push(app);
     return app;
   };

@@ -9,6 +9,7 @@ import { LimiterService, RateLimitModule as Limits, type RateLimitModuleOptions 
 import { JobRateLimit, jobLimitsOf, rateLimited } from '../../lib/integrations/bullmq/index.js';
 import { freshPrefix } from '../support/limits/stores.js';
 import { until } from '../support/time/until.js';
+import { PATIENCE } from '../support/redis/patience.mjs';
 import { untriedCode } from './rows.js';
 
 const redis = process.env['TEST_REDIS_URL']!;
@@ -79,7 +80,7 @@ function ofSeveralLimits(): Type {
 const moduleOf = (...providers: Type[]) => ({
   module: class {},
   imports: [
-    Limits.forRoot({ ...options, redis, prefix, timeout: '5s' }),
+    Limits.forRoot({ ...options, redis, prefix, timeout: PATIENCE }),
     BullModule.forRoot({ connection, prefix }),
     BullModule.registerQueue({ name: 'sync' }),
   ],

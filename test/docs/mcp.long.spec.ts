@@ -10,6 +10,7 @@ import { z } from 'zod';
 import { RateLimit, RateLimitModule as Limits, type RateLimitModuleOptions } from '../../lib/index.js';
 import { bySession, McpReader } from '../../lib/integrations/mcp/index.js';
 import { freshPrefix } from '../support/limits/stores.js';
+import { PATIENCE } from '../support/redis/patience.mjs';
 import { untriedCode } from './rows.js';
 
 const redis = process.env['TEST_REDIS_URL']!;
@@ -17,7 +18,7 @@ const redis = process.env['TEST_REDIS_URL']!;
 /** On the server of the tests. */
 const RateLimitModule = {
   forRoot: (options: RateLimitModuleOptions) =>
-    Limits.forRoot({ ...options, redis, prefix: freshPrefix(), timeout: '5s' }),
+    Limits.forRoot({ ...options, redis, prefix: freshPrefix(), timeout: PATIENCE }),
 };
 
 @McpController()

@@ -13,7 +13,7 @@ import {
   type LimitDefinition,
   type Limiter,
   RateLimit,
-  RateLimitModule,
+  RateLimitModule as Limits,
   type RateLimitModuleOptions,
   RateLimitStoreError,
 } from '../../lib/index.js';
@@ -21,8 +21,14 @@ import { expectAllowed, expectRefused } from '../../lib/testing/index.js';
 import { until } from '../app/overrides/overrides-app.js';
 import { type RedisServer, startRedis } from '../support/redis/redis-servers.js';
 import { connectRedis, freshPrefix } from '../support/limits/stores.js';
+import { patient } from '../support/redis/patience.mjs';
 import { Rows } from './rows.js';
 import { TriedApp } from './tried-app.js';
+
+/** Waits for Redis as long as a slow machine takes. */
+const RateLimitModule = {
+  forRoot: (options: RateLimitModuleOptions = {}) => Limits.forRoot(patient(options)),
+};
 
 interface Request {
   ip: string;
@@ -90,7 +96,7 @@ describe('moving over from rate-limiter-flexible', () => {
     expect(await limiters.for(few).consume(key)).toMatchObject({ allowed: true, source: 'memory' });
     await app?.close();
     const redis = server.url;
-    const beside = await start({ imports: [RateLimitModule.forRoot({ redis, timeout: '5s' })] }, { ownStore: true });
+    const beside = await start({ imports: [RateLimitModule.forRoot({ redis })] }, { ownStore: true });
     expect(await beside.limiters.for(few).consume(key)).toMatchObject({ source: 'redis' });
     const own = beside.limiters.for({ ...few, name: 'own', scope: 'instance' });
     expect(await own.consume(key)).toMatchObject({ source: 'memory' });
@@ -139,7 +145,7 @@ describe('moving over from rate-limiter-flexible', () => {
 
   rows.tried('insuranceLimiter: new RateLimiterMemory({ … })', async () => {
     const options = { redis: server.url, prefix: freshPrefix(), define: { local: { ...few, name: 'local' } } };
-    const { limiters } = await start({ imports: [RateLimitModule.forRoot(options)] }, { ownStore: true });
+    const { limiters } = await start({ imports: [Limits.forRoot(options)] }, { ownStore: true });
     const limiter = limiters.for({ ...few, onStoreError: 'local' });
     server.pause();
     expect(await limiter.consume(key, 5)).toMatchObject({ allowed: true, remaining: 0, source: 'fallback' });
@@ -149,7 +155,7 @@ describe('moving over from rate-limiter-flexible', () => {
 
   rows.tried('new RLWrapperTimeouts({ limiter, timeoutMs: 100 })', async () => {
     const options = { redis: server.url, prefix: freshPrefix(), timeout: '100ms' };
-    const { limiters } = await start({ imports: [RateLimitModule.forRoot(options)] }, { ownStore: true });
+    const { limiters } = await start({ imports: [Limits.forRoot(options)] }, { ownStore: true });
     server.pause();
     const before = performance.now();
     expect(await limiters.for(few).consume(key)).toMatchObject({ source: 'fallback' });
@@ -233,7 +239,7 @@ describe('moving over from rate-limiter-flexible', () => {
 
   rows.tried('catch (error) { error instanceof Error }', async () => {
     const options = { redis: server.url, prefix: freshPrefix() };
-    const { limiters } = await start({ imports: [RateLimitModule.forRoot(options)] }, { ownStore: true });
+    const { limiters } = await start({ imports: [Limits.forRoot(options)] }, { ownStore: true });
     const limiter = limiters.for({ ...few, onStoreError: 'deny' });
     server.pause();
     let error: unknown;

@@ -37,6 +37,7 @@ import {
 } from '../../lib/index.js';
 import { connect } from '../e2e/websocket-clients.js';
 import { freshPrefix } from '../support/limits/stores.js';
+import { PATIENCE } from '../support/redis/patience.mjs';
 import { Rows } from './rows.js';
 import { TriedApp } from './tried-app.js';
 
@@ -226,7 +227,7 @@ describe('moving over from @nestjs/throttler', () => {
 
   rows.tried('storage: new ThrottlerStorageRedisService(url)', async () => {
     const url = process.env['TEST_REDIS_URL']!;
-    const options: RateLimitModuleOptions = { redis: url, prefix: freshPrefix(), timeout: '5s', limits };
+    const options: RateLimitModuleOptions = { redis: url, prefix: freshPrefix(), timeout: PATIENCE, limits };
     const { statuses, limiters } = bound(
       await start({ imports: [RateLimitModule.forRoot(options)] }, { ownStore: true }),
     );

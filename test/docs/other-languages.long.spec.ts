@@ -34,7 +34,7 @@ beforeAll(async () => {
   await ensureBuilt();
   shell = await RedisShell.open(Number(new URL(url).port));
   const define = { api: { algo: 'gcra', rate: 60, interval: '1m' } } as const;
-  app = await RatesApp.start({ redis: url, timeout: '5s', define });
+  app = await RatesApp.start({ redis: url, define });
 }, 120_000);
 afterAll(async () => {
   await app?.close();

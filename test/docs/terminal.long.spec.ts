@@ -33,7 +33,7 @@ describe('the guide to the terminal', () => {
   let app: RatesApp;
   beforeAll(async () => {
     const define = { api: { algo: 'fixed-window', rate: 100, interval: '1h' } } as const;
-    app = await RatesApp.start({ redis: url, timeout: '5s', define });
+    app = await RatesApp.start({ redis: url, define });
   });
   afterAll(() => app.close());
 

@@ -12,6 +12,7 @@ import { bySocket, rateLimitSockets, type SocketLimitOptions } from '../../lib/i
 import { connect, type GatewayClient } from '../e2e/websocket-clients.js';
 import { shake } from '../integrations/sockets/socket-app.js';
 import { freshPrefix } from '../support/limits/stores.js';
+import { PATIENCE } from '../support/redis/patience.mjs';
 import { untriedCode } from './rows.js';
 
 const redis = process.env['TEST_REDIS_URL']!;
@@ -19,7 +20,7 @@ const redis = process.env['TEST_REDIS_URL']!;
 /** On the server of the tests. */
 const RateLimitModule = {
   forRoot: (options: RateLimitModuleOptions) =>
-    Limits.forRoot({ ...options, redis, prefix: freshPrefix(), timeout: '5s' }),
+    Limits.forRoot({ ...options, redis, prefix: freshPrefix(), timeout: PATIENCE }),
 };
 
 @WebSocketGateway()

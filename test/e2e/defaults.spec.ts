@@ -18,6 +18,7 @@ import {
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
 import { type AppOptions, adapters, HttpApp, startUp } from './http-app.js';
+import { leftOf } from '../support/http/responses.js';
 import { limitInForce } from '../support/nest/app-parts.js';
 
 const five = { algo: 'fixed-window', rate: 5, interval: '1h' } as const;
@@ -40,12 +41,6 @@ function routeWith(...specs: Parameters<typeof RateLimit>) {
     list() {}
   }
   return RouteController;
-}
-
-/** The limits that a response tells of, with what is left of each. */
-function left(response: Response): Record<string, number> {
-  const items = (response.headers.get('ratelimit') ?? '').matchAll(/"([^"]+)";r=(\d+)/g);
-  return Object.fromEntries([...items].map(([, name, remaining]) => [name, Number(remaining)]));
 }
 
 const all = () => 'all';
@@ -78,19 +73,19 @@ describe.each(adapters)('over %s', (framework) => {
     ])('tell limits by %s from those of one rate by address, which go on to hold', async (_, more, name) => {
       const controllers = [routeWith({ ...five, ...more } as LimitDefinition)];
       const { get } = bound(await start({ controllers, limits: { limits: [five] } }));
-      expect(left(await get('/', { 'x-user': '1' }))).toEqual({ 'fixed-window:5/1h': 4, [name]: 4 });
+      expect(leftOf(await get('/', { 'x-user': '1' }))).toEqual({ 'fixed-window:5/1h': 4, [name]: 4 });
     });
 
     it('are those of the nearer limit, if both count alike', async () => {
       const controllers = [routeWith({ ...five, key: all })];
       const { get } = bound(await start({ controllers, limits: { limits: [{ ...five, key: all }] } }));
-      expect(left(await get('/'))).toEqual({ 'fixed-window:5/1h:custom': 4 });
+      expect(leftOf(await get('/'))).toEqual({ 'fixed-window:5/1h:custom': 4 });
     });
 
     it('leave out the usual key of the app', async () => {
       const controllers = [routeWith(five, { ...five, key: 'ip' })];
       const { get } = bound(await start({ controllers, limits: { defaults: { key: 'user' } } }));
-      expect(left(await get('/', { 'x-user': '1' }))).toEqual({ 'fixed-window:5/1h': 4, 'fixed-window:5/1h:ip': 4 });
+      expect(leftOf(await get('/', { 'x-user': '1' }))).toEqual({ 'fixed-window:5/1h': 4, 'fixed-window:5/1h:ip': 4 });
     });
 
     it('are no reason to drop a limit by another function: that is an error', async () => {
@@ -140,12 +135,12 @@ describe.each(adapters)('over %s', (framework) => {
       const limits: RateLimitModuleOptions = { defaults, limits: [{ ...five, name: 'all' }], define: { login: five } };
       const controllers = [routeWith('login', { ...five, name: 'own', cost: 1 })];
       const { get, nest } = bound(await start({ controllers, limits }));
-      expect(left(await get('/', { 'x-user': '1' }))).toEqual({ all: 3, login: 3, own: 4 });
+      expect(leftOf(await get('/', { 'x-user': '1' }))).toEqual({ all: 3, login: 3, own: 4 });
       await get('/', { 'x-user': '1' });
       const refused = await get('/', { 'x-user': '1' });
       expect([refused.status, await refused.json()]).toMatchObject([429, { message: 'Slow down' }]);
       expect((await get('/')).status).toBe(400);
-      expect(left(await get('/?skip', { 'x-user': '2' }))).toEqual({});
+      expect(leftOf(await get('/?skip', { 'x-user': '2' }))).toEqual({});
       expect(await nest.get(LimiterService).for('login').consume('x')).toMatchObject({ remaining: 3 });
       expect(await nest.get(LimiterService).for(five).consume('x')).toMatchObject({ remaining: 3 });
     });

@@ -34,6 +34,7 @@ import {
   RateLimit,
   RateLimitDecision,
   RateLimitExceededException,
+  rateLimitMiddleware,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
 import { until } from '../support/time/until.js';
@@ -453,6 +454,38 @@ it('filters of the app get the exception itself', async () => {
   await ask('{ never }');
   expect(caught).toEqual([expect.any(RateLimitExceededException)]);
   expect((caught[0] as RateLimitExceededException).getStatus()).toBe(429);
+});
+
+describe('the middleware', () => {
+  @Resolver()
+  class ReportsResolver {
+    @Query(() => String)
+    report() {
+      return 'report';
+    }
+  }
+
+  it('counts a request once, whatever it asks for', async () => {
+    const flood: LimitDefinition = { ...minute, name: 'flood', rate: 2, phase: 'middleware' };
+    const graphql = GraphQLModule.forRoot<ApolloDriverConfig>({ driver: ApolloDriver, autoSchemaFile: true });
+    const app = await HttpApp.start('express', {
+      imports: [graphql],
+      providers: [ReportsResolver],
+      limits: { limits: [flood, { ...minute, name: 'guarded', rate: 9 }] },
+      configure: (nest) => void nest.use(rateLimitMiddleware(nest)),
+    });
+    const ask = () =>
+      fetch(`${app.url}/graphql`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ query: '{ a: report b: report c: report }' }),
+      });
+    const first = await ask();
+    expect(await first.json()).toEqual({ data: { a: 'report', b: 'report', c: 'report' } });
+    expect(first.headers.get('ratelimit')).toBe('"flood";r=1;t=60, "guarded";r=6;t=60');
+    expect([(await ask()).status, (await ask()).status]).toEqual([200, 429]);
+    await app.close();
+  });
 });
 
 /** What a context may hold of a request: enough to count, and nowhere to set a header. */

@@ -20,6 +20,7 @@ import {
   RedisStore,
 } from '../../lib/index.js';
 import { npm, PACKAGE_FOLDER } from '../support/processes/npm.js';
+import { PATIENCE_MS } from '../support/redis/patience.mjs';
 import { ask, compile, connectRedis, freshPrefix, ManualClock, storeKinds } from '../support/limits/stores.js';
 import { until } from '../support/time/until.js';
 import { interceptorOf } from '../support/nest/app-parts.js';
@@ -192,7 +193,7 @@ describe('over HTTP/2', () => {
     // The server has read it once it has answered another stream behind it.
     await once(get('/nowhere'), 'end');
     work.leave();
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    await once(get('/nowhere'), 'end');
     expect([work.reached, await left('slots')]).toEqual([1, 1]);
   });
 });
@@ -206,17 +207,21 @@ describe('a process that is killed', () => {
   });
 
   it('holds its units until ttl is over, and no longer', async () => {
-    const limit = { algo: 'concurrency', limit: 1, ttl: 5000 } as const;
+    const limit = { algo: 'concurrency', limit: 1, ttl: 9000 } as const;
     const [prefix, key] = [freshPrefix(), 'jobs'];
     const input = { url: process.env['TEST_REDIS_URL'], prefix, name: 'jobs', limit, key };
     const worker = fork(WORKER, [JSON.stringify(input)], { execArgv: [] });
-    const store = new RedisStore(redis, { prefix, timeoutMs: 5000 });
+    /** The time at which the store looks, once it is set: it stands still. */
+    let stoppedAt: number | undefined;
+    const clock = { now: () => stoppedAt ?? Date.now() * 1000, slackMs: 0 };
+    const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS, clock });
     const peek = () => ask(store, compile(limit, 'jobs'), { identity: key, peek: true });
     try {
       expect(await once(worker, 'message')).toEqual(['held', undefined]);
       // It renews its lease as long as it lives.
       let [before, renewed] = [Infinity, false];
       await until(async () => {
+        stoppedAt = Date.now() * 1000;
         const { retryAfterMs } = await peek();
         renewed ||= retryAfterMs > before;
         before = retryAfterMs;
@@ -228,8 +233,12 @@ describe('a process that is killed', () => {
     }
     await once(worker, 'exit');
     const { allowed, retryAfterMs } = await peek();
-    expect([allowed, retryAfterMs > 0 && retryAfterMs <= 5000]).toEqual([false, true]);
-    await new Promise((resolve) => setTimeout(resolve, retryAfterMs));
+    // It may have renewed its lease since.
+    const sinceMs = Math.ceil(Date.now() - stoppedAt! / 1000);
+    expect([allowed, retryAfterMs > 0 && retryAfterMs <= limit.ttl + sinceMs]).toEqual([false, true]);
+    stoppedAt! += (retryAfterMs - 1) * 1000;
+    expect(await peek()).toMatchObject({ allowed: false });
+    stoppedAt! += 1000;
     expect(await peek()).toMatchObject({ allowed: true, remaining: 1 });
   });
 });

@@ -14,6 +14,7 @@ import { RATE_LIMIT_RANDOM } from '../../lib/app/config/tokens.js';
 import { createTestingStore } from '../../lib/testing/index.js';
 import { PlainAdapter } from '../support/http/plain-adapter.js';
 import { ManualClock } from '../support/limits/stores.js';
+import { patient } from '../support/redis/patience.mjs';
 import { variants } from '../support/tier.js';
 
 export type Framework = 'express' | 'fastify' | 'plain';
@@ -23,18 +24,17 @@ export const frameworks = variants(everyFramework);
 /** All HTTP adapters, with one that isn't part of Nest. */
 export const everyAdapter: readonly Framework[] = [...everyFramework, 'plain'];
 export const adapters = variants(everyAdapter);
-/** Every adapter with every store. `npm test` runs each framework once, and each store once. */
-export const appKinds = variants<readonly [Framework, string]>(
-  [
-    ['express', 'RedisStore'],
-    ['fastify', 'MemoryStore'],
-    ['express', 'MemoryStore'],
-    ['fastify', 'RedisStore'],
-    ['plain', 'MemoryStore'],
-    ['plain', 'RedisStore'],
-  ],
-  2,
-);
+/** Every adapter with every store. */
+export const everyAppKind: readonly (readonly [Framework, string])[] = [
+  ['express', 'RedisStore'],
+  ['fastify', 'MemoryStore'],
+  ['express', 'MemoryStore'],
+  ['fastify', 'RedisStore'],
+  ['plain', 'MemoryStore'],
+  ['plain', 'RedisStore'],
+];
+/** `npm test` runs two frameworks once, and each store once. */
+export const appKinds = variants(everyAppKind, 2);
 
 export interface AppOptions extends ModuleMetadata {
   limits?: RateLimitModuleOptions & RateLimitModuleExtras;
@@ -60,7 +60,7 @@ export class HttpApp {
     const store = createTestingStore({ clock });
     const testing = await Test.createTestingModule({
       ...metadata,
-      imports: [RateLimitModule.forRoot({ store, ...limits }), ...imports],
+      imports: [RateLimitModule.forRoot(patient({ store, ...limits })), ...imports],
     })
       .overrideProvider(RATE_LIMIT_RANDOM)
       .useValue(random)

@@ -23,6 +23,7 @@ import { startRedis } from '../support/redis/redis-servers.js';
 import { freshPrefix } from '../support/limits/stores.js';
 import { connect } from './websocket-clients.js';
 import { until } from '../support/time/until.js';
+import { PATIENCE } from '../support/redis/patience.mjs';
 
 const few = { name: 'few', algo: 'fixed-window', rate: 3, interval: '1h' } as const;
 
@@ -94,7 +95,7 @@ describe('the log', () => {
     const logger: LoggerService = { log: keep('log'), error: keep('error'), warn: keep('warn') };
     const testing = await Test.createTestingModule({
       imports: [
-        RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix(), refusalCache: false, timeout: '10s' }),
+        RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix(), refusalCache: false, timeout: PATIENCE }),
       ],
       controllers: [ReportsController],
     }).compile();

@@ -139,3 +139,87 @@ describe.each(adapters)('a function that finds no key, over %s', (framework) => 
     expect(warned).toEqual([expect.stringContaining("its 'share.by' is a function that found nothing")]);
   });
 });
+
+describe('a key that identifies nobody', () => {
+  let app: HttpApp | undefined;
+  let warned: string[];
+  beforeEach(() => {
+    warned = [];
+    jest.spyOn(Logger.prototype, 'warn').mockImplementation((text: unknown) => void warned.push(String(text)));
+  });
+  afterEach(async () => {
+    await app?.close();
+    app = undefined;
+  });
+
+  const start = async (limit: LimitDefinition, user?: unknown) => {
+    @Injectable()
+    class UserGuard implements CanActivate {
+      canActivate(context: ExecutionContext): boolean {
+        (requestOf(context) as { user?: unknown }).user = user;
+        return true;
+      }
+    }
+    @Controller()
+    @UseGuards(UserGuard)
+    class UsersController {
+      @Get()
+      @RateLimit({ name: 'each', ...limit })
+      list() {}
+    }
+    app = await HttpApp.start('express', { controllers: [UsersController], limits: {} });
+    return app.statuses(2, '/');
+  };
+
+  it.each(['undefined', 'user:undefined', 'user/null', 'user:NaN', 'a [object Object]'])(
+    'such as %j is reported once',
+    async (key) => {
+      expect(await start({ ...minute, key: () => key })).toEqual([200, 429]);
+      expect(warned).toEqual([
+        `limit 'each' on UsersController.list: its 'key' returned '${key}', so all requests that lack this value count together. ` +
+          "Return undefined for them; request.user is known only after the guards: if the key needs it, add phase: 'authenticated'",
+      ]);
+    },
+  );
+
+  it('is reported of a promise, of a class, and after the guards', async () => {
+    const late = { ...minute, key: async () => 'user:undefined', phase: 'authenticated' } as const;
+    await start(late);
+    await app!.close();
+    await start({
+      ...minute,
+      key: class implements KeyResolver {
+        resolve = () => 'user:null';
+      },
+    });
+    expect(warned).toEqual([
+      expect.stringMatching(
+        /'user:undefined', so all requests that lack this value count together\. Return undefined for them$/,
+      ),
+      expect.stringContaining("its 'key' returned 'user:null'"),
+    ]);
+  });
+
+  it.each(['user:nonnull', 'user:undefined:1', 'aNaN', 'null:1'])('is not one such as %j', async (key) => {
+    await start({ ...minute, key: () => key });
+    expect(warned).toEqual([]);
+  });
+
+  it.each([undefined, 'refuse'] as const)(
+    'is that of a user without an id, if a missing key is %j',
+    async (outcome) => {
+      const limit = { ...minute, key: 'user', ...(outcome !== undefined && { onMissingKey: outcome }) } as const;
+      await start(limit, { _id: 'a1', email: 'ann@example.com' });
+      expect(warned).toEqual([
+        "limit 'each' on UsersController.list: request.user has no 'id', 'sub' or 'userId' that is a string or a number, so it counts " +
+          "as no user. It has the fields '_id', 'email'; give the limit a function that returns the one that identifies a user as its " +
+          "'key', and phase: 'authenticated'",
+      ]);
+    },
+  );
+
+  it.each([undefined, null, { id: 7 }, 'ann'])('is not that of the user %j', async (user) => {
+    await start({ ...minute, key: 'user' }, user);
+    expect(warned).toEqual([]);
+  });
+});

@@ -1,17 +1,22 @@
+import type { Server } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { type CanActivate, Controller, type ExecutionContext, Get, Injectable, Post, UseGuards } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { type LimitDefinition, RateLimit } from '../../lib/index.js';
 import { type AppOptions, adapters, HttpApp } from './http-app.js';
+import { Gate } from '../support/time/gate.js';
 import { until } from '../support/time/until.js';
 
-/** Lets time pass before anyone is told anything, as a look into a database does. */
+/** Keeps requests waiting before anyone learns of them, as a look into a database does. */
 @Injectable()
 class SlowGuard implements CanActivate {
+  static reached = 0;
+  static gate = new Gate();
+
   async canActivate(): Promise<boolean> {
-    await sleep(30);
+    SlowGuard.reached++;
+    await SlowGuard.gate.passed;
     return true;
   }
 }
@@ -61,11 +66,26 @@ class Routes {
 
 describe.each(adapters)('never more than a limit says, over %s', (framework) => {
   let app: HttpApp;
+  /** Ports of clients whose connections have ended, as the server knows. */
+  const ended = new Set<number>();
   const start = async (options: Partial<AppOptions> = {}) => {
     handled = 0;
+    ended.clear();
     app = await HttpApp.start(framework, { controllers: [Routes], ...options });
+    const server = app.nest.getHttpServer() as Server;
+    server.on('connection', (socket: Socket) => {
+      const port = socket.remotePort!;
+      socket.once('close', () => ended.add(port));
+    });
   };
   afterEach(() => app.close());
+
+  /** Ends connections, and resolves once the server knows. */
+  async function leave(...sockets: Socket[]): Promise<void> {
+    const ports = sockets.map(({ localPort }) => localPort!);
+    for (const socket of sockets) socket.resetAndDestroy();
+    await until(() => ports.every((port) => ended.has(port)));
+  }
 
   /** Sends a request and says when it is on its way. */
   async function send(request: string): Promise<Socket> {
@@ -77,14 +97,18 @@ describe.each(adapters)('never more than a limit says, over %s', (framework) => 
   }
 
   it('a client that leaves before its address is read does not pass', async () => {
+    SlowGuard.reached = 0;
+    SlowGuard.gate = new Gate();
     await start();
-    for (let i = 0; i < 10; i++) {
+    for (let i = 1; i <= 10; i++) {
       const socket = await send('POST /codes HTTP/1.1');
-      await sleep(10);
-      socket.resetAndDestroy();
+      await until(() => SlowGuard.reached === i);
+      await leave(socket);
     }
-    await sleep(100);
-    expect(handled).toBeLessThanOrEqual(2);
+    SlowGuard.gate.open();
+    // What follows the guard has been decided once another request is answered.
+    await app.get('/shaped');
+    expect(handled - 1).toBeLessThanOrEqual(2);
   });
 
   it.each<LimitDefinition>([
@@ -100,8 +124,7 @@ describe.each(adapters)('never more than a limit says, over %s', (framework) => 
     await until(async () => (await app.get('/free')).status === 429);
     app.clock.advance('5m');
     expect(await app.statuses(6, '/free')).toEqual([200, 200, 200, 200, 200, 429]);
-    for (const socket of held) socket.resetAndDestroy();
-    await sleep(50);
+    await leave(...held);
     expect(await app.statuses(2, '/free')).toEqual([429, 429]);
   });
 

@@ -29,7 +29,8 @@ import {
 } from '../../lib/index.js';
 import { connectRedis, ManualClock, storeKinds } from '../support/limits/stores.js';
 import { until } from '../support/time/until.js';
-import { appKinds, HttpApp, nodeResponse, sendText } from './http-app.js';
+import { everyAppKind, HttpApp, nodeResponse, sendText } from './http-app.js';
+import { variants } from '../support/tier.js';
 
 /** Stands for a login that fails before the handler is reached. */
 @Injectable()
@@ -146,7 +147,7 @@ class ModelController {
   }
 }
 
-describe.each(appKinds)('outcomes over %s with %s', (framework, kind) => {
+describe.each(variants(everyAppKind))('outcomes over %s with %s', (framework, kind) => {
   let redis: Redis;
   let app: HttpApp | undefined;
   /** Responses that have not ended yet. */

@@ -4,6 +4,7 @@ import { Test } from '@nestjs/testing';
 import type { Redis } from 'ioredis';
 import { RateLimit, RateLimitModule, type RedisConnection } from '../../lib/index.js';
 import { connectRedis, freshPrefix } from '../support/limits/stores.js';
+import { PATIENCE } from '../support/redis/patience.mjs';
 
 @Controller()
 class ReportsController {
@@ -34,7 +35,7 @@ describe('an app on Redis', () => {
     const prefix = freshPrefix();
     const start = async () => {
       const testing = await Test.createTestingModule({
-        imports: [RateLimitModule.forRoot({ redis: connection(), prefix, timeout: '5s' })],
+        imports: [RateLimitModule.forRoot({ redis: connection(), prefix, timeout: PATIENCE })],
         controllers: [ReportsController],
       }).compile();
       const app = testing.createNestApplication();

@@ -9,7 +9,7 @@ import {
   type RefusalBody,
   type RefusalMessage,
 } from '../../lib/index.js';
-import { everyAdapter, HttpApp } from './http-app.js';
+import { adapters, HttpApp } from './http-app.js';
 
 const daily: LimitDefinition = { name: 'daily', algo: 'fixed-window', rate: 1, interval: '1d', message: 'Tomorrow' };
 const short: LimitDefinition = { name: 'short', algo: 'fixed-window', rate: 1, interval: '10s' };
@@ -54,7 +54,7 @@ const fail = () => {
   throw new Error('broken');
 };
 
-describe.each(everyAdapter)('refusals over %s', (framework) => {
+describe.each(adapters)('refusals over %s', (framework) => {
   let app: HttpApp | undefined;
 
   /** The answer to the first request that is refused. */

@@ -29,16 +29,11 @@ import {
   SkipRateLimit,
 } from '../../lib/index.js';
 import { type AppOptions, frameworks, HttpApp, startUp } from './http-app.js';
+import { leftOf } from '../support/http/responses.js';
 import { namespacesOf } from '../support/nest/app-parts.js';
 
 function limit(name: string, rate: number, more: Partial<LimitDefinition> = {}): LimitDefinition {
   return { name, algo: 'fixed-window', rate, interval: '1m', ...more } as LimitDefinition;
-}
-
-/** The limits that a response tells of, with what is left of each. */
-function left(response: Response): Record<string, number> {
-  const items = (response.headers.get('ratelimit') ?? '').matchAll(/"([^"]+)";r=(\d+)/g);
-  return Object.fromEntries([...items].map(([, name, remaining]) => [name, Number(remaining)]));
 }
 
 /** The class as a minifier or another build would call it. */
@@ -133,7 +128,7 @@ async function scopesOf(metadata: ModuleMetadata, type: Type): Promise<Record<st
 describe.each(frameworks)('what adds up over %s', (framework) => {
   let app: HttpApp | undefined;
   const start = async (options: AppOptions) => (app = await HttpApp.start(framework, options));
-  const told = async (path: string) => left(await app!.get(path));
+  const told = async (path: string) => leftOf(await app!.get(path));
 
   afterEach(async () => {
     await app?.close();
@@ -217,7 +212,7 @@ describe.each(frameworks)('what tells counters apart over %s', (framework) => {
       for (const path of paths) {
         const response = await app.get(path);
         expect(response.status).toBe(200);
-        results.push(left(response));
+        results.push(leftOf(response));
       }
       return results;
     } finally {
@@ -423,17 +418,17 @@ it('changes the rate of all routes that count for themselves', async () => {
     limits: { limits: [limit('each', 5, { perRoute: true })] },
   });
   try {
-    expect([left(await app.get('/one')), left(await app.get('/two'))]).toEqual([{ each: 4 }, { each: 4 }]);
+    expect([leftOf(await app.get('/one')), leftOf(await app.get('/two'))]).toEqual([{ each: 4 }, { each: 4 }]);
     await app.nest.get(LimiterService).setRate('each', { rate: 2 });
-    expect([left(await app.get('/one')), left(await app.get('/two'))]).toEqual([{ each: 0 }, { each: 0 }]);
+    expect([leftOf(await app.get('/one')), leftOf(await app.get('/two'))]).toEqual([{ each: 0 }, { each: 0 }]);
     expect((await app.get('/two')).status).toBe(429);
     const limiters = app.nest.get(LimiterService);
     await limiters.setRate('each', { rate: 9 }, { key: 'ip:*' });
-    const [one, two] = [left(await app.get('/one')), left(await app.get('/two'))];
+    const [one, two] = [leftOf(await app.get('/one')), leftOf(await app.get('/two'))];
     expect(one['each']).toBeGreaterThan(2);
     expect(two).toEqual(one);
     await limiters.setMode('each', 'off', { key: 'ip:*' });
-    expect(left(await app.get('/two'))).toEqual({});
+    expect(leftOf(await app.get('/two'))).toEqual({});
   } finally {
     await app.close();
   }
@@ -637,7 +632,7 @@ describe('patterns of any kind have a namespace', () => {
     ['an object that holds a symbol', { say: Symbol('hello') }, '{"say":"hello"}'],
     ['a large number', 2n ** 64n, '18446744073709551616'],
     ['a regular expression', /^say/, '/^say/'],
-    ['a function', left, 'left'],
+    ['a function', leftOf, 'leftOf'],
     ['a circle', circle, '<ref *1> { self: [Circular *1] }'],
   ])('%s', async (_, pattern, shown) => {
     @Controller('chat')

@@ -128,7 +128,8 @@ describe('decorators that put another function in place of a method', () => {
 
 describe('start-up errors', () => {
   const place = '@RateLimit on ReportsController.list';
-  const A_DURATION = "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year";
+  const A_DURATION =
+    "milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), more than 0 and at most 1 year";
   const STEPS =
     "a duration of more than 0 and at most 1 year, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
   const common =
@@ -237,6 +238,29 @@ describe('start-up errors', () => {
     }
     expect(await messageOf(startUp({ limits: [{ ...login, name: 'hourly' }] }, [SkipController]))).toBe(
       "@SkipRateLimit on SkipController.list: got the name 'houry', wants a limit that holds there: 'hourly'",
+    );
+  });
+
+  it('a skip as @nestjs/throttler has it, with how to move', async () => {
+    @Controller()
+    class SkipController {
+      @Get()
+      @SkipRateLimit({ default: true } as never)
+      list() {}
+    }
+    expect(await messageOf(startUp({ limits: [{ ...login, name: 'hourly' }] }, [SkipController]))).toBe(
+      "@SkipRateLimit on SkipController.list: got the name { default: true }, wants a limit that holds there: 'hourly'; an object of names " +
+        "is for @SkipThrottle of @nestjs/throttler, from which 'npx nestjs-sluice migrate' moves an app",
+    );
+  });
+
+  it('a limiter without a module, and the error says what to import', async () => {
+    @Injectable()
+    class Mails {
+      constructor(@InjectLimiter('mails') readonly limiter: Limiter) {}
+    }
+    await expect(Test.createTestingModule({ providers: [Mails] }).compile()).rejects.toThrow(
+      'the Limiter of RateLimitModule.forRoot(), to import in the root module, named mails',
     );
   });
 

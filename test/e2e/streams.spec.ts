@@ -18,7 +18,8 @@ import { NEVER, type Observable, of, startWith } from 'rxjs';
 import { type LimitDefinition, LimiterService, RateLimit } from '../../lib/index.js';
 import { connectRedis, ManualClock, storeKinds } from '../support/limits/stores.js';
 import { until } from '../support/time/until.js';
-import { appKinds, HttpApp } from './http-app.js';
+import { everyAppKind, HttpApp } from './http-app.js';
+import { variants } from '../support/tier.js';
 
 const minute = { algo: 'fixed-window', rate: 2, interval: '1m' } as const;
 const define = {
@@ -112,7 +113,7 @@ async function seen(response: Response) {
   ];
 }
 
-describe.each(appKinds)('streams over %s with %s', (framework, kind) => {
+describe.each(variants(everyAppKind))('streams over %s with %s', (framework, kind) => {
   let app: HttpApp | undefined;
   afterEach(async () => {
     await app?.close();

@@ -2,6 +2,8 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { nearest } from '../../lib/engine/util/nearest.js';
 import { ProcessMeter } from '../../lib/engine/util/process-meter.js';
 import { ValueCache } from '../../lib/engine/util/value-cache.js';
+import { flatCopy } from '../../lib/engine/util/flat-copy.js';
+import { withoutSecrets, withoutSecretsIn } from '../../lib/engine/util/without-secrets.js';
 
 describe('the name that was meant', () => {
   it.each([
@@ -121,5 +123,77 @@ describe('how busy the process is', () => {
     expect(meter.eventLoopDelay).toBe(0);
     meter.close();
     expect(jest.getTimerCount()).toBe(0);
+  });
+});
+
+describe('a text that holds on to nothing else', () => {
+  it.each([
+    ['', 'ascii', '\xff\x00', '\u0100', '\ud83d\ude00', '\ud800', 'a\udc00b', '\u00e9'.repeat(64), '\u4e2d'.repeat(64)],
+    ['x'.repeat(128), 'x'.repeat(129), '\ud800'.repeat(1000)],
+  ])('is copied as it is', (...texts) => {
+    expect(texts.map(flatCopy)).toEqual(texts);
+  });
+});
+
+describe('texts without secrets', () => {
+  const SECRET = 'kJ8+/x3Y1mQ=';
+
+  it.each([
+    `cache.redis.example.net:6380,password=${SECRET},ssl=True,abortConnect=False`,
+    `cache.redis.example.net:6380,password=a,b@c;d&e ${SECRET},ssl=True`,
+    `cache.redis.example.net:6380,user=app,PWD=${SECRET}`,
+    `cache:6380;Password = ${SECRET}`,
+    `cache:6380,accessKey=${SECRET}`,
+    `Endpoint=cache;SharedAccessKey=${SECRET}`,
+    `redi://user:${SECRET}@host:6379`,
+    `redis://user:my@token=${SECRET}@host:6379`,
+    `redis://:${SECRET}/@host:6379/0`,
+    `user:${SECRET}@host:6379`,
+    `redis://host:6379?password=a@${SECRET}`,
+    `redis://host:6379/0?db=1&auth_token=${SECRET}`,
+    `redis://host:6379,password=${SECRET}`,
+    `host:6379:${SECRET}`,
+    `redis-cli -h host -a ${SECRET}`,
+    `redis-cli --pass ${SECRET} -h host`,
+    `redis-cli -u redis://default:${SECRET}@host:6379`,
+    `REDIS_PASSWORD=${SECRET}`,
+    `{ host: 'x', "password": "${SECRET}" }`,
+    `{ host: 'x', password: '${SECRET}' }`,
+    'AbCdEfGhIj0123456789KlMnOp=',
+  ])('hides the secret of %j', (text) => {
+    expect(String(withoutSecrets(text))).toContain('***');
+    expect(withoutSecrets(text)).not.toContain('J8');
+    expect(withoutSecrets(text)).not.toContain('KlMn');
+    expect(withoutSecrets([text])).toEqual([withoutSecrets(text)]);
+  });
+
+  it.each([
+    '',
+    'localhost:6379',
+    'redis://localhost:6379/0',
+    'http://x',
+    'not a url',
+    'redis-auth.internal:6379',
+    'rediss://[::1]:6380',
+  ])('leaves %j as it is', (text) => {
+    expect(withoutSecrets(text)).toBe(text);
+    expect(withoutSecretsIn(text)).toBe(text);
+  });
+
+  it('keeps what helps to find the mistake', () => {
+    expect(withoutSecrets(`cache:6380,password=${SECRET},ssl=True`)).toBe('cache:6380,password=***');
+    expect(withoutSecrets(`redi://user:${SECRET}@host:6379`)).toBe('redi://***@host:6379');
+    expect(withoutSecrets({ host: 'x', password: SECRET })).toEqual({ host: '***', password: '***' });
+  });
+
+  it('hides secrets within a message', () => {
+    const message = `getaddrinfo ENOTFOUND cache,password=${SECRET} of '--redis redis://a:${SECRET}@h' in 'x'`;
+    expect(withoutSecretsIn(message)).toBe(
+      "getaddrinfo ENOTFOUND cache,password=*** of '--redis redis://***@h' in 'x'",
+    );
+    const example = "wants the URL 'rediss://app:<password>@h:6380', or redis://user:password@host:port";
+    expect(withoutSecretsIn(example)).toBe(example);
+    const refused = 'WRONGPASS invalid username-password pair or user is disabled.';
+    expect(withoutSecretsIn(refused)).toBe(refused);
   });
 });

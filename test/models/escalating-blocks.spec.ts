@@ -6,6 +6,7 @@ import { type Check, CompiledLimit, type LimitSettings } from '../../lib/testing
 import { algorithmNames, concurrencyOptions, costOf, costShare, optionsOf } from '../support/limits/arbitraries.js';
 import { assertSideBySide, expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../support/limits/property-runs.js';
 import { type CarryOver, comparable, connectRedis, freshPrefix, ManualClock } from '../support/limits/stores.js';
+import { PATIENCE_MS } from '../support/redis/patience.mjs';
 
 const RUNS = propertyRuns(120);
 
@@ -67,7 +68,7 @@ const seen: number[] = [];
 async function agree(options: AlgorithmOptions, random: Definitions, history: Steps): Promise<void> {
   const clock = new ManualClock();
   const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
-  const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+  const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
   const stores: Store[] = [memory, remote];
   const windowMs = new CompiledLimit(options, { location: 'test' }).windowMs(clock.now() / 1000);
   const micros = (share: number) => 1000 * Math.max(1, Math.round(share * windowMs));
@@ -111,7 +112,7 @@ async function agree(options: AlgorithmOptions, random: Definitions, history: St
                   return store.block(counter, 0);
                 case 'reset':
                   // Nothing else of the call is done at the same time.
-                  return acts.length === 1 ? store.reset([counter]) : undefined;
+                  return acts.length === 1 ? void (await store.reset([counter])) : undefined;
                 default:
                   return comparable(await store.check([check]));
               }
@@ -121,7 +122,8 @@ async function agree(options: AlgorithmOptions, random: Definitions, history: St
       );
       expectEqual(answers[1], answers[0]);
       for (const [index, answer] of answers[0]!.entries()) {
-        const decision = answer?.[0]?.[0];
+        // A block and a reset say whether there was anything.
+        const decision = Array.isArray(answer) ? answer[0]?.[0] : undefined;
         if (decision?.offences !== undefined) seen[decision.offences] = (seen[decision.offences] ?? 0) + 1;
         if (decision === undefined || decision.allowed) continue;
         const { escalation } = limits[acts[index]!.definition % limits.length]!;

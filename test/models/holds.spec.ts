@@ -14,6 +14,7 @@ import {
   freshPrefix,
   ManualClock,
 } from '../support/limits/stores.js';
+import { PATIENCE_MS } from '../support/redis/patience.mjs';
 
 const RUNS = propertyRuns(60);
 
@@ -77,7 +78,7 @@ describe('the stores hold alike, field by field, on any history', () => {
   ) {
     const clock = new ManualClock();
     const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
-    const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+    const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
     // Other parameters of the same counter, or another counter.
     // A window of another length or period forgets its holds at another time, and keys outlive that a little on Redis.
     const { rate, limit: most, hold, onLapse } = other as unknown as Record<string, unknown>;

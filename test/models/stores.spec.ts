@@ -31,6 +31,7 @@ import {
   ManualClock,
   type StoredOptions,
 } from '../support/limits/stores.js';
+import { PATIENCE_MS } from '../support/redis/patience.mjs';
 
 const RUNS = propertyRuns(150);
 
@@ -181,7 +182,7 @@ describe('the stores decide alike, field by field, on any history', () => {
   ) {
     const clock = new ManualClock();
     const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
-    const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+    const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
     const limits = [first, ...others].map((options, index) => make(options, index, blocks[index]!));
     /** What was taken and not given back, with the place in each store: a lease has another name in each. */
     const taken: { counter: Counter; units: number; here: Place; there: Place }[] = [];
@@ -264,7 +265,8 @@ describe('the stores decide alike, field by field, on any history', () => {
               break;
             }
             default:
-              await both((store) => store.reset([counter]));
+              // Redis still has what has lapsed a moment ago, so the answer may differ.
+              await both(async (store) => void (await store.reset([counter])));
           }
         }
       }

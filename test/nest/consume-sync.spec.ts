@@ -9,6 +9,7 @@ import {
 } from '../../lib/index.js';
 import { createTestingStore, RateLimitTesting, TestClock } from '../../lib/testing/index.js';
 import { freshPrefix } from '../support/limits/stores.js';
+import { PATIENCE } from '../support/redis/patience.mjs';
 
 const apps: TestingModule[] = [];
 afterAll(() => Promise.all(apps.map((app) => app.close())));
@@ -113,7 +114,7 @@ describe('consumeSync', () => {
     const service = await serviceOf({
       redis: process.env['TEST_REDIS_URL']!,
       prefix: freshPrefix(),
-      timeout: '5s',
+      timeout: PATIENCE,
       define: limits,
     });
     const message =

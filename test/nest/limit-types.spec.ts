@@ -1,8 +1,10 @@
 import { expect, it } from '@jest/globals';
+import { Test } from '@nestjs/testing';
 import {
   defineLimit,
   defineLimits,
   type LimitDefinition,
+  LimiterService,
   type PolicyData,
   RateLimit,
   RateLimitModule,
@@ -176,4 +178,32 @@ it('compiles what moves on, and credits, of windows of the calendar', () => {
   RateLimit({ algo: 'gcra', rate: 1, interval: '1d', credits: true });
   // @ts-expect-error -- without credits it says nothing
   RateLimit({ algo: 'calendar-window', rate: 1, period: 'month', credits: false });
+});
+
+// Options often come from a configuration in which some are missing.
+it('takes an option that is undefined as one that is missing', async () => {
+  const nothing = undefined as undefined;
+  const common = { name: nothing, key: nothing, cost: nothing, blockFor: nothing, count: nothing, usage: nothing };
+  const limits = defineLimits({
+    gcra: { algo: 'gcra', rate: 1, interval: '1s', burst: nothing, warmUp: nothing, ...common },
+    bucket: { algo: 'token-bucket', rate: 1, interval: '1s', burst: nothing, refill: nothing, ...common },
+    leaky: { algo: 'leaky-bucket', rate: 1, interval: '1s', queue: nothing, ...common },
+    sliding: { algo: 'sliding-window', rate: 1, interval: '1s', slices: nothing, hold: nothing, ...common },
+    log: { algo: 'sliding-log', rate: 1, interval: '1s', ...common },
+    fixed: { algo: 'fixed-window', rate: 1, interval: '1s', prefetch: nothing, ...common },
+    calendar: { algo: 'calendar-window', rate: 1, period: 'day', timezone: nothing, anchor: nothing, ...common },
+    budget: { algo: 'budget', limit: 1, period: 'month', rollover: nothing, onLapse: nothing, ...common },
+    slots: { algo: 'concurrency', limit: 1, ttl: '1s', name: nothing, key: nothing },
+    adaptive: { algo: 'adaptive', scope: 'instance', key: nothing, min: nothing },
+  });
+  const module = RateLimitModule.forRoot({ define: limits, redis: nothing, timeout: nothing, defaults: nothing });
+  const app = await Test.createTestingModule({ imports: [module] }).compile();
+  await app.init();
+  const service = app.get(LimiterService);
+  for (const name of Object.keys(limits)) {
+    if (['slots', 'adaptive', 'leaky'].includes(name)) continue;
+    expect([name, (await service.for(name).consume('user:1')).allowed]).toEqual([name, true]);
+    expect([name, (await service.for(name).consume('user:1')).allowed]).toEqual([name, false]);
+  }
+  await app.close();
 });

@@ -291,17 +291,6 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
     expect((await limiter.peek(KEY)).remaining).toBe(1);
   });
 
-  it('blocks and unblocks', async () => {
-    const limiter = limiterOf({ algo: 'sliding-window', rate: 10, interval: '1h' });
-    await limiter.consume(KEY, 3);
-    await limiter.block(KEY, '1h');
-    const blocked = await limiter.consume(KEY);
-    expect(blocked).toMatchObject({ allowed: false, remaining: 0 });
-    expect(blocked.retryAfterMs).toBe(3_600_000);
-    await limiter.unblock(KEY);
-    expect(await limiter.consume(KEY)).toMatchObject({ allowed: true, remaining: 6 });
-  });
-
   describe('concurrency', () => {
     it('holds units until their lease is released', async () => {
       const limiter = limiterFor(2);

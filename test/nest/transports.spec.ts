@@ -1,5 +1,12 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { type CallHandler, Controller, type ExecutionContext, HttpException, Logger } from '@nestjs/common';
+import {
+  type CallHandler,
+  Controller,
+  type ExecutionContext,
+  HttpException,
+  Logger,
+  SetMetadata,
+} from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { EventPattern, RpcException } from '@nestjs/microservices';
 import { Test, type TestingModule } from '@nestjs/testing';
@@ -23,11 +30,16 @@ const byAddress: LimitDefinition = { name: 'address', algo: 'fixed-window', rate
 const byAll: LimitDefinition = { name: 'all', algo: 'fixed-window', rate: 5, interval: '1m', key: 'global' };
 const late: LimitDefinition = { ...byAll, name: 'late', phase: 'authenticated' };
 
+/** As packages mark the methods that they call. */
+const Tool = () => SetMetadata('a-package:tool', true);
+
 @Controller()
 class Handlers {
+  @Tool()
   @RateLimit(byAddress, byAll, late)
   handle() {}
 
+  @Tool()
   @RateLimit(byAll)
   other() {}
 

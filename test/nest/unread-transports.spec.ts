@@ -5,6 +5,7 @@ import {
   type ExecutionContext,
   InternalServerErrorException,
   Logger,
+  SetMetadata,
 } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { firstValueFrom, of } from 'rxjs';
@@ -44,8 +45,10 @@ class Handlers {
 for (const name of names) {
   const handler = { value: () => undefined, configurable: true, enumerable: false, writable: true };
   Object.defineProperty(Handlers.prototype, name, handler);
-  const declared = RateLimit(name) as MethodDecorator;
-  declared(Handlers.prototype, name, Object.getOwnPropertyDescriptor(Handlers.prototype, name)!);
+  // As packages mark the methods that they call.
+  for (const declared of [RateLimit(name) as MethodDecorator, SetMetadata('a-package:tool', name)]) {
+    declared(Handlers.prototype, name, Object.getOwnPropertyDescriptor(Handlers.prototype, name)!);
+  }
 }
 
 const next: CallHandler = { handle: () => of('handled') };

@@ -14,7 +14,7 @@ const CORE_SPECS = ['contract/all-or-nothing', 'contract/claims', 'e2e/routes'];
 /** What was found of the types of one copy holds of the next one, where nothing has changed. */
 const TSC = 'node_modules/.bin/tsc --noEmit --checkers 1 --incremental --tsBuildInfoFile types -p tsconfig.build.json';
 
-const features = await featureFolders();
+const features = featureFolders();
 
 describe('the library', () => {
   let copy: string;

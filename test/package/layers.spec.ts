@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize, sep } from 'node:path';
+import { dirname, join, normalize, relative, sep } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 
@@ -40,6 +40,14 @@ const roomOf = (file: string) =>
     .split(sep)
     .slice(0, districtOf(file) === 'integrations' ? 2 : 1)
     .join(sep);
+
+const TESTS = 'test';
+/** Entry points that apps and authors of stores import. */
+const PUBLIC = /^(?:index|testing\/index|testing\/store\/index|console\/index|integrations\/[^/]+\/index)\.ts$/;
+/** Maximum number of specs that import an internal file of `lib/`. */
+const MOST_INSIDERS = 100;
+/** Helpers that re-export internal files, each for one subject: the console, stores without a limiter, usage. */
+const MAY_PASS_ON = ['console/console-app.ts', 'support/limits/stores.ts', 'support/limits/usage.ts'].map(normalize);
 
 const found = new Map<string, string[]>();
 
@@ -123,6 +131,50 @@ function onlyTypesOf(file: string, target: string): boolean {
     })
     .every((statement) => (ts.isImportDeclaration(statement) ? statement.importClause : statement)?.isTypeOnly);
 }
+
+const tests = readdirSync(TESTS, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+
+/** The internal files of `lib/` among the modules that a test imports. */
+const internalFiles = (file: string, names: readonly string[]): string[] =>
+  names
+    .map((name) => relative(ROOT, join(TESTS, dirname(file), name)).replace(/\.js$/, '.ts'))
+    .filter((target) => sources.includes(target) && !PUBLIC.test(target));
+
+const sourceOfTest = (file: string): string => readFileSync(join(TESTS, file), 'utf8');
+
+const importsOfTest = (file: string): string[] =>
+  ts.preProcessFile(sourceOfTest(file), true, true).importedFiles.map(({ fileName }) => fileName);
+
+/** Specs that import internal files. */
+const insiders = (imports: (file: string) => string[]): string[] =>
+  tests.filter((file) => file.endsWith('.spec.ts') && internalFiles(file, imports(file)).length > 0);
+
+describe('the specs', () => {
+  const known = insiders(importsOfTest);
+
+  it('import internal files of lib/ in at most 100 cases', () => {
+    expect(known.length).toBeLessThanOrEqual(MOST_INSIDERS);
+  });
+
+  it('get internal files re-exported by no helper but the three known ones', () => {
+    const passingOn = tests.filter((file) => {
+      const names = [...sourceOfTest(file).matchAll(/^export (?:type )?[{*][^;]* from '(.+)';$/gm)].map(
+        ([, name]) => name!,
+      );
+      return internalFiles(file, names).length > 0;
+    });
+    expect(passingOn.toSorted()).toEqual(MAY_PASS_ON);
+  });
+
+  it('are counted if they import an internal file, not if they import an entry point', () => {
+    const [file] = tests.filter((each) => each.endsWith('.spec.ts') && !known.includes(each));
+    const toRoot = relative(dirname(join(TESTS, file!)), ROOT);
+    const withOne = (name: string) =>
+      insiders((each) => [...importsOfTest(each), ...(each === file ? [join(toRoot, name)] : [])]);
+    expect(withOne('engine/util/awaitable.js')).toHaveLength(known.length + 1);
+    expect(withOne('testing/store/index.js')).toHaveLength(known.length);
+  });
+});
 
 describe('the districts of lib/', () => {
   it('names every folder', () => {

@@ -23,6 +23,7 @@ import { propertyRuns } from '../support/limits/property-runs.js';
 import { withOwnRedis } from '../support/redis/own-redis.js';
 import type { RedisServer } from '../support/redis/redis-servers.js';
 import { ask, compile, connectRedis, freshPrefix, keyOf, ManualClock, storeKinds } from '../support/limits/stores.js';
+import { PATIENCE } from '../support/redis/patience.mjs';
 
 const twice: LimitDefinition = { name: 'twice', algo: 'fixed-window', rate: 2, interval: '1m' };
 
@@ -384,7 +385,7 @@ describe('a Redis of the app', () => {
     const monitor = await redis.monitor();
     monitor.on('monitor', (_: string, args: string[]) => sent.push(args.join(' ')));
     const testing = await Test.createTestingModule({
-      imports: [RateLimitModule.forRoot({ redis: server.url, timeout: '5s' })],
+      imports: [RateLimitModule.forRoot({ redis: server.url, timeout: PATIENCE })],
       controllers: [SecretController],
     }).compile();
     const app = testing.createNestApplication();

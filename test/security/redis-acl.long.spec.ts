@@ -179,7 +179,7 @@ async function useScript(url: string): Promise<void> {
 async function useApps(redis: NonNullable<RateLimitModuleOptions['redis']>, patienceMs = 5000): Promise<void> {
   const apps: RatesApp[] = [];
   try {
-    for (let count = 0; count < 2; count++) apps.push(await RatesApp.start({ redis, prefix: PREFIX, timeout: '5s' }));
+    for (let count = 0; count < 2; count++) apps.push(await RatesApp.start({ redis, prefix: PREFIX }));
     const [one, two] = apps.map(({ service }) => service) as [RatesApp['service'], RatesApp['service']];
     await one.setRate('login', { rate: 2 });
     await until(() => apps[1]!.quota(), 2, patienceMs);
@@ -187,7 +187,7 @@ async function useApps(redis: NonNullable<RateLimitModuleOptions['redis']>, pati
     for (const expiresIn of [1, '1h'] as const)
       await one.setRate('login', { rate: 3 }, { key: 'user:rich', expiresIn });
     await until(() => apps[1]!.quota('login', 'user:rich'), 3, patienceMs);
-    const late = await RatesApp.start({ redis, prefix: PREFIX, timeout: '5s' });
+    const late = await RatesApp.start({ redis, prefix: PREFIX });
     apps.push(late);
     expect(await late.quota('login', 'user:rich')).toBe(3);
     expect(await one.clearRate('login', { key: 'user:rich' })).toBe(true);
@@ -292,12 +292,12 @@ describe('a right that is missing', () => {
     ['+zrevrange', limits['held']!],
     ['+zrangebyscore', limits['held']!],
   ])('to read, %s, leaves what is counted as it was', async (right, options) => {
-    const app = await RatesApp.start({ redis: server.url, prefix: PREFIX, timeout: '5s' });
+    const app = await RatesApp.start({ redis: server.url, prefix: PREFIX });
     for (let count = 0; count < 5; count++) await app.service.for({ ...options, name: 'n' }).consume('user:1');
     await app.close();
     const [key] = (await admin.keys(`${PREFIX}:{user:1}:*`)) as [string];
     const before = await admin.dumpBuffer(key);
-    const poor = await RatesApp.start({ redis: await userOf(without(right)), prefix: PREFIX, timeout: '5s' });
+    const poor = await RatesApp.start({ redis: await userOf(without(right)), prefix: PREFIX });
     const denying = poor.service.for({ ...options, name: 'n', onStoreError: 'deny' });
     await expect(denying.consume('user:1')).rejects.toBeInstanceOf(RateLimitStoreError);
     await poor.close();
@@ -305,7 +305,7 @@ describe('a right that is missing', () => {
   });
 
   it('of one algorithm leaves the others alone', async () => {
-    const app = await RatesApp.start({ redis: await userOf(without('+zadd')), prefix: PREFIX, timeout: '5s' });
+    const app = await RatesApp.start({ redis: await userOf(without('+zadd')), prefix: PREFIX });
     expect(await app.service.for(held).consume('user:1')).toMatchObject({ allowed: true, source: 'fallback' });
     expect(await app.service.for(gcra).consume('user:1')).toMatchObject({ allowed: true, source: 'redis' });
     await app.close();
@@ -329,7 +329,7 @@ describe('on a Cluster', () => {
       node.disconnect();
     }
     const options = { redisOptions: { username: 'app', password: 'password' } };
-    const app = () => RatesApp.start({ redis: { nodes: cluster.nodes, options }, timeout: '5s' });
+    const app = () => RatesApp.start({ redis: { nodes: cluster.nodes, options } });
     const [one, two] = [await app(), await app()];
     await one.service.setRate('login', { rate: 2 });
     await until(() => two.quota(), 2);

@@ -20,7 +20,7 @@ let logged: string[];
 const apps: RatesApp[] = [];
 
 async function start(redis: RateLimitModuleOptions['redis'], prefix = freshPrefix()): Promise<RatesApp> {
-  const app = await RatesApp.start({ redis, prefix, timeout: '5s' });
+  const app = await RatesApp.start({ redis, prefix });
   apps.push(app);
   return app;
 }

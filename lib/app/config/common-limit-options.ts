@@ -26,7 +26,7 @@ export interface Outcome {
   /** The status of the response, over HTTP. */
   readonly statusCode?: number | undefined;
   /** The error of the handler, over transports other than HTTP. */
-  readonly error?: unknown;
+  readonly error?: unknown | undefined;
   /** Whether the client went away before the answer was known. Such a request counts under `'failed'` and under `'succeeded'`. */
   readonly aborted: boolean;
   /** The request's context. */
@@ -48,25 +48,25 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
    * @default the algorithm with its rate, such as `gcra:20/1s`; then the `key` and the `count`, if they are not the defaults:
    * `gcra:20/1s:user`, `sliding-log:5/15m:failed`
    */
-  name?: string;
+  name?: string | undefined;
   /**
    * The key of the counter: `'ip'`, `'user'` (the `id`, `sub` or `userId` of `request.user`), `'global'` (everyone together),
    * `'header:<name>'`, a function of the context, or an injectable class that implements `KeyResolver`.
    * @default the `key` of the module's `defaults`, or `'ip'`
    */
-  key?: LimitKey;
+  key?: LimitKey | undefined;
   /**
    * The units that a request costs: a whole number >= 0, or a function that returns one. A request of 0 units takes nothing from
    * this limit and is decided as by `peek`.
    * @default 1
    */
-  cost?: number | ((context: ExecutionContext) => number | Promise<number>);
+  cost?: (number | ((context: ExecutionContext) => number | Promise<number>)) | undefined;
   /**
    * How important a request is: `'critical'`, `'default'` or `'sheddable'`, or a function that returns one of these. It matters
    * to limits with `reserveFor`, and to `adaptive` limits, which refuse the least important requests first.
    * @default 'default'
    */
-  priority?: Priority | ((context: ExecutionContext) => Priority | Promise<Priority>);
+  priority?: (Priority | ((context: ExecutionContext) => Priority | Promise<Priority>)) | undefined;
   /**
    * The name of the limit of `define` or `forFeature` that this one is within: a user within its team, a team within its
    * organization. A request is charged to this limit, to that one and to all that it is within in turn, all or none, each by its
@@ -74,12 +74,12 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
    * with `prefetch`, `share` or phase `'middleware'`, nor within an `adaptive` limit or one of another `scope`.
    * @default not within another limit
    */
-  within?: string;
+  within?: string | undefined;
   /**
    * Selects requests that the limit does not count.
    * @default no request is skipped
    */
-  skip?: (context: ExecutionContext) => boolean | Promise<boolean>;
+  skip?: ((context: ExecutionContext) => boolean | Promise<boolean>) | undefined;
   /**
    * Which requests count: `'all'`, `'failed'` or `'succeeded'` ones, or those that a function selects. Each request is charged
    * first, so that a burst cannot slip through, and refunded when its response has ended and it turns out not to count. A function
@@ -90,7 +90,7 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
    * units refunds them itself.
    * @default 'all'
    */
-  count?: Count;
+  count?: Count | undefined;
   /**
    * Blocks a refused key for this time, instead of the wait of the refusal; then it counts anew. Retries in between change
    * nothing, unless `strike` is set. A block shorter than that wait lets more pass than no block: the full quota after every block. Held leases, queued
@@ -101,20 +101,20 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
    * `unblock` and `reset` clear offences, and so does `forgetAfter`.
    * @default no block
    */
-  blockFor?: Duration | readonly Duration[];
+  blockFor?: Duration | readonly Duration[] | undefined;
   /**
    * Whether tries during a block prolong it: a block lasts until a key has made none for as long as `blockFor`, or the step of its
    * last offence, says. Such a try is no offence. Only what takes units is a try, as only that begins a block: neither `peek`, `reserve`
    * nor `acquire`. It needs `blockFor`.
    * @default false
    */
-  strike?: boolean;
+  strike?: boolean | undefined;
   /**
    * With a list of `blockFor`, how long after the end of a key's last block its offences are forgotten: milliseconds or a
    * duration such as `'1d'`, at most 1 year.
    * @default the last entry of `blockFor`
    */
-  forgetAfter?: Duration;
+  forgetAfter?: Duration | undefined;
   /**
    * Whether tries that the limit refuses count, too: decisions then say in `tried` how many units were asked for, as in "5 of 3". It
    * never lets more through. In a fixed or calendar window, tries of one cost are decided as without it; a sliding window is full for
@@ -122,38 +122,38 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
    * `sliding-window` and `calendar-window`.
    * @default false
    */
-  countRefused?: boolean;
+  countRefused?: boolean | undefined;
   /**
    * `'cluster'` counts across all instances of the app that share a Redis; `'instance'` lets each instance count on its own, in process
    * and without Redis; `'world'` counts across all `regions` of the module, each of which has a Redis.
    * @default 'cluster'
    */
-  scope?: Scope;
+  scope?: Scope | undefined;
   /**
    * Whether each route has its own counter. For limits of the module and of classes; a limit of a route always has its own. Not
    * with `phase: 'middleware'`, in `define` or from a function.
    * @default false, one counter for all routes
    */
-  perRoute?: boolean;
+  perRoute?: boolean | undefined;
   /**
    * `'shadow'` evaluates, counts and reports, but never refuses or delays, neither requests nor code. The environment variable
    * `RATE_LIMIT_MODE=shadow` puts all limits into this mode.
    * @default 'enforce'
    */
-  mode?: 'enforce' | 'shadow';
+  mode?: 'enforce' | 'shadow' | undefined;
   /**
    * The share of the quota at which `decisions$` and OpenTelemetry report a counter as near its limit: more than 0, at most 1. It
    * changes no decision.
    * @default 0.8
    */
-  nearLimit?: number;
+  nearLimit?: number | undefined;
   /**
    * What the units are, where the console shows them: a word in plural such as `'tokens'`, of which one is shown as `1 token`; or
    * the ISO 4217 code of a currency such as `'USD'`, of which a unit is a millionth, as `usd` counts: 500,000 are shown as $0.50.
    * It changes no decision.
    * @default units without a name
    */
-  unit?: string;
+  unit?: string | undefined;
   /**
    * `'guard'` checks before the route's own guards, `'authenticated'` after all guards and before pipes and handler.
    * `'middleware'`, only for limits of the module, checks in a `RateLimitMiddleware`, before the route is known, or in the guard
@@ -161,61 +161,61 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
    * body is read, in a context whose class and handler are `null`.
    * @default 'authenticated' for key 'user', else 'guard'
    */
-  phase?: Phase;
+  phase?: Phase | undefined;
   /**
    * What happens while the store fails: `'local'` counts in process, `'allow'` lets requests pass, `'deny'` answers 503. Or a
    * function of the error and the check that returns one of these.
    * @default the module's `onStoreError`
    */
-  onStoreError?: OnStoreError;
+  onStoreError?: OnStoreError | undefined;
   /**
    * How many Redis replicas have to confirm each charge, credit and refund before the call is answered, so that a failover is
    * much less likely to lose it: a whole number from 1 to 100. If too few confirm within half of the module's `timeout`, the
    * store counts as failed, and `onStoreError` decides. No effect in process. Not with `prefetch` or `scope: 'instance'`.
    * @default does not wait for replicas
    */
-  replicas?: number;
+  replicas?: number | undefined;
   /**
    * What happens to a request that has no key: `'ip'` counts its address instead, `'skip'` does not apply the limit, `'refuse'`
    * answers 401 for `'user'` and 400 for any other key.
    * @default the module's `onMissingKey`
    */
-  onMissingKey?: OnMissingKey;
+  onMissingKey?: OnMissingKey | undefined;
   /**
    * The `message` of the response when this limit refuses, or the `detail` of problem details: a text, or a function of the
    * context and of the result of all limits. If the function fails, the default is sent.
    * @default 'Too many requests'
    */
-  message?: RefusalMessage;
+  message?: RefusalMessage | undefined;
   /**
    * Makes the JSON body of the response when this limit refuses, from the context, the result of all limits and the default body.
    * If it fails, the default body is sent.
    * @default the module's `body`
    */
-  body?: RefusalBody;
+  body?: RefusalBody | undefined;
   /**
    * The HTTP status of the response when this limit refuses: a whole number from 400 to 599, such as 402 for a spent budget. If
    * several limits refuse, the status is that of the one with the longest wait.
    * @default 429
    */
-  status?: number;
+  status?: number | undefined;
   /**
    * Makes the response when this limit refuses, or a part of it: `{ status, body, headers }`. A function of the context, the
    * result of all limits and the usual response, or an injectable class that implements `RefusalResolver`. It may return a
    * promise. If it fails, or takes longer than the module's `resolveTimeout`, the usual response is sent.
    * @default the module's `answer`
    */
-  answer?: RefusalOption;
+  answer?: RefusalOption | undefined;
   /**
    * Whether clients learn nothing of this limit: it is not in headers, bodies, GraphQL errors, errors of messages and OpenAPI
    * documents. Its refusals are refusals as others, without its name.
    * @default false
    */
-  hidden?: boolean;
+  hidden?: boolean | undefined;
   /**
    * Whether a refusal of this limit says when to come back: in `Retry-After`, or in `retryAfterMs` of GraphQL errors and errors of
    * messages.
    * @default the module's `retryAfter`
    */
-  retryAfter?: boolean;
+  retryAfter?: boolean | undefined;
 }

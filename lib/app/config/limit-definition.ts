@@ -27,7 +27,7 @@ export interface AdaptiveLimitOptions extends Omit<
    * The key of the counter: by default all requests share what an instance can take.
    * @default 'global'
    */
-  key?: LimitKey;
+  key?: LimitKey | undefined;
 }
 
 /** What a limit of an algorithm may have besides the algorithm's own options and those of features. */
@@ -47,7 +47,7 @@ export type LimitDefinition = { [Algo in AlgorithmName]: LimitOf<Algo> }[Algorit
 
 type KeysOf<Definition> = Definition extends unknown ? keyof Definition : never;
 type WithoutOthers<Definition> = Definition extends unknown
-  ? Definition & { [Other in Exclude<KeysOf<LimitDefinition>, keyof Definition>]?: never }
+  ? Definition & { [Other in Exclude<KeysOf<LimitDefinition>, keyof Definition>]?: undefined }
   : never;
 
 /**

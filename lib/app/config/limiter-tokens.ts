@@ -1,7 +1,8 @@
 import 'reflect-metadata';
 
 const INJECTED = 'nestjs-sluice:injected';
-const PREFIX = 'nestjs-sluice:limiter:';
+/** Nest shows the token in its error if no module provides it. */
+const PREFIX = 'the Limiter of RateLimitModule.forRoot(), to import in the root module, named ';
 
 /** The names of all tokens made so far; a process may have several apps. */
 const recorded = new Set<string>();

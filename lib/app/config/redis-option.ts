@@ -3,6 +3,7 @@ import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { isClient } from '../../storage/redis/client.js';
 import { isClusterConnection, refusalOf } from '../../storage/redis/given-connection.js';
 import { isRecord } from './option-checks.js';
+import { withoutSecrets } from '../../engine/util/without-secrets.js';
 
 /** The options of ioredis of which one at least says where Redis is. */
 const CONNECTION_OPTIONS = ['host', 'port', 'path', 'sentinels', 'Connector', 'db', 'username', 'password', 'tls'];
@@ -14,30 +15,41 @@ const REDIS_CONNECTION = `${CONNECTION_OF_ONE}, or { nodes } for a Cluster`;
 const WANTS = { redis: REDIS_CONNECTION, home: CONNECTION_OF_ONE } as const;
 
 export function isRedisConnection(redis: unknown): boolean {
-  if (typeof redis === 'string') return /^rediss?:$/.test(URL.canParse(redis) ? new URL(redis).protocol : '');
+  if (typeof redis === 'string') return isRedisUrl(redis);
   if (!isRecord(redis) || refusalOf(redis) !== undefined) return false;
   if (isClient(redis)) return true;
   if (isClusterConnection(redis)) return Array.isArray(redis.nodes) && redis.nodes.length > 0;
   return CONNECTION_OPTIONS.some((option) => redis[option] !== undefined) && typeof redis['sendCommand'] !== 'function';
 }
 
+function isRedisUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, hostname, pathname } = new URL(text);
+  // What follows a comma is no part of an address, and may be a password.
+  return /^rediss?:$/.test(protocol) && !/[,;]/.test(hostname + pathname);
+}
+
+/** What Azure's portal and clients of .NET call a connection: `host:6380,password=…,ssl=True`. */
+const OF_DOT_NET = /^(?:(rediss?):\/\/)?([\w.-]+)(?::(\d{1,5}))?(?:\/\d*)?\s*[,;](.*=.*)$/is;
+
+/** The URL to write in place of a connection string of another form, without its password; `undefined` for unknown forms. */
+export function urlFormOf(text: string): string | undefined {
+  const [, scheme, host, port = '6379', options] = OF_DOT_NET.exec(text) ?? [];
+  if (options === undefined) return undefined;
+  const isTls = scheme?.toLowerCase() === 'rediss' || /(?:^|[,;])\s*(?:ssl|tls)\s*=\s*true\b/i.test(options);
+  const [, user = ''] = /(?:^|[,;])\s*user(?:name)?\s*=\s*([\w.-]+)/i.exec(options) ?? [];
+  const hasPassword = /(?:pass|pwd|key)\w*\s*=/i.test(options);
+  return `${isTls ? 'rediss' : 'redis'}://${hasPassword ? `${user}:<password>@` : ''}${host}:${port}`;
+}
+
 /** The message for something that is not a connection: what it is, if that can be told. */
 export function wrongRedis(location: string, redis: unknown, option: keyof typeof WANTS = 'redis'): string {
   const refusal = refusalOf(redis);
-  const wanted = WANTS[option];
+  const url = typeof redis === 'string' ? urlFormOf(redis) : undefined;
+  const wanted = url === undefined ? WANTS[option] : redisMessages.urlWants(url);
   // Most likely an environment variable that is set to nothing.
   const wants = redis === '' && option === 'redis' ? `${wanted}; leave it out to count in the process` : wanted;
   return refusal === undefined
     ? messages.wrongOption(location, option, withoutSecrets(redis), wants)
     : redisMessages.unusable(location, refusal, wanted);
-}
-
-/** Hides possible passwords of a wrong connection: shows a URL without them, and of an object only the names of its options. */
-export function withoutSecrets(redis: unknown): unknown {
-  if (typeof redis === 'string') {
-    return redis.replace(/^([a-z]+:\/\/)?.*@/is, '$1***@').replaceAll(/([?&]\w*pass\w*=)[^&]*/gi, '$1***');
-  }
-  if (Array.isArray(redis)) return redis.map(withoutSecrets);
-  if (!isRecord(redis)) return redis;
-  return Object.fromEntries(Object.keys(redis).map((option) => [option, '***']));
 }

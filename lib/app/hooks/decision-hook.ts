@@ -56,20 +56,20 @@ export interface DecisionHooksOptions {
    * implements `DecisionObserver`.
    * @default none
    */
-  onDecision?: DecisionHook;
+  onDecision?: DecisionHook | undefined;
   /**
    * Gets each decision that refuses, or in shadow mode and for a candidate would refuse: a function, or an injectable class that
    * implements `DecisionObserver`.
    * @default none
    */
-  onRefused?: DecisionHook;
+  onRefused?: DecisionHook | undefined;
   /**
    * Gets the decision that takes a counter to the share of its quota in `nearLimit`, by default 0.8, from below: a function, or an
    * injectable class that implements `DecisionObserver`. It gets no other one of that counter until what was used then no longer
    * counts, or less than half of that share is used.
    * @default none
    */
-  onNear?: DecisionHook;
+  onNear?: DecisionHook | undefined;
 }
 
 /** What an option of a hook takes. */

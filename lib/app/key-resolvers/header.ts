@@ -37,6 +37,16 @@ export const headerKey: KeyScheme<`header:${string}`, string> = {
   },
 };
 
+/** A value of a header that somebody has written down with the header's name: `header:x-api-key:<value>`. */
+const WITH_NAME = /^(header:([^:]+)):(.+)$/s;
+
+/** An identity that somebody has written down: the value of a header is hashed, unless it is a hash, or a beginning with a star. */
+export function hashedHeader(identity: string): string {
+  const [, key = '', header = '', value = ''] = WITH_NAME.exec(identity) ?? [];
+  if (!HEADER.test(key) || value.endsWith('*')) return identity;
+  return HASH.test(value) ? `header:${header.toLowerCase()}:${value}` : headerIdentity(header, value);
+}
+
 /**
  * Returns the identity that `key: 'header:<name>'` makes of a value, for calls that take a key, such as `setRate`, `deny` and
  * `explain`: `header:x-api-key:` and the SHA-256 of the value, in base64url.

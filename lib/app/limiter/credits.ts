@@ -13,7 +13,7 @@ export interface CreditOptions {
    * misread does not count each time.
    * @default each credit counts, if the options have no `id`
    */
-  id?: string;
+  id?: string | undefined;
 }
 
 const credits = whole(1, MOST_UNITS);

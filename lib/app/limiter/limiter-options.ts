@@ -7,9 +7,9 @@ export interface AcquireOptions extends CallOptions {
    * The longest wait: milliseconds or a duration such as `'5s'`, at most 1 year.
    * @default no timeout
    */
-  timeout?: Duration;
+  timeout?: Duration | undefined;
   /** Ends the wait when it aborts. */
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
 }
 
 /** The units that a call reserves. */
@@ -18,7 +18,7 @@ export interface ReserveOptions extends CallOptions {
    * The longest wait: milliseconds or a duration such as `'5s'`, at most 1 year. If the units would come later, they are refused.
    * @default '1y'
    */
-  maxWait?: Duration;
+  maxWait?: Duration | undefined;
 }
 
 /** The options of `acquire` beyond those of every call that takes units. */

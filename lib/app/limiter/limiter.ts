@@ -200,22 +200,25 @@ export class Limiter {
 
   /**
    * Ends a block, and clears offences. After a block of `blockFor` the key starts anew; after one of `block` its counted units
-   * stay.
+   * stay. Resolves to whether there was a block or an offence; to `true` as well if a store of your own does not say.
    */
-  async unblock(key: string, options?: WithinOptions): Promise<void> {
+  async unblock(key: string, options?: WithinOptions): Promise<boolean> {
     const counter = ownCounter(this, key, options, true);
-    await Promise.all(withStarts(counter).map((each) => this.store.block(each, 0)));
+    const were = await Promise.all(withStarts(counter).map((each) => this.store.block(each, 0)));
     this.queues.wake(counter);
+    return were.some((wasThere) => wasThere !== false);
   }
 
   /**
    * Clears everything about a key: counted units, held units, a block and offences; but not its credits, which `withdraw` takes
-   * back. The limits that this one is within keep theirs.
+   * back. The limits that this one is within keep theirs. Resolves to whether there was anything to clear; to `true` as well if a
+   * store of your own does not say.
    */
-  async reset(key: string, options?: WithinOptions): Promise<void> {
+  async reset(key: string, options?: WithinOptions): Promise<boolean> {
     const counter = ownCounter(this, key, options, true);
-    await this.store.reset(withStarts(counter));
+    const wasThere = await this.store.reset(withStarts(counter));
     this.queues.restart(counter);
+    return wasThere !== false;
   }
 
   /**

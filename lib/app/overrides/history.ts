@@ -2,7 +2,7 @@ import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { modeOverride, rateOverride } from './key-override.js';
 import { listedBy, listedEntry, entryOf } from './lists/listed.js';
-import { fieldOf, VALUE_FIELDS } from './override-address.js';
+import { fieldOf, type OverrideAddress, VALUE_FIELDS } from './override-address.js';
 import { asRecord, isDamaged, isInForce, type OverrideRecord } from './override-record.js';
 import { type ChangedOverride, type OverrideItem, type StoredChange, WITHOUT_QUOTA } from './override-store.js';
 import type { ChangedList } from './lists/list.js';
@@ -28,9 +28,16 @@ export function undone(history: readonly StoredChange[], version: number, locati
   if (!Number.isSafeInteger(version) || version < oldest - 1 || version > last) {
     throw new RateLimitConfigError(messages.wrongVersion(location, version, oldest - 1, last));
   }
+  return itemsBefore(
+    history.filter((change) => change.version > version),
+    location,
+  );
+}
+
+/** The items that restore the state before all of these changes. */
+export function itemsBefore(changes: readonly StoredChange[], location: string): OverrideItem[] {
   const items = new Map<string, OverrideItem>();
-  for (const change of history) {
-    if (change.version <= version) continue;
+  for (const change of changes) {
     for (const changed of change.changes) {
       if (!isKnownKind(changed)) throw new RateLimitConfigError(messages.unknownChange(location, change.version));
       // The oldest change has the state before all of them.
@@ -38,6 +45,16 @@ export function undone(history: readonly StoredChange[], version: number, locati
     }
   }
   return [...items.values()];
+}
+
+/** The last change after a version that changed one of these things as well. */
+export function laterChange(
+  history: readonly StoredChange[],
+  version: number,
+  things: readonly OverrideAddress[],
+): StoredChange | undefined {
+  const fields = new Set(things.map(fieldOf));
+  return history.findLast((each) => each.version > version && each.changes.some((other) => fields.has(fieldOf(other))));
 }
 
 function itemBefore({ kind, limit, key, before }: ChangedOverride): OverrideItem {

@@ -25,8 +25,8 @@ const MOST_UNUSED = 100;
 
 /** All overrides of a limit: which limit applies to whom instead of the configured one. The most specific override wins. */
 export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverrideKind> {
-  /** The limits of this name: overrides need there to be exactly one. */
-  readonly limits: NamedLimit[] = [];
+  /** The limit of this name; `undefined` if only other apps know it. */
+  limit: NamedLimit | undefined;
   private all = new KeyOverride('');
   private keys = new KeyTable<KeyOverride>();
   /** Increases with each change to the limits of several keys. */
@@ -93,19 +93,18 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
 
   /** Puts the limits that result from the records in force. */
   commit(): void {
-    const [limit, ...others] = this.limits;
-    if (limit === undefined || others.length > 0) return;
-    const { policy } = limit;
+    if (this.limit === undefined) return;
+    const { policy, rule } = this.limit;
     // The definition already contains the options of the policy.
     this.all.policy =
       policy?.mode === undefined ? undefined : { patch: undefined, mode: policy.mode, place: policy.place };
     if (this.compiled.size > 2 * this.size + MOST_UNUSED) this.forgetUnused();
-    limit.rule.decideBy(this.limitOf(this.all), this.size > 0 ? this : undefined);
+    rule.decideBy(this.limitOf(this.all), this.size > 0 ? this : undefined);
   }
 
   /** The rate that applies to a key, or to all identities without overrides of their own. */
   currentRate(key = ''): CurrentRate {
-    const { definition, policy, rule } = this.limits[0]!;
+    const { definition, policy, rule } = this.limit!;
     const from = this.chain(key).find(hasRate);
     const override = from?.rateOverride;
     const current = withPatch(definition, from?.patch ?? {});
@@ -123,7 +122,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
 
   /** The mode that applies to a key, or to all identities without overrides of their own. */
   currentMode(key = ''): CurrentMode {
-    const { rule, limit } = this.limits[0]!;
+    const { rule, limit } = this.limit!;
     const from = this.chain(key).find(hasMode);
     const override = from?.modeOverride;
     const mode = { name: rule.name, mode: from?.overridingMode ?? limit.mode, override };
@@ -195,7 +194,7 @@ export class LimitOverrides implements KeyedLimits, OverrideHolder<LimitOverride
   }
 
   private compile(chain: readonly KeyOverride[]): CompiledLimit {
-    const { definition, declaration, limit: configured } = this.limits[0]!;
+    const { definition, declaration, limit: configured } = this.limit!;
     // Counters that were started anew never come back, whichever override applies now.
     const generation = chain.reduce((sum, { rate }) => sum + (rate?.generation ?? 0), 0);
     const from = chain.find(hasRate);

@@ -41,9 +41,9 @@ export class LiveOverrides {
     private readonly lists: Lists,
   ) {}
 
-  /** The overrides of all limits whose names are unique. */
-  get unambiguous(): LimitOverrides[] {
-    return [...this.byLimit.values()].filter(({ limits }) => limits.length === 1);
+  /** The overrides of all limits of this app. */
+  get ofLimits(): LimitOverrides[] {
+    return [...this.byLimit.values()].filter(({ limit }) => limit !== undefined);
   }
 
   close(): void {
@@ -135,44 +135,29 @@ export class LiveOverrides {
 
   /** Adds new named limits: a lazily loaded module may define some. */
   addNamedLimits(): void {
-    const known = new Set([...this.byLimit.values()].flatMap(({ limits }) => limits.map(({ rule }) => rule)));
     for (const limit of this.registry.named) {
-      if (known.has(limit.rule)) continue;
       const overrides = this.overridesOf(limit.rule.name);
-      overrides.limits.push(limit);
+      if (overrides.limit !== undefined) continue;
+      overrides.limit = limit;
       overrides.commit();
     }
   }
 
-  /** The overrides of a limit whose name is unique. */
+  /** The overrides of a limit. Throws `RateLimitConfigError` if there is no limit of that name. */
   of(
     name: string,
     method: string,
     location = `LimiterService.${method}`,
   ): { overrides: LimitOverrides; limit: NamedLimit } {
     const overrides = this.byLimit.get(name);
-    const [limit, ...others] = overrides?.limits ?? [];
-    if (overrides === undefined || limit === undefined) {
-      const known = [...this.byLimit.values()].filter(({ limits }) => limits.length > 0);
-      throw new RateLimitConfigError(
-        messages.unnamedLimit(
-          location,
-          name,
-          known.map((each) => each.name),
-          this.registry.choosesByRequest,
-        ),
-      );
-    }
-    if (others.length === 0) return { overrides, limit };
-    const locations = [limit, ...others].map(({ declaration }) => declaration.location);
-    throw new RateLimitConfigError(messages.sameName(location, name, locations));
+    if (overrides?.limit !== undefined) return { overrides, limit: overrides.limit };
+    const known = this.ofLimits.map((each) => each.name);
+    throw new RateLimitConfigError(messages.unnamedLimit(location, name, known, this.registry.choosesByRequest));
   }
 
   /** What is wrong with an identity for a list for all limits. */
   problemOfIdentity(identity: string): string | undefined {
-    const { moduleRules, named, takesAnyKey } = this.registry;
-    const { ipv6Prefix } = (moduleRules[0] ?? named[0]?.rule)?.settings ?? {};
-    return identityProblem(identity, takesAnyKey, ipv6Prefix);
+    return identityProblem(identity, this.registry.keysInUse);
   }
 
   private holders(): OverrideHolder[] {

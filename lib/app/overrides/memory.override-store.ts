@@ -29,20 +29,21 @@ export class MemoryOverrideStore implements OverrideStore {
 
   async read(): Promise<void> {}
 
-  async write({ operation, items, by, reason, lastVersion, rollbackTo }: OverrideChange): Promise<boolean> {
+  async write({ operation, items, by, reason, lastVersion, rollbackTo }: OverrideChange): Promise<number | undefined> {
     const now = Date.now();
-    if (operation === 'restore' && lastVersion !== this.version) return false;
+    if (lastVersion !== undefined && lastVersion !== this.version) return undefined;
     const changed = items.flatMap((item) => this.change(operation, item, now, { by, reason }) ?? []);
-    if (changed.length === 0) return false;
+    if (changed.length === 0) return undefined;
     this.removeExpired(now);
-    const head = { version: ++this.version, at: now * 1000, by, reason, rollbackTo };
+    const previousAt = this.history.at(-1)?.at ?? 0;
+    const head = { version: ++this.version, at: now * 1000, previousAt, by, reason, rollbackTo };
     this.history.push(JSON.parse(JSON.stringify({ ...head, changes: changed })) as StoredChange);
     if (this.history.length > MAX_CHANGES) this.history.shift();
     const records = new Map(
       changed.map((each) => [fieldOf(each), (each.after ?? undefined) as OverrideRecord | undefined]),
     );
     this.onUpdate({ now, complete: false, records });
-    return true;
+    return head.version;
   }
 
   async changes(most: number): Promise<StoredChange[]> {

@@ -3,6 +3,7 @@ import { type ListName, LISTS } from '../config/list-entry.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { type LimitMode, LIMIT_MODES } from '../../engine/limits/limit-mode.js';
 import { time } from '../../engine/options/kinds.js';
+import { isInMonths } from '../../engine/options/values.js';
 import { INHERIT_MODES, type InheritMode, type RatePatch } from './override.js';
 
 /** The stored form of an override. `lua/overrides.lua` documents each field. */
@@ -96,14 +97,20 @@ function isValue(patch: unknown, mode: unknown, list: unknown): boolean {
 /** Texts of an earlier release for milliseconds. */
 const WITHOUT_UNIT = /^-?(?:\d+)?\.?\d+ *$/;
 
-/** A patch as the release before stored it, which took durations without a unit for milliseconds. */
+/** A patch as the release before stored it, which took durations without a unit for milliseconds, and `M` for minutes. */
 function withUnits(patch: RatePatch | null | undefined): RatePatch | null | undefined {
   if (patch === null || patch === undefined) return patch;
   const outdated = Object.entries(patch).filter(
-    ([option, value]) => isTime(option) && typeof value === 'string' && WITHOUT_UNIT.test(value),
+    (entry): entry is [string, string] =>
+      isTime(entry[0]) && typeof entry[1] === 'string' && (WITHOUT_UNIT.test(entry[1]) || isInMonths(entry[1])),
   );
   if (outdated.length === 0) return patch;
-  return { ...patch, ...Object.fromEntries(outdated.map(([option, value]) => [option, Number(value)])) };
+  return {
+    ...patch,
+    ...Object.fromEntries(
+      outdated.map(([option, text]) => [option, isInMonths(text) ? text.toLowerCase() : Number(text)]),
+    ),
+  };
 }
 
 function isTime(option: string): boolean {

@@ -7,6 +7,9 @@ import { isKnownKind, type RecordPage, type StoreState } from './overrides-reply
 /** Identifies a change: histories that diverge have changes with equal numbers and different times. */
 export type Known = Pick<StoredChange, 'version' | 'at'>;
 
+/** The most changes whose times to remember. An unknown older one leads to one more read. */
+const MOST_LATEST = 1000;
+
 type Records = Map<string, StoredRecord | undefined>;
 
 /** Records and their fields, perhaps some of them twice. */
@@ -22,15 +25,19 @@ export class OverrideReplica {
   /** The rates of all identities as JSON, by limit: an earlier release changes them without numbering the change. */
   private rates: ReadonlyMap<string, string> = new Map();
 
+  /** The times of the latest changes, by their versions: their messages may still arrive. */
+  private readonly latest = new Map<number, number>();
+
   constructor(private readonly publish: (update: OverrideUpdate) => void) {}
 
-  /** Takes a change. Returns whether none was missed before it. */
+  /** Takes a change. Returns false if the store has to be read: changes were missed, or the known ones were lost there. */
   hear(change: StoredChange, now: number): boolean {
     const { known } = this;
     if (known === undefined) return false;
-    if (change.version <= known.version) return change.version < known.version || change.at === known.at;
+    if (change.version <= known.version) return this.latest.get(change.version) === change.at;
     if (change.version !== known.version + 1 || change.changes.length === 0) return false;
-    this.known = { version: change.version, at: change.at };
+    if (change.previousAt !== undefined && change.previousAt !== known.at) return false;
+    this.advance(change);
     this.publish({ now, complete: false, records: recordsOf([change]) });
     return true;
   }
@@ -46,6 +53,7 @@ export class OverrideReplica {
     if (state.version < this.known.version) return 'again';
     const records = recordsOf(missed);
     this.addRates(records, state.rates);
+    for (const change of missed) this.advance(change);
     this.known = { version: state.version, at: state.at };
     this.publish({ now: state.now, complete: false, records });
     return 'done';
@@ -62,6 +70,7 @@ export class OverrideReplica {
     const reader = new RecordReader();
     const known = { version: start.version, at: start.at };
     this.known = undefined;
+    this.latest.clear();
     return {
       known,
       add: ({ fields, values }) => void pages.push({ fields, records: values.map((json) => reader.read(json)) }),
@@ -71,11 +80,19 @@ export class OverrideReplica {
         const records = recordsOf(missed);
         this.rates = new Map();
         this.addRates(records, end.rates);
+        for (const change of [known, ...missed]) this.advance(change);
         this.known = { version: end.version, at: end.at };
         this.publish({ now: end.now, complete: true, records: inOrder(pages, records) });
         return true;
       },
     };
+  }
+
+  /** Remembers a change that is known from now on. */
+  private advance({ version, at }: Known): void {
+    this.known = { version, at };
+    this.latest.set(version, at);
+    this.latest.delete(version - MOST_LATEST);
   }
 
   /** Adds the rates of all identities that differ from the known ones. */

@@ -31,16 +31,16 @@ export const WITHOUT_QUOTA = { inherit: 'keep', quota: 0, previousQuota: 0 } as 
 /** A change that is made as a whole. */
 export interface OverrideChange {
   /**
-   * `'try'` changes only what is not overridden, `'clear'` only what is; `'restore'` works only if `lastVersion` is the last
-   * change, and leaves generations unchanged.
+   * `'try'` changes only what is not overridden, `'clear'` only what is; `'restore'` leaves generations unchanged.
    */
   readonly operation: 'set' | 'try' | 'clear' | 'restore';
   readonly items: readonly OverrideItem[];
   readonly by?: string | undefined;
   readonly reason?: string | undefined;
-  readonly lastVersion?: number;
+  /** Nothing changes unless this is the version of the last change. */
+  readonly lastVersion?: number | undefined;
   /** The version to return to. */
-  readonly rollbackTo?: number;
+  readonly rollbackTo?: number | undefined;
 }
 
 /** The state of one override before and after a change: a record, or `null`. */
@@ -54,6 +54,8 @@ export interface StoredChange {
   readonly version: number;
   /** The store's time, in microseconds. */
   readonly at: number;
+  /** The time of the change before it, 0 for the first one; `undefined` if an earlier release made the change. */
+  readonly previousAt?: number;
   readonly by?: string;
   readonly reason?: string;
   readonly rollbackTo?: number;
@@ -71,8 +73,8 @@ export interface OverrideStore {
   watch(): Promise<void>;
   /** Resolves when all changes made before the call have been reported. */
   read(): Promise<void>;
-  /** Resolves to whether the change was made, once it has been reported. */
-  write(change: OverrideChange): Promise<boolean>;
+  /** Resolves to the version of the change once it has been reported; to `undefined` if it wasn't made. */
+  write(change: OverrideChange): Promise<number | undefined>;
   /** The last changes, at most `most` of them, the oldest first. */
   changes(most: number): Promise<StoredChange[]>;
   close(): void;

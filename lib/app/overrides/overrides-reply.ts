@@ -50,9 +50,9 @@ export function readPage(reply: unknown): RecordPage {
 }
 
 /** Reads the reply to a change. */
-export function readChanged(reply: unknown): { done: boolean; now: number; change: StoredChange | undefined } {
-  const { done, now, rest } = head(reply, 4);
-  return { done: done === 1, now, change: done === 1 ? readChange(String(rest[0])) : undefined };
+export function readChanged(reply: unknown) {
+  const { done, now, version, rest } = head(reply, 4);
+  return { done: done === 1, now, version, change: done === 1 ? readChange(String(rest[0])) : undefined };
 }
 
 /** Reads a change from the history or the channel; `undefined` if it is not one. */

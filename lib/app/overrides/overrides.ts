@@ -17,7 +17,7 @@ import {
   readQuery,
   readRateOptions,
 } from './change-options.js';
-import { recordedChange, undone } from './history.js';
+import { itemsBefore, laterChange, recordedChange, undone } from './history.js';
 import { ListChanges } from './lists/list-changes.js';
 import { Lists } from './lists/lists.js';
 import { LiveOverrides } from './live-overrides.js';
@@ -31,10 +31,16 @@ const OF_MODE = { kind: 'mode', ...WITHOUT_QUOTA } as const;
 /** The overrides to read at a time. */
 const PAGE = 1000;
 
-/** How often to retry a rollback that other changes overtake. */
-const MAX_ROLLBACKS = 10;
+/** How often to retry what other changes overtake. */
+const MAX_ATTEMPTS = 10;
 
-/** Overrides named limits while the app runs, and applies the overrides of other instances. */
+/** What came of undoing one change: its undo's version, or the later change that keeps it from being undone. */
+export type Undone = { readonly version: number } | { readonly later: number } | 'unknown';
+
+/**
+ * Overrides named limits while the app runs, and applies the overrides of other instances. Changes resolve to their version, or to
+ * `undefined` if there was nothing to do. Where a change takes `lastVersion`, it does nothing unless that is the last one.
+ */
 @Injectable()
 export class Overrides {
   /** Who is exempt from limits, and who is refused. */
@@ -76,7 +82,8 @@ export class Overrides {
     patch: unknown,
     options: unknown,
     method: string,
-  ): Promise<boolean> {
+    lastVersion?: number,
+  ): Promise<number | undefined> {
     const { overrides, limit } = this.live.of(name, method);
     const { definition, declaration } = limit;
     const location = `LimiterService.${method} of '${name}'`;
@@ -89,16 +96,16 @@ export class Overrides {
     const previousQuota = overrides.quotaWithout(key);
     const value = JSON.stringify(read);
     const item = { kind: 'rate', limit: name, key, value, inherit, ends, quota, previousQuota } as const;
-    return this.store.write({ operation, items: [item], ...cause });
+    return this.store.write({ operation, items: [item], lastVersion, ...cause });
   }
 
-  async clearRate(name: string, options: unknown): Promise<boolean> {
+  async clearRate(name: string, options: unknown, lastVersion?: number): Promise<number | undefined> {
     const { overrides } = this.live.of(name, 'clearRate');
     const { key, ends, ...cause } = readClearOptions(options, `LimiterService.clearRate of '${name}'`);
     const quota = overrides.quotaWithout(key);
     const address = { kind: 'rate', limit: name, key } as const;
     const item = { ...address, value: 'null', inherit: 'keep', ends, quota, previousQuota: quota } as const;
-    return this.store.write({ operation: 'clear', items: [item], ...cause });
+    return this.store.write({ operation: 'clear', items: [item], lastVersion, ...cause });
   }
 
   async getRate(name: string, query: unknown): Promise<CurrentRate> {
@@ -110,20 +117,20 @@ export class Overrides {
 
   async listRates(): Promise<CurrentRate[]> {
     await this.readIfPossible();
-    return this.live.unambiguous.map((each) => each.currentRate());
+    return this.live.ofLimits.map((each) => each.currentRate());
   }
 
-  async setMode(name: string, mode: unknown, options: unknown): Promise<void> {
+  async setMode(name: string, mode: unknown, options: unknown): Promise<number | undefined> {
     const { limit } = this.live.of(name, 'setMode');
     const location = `LimiterService.setMode of '${name}'`;
     const { key, ends, ...cause } = readOptions(options, location);
     if (key !== '') refuseImpossibleKeys(limit.rule, key, location);
     const value = JSON.stringify(readMode(mode, location));
     const item = { ...OF_MODE, limit: name, key, value, ends };
-    await this.store.write({ operation: 'set', items: [item], ...cause });
+    return this.store.write({ operation: 'set', items: [item], ...cause });
   }
 
-  async clearMode(name: string, options: unknown): Promise<boolean> {
+  async clearMode(name: string, options: unknown): Promise<number | undefined> {
     this.live.of(name, 'clearMode');
     const { key, ends, ...cause } = readClearOptions(options, `LimiterService.clearMode of '${name}'`);
     const item = { ...OF_MODE, limit: name, key, value: 'null', ends };
@@ -156,17 +163,57 @@ export class Overrides {
     return ofLimit.slice(0, last);
   }
 
-  /** Restores the state before all changes after a version. If others change something meanwhile, tries again. */
-  async rollback(version: number, options: unknown): Promise<boolean> {
+  /**
+   * Restores the state before all changes after a version. If others change something meanwhile, tries again; with the version of
+   * the last change that somebody has seen, resolves to `'overtaken'` then.
+   */
+  async rollback(version: number, options: unknown, seen?: number): Promise<boolean | 'overtaken'> {
     const location = 'LimiterService.rollback';
     const cause = readRollbackOptions(options, location);
-    for (let attempt = 0; attempt < MAX_ROLLBACKS; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const history = await this.store.changes(MAX_CHANGES);
+      const lastVersion = history.at(-1)?.version ?? 0;
+      if (seen !== undefined && seen !== lastVersion) return 'overtaken';
       const items = undone(history, version, location);
       if (items.length === 0) return false;
-      const lastVersion = history.at(-1)!.version;
       const change = { operation: 'restore', items, lastVersion, rollbackTo: version, ...cause } as const;
-      if (await this.store.write(change)) return true;
+      if ((await this.store.write(change)) !== undefined) return true;
+    }
+    throw new RateLimitStoreError(messages.rollbackOvertaken());
+  }
+
+  /** Restores what one change has changed to the state before it, unless a later one has changed the same. */
+  async undo(version: number, options: unknown): Promise<Undone> {
+    const location = 'LimiterService.rollback';
+    const cause = readRollbackOptions(options, location);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const history = await this.store.changes(MAX_CHANGES);
+      const change = history.find((each) => each.version === version);
+      if (change === undefined) return 'unknown';
+      const later = laterChange(history, version, change.changes);
+      if (later !== undefined) return { later: later.version };
+      const items = itemsBefore([change], location);
+      const lastVersion = history.at(-1)!.version;
+      const rollbackTo = lastVersion === version ? version - 1 : undefined;
+      const undo = await this.store.write({ operation: 'restore', items, lastVersion, rollbackTo, ...cause });
+      if (undo !== undefined) return { version: undo };
+    }
+    throw new RateLimitStoreError(messages.rollbackOvertaken());
+  }
+
+  /** The version of the last change, 0 if there is none. */
+  async lastVersion(): Promise<number> {
+    return (await this.store.changes(1)).at(-1)?.version ?? 0;
+  }
+
+  /**
+   * Calls a change that depends on what is in force, with the version that it has to be made on, until it says that it is done: it
+   * resolves to `undefined` if others changed something meanwhile.
+   */
+  async onLastVersion<T>(change: (lastVersion: number) => Promise<T | undefined>): Promise<T> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const done = await change(await this.lastVersion());
+      if (done !== undefined) return done;
     }
     throw new RateLimitStoreError(messages.rollbackOvertaken());
   }
@@ -187,8 +234,8 @@ export class Overrides {
 
   /** All overrides as far as known here, limit by limit: that of all identities with an empty key, then those of keys. */
   *inForce(): Iterable<KeyOverrides & { readonly limit: Rule }> {
-    for (const overrides of this.live.unambiguous) {
-      const limit = overrides.limits[0]!.rule;
+    for (const overrides of this.live.ofLimits) {
+      const limit = overrides.limit!.rule;
       const [rate, mode] = [overrides.currentRate().override, overrides.currentMode().override];
       if (rate !== undefined || mode !== undefined) yield { limit, key: '', rate, mode };
       let cursor: string | undefined;
@@ -202,7 +249,7 @@ export class Overrides {
 
   /** The rate and mode of a key of a limit as far as known here; `undefined` if the limit cannot be overridden. */
   known(limit: Rule, key?: string): { rate: CurrentRate; mode: CurrentMode } | undefined {
-    const overrides = this.live.unambiguous.find(({ limits }) => limits[0]!.rule === (limit.ofAll ?? limit));
+    const overrides = this.live.ofLimits.find((each) => each.limit!.rule === (limit.ofAll ?? limit));
     return overrides && { rate: overrides.currentRate(key), mode: overrides.currentMode(key) };
   }
 }

@@ -29,10 +29,14 @@ import {
 
 /** How often to read if no message reports a change. */
 const READ_EVERY_MS = 30_000;
+/** How often to read while messages can't arrive. */
+const POLL_EVERY_MS = 2000;
 /** How soon to read again after a failure. */
 const RETRY_AFTER_MS = 1000;
 /** How often to read all records again if more changed meanwhile than the history holds. */
 const MAX_LOADS = 5;
+/** Reports no change. An instance sends it once it listens, to learn whether its Redis user may publish: the others use the same. */
+const PROBE = 'probe';
 
 export interface RedisOverrideStoreOptions {
   readonly prefix: string;
@@ -55,6 +59,13 @@ export class RedisOverrideStore implements OverrideStore {
   private reading: Promise<void> | undefined;
   private next: Promise<void> | undefined;
   private warned = false;
+  /** True from when the listener lost its connection or was refused, until it listens. */
+  private isDeaf = false;
+  /** True if Redis refuses to publish changes, so that other instances don't hear of them. */
+  private isUnpublished = false;
+  private warnedOfChannel = false;
+  /** True while the next read is further away than a poll. */
+  private isWaitingLong = false;
   private closed = false;
 
   constructor(
@@ -64,7 +75,7 @@ export class RedisOverrideStore implements OverrideStore {
     this.script = new Script(client, OVERRIDES_SCRIPT);
     this.keys = overrideKeys(prefix, client.options.keyPrefix);
     this.timeoutMs = timeoutMs;
-    this.listener = new ChannelListener(client, this.keys[0]!, this.hear);
+    this.listener = new ChannelListener(client, this.keys[0]!, this.hear, this.deafen, this.warnOfChannel);
   }
 
   subscribe(onUpdate: (update: OverrideUpdate) => void): void {
@@ -101,7 +112,7 @@ export class RedisOverrideStore implements OverrideStore {
     return this.next;
   }
 
-  async write({ operation, items, by, reason, lastVersion, rollbackTo }: OverrideChange): Promise<boolean> {
+  async write({ operation, items, by, reason, lastVersion, rollbackTo }: OverrideChange): Promise<number | undefined> {
     const args = items.flatMap((item) => {
       const { kind, limit, key, value, inherit, ends, quota, previousQuota } = item;
       const place = kind === 'rate' && key === '' ? ['1', limit] : ['2', fieldOf(item)];
@@ -109,11 +120,11 @@ export class RedisOverrideStore implements OverrideStore {
       return [...place, members({ kind, limit, key }).slice(1), VALUE_FIELDS[kind], value, inherit, ...numbers];
     });
     const head = [this.keys[0]!, members({ by, reason }), MAX_CHANGES, lastVersion ?? '', members({ rollbackTo })];
-    const { done, now, change } = await this.call(readChanged, operation, ...head.map(String), ...args);
+    const { done, now, version, change } = await this.call(readChanged, operation, ...head.map(String), ...args);
     if (change !== undefined && !this.replica.hear(change, now)) await this.read();
     // What another instance did instead is known here after this.
     if (!done) await this.read();
-    return done;
+    return done ? version : undefined;
   }
 
   async changes(most: number): Promise<StoredChange[]> {
@@ -137,14 +148,48 @@ export class RedisOverrideStore implements OverrideStore {
 
   /** Applies a change at once if it follows the last known one; otherwise reads what was missed. */
   private readonly hear = (message?: string): void => {
-    if (this.closed) return;
+    if (this.closed || message === PROBE) return;
+    if (message === undefined) {
+      this.isDeaf = false;
+      void this.probe();
+    }
     const change = message === undefined ? undefined : readChange(message);
     if (change === undefined || !this.replica.hear(change, Math.floor(change.at / 1000))) this.refresh();
   };
 
+  /** Messages can't arrive from now on. */
+  private readonly deafen = (): void => {
+    this.isDeaf = true;
+    this.pollSoon();
+  };
+
+  private pollSoon(): void {
+    if (this.isWaitingLong) this.readIn(POLL_EVERY_MS);
+  }
+
+  private readonly warnOfChannel = (reason: string): void => {
+    if (this.warnedOfChannel || this.closed) return;
+    this.warnedOfChannel = true;
+    logger.warn(messages.overridesNotWatched(this.keys[0]!, reason));
+  };
+
+  /** Publishes nothing, to find out whether changes can be published. */
+  private async probe(): Promise<void> {
+    if (this.client.status !== 'ready') return;
+    try {
+      await this.client.publish(this.keys[0]!, PROBE);
+      this.isUnpublished = false;
+    } catch (error) {
+      if (!isErrorReply(error)) return;
+      this.isUnpublished = true;
+      this.warnOfChannel(error.message);
+      this.pollSoon();
+    }
+  }
+
   /** Reads the store now and again later: each read restarts the one timer. */
   private async update(): Promise<void> {
-    let nextMs = READ_EVERY_MS;
+    let nextMs: number | undefined;
     try {
       await this.read();
       this.warned = false;
@@ -152,8 +197,13 @@ export class RedisOverrideStore implements OverrideStore {
       nextMs = RETRY_AFTER_MS;
       this.warn(error);
     }
+    this.readIn(nextMs ?? (this.isDeaf || this.isUnpublished ? POLL_EVERY_MS : READ_EVERY_MS));
+  }
+
+  private readIn(ms: number): void {
     clearTimeout(this.timer);
-    if (!this.closed) this.timer = setTimeout(this.refresh, nextMs).unref();
+    this.isWaitingLong = ms > POLL_EVERY_MS;
+    if (!this.closed) this.timer = setTimeout(this.refresh, ms).unref();
   }
 
   /** Reads the changes since the last known one, or everything if that is too long ago. */

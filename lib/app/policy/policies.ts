@@ -9,6 +9,7 @@ import { Overrides } from '../overrides/overrides.js';
 import { LimitRegistry, type NamedLimit } from '../rules/limit-registry.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
 import { PolicyChange } from './policy-change.js';
+import { keyProblems } from './policy-keys.js';
 import { allAtOnce, inSlices, type Steps } from './slices.js';
 import type { PolicySettings } from './policy-settings.js';
 import { PolicyWatch } from './policy-watch.js';
@@ -22,6 +23,7 @@ export class Policies {
   private isClosed = false;
   /** The message logged about the last version, if it was refused. */
   private refused: string | undefined;
+  private knowsRoutes = false;
 
   constructor(
     private readonly registry: LimitRegistry,
@@ -37,6 +39,13 @@ export class Policies {
   /** Puts the first version in force, once all limits of code are known. Throws `RateLimitConfigError`. */
   begin(): void {
     const problems = this.current === undefined ? [] : allAtOnce(this.take(this.current));
+    if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
+  }
+
+  /** Refuses keys that no limit can count by, once the limits of all routes are known. Throws `RateLimitConfigError`. */
+  check(): void {
+    this.knowsRoutes = true;
+    const problems = this.current === undefined ? [] : keyProblems(this.current, this.registry);
     if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
   }
 
@@ -83,7 +92,8 @@ export class Policies {
       change = new PolicyChange(policy, registry, compiler);
       allAtOnce(change.work());
     }
-    if (change.problems.length > 0 || this.isClosed) return change.problems;
+    const problems = [...change.problems, ...(this.knowsRoutes ? keyProblems(policy, registry) : [])];
+    if (problems.length > 0 || this.isClosed) return problems;
     // No request is decided in between.
     change.apply();
     this.overrides.takePolicy(policy);

@@ -33,11 +33,9 @@ export class PolicyChange {
   /** Works it out. Done in slices, it fits the registry only if this has the same limits at the end. */
   *work(): Steps<void> {
     const { policy, registry } = this;
-    const byName = new Map<string, NamedLimit[]>();
-    for (const limit of registry.named) byName.set(limit.rule.name, [...(byName.get(limit.rule.name) ?? []), limit]);
-    for (const [name, entry] of policy.limits) this.refuseAmbiguous(name, entry.place, byName.get(name) ?? []);
-    for (const [name, limits] of byName) {
-      for (const limit of limits) this.addVersion(name, limit);
+    const byName = new Map(registry.named.map((limit) => [limit.rule.name, limit]));
+    for (const [name, limit] of byName) {
+      this.addVersion(name, limit);
       yield;
     }
     const names = [...byName.keys()];
@@ -110,10 +108,10 @@ export class PolicyChange {
     return false;
   }
 
-  private checkOverride(override: PolicyOverride, byName: ReadonlyMap<string, readonly NamedLimit[]>): void {
+  private checkOverride(override: PolicyOverride, byName: ReadonlyMap<string, NamedLimit>): void {
     const { limit: name, patch, place } = override;
     if (!this.checkLimit(name, place, byName)) return;
-    const [limit] = byName.get(name) ?? [];
+    const limit = byName.get(name);
     const added = this.policy.limits.get(name);
     const version = limit === undefined ? undefined : this.versions.get(limit);
     const definition = version?.definition ?? (this.added.has(name) ? (added?.options as LimitDefinition) : undefined);
@@ -123,20 +121,11 @@ export class PolicyChange {
     this.compile(() => withPatch(definition, readPatch(definition, patch, place)), { ...declaration, location: place });
   }
 
-  /** Refuses settings for no limit, or for several. */
-  private checkLimit(name: string, place: string, byName: ReadonlyMap<string, readonly NamedLimit[]>): boolean {
-    const limits = byName.get(name) ?? [];
-    if (this.refuseAmbiguous(name, place, limits)) return false;
-    if (limits.length > 0 || this.policy.limits.has(name)) return true;
+  /** Refuses settings for no limit. */
+  private checkLimit(name: string, place: string, byName: ReadonlyMap<string, NamedLimit>): boolean {
+    if (byName.has(name) || this.policy.limits.has(name)) return true;
     this.problems.push(`${place}: ${policyMessages.unknownLimit(name, [...byName.keys()])}`);
     return false;
-  }
-
-  private refuseAmbiguous(name: string, place: string, limits: readonly NamedLimit[]): boolean {
-    if (limits.length < 2) return false;
-    const places = limits.map(({ declaration }) => declaration.location);
-    this.problems.push(`${place}: ${policyMessages.sameName(name, places)}`);
-    return true;
   }
 
   private compile(definition: LimitDefinition | (() => LimitDefinition), declaration: Declaration) {

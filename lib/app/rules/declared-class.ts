@@ -1,6 +1,7 @@
 import { type Declared, declaredOn, isLost, lineageOf } from './declared-metadata.js';
 import type { LimitSpec } from '../config/limits-by-request.js';
 import { type Declarer, type HandlerClass, locationOf } from './namespaces.js';
+import { mayHaveGuards } from './route-names.js';
 
 /** A method that is called for requests, messages or fields. */
 export type Handler = object;
@@ -73,6 +74,16 @@ export class DeclaredClass {
   get lost(): readonly string[] {
     const prototype = this.type.prototype as object;
     return this.routes.map(({ name }) => name).filter((name) => isLost(prototype, name));
+  }
+
+  /** Where limits are declared that no request is checked against: Nest calls no guard before these methods. */
+  get unread(): readonly string[] {
+    const { type, methods } = this;
+    const isRead = ({ name }: DeclaredMethod) => mayHaveGuards(type.prototype as object, name);
+    if (hasLimits(declaredOn(type)) && !methods.some(isRead)) return [locationOf({ type })];
+    return methods
+      .filter((each) => hasLimits(each.declared) && !isRead(each))
+      .map(({ name }) => locationOf({ type, method: name }));
   }
 
   /** The class and the methods that need a namespace, which limits with the same name share; `perRoute`: all routes do. */

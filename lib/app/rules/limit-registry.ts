@@ -19,7 +19,7 @@ import { type ByRequest, isFixed } from './by-request/is-fixed.js';
 import { ancestorsOf, refusePlanOfParent } from './ancestors.js';
 import type { Declaration } from './declaration.js';
 import type { LimitReading } from './limit-reading.js';
-import { takesAnyKey } from './possible-keys.js';
+import { countsAddresses, type KeysInUse, takesAnyKey } from './possible-keys.js';
 import type { Rule } from './rule.js';
 import { RuleCompiler } from './rule-compiler.js';
 import { withPolicy } from './with-policy.js';
@@ -68,9 +68,12 @@ export class LimitRegistry {
   /** Whether anything on routes finds limits by the request. */
   choosesOnRoutes = false;
   private readonly moduleLimits: readonly NamedLimit[];
+  /** The places of the module's limits by their names, of those that depend on the request too. */
+  private readonly modulePlaces = new Map<string, string>();
   private readonly defined = new Map<string, NamedLimit>();
   /** Whether a limit without a name may have any key. */
   private othersTakeAnyKey = false;
+  private othersCountAddresses = false;
   /** The names of defined limits that others have, too. */
   private readonly namedAgain = new Set<string>();
   private readonly log = new OnceLogger(logger);
@@ -102,10 +105,11 @@ export class LimitRegistry {
     this.moduleSpecs = specs.map((spec) => ('rule' in spec ? spec.rule : spec));
     this.moduleRules = moduleLimits.map(({ rule }) => rule);
     this.moduleLimits = moduleLimits.filter(({ written }) => written?.name !== undefined);
-    const names = new Set<string>();
-    for (const { name } of this.moduleRules) {
-      if (names.has(name)) throw new RateLimitConfigError(messages.twice('limits', name));
-      names.add(name);
+    for (const [index, spec] of specs.entries()) {
+      const name = nameInModule(spec);
+      if (name === undefined) continue;
+      if (this.modulePlaces.has(name)) throw new RateLimitConfigError(messages.twice('limits', name));
+      this.modulePlaces.set(name, placeInModule(index).location);
     }
     this.define(options.define ?? {}, 'define');
   }
@@ -135,9 +139,14 @@ export class LimitRegistry {
     return [...this.moduleLimits, ...this.defined.values()];
   }
 
-  /** Whether any limit of the app may have any text as a key. */
-  get takesAnyKey(): boolean {
-    return this.othersTakeAnyKey || [...this.moduleRules, ...this.named.map(({ rule }) => rule)].some(takesAnyKey);
+  /** What the limits of the app count by. */
+  get keysInUse(): KeysInUse {
+    const rules = [...this.moduleRules, ...this.named.map(({ rule }) => rule)];
+    return {
+      takesAny: this.othersTakeAnyKey || rules.some(takesAnyKey),
+      countsAddresses: this.othersCountAddresses || rules.some((rule) => countsAddresses(rule)),
+      ipv6Prefix: rules[0]?.settings.ipv6Prefix,
+    };
   }
 
   has(name: string): boolean {
@@ -152,6 +161,9 @@ export class LimitRegistry {
         if (isDeepStrictEqual(known.written, definition)) continue;
         throw new RateLimitConfigError(messages.definedTwice(name));
       }
+      const inModule = this.modulePlaces.get(name);
+      if (inModule !== undefined)
+        throw new RateLimitConfigError(messages.nameOfModule(`${location}.${name}`, name, inModule));
       const owner = isDefinition(definition) ? undefined : ownerOfOption(name);
       if (owner !== undefined) throw new RateLimitConfigError(messages.optionAsName(location, name, owner));
       const declaration = { location: `${location}.${name}`, namespace: '', name };
@@ -205,7 +217,7 @@ export class LimitRegistry {
     if (typeof limit === 'string') {
       const known = this.defined.get(limit);
       if (known !== undefined) return known.rule;
-      throw new RateLimitConfigError(messages.unknownName(declaration.location, limit, this.names));
+      throw new RateLimitConfigError(this.unknown(declaration.location, limit));
     }
     const { namespace } = declaration;
     const written = this.written(limit, declaration);
@@ -220,8 +232,17 @@ export class LimitRegistry {
     // Keys of lists may be any text once a route has a limit without a `key`, as code might use it.
     const mayTakeAnyKey = declaration.onRoutes === true && rule.settings.hasKey !== true;
     if (mayTakeAnyKey || takesAnyKey(rule)) this.othersTakeAnyKey = true;
+    if (countsAddresses(rule, declaration.onRoutes === true || rule.countsRequests)) this.othersCountAddresses = true;
     written.set(namespace, rule);
     return rule;
+  }
+
+  /** Says of a name in a place that no defined limit has it. */
+  unknown(location: string, name: string): string {
+    const inModule = this.modulePlaces.get(name);
+    return inModule === undefined
+      ? messages.unknownName(location, name, this.names)
+      : messages.alreadyApplies(location, name, inModule);
   }
 
   /** Warns once if a limit that is written out has the name of a defined one: users may take it for that one. */
@@ -286,6 +307,12 @@ class WrittenLimit {
     if (this.namespace === undefined) [this.namespace, this.rule] = [namespace, rule];
     else (this.others ??= new Map()).set(namespace, rule);
   }
+}
+
+/** The name of a limit of the module; `undefined` for a function or class that finds limits. */
+function nameInModule(spec: NamedLimit | ByRequest): string | undefined {
+  if ('rule' in spec) return spec.rule.name;
+  return typeof spec === 'function' ? undefined : spec.name;
 }
 
 function isDefinition(value: unknown): boolean {

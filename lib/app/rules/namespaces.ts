@@ -3,7 +3,7 @@ import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { namespaceOn } from './declared-metadata.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { nameOfClass, nameOfRoute } from './route-names.js';
+import { mayHaveGuards, nameOfClass, nameOfRoute } from './route-names.js';
 
 /** A controller, or a provider whose methods are called like those of controllers (a resolver, a gateway). */
 export type HandlerClass = abstract new (...args: never[]) => unknown;
@@ -62,7 +62,7 @@ export class Namespaces {
       const given: string[] = [];
       for (const { declarer, names } of open) {
         const [name, ...others] = names;
-        if (name === undefined) throw new RateLimitConfigError(messages.noNamespace(locationOf(declarer)));
+        if (name === undefined) throw new RateLimitConfigError(this.nameless(declarer));
         if (counts.get(name) === 1 && !this.taken.has(name)) {
           this.keep(declarer, name);
           given.push(name);
@@ -75,6 +75,14 @@ export class Namespaces {
       for (const name of [...given, ...counts.keys()]) this.taken.add(name);
       open = left;
     }
+  }
+
+  /** What to do about limits without a namespace. One of its own would not help where nothing reads them. */
+  private nameless(declarer: Declarer): string {
+    const { type, method } = declarer;
+    const methods = method === undefined ? this.scanner.getAllMethodNames(type.prototype as object) : [method];
+    const isRead = methods.some((name) => mayHaveGuards(type.prototype as object, name));
+    return (isRead ? messages.noNamespace : messages.notRead)(locationOf(declarer));
   }
 
   private keep({ type, method }: Declarer, namespace: string): void {

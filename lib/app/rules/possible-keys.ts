@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { RateLimitArgumentError, RateLimitConfigError } from '../../engine/errors/errors.js';
 import { keyMessages } from '../../engine/errors/messages/key.js';
 import { messages } from '../../engine/errors/messages/general.js';
@@ -30,16 +31,44 @@ export function takesAnyKey(rule: Rule): boolean {
   return formOf(key.given) === undefined || (hasKey !== true && !rule.countsRequests);
 }
 
-/** What is wrong with an identity for all limits, given whether any of them takes any text. */
-export function identityProblem(identity: string, takesAny: boolean, ipv6Prefix?: number): string | undefined {
+/** Whether a limit counts requests by their address: all, or those without its key. */
+export function countsAddresses({ settings, countsRequests }: Rule, onRoutes = countsRequests): boolean {
+  const { given } = settings.key;
+  if (given === 'ip') return settings.hasKey === true || onRoutes;
+  return typeof given === 'string' && given !== 'global' && settings.onMissingKey === 'ip';
+}
+
+/** What the limits of an app count by, as far as lists for all of them depend on it. */
+export interface KeysInUse {
+  /** Whether any limit takes any text. */
+  readonly takesAny: boolean;
+  /** Whether any limit counts addresses. */
+  readonly countsAddresses: boolean;
+  readonly ipv6Prefix?: number | undefined;
+}
+
+/** What is wrong with an identity for all limits, or with a prefix of identities followed by a star. */
+export function identityProblem(identity: string, inUse: KeysInUse): string | undefined {
+  const { takesAny, ipv6Prefix } = inUse;
+  const refusesAddresses = inUse.countsAddresses || !takesAny;
+  if (identity.endsWith('*')) {
+    const looksLikeOne = refusesAddresses && BEGINS_ADDRESS.test(identity);
+    return looksLikeOne ? keyMessages.listedAddresses(identity, takesAny) : undefined;
+  }
   const [, header] = /^(header:[^:]+):/.exec(identity) ?? [];
   const form = formOf(header);
   if (form !== undefined) return form.isOne(identity) ? undefined : form.wants(identity);
   const address = addressForm(identity, ipv6Prefix);
-  if (address === undefined || address === identity) return undefined;
-  if (identity.startsWith('ip:')) return keyMessages.identity(address);
-  return takesAny ? undefined : keyMessages.listedAddress(identity);
+  if (address === identity) return undefined;
+  if (address !== undefined && identity.startsWith('ip:')) return keyMessages.identity(address);
+  const isOne = address !== undefined || isIP(NETWORK.exec(identity)?.[1] ?? '') !== 0;
+  return isOne && refusesAddresses ? keyMessages.listedAddress(identity, takesAny) : undefined;
 }
+
+/** A network in CIDR notation. */
+const NETWORK = /^(.+)\/\d{1,3}$/;
+/** The beginning of IPv4 addresses, followed by a star. */
+const BEGINS_ADDRESS = /^\d{1,3}\.(?:\d{1,3}\.){0,2}\d{0,3}\*$/;
 
 /** The same for a prefix of keys followed by a star. */
 export function patternProblem(rule: Rule, pattern: string): string | undefined {

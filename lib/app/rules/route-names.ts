@@ -72,6 +72,23 @@ export function isHandler(method: object): boolean {
   return keys.some((key) => Reflect.hasMetadata(key, method));
 }
 
+/** Metadata keys of decorators whose methods Nest calls without guards, or that only matter where guards are called. */
+const WITHOUT_GUARDS =
+  /^(?:nestjs-sluice:|design:|__(?:guards|interceptors|pipes|exceptionFilters)__$|swagger\/|EVENT_LISTENER_METADATA$|SCHEDULE)/;
+
+/**
+ * Whether Nest may call guards before a method: it is a route, or a package has decorated it whose methods may be called as routes are,
+ * such as tools and commands.
+ */
+export function mayHaveGuards(prototype: object, method: string): boolean {
+  const handler = (prototype as Record<string, object>)[method]!;
+  const keys: readonly unknown[] = [
+    ...(Reflect.getMetadataKeys(handler) as unknown[]),
+    ...(Reflect.getMetadataKeys(prototype, method) as unknown[]),
+  ];
+  return keys.some((key) => typeof key !== 'string' || !WITHOUT_GUARDS.test(key));
+}
+
 /** Whether it is a gateway. */
 export function isGateway(type: object): boolean {
   return read(GATEWAY, type) === true;

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { limitersOf } from '../config/limiter-tokens.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { moduleLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { bindsOwnGuard } from './bound-guards.js';
 import { type DeclaredClass, type DeclaredMethod, isRoute } from './declared-class.js';
@@ -11,6 +12,7 @@ import { LimitRegistry } from './limit-registry.js';
 import { classNameOf, Namespaces } from './namespaces.js';
 import { type RuleSource, rulesOfPhase } from './route-rules.js';
 import { Rule } from './rule.js';
+import { countsAddresses } from './possible-keys.js';
 import { RouteRulesRegistry } from './route-rules-registry.js';
 import { isGateway, resolvesField } from './route-names.js';
 
@@ -32,7 +34,8 @@ export class StartUpCheck {
   /** Throws `RateLimitConfigError` for limits that no request could be checked against. */
   run(): void {
     for (const module of this.modules.values()) {
-      for (const { metatype, inject } of [...module.controllers.values(), ...module.providers.values()]) {
+      const { controllers, providers, injectables } = module;
+      for (const { metatype, inject } of [...controllers.values(), ...providers.values(), ...injectables.values()]) {
         this.refuseUnknownLimiters(metatype, inject);
       }
     }
@@ -53,11 +56,14 @@ export class StartUpCheck {
       }
       for (const { handler } of this.limitedRoutes(each)) {
         const { declared } = this.routes.of(type, handler);
-        this.byAddress ??= declared.flatMap(({ specs }) => specs.map(ruleOf)).find(countsByAddress)?.name;
+        this.byAddress ??= declared
+          .flatMap(({ specs }) => specs.map(ruleOf))
+          .find((rule) => rule !== undefined && countsAddresses(rule, true))?.name;
       }
     }
     if (!this.guards.isEverywhere) this.refuseUnguarded(classes);
     if (this.guards.isEnabled) this.refuseUnreached(classes);
+    for (const place of classes.flatMap(({ unread }) => unread)) moduleLogger.warn(messages.notRead(place));
     this.guards.warnOfFields(classes.flatMap((each) => this.fields(each)));
   }
 
@@ -65,7 +71,7 @@ export class StartUpCheck {
     for (const name of limitersOf(type, inject)) {
       if (this.registry.has(name)) continue;
       const className = (type as Function | null)?.name ?? 'a factory';
-      throw new RateLimitConfigError(messages.injectsUnknown(className || 'a factory', name, this.registry.names));
+      throw new RateLimitConfigError(this.registry.unknown(`@InjectLimiter in ${className || 'a factory'}`, name));
     }
   }
 
@@ -111,12 +117,4 @@ export class StartUpCheck {
 
 function ruleOf(spec: Rule | RuleSource): Rule | undefined {
   return spec instanceof Rule ? spec : spec.example;
-}
-
-/** Whether it counts by address: all requests, or those without a user or a header. */
-function countsByAddress(rule: Rule | undefined): boolean {
-  if (rule === undefined) return false;
-  const { key, onMissingKey } = rule.settings;
-  if (key.given === 'ip') return true;
-  return typeof key.given === 'string' && key.given !== 'global' && onMissingKey === 'ip';
 }

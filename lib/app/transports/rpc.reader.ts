@@ -4,6 +4,7 @@ import type { ClientSocket } from './connection.js';
 import { asMcpContext, mcpRefusal } from './mcp-refusal.js';
 import { refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
+import { rethrow } from '../../engine/util/rethrow.js';
 
 /** The context of a message, as far as it knows the client. */
 interface MessageContext {
@@ -34,7 +35,7 @@ export const rpcReader: RequestReader = {
   /** Returns an `RpcException`, whose data the client gets as the error; a client of MCP gets an error of JSON-RPC. */
   async refuse(exception, context) {
     if (hasNoCaller(context)) return exception;
-    const { RpcException } = await import('@nestjs/microservices');
+    const { RpcException } = await import('@nestjs/microservices').catch(rethrow);
     const isMcp = asMcpContext(context.getArgs()[1]) !== undefined;
     const data = isMcp ? await mcpRefusal(exception) : refusalData(exception);
     return Object.assign(new RpcException(data), { cause: exception });

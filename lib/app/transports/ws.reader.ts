@@ -3,6 +3,7 @@ import { asObject } from '../../engine/util/as-object.js';
 import type { ClientSocket } from './connection.js';
 import { refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
+import { rethrow } from '../../engine/util/rethrow.js';
 
 /** The part of a socket.io or ws client that is read. */
 interface Client {
@@ -48,7 +49,7 @@ export const wsReader: RequestReader = {
 
   /** Returns a `WsException`, which Nest sends as the event `exception`. */
   async refuse(exception, context) {
-    const { BaseWsExceptionFilter, WsException } = await import('@nestjs/websockets');
+    const { BaseWsExceptionFilter, WsException } = await import('@nestjs/websockets').catch(rethrow);
     const data = refusalData(exception);
     if (!('emitMessage' in BaseWsExceptionFilter.prototype) && !hasFilters(context)) sendNatively(context, data);
     return Object.assign(new WsException(data), { cause: exception });

@@ -31,6 +31,16 @@ export class RefusedCall {
     return this.isEarly ? this.longest.decision.retryAfterMs : this.call.leastWaitMs(this.refusals);
   }
 
+  /** Whether its time is up before it can have its units. */
+  get isTooLate(): boolean {
+    return this.call.isTooLate(this.leastWaitMs);
+  }
+
+  /** Whether a call overtakes this one that got its units in the same round: both wait for the same, and both have time. */
+  isOvertakenBy(call: WaitingCall): boolean {
+    return !this.call.isSettled && !this.isEarly && !call.isTooLate(call.leastWaitMs(this.refusals));
+  }
+
   /** Whether units of a counter may let it go on. */
   waitsFor(counter: string): boolean {
     return this.refusals.some(({ limit, identity }) => lineageId(limit, identity) === counter);

@@ -1,6 +1,6 @@
 import { LongTimeout } from '../../engine/util/long-timeout.js';
 import { ReservedGroup } from './reserved-group.js';
-import { compareUnits, type ReservedUnits, spacingMs } from './reserved-units.js';
+import { compareTimes, compareUnits, type ReservedUnits, spacingMs } from './reserved-units.js';
 import type { Turn } from './turn.js';
 import type { CallHolder, WaitingCall } from './waiting-call.js';
 
@@ -195,7 +195,7 @@ export class ReservedQueue implements CallHolder {
     for (const group of this.groups.values()) {
       const { first } = group;
       if (first === undefined) continue;
-      if (earliest?.first === undefined || compareUnits(first, earliest.first) < 0) earliest = group;
+      if (earliest?.first === undefined || compareTimes(first, earliest.first) < 0) earliest = group;
     }
     return earliest;
   }

@@ -2,15 +2,23 @@ import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import type { StoreDecision } from '../../storage/stores/store.js';
 
+/** Units that may be used at a time. */
+export interface TimedUnits {
+  /** The limit on which `decision` and `usableAt` are based. */
+  readonly limit: CompiledLimit;
+  readonly decision: StoreDecision;
+  /** In milliseconds of the monotonic clock. */
+  readonly usableAt: number;
+}
+
 /** Units that are reserved for a time in the future. */
-export interface ReservedUnits {
+export interface ReservedUnits extends TimedUnits {
   readonly identity: string;
   readonly units: number;
   /** The request for them. */
   readonly entries: readonly CheckEntry[];
   /** The limit in force now for the call that reserved them. */
   readonly currentLimit: () => CompiledLimit;
-  /** The limit on which `decision` and `usableAt` are based. */
   limit: CompiledLimit;
   decision: StoreDecision;
   /** In milliseconds of the monotonic clock, as is `usableAt`. */
@@ -19,10 +27,16 @@ export interface ReservedUnits {
 }
 
 /** Orders units of one store by its clock; units without a ticket are usable at once. */
-export function compareUnits(one: ReservedUnits, other: ReservedUnits): number {
+export function compareUnits(one: TimedUnits, other: TimedUnits): number {
   const [first, second] = [one.decision, other.decision];
   if (first.source !== second.source || one.limit !== other.limit) return one.usableAt - other.usableAt;
   return (first.ticket ?? 0) - (second.ticket ?? 0);
+}
+
+/** Orders units by when they may be used; those of one queue by its clock. */
+export function compareTimes(one: TimedUnits, other: TimedUnits): number {
+  const haveTickets = one.decision.ticket !== undefined && other.decision.ticket !== undefined;
+  return haveTickets ? compareUnits(one, other) : one.usableAt - other.usableAt;
 }
 
 /** Milliseconds between units that leave a queue and those before them; `-Infinity` without a queue, and past it. */

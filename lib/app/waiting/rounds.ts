@@ -101,11 +101,17 @@ export class Rounds {
         continue;
       }
       if (goesOn(answer)) {
+        if (first?.isOvertakenBy(call) === true && !call.isSettled) {
+          // It stays in the line.
+          source.refund(answer);
+          continue;
+        }
         this.line.delete(call);
         this.likely = source.take(call, answer);
         this.pollMs = FIRST_POLL_MS;
         continue;
       }
+      source.refused(answer);
       const refused = new RefusedCall(call, answer);
       call.refuse(refused.longest, refused.leastWaitMs);
       // The refusal shows how long a queue is that has taken units ahead.

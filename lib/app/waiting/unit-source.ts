@@ -25,6 +25,10 @@ export interface UnitSource {
    * get.
    */
   take(call: WaitingCall, turn: Turn): readonly number[];
+  /** Notes an answer that refused a call. */
+  refused(turn: Turn): void;
+  /** Gives back units that a call has got and does not take. */
+  refund(turn: Turn): void;
   /** Takes back all units that may not be used yet. Returns their calls, and the refunds. */
   takeBack(): { readonly calls: readonly WaitingCall[]; readonly refunds: readonly Refund[] };
   /** Converts units to the limits in force now. */

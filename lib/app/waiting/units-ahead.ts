@@ -1,11 +1,13 @@
 import { MAX_INTERVAL_MS } from '../../engine/options/values.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
-import { chargeOf } from '../../storage/stores/store-decision.js';
+import { chargeOf, chargesOf } from '../../storage/stores/store-decision.js';
 import type { Refund, Store } from '../../storage/stores/store.js';
 import { unitsAhead } from './places-ahead.js';
+import { PlacesLeft } from './places-left.js';
+import { RefusedCall } from './refused-call.js';
 import { ReservedQueue } from './reserved-queue.js';
 import type { ReservedUnits } from './reserved-units.js';
-import type { Turn } from './turn.js';
+import { goesOn, type Turn } from './turn.js';
 import { TurnAnswer } from './turn-answer.js';
 import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
 import type { WaitingCall } from './waiting-call.js';
@@ -14,6 +16,8 @@ import type { WaitingCall } from './waiting-call.js';
 export class UnitsAhead implements UnitSource {
   readonly keepsOrder = false;
   private readonly reserved: ReservedQueue;
+  /** The places left in the queue of a limit, by its last answer. */
+  private readonly places = new PlacesLeft();
 
   constructor(
     private readonly queue: SourceListener,
@@ -36,12 +40,14 @@ export class UnitsAhead implements UnitSource {
     return this.reserved.isEmpty;
   }
 
-  /** None until half of the units that were taken are used. */
+  /** None until half of the units that were taken are used. No more than the queue of a limit has places for. */
   get room(): number | undefined {
-    const ahead = unitsAhead(this.entries()[0]!.limit);
+    const { limit } = this.entries()[0]!;
+    const ahead = unitsAhead(limit);
     if (ahead === undefined) return undefined;
     const { units } = this.reserved;
-    return units > ahead / 2 ? 0 : ahead - units;
+    if (units > ahead / 2) return 0;
+    return Math.min(ahead - units, limit.algorithm.queue === undefined ? Infinity : this.places.now(limit));
   }
 
   get aheadMs(): number {
@@ -52,21 +58,25 @@ export class UnitsAhead implements UnitSource {
   ask(calls: readonly WaitingCall[]): TurnAnswer[] {
     const { room, aheadMs, store } = this;
     let units = 0;
-    const reserve = ({ entries }: WaitingCall, maxWaitMs: number, isEarly: boolean) =>
-      new TurnAnswer(isEarly).reserve(store, entries, maxWaitMs);
-    return calls.map((call, index) => {
+    const answers: TurnAnswer[] = [];
+    for (const [index, call] of calls.entries()) {
       units += call.cost;
       const longest = Math.min(call.leftMs, MAX_INTERVAL_MS);
-      if (room === undefined || units <= room || (index === 0 && room > 0)) return reserve(call, longest, false);
+      const isWithin = room === undefined || units <= room || (index === 0 && room > 0);
       // Returned units may be available before those that were reserved.
-      const ms = index === 0 ? Math.max(0, aheadMs - 1) : 0;
-      return reserve(call, Math.min(longest, ms), ms < longest);
-    });
+      const ms = isWithin ? longest : index === 0 ? Math.max(0, aheadMs - 1) : 0;
+      const answer = new TurnAnswer(ms < longest).reserve(store, call.entries, Math.min(longest, ms));
+      answers.push(answer);
+      // Until the next call is asked for, time passes that could make room for that one.
+      if (isQueued(answer) && answer.isDone && isStillWaiting(call, answer)) break;
+    }
+    return answers;
   }
 
   take(call: WaitingCall, turn: Turn): readonly number[] {
     const { limit } = turn.entries[0]!;
     const decision = turn.decisions[0]!;
+    this.places.note(decision);
     const isSame = call.entries()[0]!.limit === limit;
     // Without a queue, and with nobody before it, it need not wait for its time.
     const isDue = decision.delayMs === 0 && isSame && limit.algorithm.queue === undefined && this.isEmpty;
@@ -78,6 +88,14 @@ export class UnitsAhead implements UnitSource {
     }
     // What remains of a queue are places in it.
     return limit.algorithm.queue === undefined ? [decision.remaining] : [];
+  }
+
+  refused({ decisions }: Turn): void {
+    this.places.note(decisions[0]!);
+  }
+
+  refund({ entries, decisions }: Turn): void {
+    this.giveBack(chargesOf(entries, decisions));
   }
 
   takeBack(): { calls: WaitingCall[]; refunds: Refund[] } {
@@ -103,4 +121,14 @@ export class UnitsAhead implements UnitSource {
 
 function refund({ limit, identity, units, decision }: ReservedUnits): Refund {
   return chargeOf({ limit, identity, cost: units }, decision);
+}
+
+/** Whether a limit was asked that has a queue of its own. */
+function isQueued({ entries }: Turn): boolean {
+  return entries[0]?.limit.algorithm.queue !== undefined;
+}
+
+/** Whether a call was refused, and has time for another try. */
+function isStillWaiting(call: WaitingCall, answer: TurnAnswer): boolean {
+  return !answer.hasFailed && !goesOn(answer) && !new RefusedCall(call, answer).isTooLate;
 }

@@ -1,7 +1,7 @@
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { chargesOf } from '../../storage/stores/store-decision.js';
 import type { Store } from '../../storage/stores/store.js';
-import { LongTimeout } from '../../engine/util/long-timeout.js';
+import { DelayedCalls } from './delayed-calls.js';
 import type { Turn } from './turn.js';
 import { allDone, delayMsOf, TurnAnswer } from './turn-answer.js';
 import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
@@ -15,21 +15,25 @@ export class UnitsNow implements UnitSource {
   readonly room = undefined;
   readonly aheadMs = 0;
   readonly keepsOrder = true;
-  /** Calls that the queue of a limit delays. */
-  private readonly delayed = new Set<WaitingCall>();
+  private readonly delayed: DelayedCalls;
 
   constructor(
-    private readonly queue: SourceListener,
+    queue: SourceListener,
     private readonly store: Store,
     private readonly giveBack: GiveBack,
-  ) {}
+  ) {
+    this.delayed = new DelayedCalls(
+      (turn) => this.refund(turn),
+      () => queue.onReleased(),
+    );
+  }
 
   get size(): number {
     return this.delayed.size;
   }
 
   get isEmpty(): boolean {
-    return this.size === 0;
+    return this.delayed.isEmpty;
   }
 
   ask(calls: readonly WaitingCall[]): TurnAnswer[] {
@@ -66,9 +70,14 @@ export class UnitsNow implements UnitSource {
       call.postpone({ ...entries[index]!, index, decision: decisions[index]! }, delayMs);
     }
     if (call.isSettled) this.refund(turn);
-    else if (delayMs === 0) call.release(turn);
-    else this.delay(call, turn, delayMs);
+    // A call whose place is due at once does not overtake those whose timer is late.
+    else if (delayMs === 0 && (this.isEmpty || !isQueued(turn))) call.release(turn);
+    else this.delayed.add(call, turn);
     return decisions.map(({ remaining }) => remaining);
+  }
+
+  refused(): void {
+    // The next round asks for the first call only.
   }
 
   takeBack() {
@@ -80,31 +89,19 @@ export class UnitsNow implements UnitSource {
   }
 
   close(reason: Error): void {
-    for (const call of this.delayed) call.reject(reason);
+    this.delayed.close(reason);
   }
 
-  private delay(call: WaitingCall, turn: Turn, ms: number): void {
-    const forget = (): void => {
-      this.delayed.delete(call);
-      this.queue.onReleased();
-    };
-    const timeout = new LongTimeout(ms, () => {
-      forget();
-      call.release(turn);
-    });
-    this.delayed.add(call);
-    call.suspendTimeout();
-    const onLeft = (): void => {
-      timeout.clear();
-      forget();
-      this.refund(turn);
-    };
-    call.holder = { onLeft };
-  }
-
-  private refund({ entries, decisions }: Turn): void {
+  refund({ entries, decisions }: Turn): void {
     this.giveBack(chargesOf(entries, decisions));
   }
+}
+
+/** Whether the queue of a limit decided. */
+function isQueued({ entries, decisions }: Turn): boolean {
+  return entries.some(({ limit }, index) => {
+    return limit.algorithm.queue !== undefined && !limit.shadow && decisions[index]!.source !== 'list';
+  });
 }
 
 /** The sums of what calls ask of their limits. */

@@ -15,7 +15,7 @@ export class ElsewhereOverrideStore implements OverrideStore {
     if (!this.isSilent) throw this.unknown();
   }
 
-  write(): Promise<boolean> {
+  write(): Promise<undefined> {
     return Promise.reject(this.unknown());
   }
 

@@ -2,7 +2,8 @@
 export const LIMIT_HELP = `  --limit <definition>  the limit as the app defines it, without '--module':
                       algo:rate/interval[,option=value...], such as
                       gcra:60/1s,burst=120 or concurrency:5/1m; with scope=world
-                      if it counts over several regions
+                      if it counts over several regions. Not needed if instances with a
+                      console publish the limit (not for 'explain')
   --everywhere        the limit is one of the module's 'limits'
 `;
 
@@ -23,8 +24,8 @@ ${HOME_HELP}  --prefix <prefix>   the 'prefix' of the app; sluice unless given
                       listening, and closed again
   --by <name>         who does it, for the log
   --reason <text>     why, for the log
-  --force             also for a limit that has no counter now, and for a prefix that
-                      no instance has used yet
+  --force             also for a limit that has no counter now, for a prefix that no
+                      instance has used yet, and for an address as a key
   --json              writes JSON
   --help              this text
 `;

@@ -16,6 +16,7 @@ import type { Lists } from '../../app/overrides/lists/lists.js';
 import { RedisOverrideStore } from '../../app/overrides/redis.override-store.js';
 import { connect, connectionOf, createClient } from '../../storage/redis/client.js';
 import type { Connection } from '../../storage/redis/connection.js';
+import { rememberError } from '../../storage/redis/connection-errors.js';
 import { DecisionStream } from '../../storage/telemetry/decision-stream.js';
 import { ElsewhereOverrideStore } from './elsewhere.override-store.js';
 import { isWithoutHome, type RegionRole } from './region-role.js';
@@ -56,7 +57,7 @@ export function besideRegions(options: RateLimitModuleOptions, beside: BesideReg
   };
   const connected = async (connection: Connection) => {
     connections.push(connection);
-    await connect(connection).catch(() => undefined);
+    await connect(connection).catch((error: Error) => rememberError(connection, error));
     if (isAbandoned) connection.disconnect();
   };
   return { module: moduleOf(options, beside, connected), abandon };

@@ -1,10 +1,10 @@
-import { withoutSecrets } from '../../app/config/redis-option.js';
+import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { milliseconds } from '../../engine/options/values.js';
 import { InputError, UsageError } from '../command.js';
 import type { KnownOptions, ReadArguments } from '../options.js';
 import { PLACE_OPTIONS, type Place } from './place.js';
-import { startApp, type StartedApp } from './started-app.js';
+import { assertConnected, startApp, type StartedApp } from './started-app.js';
 
 /** The options of all commands that change something. */
 export const OPERATION_OPTIONS: KnownOptions = {
@@ -25,7 +25,9 @@ export function causeOf({ values }: ReadArguments): { by?: string; reason?: stri
 export function timeOf({ values }: ReadArguments): string | undefined {
   const time = values.get('for');
   if (time !== undefined && !((milliseconds(time) ?? 0) > 0)) {
-    throw new UsageError(cliMessages.wrongOption('for', time, "a duration such as '10m', '1h', at most 1 year"));
+    throw new UsageError(
+      cliMessages.wrongOption('for', withoutSecrets(time), "a duration such as '10m', '1h', at most 1 year"),
+    );
   }
   return time;
 }
@@ -52,6 +54,7 @@ const OF_LIBRARY = new Map<string, new (message: string) => Error>([
 export async function withApp<T>(place: Place, changes: boolean, work: (app: StartedApp) => Promise<T>): Promise<T> {
   const app = await startApp(place, { changes });
   try {
+    await assertConnected(app);
     return await work(app);
   } catch (error) {
     const wrong = error instanceof Error ? OF_LIBRARY.get(error.name) : undefined;

@@ -1,6 +1,8 @@
 import type { ExactLimit } from '../../app/config/limit-definition.js';
-import { isRedisConnection, withoutSecrets } from '../../app/config/redis-option.js';
+import { isRedisConnection, urlFormOf } from '../../app/config/redis-option.js';
+import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { milliseconds } from '../../engine/options/values.js';
 import { UsageError } from '../command.js';
 import { readDefinition } from '../limit-spec.js';
@@ -22,6 +24,8 @@ export interface RedisPlace {
   readonly prefix: string | undefined;
   readonly timeout: number;
   readonly limit: PlacedLimit | undefined;
+  /** The limit that instances with a console may have published: see `asPublished`. */
+  readonly published?: string;
 }
 
 /** The file of an app's module, and the name of the class, if given. */
@@ -53,6 +57,8 @@ interface Wanted {
   readonly name: string | undefined;
   /** Whether the command needs no limit. */
   readonly optional?: boolean;
+  /** Whether the command asks for what instances publish of the limit. */
+  readonly published?: boolean;
 }
 
 /** Reads the place. Throws `UsageError` or `RateLimitConfigError`. */
@@ -72,22 +78,21 @@ export function readPlace(read: ReadArguments, environment: NodeJS.ProcessEnv, w
 function redisPlace(
   { values, switches }: ReadArguments,
   environment: NodeJS.ProcessEnv,
-  { name: wantedName, optional = false }: Wanted,
+  { name: wantedName, optional = false, published = false }: Wanted,
 ): RedisPlace {
   const redis = values.get('redis') ?? environment['REDIS_URL'];
   if (redis === undefined) {
     throw new UsageError(cliMessages.missingOption('redis', `${REDIS_FORM}, or '--module' instead`));
   }
-  if (!isRedisConnection(redis))
-    throw new UsageError(cliMessages.wrongOption('redis', withoutSecrets(redis), REDIS_FORM));
+  assertRedis('redis', redis);
   const home = values.get('home') ?? (environment['HOME_REDIS_URL'] || undefined);
-  if (home !== undefined && !isRedisConnection(home))
-    throw new UsageError(cliMessages.wrongOption('home', withoutSecrets(home), REDIS_FORM));
+  if (home !== undefined) assertRedis('home', home);
   const time = values.get('timeout') ?? '2s';
   const timeout = milliseconds(time);
   const place = { redis, home, prefix: values.get('prefix'), timeout: timeout ?? 0 };
   const spec = values.get('limit');
-  if (spec === undefined && !optional)
+  const isAsked = published && wantedName !== undefined;
+  if (spec === undefined && !optional && !isAsked)
     throw new UsageError(cliMessages.missingOption('limit', 'a limit such as gcra:60/1s'));
   const { name: ofSpec, ...definition } = spec === undefined ? UNKNOWN : readDefinition(spec);
   const name = wantedName ?? ofSpec;
@@ -98,10 +103,19 @@ function redisPlace(
     throw new UsageError(cliMessages.wrongOption('timeout', time, 'a duration such as 500ms or 2s'));
   }
   const everywhere = switches.has('everywhere');
+  if (isAsked && spec === undefined) return { ...place, limit: undefined, published: wantedName };
   return {
     ...place,
     limit: name === undefined ? undefined : { name, definition: definition as ExactLimit, everywhere },
+    ...(isAsked && { published: wantedName }),
   };
+}
+
+function assertRedis(option: 'redis' | 'home', text: string): void {
+  if (isRedisConnection(text)) return;
+  const url = urlFormOf(text);
+  const wants = url === undefined ? REDIS_FORM : redisMessages.urlWants(url);
+  throw new UsageError(cliMessages.wrongOption(option, withoutSecrets(text), wants));
 }
 
 /** Stands for a limit of which a command needs nothing but the name. */

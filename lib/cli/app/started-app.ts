@@ -3,8 +3,13 @@ import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { INestApplicationContext, Type } from '@nestjs/common';
 import type { ModulesContainer, NestFactory } from '@nestjs/core';
-import { withoutSecrets } from '../../app/config/redis-option.js';
+import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { redisMessages } from '../../engine/errors/messages/redis.js';
+import { connect } from '../../storage/redis/client.js';
+import type { Connection } from '../../storage/redis/connection.js';
+import { lastErrorOf } from '../../storage/redis/connection-errors.js';
+import { addressesOf, connectionReason } from '../../storage/redis/store-error.js';
 import { InputError } from '../command.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
@@ -60,6 +65,22 @@ async function startOnRedis(place: RedisPlace, changes: boolean): Promise<Starte
     beside.abandon();
     throw error;
   }
+}
+
+/** Throws `InputError` if the Redis of an app, or the home of its region, cannot be reached. */
+export async function assertConnected(app: StartedApp): Promise<void> {
+  for (const name of ['RATE_LIMIT_REDIS', 'RATE_LIMIT_HOME']) {
+    const connection = app.provided<Connection>(name);
+    const reason = connection && (await whyNotConnected(connection));
+    if (reason !== undefined) throw new InputError(redisMessages.unreachable(addressesOf(connection!), reason));
+  }
+}
+
+/** Why a connection cannot be used; `undefined` if it can. */
+export async function whyNotConnected(connection: Connection): Promise<string | undefined> {
+  if (connection.status === 'ready') return undefined;
+  const known = lastErrorOf(connection);
+  return known ?? connect(connection).then(() => undefined, connectionReason);
 }
 
 function limitsOf({ name, definition, everywhere }: NonNullable<RedisPlace['limit']>) {

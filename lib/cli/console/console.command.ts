@@ -1,3 +1,4 @@
+import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { once } from 'node:events';
 import type { INestApplication } from '@nestjs/common';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
@@ -29,7 +30,8 @@ export const consoleCommand: Command = {
   help: HELP,
   async run(args, { stdout }) {
     const read = readArguments(args, OPTIONS);
-    if (read.positionals.length > 0) throw new UsageError(cliMessages.extraArgument(read.positionals[0], []));
+    if (read.positionals.length > 0)
+      throw new UsageError(cliMessages.extraArgument(withoutSecrets(read.positionals[0]), []));
     const place = readPlace(read, process.env, { name: undefined, optional: true }) as RedisPlace;
     const port = portOf(read);
     const by = read.values.get('by');

@@ -8,7 +8,9 @@ import { placesOf } from '../app/app-redis.js';
 import type { Place } from '../app/place.js';
 import { isWithoutHome } from '../app/region-role.js';
 import { assertCountsHere, assertHasHome } from '../app/used-names.js';
-import { startApp, type StartedApp } from '../app/started-app.js';
+import { redisMessages } from '../../engine/errors/messages/redis.js';
+import { addressesOf } from '../../storage/redis/store-error.js';
+import { startApp, whyNotConnected, type StartedApp } from '../app/started-app.js';
 import { HELP } from './help.js';
 import { type CommandQuestion, readSettings } from './settings.js';
 
@@ -34,7 +36,13 @@ async function explained(app: StartedApp, place: Place, question: CommandQuestio
     const limit = named.find(({ rule }) => 'limit' in question && rule.name === question.limit)?.limit;
     if (limit !== undefined) assertHasHome(places, limit);
     const explanation = await app.service.explain(question);
-    if (explanation.unread !== undefined) return explanation;
+    if (explanation.unread !== undefined) {
+      const { redis } = places.own;
+      const reason = await whyNotConnected(redis.client);
+      return reason === undefined
+        ? explanation
+        : { ...explanation, unread: redisMessages.unreachable(addressesOf(redis.client), reason) };
+    }
     if (limit !== undefined) await assertCountsHere(places, limit);
     return isWithoutHome(places.role, places.home) ? withoutChanges(explanation) : explanation;
   } catch (error) {

@@ -1,4 +1,4 @@
-import { withoutSecrets } from '../../app/config/redis-option.js';
+import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { PLACE_OPTIONS, type Place, readPlace, refuseOptions } from '../app/place.js';
 import { UsageError } from '../command.js';

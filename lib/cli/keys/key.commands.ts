@@ -12,6 +12,7 @@ import { columns, printable, printableJson, showMs } from '../../engine/util/pri
 import { placesOf, redisOf } from '../app/app-redis.js';
 import { withApp } from '../app/operation.js';
 import { isWithoutHome } from '../app/region-role.js';
+import { asPublished, refuseBareAddress } from '../app/published-limit.js';
 import type { StartedApp } from '../app/started-app.js';
 import { assertCountsHere, assertHasHome, assertUsed } from '../app/used-names.js';
 import { type Command, InputError, UsageError } from '../command.js';
@@ -37,7 +38,7 @@ interface KeyReport {
   readonly unread?: string;
 }
 
-type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<void>;
+type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<unknown>;
 
 const CHANGES: Readonly<Record<KeyAction, Change>> = {
   block: (limiter, key, options, time) => limiter.block(key, time, options),
@@ -48,8 +49,9 @@ const CHANGES: Readonly<Record<KeyAction, Change>> = {
 const command = (action: KeyAction): Command => ({
   help: KEY_HELP[action],
   async run(args, { stdout }) {
-    const settings = readSettings(action, args, process.env);
-    readCause(settings.cause, `nestjs-sluice ${action}`);
+    const read = readSettings(action, args, process.env);
+    readCause(read.cause, `nestjs-sluice ${action}`);
+    const settings = { ...read, place: await asPublished(read.place) };
     const report = await withApp(settings.place, true, (app) => changeKey(app, settings));
     stdout.write(settings.json ? `${printableJson(report)}\n` : textOf(report, settings));
     return 0;
@@ -78,7 +80,10 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   const isUsed = isTouched(before);
   if (places !== undefined) {
     await assertCountsHere(places, rule!.limit);
-    if (!isUsed && !force) await assertUsed(places, rule!.limit);
+    if (!isUsed && !force) {
+      refuseBareAddress(rule!, path.key);
+      await assertUsed(places, rule!.limit);
+    }
   }
   if (action === 'unblock' && before.state?.blockedForMs === 0)
     throw new InputError(cliMessages.notBlocked(limit, shown));

@@ -1,5 +1,6 @@
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf } from '../app/operation.js';
 import { type Place, readPlace, refuseOptions } from '../app/place.js';
+import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { readArguments } from '../options.js';
 
 /** What is done to the counter of a key. */
@@ -23,13 +24,13 @@ export function readSettings(action: KeyAction, args: readonly string[], environ
   const read = readArguments(args, { ...OPERATION_OPTIONS, for: { type: 'string' } });
   if (action !== 'block') refuseOptions(read, ['for'], "'block'");
   const [limit = '', key = ''] = argumentsOf(read, 'the name of a limit', 'a key such as tenant:acme');
-  const place = readPlace(read, environment, { name: limit });
+  const place = readPlace(read, environment, { name: limit, published: true });
   const { switches } = read;
   return {
     action,
     place,
     limit,
-    key,
+    key: hashedHeader(key),
     time: timeOf(read) ?? '10m',
     cause: causeOf(read),
     force: switches.has('force'),

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { ListEntry } from '../../app/config/list-entry.js';
+import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { entryOf } from '../../app/overrides/lists/listed.js';
 import { readEntry } from '../../app/overrides/lists/list-options.js';
@@ -83,7 +84,7 @@ async function changeList(
 /** The entry of an argument. What looks like an address is one, so that a wrong network is refused as such. */
 function entryFor(who: string): ListEntry {
   if (isIP(who.split('/', 1)[0]!) !== 0) return { ip: who };
-  return who.endsWith('*') ? { pattern: who } : { identity: who };
+  return who.endsWith('*') ? { pattern: who } : { identity: hashedHeader(who) };
 }
 
 function json(record: OverrideRecord | undefined): object | null {

@@ -2,11 +2,14 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import type { LimitMode } from '../../engine/limits/limit-mode.js';
 import type { CurrentMode, CurrentRate } from '../../app/overrides/override.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { columns, printable, printableJson } from '../../engine/util/printable.js';
 import { changesRedisOf, placesOf } from '../app/app-redis.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
 import { causeText, entryText, overrideReport, valueText } from '../app/override-text.js';
+import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { readPlace, refuseOptions } from '../app/place.js';
+import { asPublished, refuseBareAddress } from '../app/published-limit.js';
 import type { StartedApp } from '../app/started-app.js';
 import { storedOverrides } from '../app/stored-overrides.js';
 import { assertKeepsChanges, assertUsedForChange } from '../app/used-names.js';
@@ -80,7 +83,7 @@ export const ratesCommand: Command = {
   async run(args, { stdout }) {
     const read = readArguments(args, OPTIONS);
     const [name = 'list'] = read.positionals;
-    if (!NAMES.includes(name)) throw new UsageError(cliMessages.unknownPart(name, NAMES));
+    if (!NAMES.includes(name)) throw new UsageError(cliMessages.unknownPart(String(withoutSecrets(name)), NAMES));
     const part = Object.hasOwn(PARTS, name) ? PARTS[name] : undefined;
     const text = part === undefined ? await list(read) : await change(name, part, read);
     stdout.write(text);
@@ -112,7 +115,7 @@ async function change(name: string, { wants, repeats, without, work }: Part, rea
   refuseOptions(read, without, 'other changes of rates');
   const more = repeats ? read.positionals.slice(2 + wants.length).map(() => wants.at(-1)!) : [];
   const [, limit = ''] = argumentsOf(read, name, 'the name of a limit', ...wants, ...more);
-  const place = readPlace(read, process.env, { name: limit });
+  const place = await asPublished(readPlace(read, process.env, { name: limit, published: true }));
   const { before, after } = await withApp(place, true, async (app) => {
     const own = changesRedisOf(app);
     // Without Redis, what the library reads is what it knew before.
@@ -121,13 +124,16 @@ async function change(name: string, { wants, repeats, without, work }: Part, rea
     if (!('file' in place)) {
       const places = placesOf(app);
       assertKeepsChanges(places);
-      if (named !== undefined && !read.switches.has('force')) await assertUsedForChange(places, named.limit);
+      if (named !== undefined && !read.switches.has('force')) {
+        refuseBareAddress(named.rule, ofKey(read).key ?? '');
+        await assertUsedForChange(places, named.limit);
+      }
     }
     const was = await currentOf(app, limit, read);
-    if (!(await work(app, limit, read))) throw new InputError(cliMessages.noOverride(limit, read.values.get('key')));
+    if (!(await work(app, limit, read))) throw new InputError(cliMessages.noOverride(limit, ofKey(read).key));
     return { before: was, after: await currentOf(app, limit, read) };
   });
-  const key = read.values.get('key');
+  const { key } = ofKey(read);
   if (read.switches.has('json'))
     return `${printableJson({ limit, ...(key !== undefined && { key }), before, after })}\n`;
   const rows = [
@@ -163,7 +169,7 @@ function sourceText({ source, override }: CurrentRate | CurrentMode): string {
 
 function ofKey({ values }: ReadArguments): { key?: string } {
   const key = values.get('key');
-  return key === undefined ? {} : { key };
+  return key === undefined ? {} : { key: hashedHeader(key) };
 }
 
 function lasting(read: ReadArguments) {

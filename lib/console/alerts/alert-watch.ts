@@ -6,9 +6,13 @@ import type { ConsoleRedis } from '../telemetry/console-redis.js';
 import { begun, type ConsoleAlert, ended } from './alert.js';
 import type { ReadAlerts } from './alert-options.js';
 
-/** How often it is looked, and for how long one instance looks for all of them. */
+/** How often an instance looks for incidents. */
 const LOOK_MS = 5000;
+/** How long one instance looks for all of them: longer than all that it sends at once may take. */
 const TURN_MS = 15_000;
+/** How long `close` waits for what is being sent before it ends that, and then for what is being stored. */
+const GRACE_MS = 500;
+const REST_MS = 300;
 /** An incident that was not found for this long is over. */
 const OVER_MS = 60_000;
 /** The most incidents that are remembered: more than there can be at a time. */
@@ -20,6 +24,8 @@ const KEPT_SECONDS = 7 * 86_400;
 interface Reported {
   readonly alert: ConsoleAlert;
   lastAt: number;
+  /** Whether it was stored for the other instances. */
+  isStored: boolean;
 }
 
 /**
@@ -30,10 +36,11 @@ export class AlertWatch {
   private readonly reported = new Map<string, Reported>();
   private timer: NodeJS.Timeout | undefined;
   private looking: Promise<void> | undefined;
-  private isClosed = false;
+  private readonly closing = new AbortController();
   /** Whether this instance looked for all the last time. */
   private isFirst = false;
   private warned: string | undefined;
+  private isClosed = false;
 
   constructor(
     private readonly options: ReadAlerts,
@@ -41,7 +48,7 @@ export class AlertWatch {
     private readonly redis: ConsoleRedis | undefined,
     private readonly self: string,
     private readonly prefix: string,
-    private readonly deliver: (alert: ConsoleAlert, options: ReadAlerts) => Promise<void>,
+    private readonly deliver: (alert: ConsoleAlert, options: ReadAlerts, closing: AbortSignal) => Promise<void>,
   ) {}
 
   start(): void {
@@ -51,13 +58,13 @@ export class AlertWatch {
     }, LOOK_MS).unref();
   }
 
-  /** Waits for what is being reported, and lets another instance look. Never rejects. */
+  /** Lets another instance look, after at most a second: what is not reported by then is left to it. Never rejects. */
   async close(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);
-    await this.looking;
-    const { redis } = this;
-    if (this.isFirst && redis !== undefined) await redis.run([['del', redis.keys.alerting]]).catch(() => undefined);
+    await withDeadline(this.looking, GRACE_MS);
+    this.closing.abort(new Error('the app is closing'));
+    await withDeadline(this.looking?.then(() => this.endTurn()) ?? this.endTurn(), REST_MS);
   }
 
   /** Looks once. Never rejects. */
@@ -83,42 +90,55 @@ export class AlertWatch {
   }
 
   private async report(incidents: readonly Incident[], at: number, isShared: boolean): Promise<void> {
-    const { prefix, options } = this;
-    for (const incident of incidents) {
-      const known = this.reported.get(incident.id);
+    const { prefix, options, reported } = this;
+    const isNew = (incident: Incident) => {
+      const known = reported.get(incident.id);
       if (known !== undefined) known.lastAt = at;
-      else if (this.reported.size < MOST) {
-        const alert = begun(incident, at, prefix, options.link);
-        if (await this.send(alert)) await this.remember({ alert, lastAt: at }, isShared);
-      }
-    }
-    for (const { alert, lastAt } of this.reported.values()) {
-      if (at - lastAt < OVER_MS || !(await this.send(ended(alert, at)))) continue;
-      this.reported.delete(alert.id);
-      if (isShared) await this.write([['hdel', this.redis!.keys.alerts, alert.id]]);
-    }
+      return known === undefined;
+    };
+    const began = incidents
+      .filter(isNew)
+      .slice(0, MOST - reported.size)
+      .map((incident) => begun(incident, at, prefix, options.link));
+    const over = [...reported.values()].filter(({ lastAt }) => at - lastAt >= OVER_MS);
+    const isEmpty = began.length === 0 && over.length === 0;
+    // Another instance may look for all by now.
+    if (isEmpty || this.isClosed || (isShared && !(await this.keepTurn()))) return;
+    // All at once, so that they are taken, or not, within one deadline: this instance has its turn until then.
+    const sent = await Promise.all([
+      ...began.map((alert) => this.send(alert, () => this.remember({ alert, lastAt: at, isStored: isShared }))),
+      ...over.map(({ alert, isStored }) => this.send(ended(alert, at), () => this.forget(alert, isStored))),
+    ]);
+    const failure = sent.find((reason) => reason !== undefined);
+    if (failure === undefined) this.warned = undefined;
+    else if (!this.closing.signal.aborted) this.warn(failure);
   }
 
-  private async send(alert: ConsoleAlert): Promise<boolean> {
+  /** Sends an alert, and notes that it was taken. Resolves to why it was not. */
+  private async send(alert: ConsoleAlert, taken: () => Promise<void>): Promise<string | undefined> {
     try {
-      await this.deliver(alert, this.options);
-      this.warned = undefined;
-      return true;
+      await this.deliver(alert, this.options, this.closing.signal);
     } catch (error) {
-      this.warn(reasonOf(error));
-      return false;
+      return reasonOf(error);
     }
+    await taken();
+    return undefined;
   }
 
-  private async remember(reported: Reported, isShared: boolean): Promise<void> {
-    const { alert } = reported;
+  private async remember(reported: Reported): Promise<void> {
+    const { alert, isStored } = reported;
     this.reported.set(alert.id, reported);
-    if (!isShared) return;
+    if (!isStored) return;
     const { alerts } = this.redis!.keys;
     await this.write([
       ['hset', alerts, alert.id, JSON.stringify(alert)],
       ['expire', alerts, KEPT_SECONDS],
     ]);
+  }
+
+  private async forget({ id }: ConsoleAlert, isStored: boolean): Promise<void> {
+    this.reported.delete(id);
+    if (isStored) await this.write([['hdel', this.redis!.keys.alerts, id]]);
   }
 
   /** What cannot be written is remembered in this process alone. */
@@ -131,7 +151,7 @@ export class AlertWatch {
     const { redis, self } = this;
     if (redis === undefined) return undefined;
     const { alerting, alerts } = redis.keys;
-    const [, holder, stored] = await redis.run([
+    const [taken, holder, stored] = await redis.run([
       ['set', alerting, self, 'PX', TURN_MS, 'NX'],
       ['get', alerting],
       ['hgetall', alerts],
@@ -141,17 +161,36 @@ export class AlertWatch {
       this.reported.clear();
       return false;
     }
-    await redis.run([['pexpire', alerting, TURN_MS]]);
-    if (!this.isFirst) this.takeOver(stored as Record<string, string>);
+    if (taken === null) await redis.run([['pexpire', alerting, TURN_MS]]);
+    if (!this.isFirst || taken !== null) this.takeOver(stored as Record<string, string>);
     this.isFirst = true;
     return true;
   }
 
-  /** Goes on with what another instance has reported; what this one reported alone is among it, or stays. */
+  /** Extends the turn. Resolves to whether this instance still has it. */
+  private async keepTurn(): Promise<boolean> {
+    const { redis, self } = this;
+    const { alerting } = redis!.keys;
+    const [holder] = await redis!.run([['get', alerting]]);
+    if (holder !== self) return false;
+    await redis!.run([['pexpire', alerting, TURN_MS]]);
+    return true;
+  }
+
+  private async endTurn(): Promise<void> {
+    const { redis } = this;
+    if (this.isFirst && redis !== undefined) await redis.run([['del', redis.keys.alerting]]).catch(() => undefined);
+  }
+
+  /** Goes on with what other instances have reported; what this one reported alone is among it, or stays. */
   private takeOver(stored: Readonly<Record<string, string>>): void {
+    for (const [id, { isStored }] of this.reported) {
+      // Another instance has reported its end.
+      if (isStored && !Object.hasOwn(stored, id)) this.reported.delete(id);
+    }
     for (const [id, text] of Object.entries(stored)) {
       const alert = JSON.parse(text) as ConsoleAlert;
-      if (!this.reported.has(id)) this.reported.set(id, { alert, lastAt: alert.at });
+      if (!this.reported.has(id)) this.reported.set(id, { alert, lastAt: alert.at, isStored: true });
     }
   }
 
@@ -160,4 +199,12 @@ export class AlertWatch {
     this.warned = reason;
     consoleLogger.warn(consoleMessages.unreported(reason));
   }
+}
+
+/** Waits for a promise that never rejects, but not for longer. */
+async function withDeadline(promise: Promise<void> | undefined, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
+  await Promise.race([promise, late]);
+  clearTimeout(timer);
 }

@@ -4,18 +4,23 @@ import type { ReadAlerts } from './alert-options.js';
 /** How long a webhook or a function may take. */
 const TIMEOUT_MS = 5000;
 
-/** Hands an alert on. Rejects if it is not taken in time. */
-export async function deliver(alert: ConsoleAlert, { to, format, routingKey }: ReadAlerts): Promise<void> {
+/** Hands an alert on. Rejects if it is not taken in time, or before the console closes. */
+export async function deliver(
+  alert: ConsoleAlert,
+  { to, format, routingKey }: ReadAlerts,
+  closing: AbortSignal,
+): Promise<void> {
+  closing.throwIfAborted();
   if (typeof to === 'function') {
     // One that throws at once rejects like any other.
-    await inTime(async () => to(alert));
+    await inTime(async () => to(alert), closing);
     return;
   }
   const response = await fetch(to, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(bodyOf(alert, format, routingKey)),
-    signal: AbortSignal.timeout(TIMEOUT_MS),
+    signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), closing]),
     // A webhook that has moved is not one that was configured.
     redirect: 'error',
   });
@@ -24,15 +29,18 @@ export async function deliver(alert: ConsoleAlert, { to, format, routingKey }: R
 }
 
 /** Rejects if a call takes too long. Nothing of the time is left behind. */
-async function inTime(call: () => Promise<unknown>): Promise<void> {
+async function inTime(call: () => Promise<unknown>, closing: AbortSignal): Promise<void> {
+  const ends = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`it took longer than ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS).unref();
+    closing.addEventListener('abort', () => reject(closing.reason as Error), { signal: ends.signal });
   });
   try {
     await Promise.race([call(), late]);
   } finally {
     clearTimeout(timer);
+    ends.abort();
   }
 }
 

@@ -5,12 +5,12 @@ import { keysOfShown } from '../../app/rules/resolve/keys-of-shown.js';
 import type { WithinOptions } from '../../engine/limits/consume-options.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import { prefixOf } from '../../app/overrides/override-address.js';
+import type { Overrides } from '../../app/overrides/overrides.js';
 import type { KeyChanged, LimitState } from '../api.js';
 import type { Fields } from '../fields.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import type { Lookups } from '../views/lookups.js';
 import { type Cause, tried } from './cause.js';
-import type { Undoing } from './undoing.js';
 import type { ConsoleLog, LoggedChange } from './console-log.js';
 
 /** What is changed: a limit, for an identity. */
@@ -26,10 +26,10 @@ export class KeyChanges {
   constructor(
     private readonly catalog: LimitCatalog,
     private readonly service: LimiterService,
+    private readonly overrides: Overrides,
     private readonly lookups: Lookups,
     /** The identity of a key, by its hash; `undefined` if it is not known. Rejects with `RateLimitStoreError`. */
     private readonly identityOf: (label: string, id: string) => Promise<string | undefined>,
-    private readonly undoing: Undoing,
     private readonly log: ConsoleLog,
     private readonly now: () => number,
   ) {}
@@ -62,7 +62,7 @@ export class KeyChanges {
     action: LoggedChange['action'],
     after: string | undefined,
     { by, reason }: Cause,
-    change: (limiter: Limiter, key: string, options: WithinOptions) => Promise<void>,
+    change: (limiter: Limiter, key: string, options: WithinOptions) => Promise<unknown>,
   ): Promise<KeyChanged> {
     const { entry, identity } = target;
     const { key, options } = keysOfShown(entry.rule, identity)!;
@@ -96,8 +96,9 @@ export class KeyChanges {
     const { key } = keysOfShown(entry.rule, identity)!;
     const options = { ...cause, key, ...(expiresIn !== undefined && { expiresIn }) };
     const before = await this.stateOf(target);
-    await tried('patch', () => this.service.setRate(entry.rule.name, patch, options));
-    return this.changed(target, before, { version: await this.undoing.newestOf('rate', entry.rule.name, key) });
+    const { name } = entry.rule;
+    const version = await tried('patch', () => this.overrides.setRate('set', name, patch, options, 'setRate'));
+    return this.changed(target, before, { version });
   }
 
   /** Whether the rate of exactly this key is overridden without an end, or the key stands for many. */
@@ -113,9 +114,9 @@ export class KeyChanges {
     const { entry, identity } = target;
     const { key } = keysOfShown(entry.rule, identity)!;
     const before = await this.stateOf(target);
-    const cleared = await tried('limit', () => this.service.clearRate(entry.rule.name, { ...cause, key }));
-    if (!cleared) return this.changed(target, before, { warning: consoleMessages.nothingToClear() });
-    return this.changed(target, before, { version: await this.undoing.newestOf('rate', entry.rule.name, key) });
+    const version = await tried('limit', () => this.overrides.clearRate(entry.rule.name, { ...cause, key }));
+    if (version === undefined) return this.changed(target, before, { warning: consoleMessages.nothingToClear() });
+    return this.changed(target, before, { version });
   }
 
   private async changed(

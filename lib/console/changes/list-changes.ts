@@ -10,7 +10,6 @@ import type { Fields } from '../fields.js';
 import { entryId, type ShownNames } from '../shown-names.js';
 import { type Cause, problemOf, tried, unreadProblem } from './cause.js';
 import type { Ends } from './rate-changes.js';
-import type { Undoing } from './undoing.js';
 
 /** The entries on one page. */
 const PAGE = 200;
@@ -29,7 +28,6 @@ export class ListChanges {
     private readonly service: LimiterService,
     private readonly overrides: Overrides,
     private readonly names: ShownNames,
-    private readonly undoing: Undoing,
   ) {}
 
   /** A page of all entries. Its cursor is a number, which reveals no identity. */
@@ -73,16 +71,14 @@ export class ListChanges {
 
   async put(list: ListName, { entry, limit }: Listing, ends: Ends, cause: Cause): Promise<Changed> {
     const options = { ...cause, ...ends, ...(limit !== undefined && { limit }) };
-    await tried('limit', () => this.service[list](entry, options));
-    const version = await this.undoing.newestOf('list', limit);
+    const version = await tried('limit', () => this.overrides.lists.put(list, entry, options));
     return { changed: true, ...(version !== undefined && { version }) };
   }
 
   async end({ entry, limit }: Listing, cause: Cause): Promise<Changed> {
     const options = { ...cause, ...(limit !== undefined && { limit }) };
-    const changed = await tried('limit', () => this.service.unlist(entry, options));
-    const version = changed ? await this.undoing.newestOf('list', limit) : undefined;
-    return { changed, ...(version !== undefined && { version }) };
+    const version = await tried('limit', () => this.overrides.lists.end(entry, options));
+    return { changed: version !== undefined, ...(version !== undefined && { version }) };
   }
 
   /** Removes the entry that a page identifies. */

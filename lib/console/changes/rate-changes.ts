@@ -10,7 +10,6 @@ import { type CatalogEntry, type LimitCatalog, rateText } from '../limit-catalog
 import { wrongFields } from '../problem.js';
 import type { ShownNames } from '../shown-names.js';
 import { type Cause, problemOf, tried, unreadProblem } from './cause.js';
-import type { Undoing } from './undoing.js';
 
 /** Shows and changes rates, modes and candidates. */
 export class RateChanges {
@@ -19,7 +18,6 @@ export class RateChanges {
     private readonly service: LimiterService,
     private readonly overrides: Overrides,
     private readonly names: ShownNames,
-    private readonly undoing: Undoing,
     /** The key of an override, by its hash; `undefined` if there is none. */
     private readonly keyOf: (label: string, id: string) => Promise<string | undefined>,
     private readonly now: () => number,
@@ -49,25 +47,23 @@ export class RateChanges {
   }
 
   set({ rule }: CatalogEntry, patch: Record<string, unknown>, ends: Ends, cause: Cause): Promise<Changed> {
-    return this.compared('rate', rule.name, async () => {
-      await tried('patch', () => this.service.setRate(rule.name, patch, { ...cause, ...ends }));
-      return true;
-    });
+    return this.compared('rate', rule.name, () =>
+      tried('patch', () => this.overrides.setRate('set', rule.name, patch, { ...cause, ...ends }, 'setRate')),
+    );
   }
 
   clear({ rule }: CatalogEntry, cause: Cause): Promise<Changed> {
-    return this.compared('rate', rule.name, () => tried('limit', () => this.service.clearRate(rule.name, cause)));
+    return this.compared('rate', rule.name, () => tried('limit', () => this.overrides.clearRate(rule.name, cause)));
   }
 
   setMode({ rule }: CatalogEntry, mode: LimitMode, ends: Ends, cause: Cause): Promise<Changed> {
-    return this.compared('mode', rule.name, async () => {
-      await tried('mode', () => this.service.setMode(rule.name, mode, { ...cause, ...ends }));
-      return true;
-    });
+    return this.compared('mode', rule.name, () =>
+      tried('mode', () => this.overrides.setMode(rule.name, mode, { ...cause, ...ends })),
+    );
   }
 
   clearMode({ rule }: CatalogEntry, cause: Cause): Promise<Changed> {
-    return this.compared('mode', rule.name, () => tried('limit', () => this.service.clearMode(rule.name, cause)));
+    return this.compared('mode', rule.name, () => tried('limit', () => this.overrides.clearMode(rule.name, cause)));
   }
 
   /** Ends an override of a key that a page identifies, or of all identities. */
@@ -75,53 +71,74 @@ export class RateChanges {
     const key = await this.keyOf(label, id);
     if (key === undefined) return { changed: false };
     const options = { ...cause, ...(key !== '' && { key }) };
-    const changed = await tried('limit', () =>
-      of === 'rate' ? this.service.clearRate(rule.name, options) : this.service.clearMode(rule.name, options),
+    const version = await tried('limit', () =>
+      of === 'rate' ? this.overrides.clearRate(rule.name, options) : this.overrides.clearMode(rule.name, options),
     );
-    const version = changed ? await this.undoing.newestOf(of, rule.name, key === '' ? undefined : key) : undefined;
-    return { changed, ...(version !== undefined && { version }) };
+    return { changed: version !== undefined, ...(version !== undefined && { version }) };
   }
 
   /** Counts a second version beside the current limit. */
-  async setCandidate(entry: CatalogEntry, candidate: Record<string, unknown>, cause: Cause): Promise<Changed> {
-    const { patch, ends } = await this.current(entry);
-    return this.set(entry, { ...patch, candidate }, ends, cause);
+  setCandidate(entry: CatalogEntry, candidate: Record<string, unknown>, cause: Cause): Promise<Changed> {
+    return this.merged(entry, cause, ({ patch }) => ({ ...patch, candidate }));
   }
 
   /** Lets the candidate decide in place of the limit, until the limit's own change would have expired. */
-  async enforceCandidate(entry: CatalogEntry, cause: Cause): Promise<Changed> {
-    const { candidate, algo, ends } = await this.current(entry);
-    if (candidate === undefined) throw wrongFields([{ field: 'limit', message: consoleMessages.noCandidate() }]);
-    if (candidate.algo !== algo) {
-      throw wrongFields([{ field: 'limit', message: consoleMessages.otherAlgorithm(candidate.algo, algo) }]);
-    }
-    const { algo: _, ...options } = candidate;
-    return this.set(entry, { ...options, candidate: null }, ends, cause);
+  enforceCandidate(entry: CatalogEntry, cause: Cause): Promise<Changed> {
+    return this.merged(entry, cause, ({ candidate, algo }) => {
+      if (candidate === undefined) throw wrongFields([{ field: 'limit', message: consoleMessages.noCandidate() }]);
+      if (candidate.algo !== algo) {
+        throw wrongFields([{ field: 'limit', message: consoleMessages.otherAlgorithm(candidate.algo, algo) }]);
+      }
+      const { algo: _, ...options } = candidate;
+      return { ...options, candidate: null };
+    });
   }
 
   /** Stops counting the second version. */
-  async clearCandidate(entry: CatalogEntry, cause: Cause): Promise<Changed> {
-    const { candidate, patch, ends } = await this.current(entry);
-    if (candidate === undefined) return { changed: false };
-    const { candidate: _, ...rest } = patch;
-    const isConfigured = entry.rule.configured.candidate !== undefined;
-    if (!isConfigured && Object.keys(rest).length === 0) return this.clear(entry, cause);
-    return this.set(entry, isConfigured ? { ...rest, candidate: null } : rest, ends, cause);
+  clearCandidate(entry: CatalogEntry, cause: Cause): Promise<Changed> {
+    return this.merged(entry, cause, ({ candidate, patch }) => {
+      if (candidate === undefined) return 'unchanged';
+      const { candidate: _, ...rest } = patch;
+      const isConfigured = entry.rule.configured.candidate !== undefined;
+      if (!isConfigured && Object.keys(rest).length === 0) return 'cleared';
+      return isConfigured ? { ...rest, candidate: null } : rest;
+    });
+  }
+
+  /** Sets a rate that is made of the current one: of that which somebody has just set, too. */
+  private merged(
+    entry: CatalogEntry,
+    cause: Cause,
+    merge: (current: Current) => Record<string, unknown> | 'cleared' | 'unchanged',
+  ): Promise<Changed> {
+    const { name } = entry.rule;
+    return this.compared('rate', name, async () => {
+      const version = await tried('patch', () =>
+        this.overrides.onLastVersion(async (lastVersion) => {
+          const current = await this.current(entry);
+          const patch = merge(current);
+          if (patch === 'unchanged') return 'unchanged';
+          if (patch === 'cleared') return this.overrides.clearRate(name, cause, lastVersion);
+          const options = { ...cause, ...current.ends };
+          return this.overrides.setRate('set', name, patch, options, 'setRate', lastVersion);
+        }),
+      );
+      return version === 'unchanged' ? undefined : version;
+    });
   }
 
   /** Makes a change, and says what was there before, what is there now, and which change it was. */
-  private async compared(kind: 'rate' | 'mode', name: string, change: () => Promise<boolean>): Promise<Changed> {
+  private async compared(
+    kind: 'rate' | 'mode',
+    name: string,
+    change: () => Promise<number | undefined>,
+  ): Promise<Changed> {
     const now = () => this.textOf(kind, name).catch(() => undefined);
     const before = await now();
-    const changed = await change();
-    if (!changed) return { changed };
-    const [after, version] = await Promise.all([now(), this.undoing.newestOf(kind, name)]);
-    return {
-      changed,
-      ...(before !== undefined && { before }),
-      ...(after !== undefined && { after }),
-      ...(version !== undefined && { version }),
-    };
+    const version = await change();
+    if (version === undefined) return { changed: false };
+    const after = await now();
+    return { changed: true, ...(before !== undefined && { before }), ...(after !== undefined && { after }), version };
   }
 
   private async textOf(kind: 'rate' | 'mode', name: string): Promise<string> {
@@ -133,7 +150,7 @@ export class RateChanges {
   }
 
   /** The current settings of the limit, and when they expire. */
-  private async current({ rule }: CatalogEntry) {
+  private async current({ rule }: CatalogEntry): Promise<Current> {
     const failure = await this.overrides.readIfPossible();
     if (failure !== undefined) throw problemOf(failure, 'limit');
     const { options, candidate, override } = await tried('limit', () => this.service.getRate(rule.name));
@@ -174,6 +191,14 @@ export class RateChanges {
       candidate: rate.candidate === undefined ? null : candidateInfo(rate.candidate, ownTotals(lastHour, label)),
     };
   }
+}
+
+/** What is in force of a limit. */
+interface Current {
+  readonly algo: string;
+  readonly candidate: AlgorithmOptions | undefined;
+  readonly patch: RatePatch & Record<string, unknown>;
+  readonly ends: Ends;
 }
 
 /** When a change expires, if it does. */

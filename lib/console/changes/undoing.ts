@@ -1,6 +1,7 @@
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
 import type { RecordedChange } from '../../app/overrides/override.js';
+import type { Overrides } from '../../app/overrides/overrides.js';
 import type { Changed, RollbackPreview } from '../api.js';
 import { ConsoleProblem } from '../problem.js';
 import type { ChangeLog } from './change-log.js';
@@ -16,6 +17,7 @@ type Stored = { readonly expiresAt: number | undefined };
 export class Undoing {
   constructor(
     private readonly service: LimiterService,
+    private readonly overrides: Overrides,
     private readonly log: ChangeLog,
     private readonly now: () => number,
   ) {}
@@ -45,62 +47,17 @@ export class Undoing {
 
   /** Returns everything to a version. `newest` is the version for which the user has seen what this undoes. */
   async rollback(version: number, newest: number | undefined, cause: Cause): Promise<Changed> {
-    if (newest !== undefined) {
-      const [last] = await this.read(1);
-      if ((last?.version ?? 0) !== newest) throw new ConsoleProblem(409, consoleMessages.changedMeanwhile());
-    }
-    return { changed: await tried('version', () => this.service.rollback(version, cause)) };
+    const changed = await tried('version', () => this.overrides.rollback(version, cause, newest));
+    if (changed === 'overtaken') throw new ConsoleProblem(409, consoleMessages.changedMeanwhile());
+    return { changed };
   }
 
   /** Undoes one change, unless a later one has changed the same. */
   async undo(version: number, cause: Cause): Promise<Changed> {
-    const changes = await this.read();
-    const change = changes.find((each) => each.version === version);
-    if (change === undefined) throw new ConsoleProblem(404, consoleMessages.unknownChange(version));
-    const later = changes.filter((each) => each.version > version);
-    const things = new Set(change.overrides.map(thingOf));
-    const standing = later.find(({ overrides }) => overrides.some((each) => things.has(thingOf(each))));
-    if (standing !== undefined) throw new ConsoleProblem(409, consoleMessages.changedLater(standing.version));
-    if (later.length === 0) return this.rollback(version - 1, undefined, cause);
-    let changed = false;
-    for (const each of change.overrides) if (await tried('version', () => this.invert(each, cause))) changed = true;
-    return { changed };
-  }
-
-  /** The newest change of a rate, a mode or an entry of a list: what somebody has just done. */
-  async newestOf(kind: ChangedOverride['kind'], limit: string | undefined, key?: string): Promise<number | undefined> {
-    const changes = await this.read(20).catch(() => []);
-    const isMeant = (each: ChangedOverride) =>
-      each.kind === kind && each.limit === limit && (key === undefined || ('key' in each && each.key === key));
-    return changes.find(({ overrides }) => overrides.some(isMeant))?.version;
-  }
-
-  private async invert(changed: ChangedOverride, cause: Cause): Promise<boolean> {
-    const { service } = this;
-    const { limit } = changed;
-    if (changed.kind === 'list') {
-      const before = this.inForce(changed.before);
-      const options = { ...cause, ...(limit !== undefined && { limit }) };
-      if (before === undefined) return service.unlist(changed.entry, options);
-      await service[before.list](changed.entry, { ...options, ...this.ends(before) });
-      return true;
-    }
-    const options = { ...cause, ...(changed.key !== undefined && { key: changed.key }) };
-    if (changed.kind === 'rate') {
-      const before = this.inForce(changed.before);
-      if (before === undefined) return service.clearRate(changed.limit, options);
-      await service.setRate(changed.limit, before.patch, { ...options, ...this.ends(before) });
-      return true;
-    }
-    const before = this.inForce(changed.before);
-    if (before === undefined) return service.clearMode(changed.limit, options);
-    await service.setMode(changed.limit, before.mode, { ...options, ...this.ends(before) });
-    return true;
-  }
-
-  /** When what held before is to end: as it would have. */
-  private ends({ expiresAt }: Stored): { expiresIn?: number } {
-    return expiresAt === undefined ? {} : { expiresIn: Math.max(1, Math.round(expiresAt - this.now())) };
+    const undone = await tried('version', () => this.overrides.undo(version, cause));
+    if (undone === 'unknown') throw new ConsoleProblem(404, consoleMessages.unknownChange(version));
+    if ('later' in undone) throw new ConsoleProblem(409, consoleMessages.changedLater(undone.later));
+    return { changed: true };
   }
 
   /** What still holds: what has expired does not. */
@@ -108,9 +65,9 @@ export class Undoing {
     return stored?.expiresAt !== undefined && stored.expiresAt <= this.now() ? undefined : stored;
   }
 
-  private async read(last = MOST_READ): Promise<RecordedChange[]> {
+  private async read(): Promise<RecordedChange[]> {
     try {
-      return await this.service.changes({ last });
+      return await this.service.changes({ last: MOST_READ });
     } catch (error) {
       throw problemOf(error, 'version');
     }

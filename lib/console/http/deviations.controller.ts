@@ -1,5 +1,6 @@
 import { Injectable, Post, Req, Res } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
+import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { DeviationKind } from '../api.js';
 import { Fields } from '../fields.js';
@@ -36,7 +37,7 @@ export abstract class DeviationsController {
     if (kind === 'blocks' || kind === 'leases') {
       await this.console.deviationBudget.take(clientOf(request, this.console.ipv6Prefix));
     }
-    const query = { kind, find: find?.trim() ?? '', limit, cursor: Number(cursor ?? 0) };
+    const query = { kind, find: hashedHeader(find?.trim() ?? ''), limit, cursor: Number(cursor ?? 0) };
     exchange.json(await this.console.deviations.page(query));
   }
 }

@@ -245,11 +245,26 @@ function namedBy({ entry: { identity, pattern, ip } }: ListedEntry): string {
   return identity ?? pattern ?? ip ?? '';
 }
 
+/**
+ * Whether an identity is made of this part among others, as `ann@x.com|203.0.113.7` is of the account. Whole parts only: who sees no
+ * identities could otherwise guess them letter by letter.
+ */
+function hasPart(identity: string, part: string): boolean {
+  for (let at = identity.indexOf(part); at >= 0; at = identity.indexOf(part, at + 1)) {
+    const [before, after] = [identity[at - 1], identity[at + part.length]];
+    if ([before, after].every((next) => next === undefined || PART_ENDS.includes(next))) return true;
+  }
+  return false;
+}
+
+/** What separates the parts of identities. */
+const PART_ENDS = '|:/,; ';
+
 function isMeant({ deviation, identity }: Found, { find, limit }: DeviationQuery): boolean {
   // What holds for all limits holds for this one, too.
   if (limit !== undefined && deviation.limit !== null && deviation.limit !== limit) return false;
   const { key, by, reason } = deviation;
-  if (find === '' || find === identity) return true;
+  if (find === '' || hasPart(identity, find)) return true;
   const text = [key, deviation.limit, by, reason, deviation.kind === 'overrides' ? deviation.value : ''].join(' ');
   return text.toLowerCase().includes(find.toLowerCase());
 }

@@ -12,12 +12,12 @@ export interface AdaptiveShares {
    * For `'sheddable'` requests, which are refused first: more than 0, at most the share of `'default'`.
    * @default 0.6
    */
-  sheddable?: number;
+  sheddable?: number | undefined;
   /**
    * For requests that are neither `'critical'` nor `'sheddable'`: more than 0, at most 1.
    * @default 0.9
    */
-  default?: number;
+  default?: number | undefined;
 }
 
 /**
@@ -38,62 +38,62 @@ export interface AdaptiveOptions {
    * The fewest units to let in: a whole number >= 1.
    * @default 2
    */
-  min?: number;
+  min?: number | undefined;
   /**
    * The most units to let in: a whole number >= `min`.
    * @default 1000
    */
-  max?: number;
+  max?: number | undefined;
   /**
    * The limit before anything is learnt: a whole number from `min` to `max`.
    * @default 20, or the nearest of `min` and `max`
    */
-  initial?: number;
+  initial?: number | undefined;
   /**
    * How many times as long as without load requests may take before the limit decreases: a number > 1, at most 10.
    * @default 1.5
    */
-  tolerance?: number;
+  tolerance?: number | undefined;
   /**
    * How much of the way to a lower limit one window goes: more than 0, at most 1.
    * @default 0.5
    */
-  smoothing?: number;
+  smoothing?: number | undefined;
   /**
    * How often the limit is adjusted, if at least 10 requests have ended: milliseconds or a duration.
    * @default '500ms'
    */
-  window?: Duration;
+  window?: Duration | undefined;
   /**
    * How long the measured latency without load is trusted while the limit is in use: milliseconds or a duration. Then fewer
    * requests are let in for a moment to measure it again.
    * @default '30s'
    */
-  probeEvery?: Duration;
+  probeEvery?: Duration | undefined;
   /**
    * How long a request counts as in flight: milliseconds or a duration. After that it is taken for a stream, or for one that
    * never ends.
    * @default '10s'
    */
-  ttl?: Duration;
+  ttl?: Duration | undefined;
   /**
    * The limit does not grow while the event loop is delayed by more than this: milliseconds or a duration. Any delay of the event
    * loop counts as latency, and as requests that wait for it.
    * @default '100ms'
    */
-  eventLoopDelay?: Duration;
+  eventLoopDelay?: Duration | undefined;
   /**
    * The limit does not grow while the process uses more than this share of its processors: more than 0, at most 1.
    * @default 0.9
    */
-  cpu?: number;
+  cpu?: number | undefined;
   /** The shares of the limit for requests of each priority. */
-  shares?: AdaptiveShares;
+  shares?: AdaptiveShares | undefined;
   /**
    * The HTTP status of a refusal: a whole number from 400 to 599.
    * @default 503
    */
-  status?: number;
+  status?: number | undefined;
 }
 
 /** Times are microseconds. */

@@ -23,7 +23,7 @@ export type BudgetOptions = {
    * most 1 year.
    * @default '5m'
    */
-  hold?: Duration;
+  hold?: Duration | undefined;
 } & CalendarOptions &
   HoldOptions &
   PlanOptions;

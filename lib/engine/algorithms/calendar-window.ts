@@ -35,13 +35,13 @@ export type CalendarOptions = {
    * An IANA time zone, such as `'Europe/Berlin'`.
    * @default 'UTC'
    */
-  timezone?: string;
+  timezone?: string | undefined;
   /**
    * How long the count of a window can still be read after its end: milliseconds or a duration such as `'7d'`, at most 1 year,
    * and at most 10,000 windows.
    * @default not at all
    */
-  retain?: Duration;
+  retain?: Duration | undefined;
 } & (
   | {
       /** The length of the calendar's window. */

@@ -29,7 +29,7 @@ export interface GcraOptions extends WarmingLimitOptions {
    * Units allowed at once after a pause: a whole number >= 1.
    * @default rate
    */
-  burst?: number;
+  burst?: number | undefined;
 }
 
 export const gcra: Algorithm<GcraOptions, ArrivalParameters, ArrivalState> = {

@@ -18,13 +18,13 @@ export interface HoldOptions {
    * or a duration such as `'5m'`, at most 1 year.
    * @default units cannot be reserved
    */
-  hold?: Duration;
+  hold?: Duration | undefined;
   /**
    * What happens to units whose hold lapses: `'charge'` keeps them charged, `'release'` gives them back. Settling them later
    * corrects either.
    * @default 'charge'
    */
-  onLapse?: OnLapse;
+  onLapse?: OnLapse | undefined;
 }
 
 export const holdOptions = {

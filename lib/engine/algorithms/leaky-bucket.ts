@@ -31,7 +31,7 @@ export interface LeakyBucketOptions {
    * Units that may wait, besides the one that leaves at once: a whole number >= 0.
    * @default rate
    */
-  queue?: number;
+  queue?: number | undefined;
 }
 
 /**

@@ -24,7 +24,7 @@ export function shareOfRate<O extends { rate: number; interval: Duration }>(opti
 }
 
 /** A part of a rate, and of the units that it allows at once. */
-export function shareOfBurst<O extends { rate: number; interval: Duration; burst?: number }>(
+export function shareOfBurst<O extends { rate: number; interval: Duration; burst?: number | undefined }>(
   options: O,
   part: number,
 ): O {

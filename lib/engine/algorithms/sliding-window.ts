@@ -21,7 +21,7 @@ export interface SlidingWindowOptions extends HoldOptions {
    * The number of slices of the window, 1 to 1,000: more are more exact, and take more memory.
    * @default 10
    */
-  slices?: number;
+  slices?: number | undefined;
 }
 
 export interface SlidingWindowParameters extends Parameters {

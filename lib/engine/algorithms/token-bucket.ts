@@ -30,13 +30,13 @@ export type TokenBucketOptions = {
    * Tokens in a full bucket: a whole number >= 1.
    * @default rate
    */
-  burst?: number;
+  burst?: number | undefined;
   /**
    * How tokens are added: `'greedy'`, evenly, or `'intervally'`, all `rate` at once at the end of each whole interval,
    * counted from the request that found the bucket full.
    * @default 'greedy'
    */
-  refill?: 'greedy' | 'intervally';
+  refill?: 'greedy' | 'intervally' | undefined;
 } & WarmingBucketOptions;
 
 export interface TokenBucketState extends ArrivalState {

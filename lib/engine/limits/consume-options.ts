@@ -13,7 +13,7 @@ export interface WithinOptions {
    * The key of each limit that this one is within, by its name: `{ team: 't1', org: 'o1' }`. Required for a limit with the option
    * `within`, and not allowed for others.
    */
-  within?: Readonly<Record<string, string>>;
+  within?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The units that a call takes, how important it is, and whose they are. */
@@ -22,23 +22,23 @@ export interface CallOptions extends WithinOptions {
    * Units: a whole number >= 0. A call of 0 units takes nothing and is decided as by `peek`.
    * @default the limit's own cost, or 1
    */
-  cost?: number;
+  cost?: number | undefined;
   /**
    * How important the call is. It matters to limits with `reserveFor`, which keep a share of their quota for important calls.
    * @default the limit's own priority, or 'default'
    */
-  priority?: Priority;
+  priority?: Priority | undefined;
   /**
    * The tenant of the call, for a limit with the option `share`: any string that is not empty. Required for such a limit, and not
    * allowed for others.
    */
-  share?: string;
+  share?: string | undefined;
   /**
    * Where the windows of the key begin, for a limit whose `anchor` is a function of the request: a date, or `null` for the
    * calendar's own windows. Required for such a limit, except by `peek`, which then looks at the current window; not allowed for
    * others.
    */
-  anchor?: Anchor | null;
+  anchor?: Anchor | null | undefined;
 }
 
 /** The options of `consume`, `consumeSync`, `peek` and `LimiterService.check`. */
@@ -50,7 +50,7 @@ export interface ConsumeOptions extends CallOptions {
    * check for all limits or none.
    * @default `cost` units or none
    */
-  upTo?: number;
+  upTo?: number | undefined;
 }
 
 /** The tenant whose units a call gives back or charges. */
@@ -59,7 +59,7 @@ export interface OfTenant {
    * The tenant, for a limit with the option `share`: its use changes, too.
    * @default none: only the total changes
    */
-  share?: string;
+  share?: string | undefined;
 }
 
 /** The options of `refund` and `penalize`. */
@@ -69,7 +69,7 @@ export interface CorrectionOptions extends OfTenant, WithinOptions {
    * operators who rely on the result.
    * @default false: with `'local'` it acts in this process, with `'allow'` it does nothing
    */
-  strict?: boolean;
+  strict?: boolean | undefined;
 }
 
 /** The options of every call that takes units. */
@@ -90,7 +90,9 @@ export function readWithinOption(given: unknown): unknown {
 }
 
 /** Reads whose units a call gives back or charges, and whether it must reach the store. */
-export function readCorrection(given: unknown): OfTenant & { readonly within?: unknown; readonly strict?: boolean } {
+export function readCorrection(
+  given: unknown,
+): OfTenant & { readonly within?: unknown; readonly strict?: boolean | undefined } {
   const read = readMembers<CorrectionOptions>(given, ['share', 'within', 'strict'], messages.notOfTenant);
   const strict: unknown = read.strict;
   if (strict !== undefined && typeof strict !== 'boolean') {
@@ -136,7 +138,7 @@ export interface Asked {
   /** Whether the priority is. */
   readonly hasPriority: boolean;
   /** Whether it takes as many units as there are, at most the cost. */
-  readonly upTo?: boolean;
+  readonly upTo?: boolean | undefined;
 }
 
 /** The defaults of calls: those of their limit. */

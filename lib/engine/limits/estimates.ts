@@ -40,12 +40,6 @@ export interface Settlement {
   readonly actual?: number | undefined;
 }
 
-/** A connection to Redis, as far as it is asked here. */
-export interface SortedSets {
-  zcount(key: string, least: string, most: string): Promise<number>;
-  zrangebyscore(key: string, least: string, most: string): Promise<string[]>;
-}
-
 /** Units that have come back, and when they were charged, in microseconds. */
 export interface ReturnedUnits {
   readonly units: number;
@@ -59,8 +53,8 @@ export interface ReturnedUnits {
 export interface Estimates {
   /** The stored state of a counter, with what came back before its window ended, if that is over. */
   stored(limit: DecidingLimit, state: State, estimates: KeptEstimates, now: number): State;
-  /** A counter that keeps any is opened: some of those that have lapsed come back. */
-  opened(counter: OpenCounter): void;
+  /** A counter that keeps any is opened: some of those that have lapsed come back, or all of them. */
+  opened(counter: OpenCounter, all: boolean): void;
   /** How long until enough of them have lapsed for a cost to fit that does not, in microseconds; `Infinity` for never. */
   untilFits(counter: OpenCounter, cost: number): number;
   /** Keeps units that a counter was charged now. Returns their ticket. */
@@ -69,8 +63,11 @@ export interface Estimates {
   settled(counter: OpenCounter, settlement: Settlement): boolean;
   /** A counter that keeps any is stored. Returns how long its state is needed for them, in microseconds. */
   saved(counter: OpenCounter): number;
-  /** Whether any may lapse of the counter with this key on Redis. */
-  mayLapse(redis: SortedSets, key: string): Promise<boolean>;
-  /** Units of the counter with this key on Redis that had lapsed by a time, and that the next check takes off. Changes nothing. */
-  lapsed(redis: SortedSets, key: string, now: number): Promise<ReturnedUnits[]>;
+  /**
+   * The key of the sorted set of a counter with this key on Redis. Its scores are when they lapse; those at most 0 had lapsed when the
+   * counter was opened, and have come back.
+   */
+  setOf(key: string): string;
+  /** The units that come back when a member of such a set lapses, if any do. */
+  returnedBy(member: string): ReturnedUnits | undefined;
 }

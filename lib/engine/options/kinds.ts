@@ -39,7 +39,7 @@ export function words<const Word extends string>(list: readonly Word[]): OptionK
   };
 }
 
-const TEXT_OF_TIME: JsonSchema = { type: 'string', pattern: '^[+]?[0-9]*[.]?[0-9]+ *[A-Za-z]+$', maxLength: 100 };
+const TEXT_OF_TIME: JsonSchema = { type: 'string', pattern: '^[+]?[0-9]*[.]?[0-9]+ *(?!M$)[A-Za-z]+$', maxLength: 100 };
 
 /** The JSON Schemas of durations: of numbers with these bounds, and of texts. */
 export function timeSchemas(bounds: JsonSchema): JsonSchema[] {
@@ -50,7 +50,8 @@ const TIMES = timeSchemas({ exclusiveMinimum: 0, maximum: MAX_INTERVAL_MS });
 
 /** Durations. They are read into microseconds. */
 export const time: OptionKind<number> = {
-  wants: "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year",
+  wants:
+    "milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), more than 0 and at most 1 year",
   isRight: (value) => !Number.isNaN(microseconds(value)),
   read: microseconds,
   schema: { anyOf: TIMES },
@@ -60,7 +61,7 @@ export const time: OptionKind<number> = {
 export function timeUpTo(mostMs: number, most: string): OptionKind<number> {
   return {
     ...time,
-    wants: `milliseconds or a duration such as '250ms', more than 0 and at most ${most}`,
+    wants: `milliseconds or a duration such as '250ms' (units: ms, s, m, h, d, w, y), more than 0 and at most ${most}`,
     isRight: (value) => microseconds(value) <= mostMs * 1000,
     schema: { anyOf: timeSchemas({ exclusiveMinimum: 0, maximum: mostMs }) },
   };

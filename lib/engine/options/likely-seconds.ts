@@ -7,9 +7,17 @@ export interface LikelySeconds {
   readonly got: number;
 }
 
-/** Whether a long duration is written as a whole number of less than a second. */
+const HALF_AN_HOUR = 1800;
+/** 30 days and 365 days in seconds. */
+const MONTH_AND_YEAR: readonly number[] = [2_592_000, 31_536_000];
+
+/**
+ * Whether a long duration is a whole number that is less than a second, or that is half an hour, an hour, a day or several of them in
+ * seconds, and no number of whole seconds in milliseconds.
+ */
 export function isLikelySeconds(value: unknown): value is number {
-  return Number.isInteger(value) && (value as number) > 0 && (value as number) < 1000;
+  if (typeof value !== 'number' || !Number.isInteger(value) || value <= 0) return false;
+  return value < 1000 || (value % HALF_AN_HOUR === 0 && value % 1000 > 0) || MONTH_AND_YEAR.includes(value);
 }
 
 /** The long durations among some options, and among the options of these, that are most likely meant as seconds. */

@@ -1,8 +1,10 @@
 import ms from 'ms';
 
 /**
- * A length of time: a number of milliseconds, or a string with a unit that the `ms` package reads, such as `'250ms'`, `'10s'`, `'1m'`,
- * `'1d'`. A string without a unit, such as `'60'`, is refused: it would mean milliseconds, and often seconds are meant.
+ * A length of time: a number of milliseconds, or a string of a number and a unit, such as `'250ms'`, `'10s'`, `'1.5h'` or `'1 week'`.
+ * The units are `ms`, `s`, `m` (minutes), `h`, `d`, `w` and `y` (365.25 days), and their English names; upper and lower case are alike. A
+ * string without a unit, such as `'60'`, is refused: it would mean milliseconds, and often seconds are meant. So is `'1M'`: `M` is the
+ * month of date formats, whose length varies.
  */
 export type Duration = number | string;
 
@@ -39,11 +41,18 @@ export function showDuration(value: Duration): string {
 
 /** What each text of a duration ends with: without a unit `ms` would read milliseconds. */
 const WITH_UNIT = /[a-z]$/i;
+/** `ms` would read minutes. */
+const IN_MONTHS = /[^A-Za-z]M$/;
+
+/** Whether the unit of a text is the month of date formats. */
+export function isInMonths(value: unknown): boolean {
+  return typeof value === 'string' && IN_MONTHS.test(value);
+}
 
 /** Reads a duration of any length into milliseconds; NaN if it is not a duration. */
 export function longDuration(value: unknown): number {
   if (typeof value === 'number') return value;
-  if (typeof value !== 'string' || value.length > 100 || !WITH_UNIT.test(value)) return NaN;
+  if (typeof value !== 'string' || value.length > 100 || !WITH_UNIT.test(value) || isInMonths(value)) return NaN;
   const milliseconds: number | undefined = ms(value as ms.StringValue);
   return milliseconds ?? NaN;
 }

@@ -14,19 +14,19 @@ export interface JobLimitOptions<J> {
    * `concurrency` limits, which use their own cost.
    * @default the limit's own cost, or 1
    */
-  cost?: number | ((job: J, limit: string) => number | Promise<number>);
+  cost?: (number | ((job: J, limit: string) => number | Promise<number>)) | undefined;
   /**
    * How often to check again for a job that waits for something that may come at any time: units that others hold, or a store
    * that fails. Milliseconds or a duration such as `'1s'`, more than 0, at most 1 year.
    * @default '1s'
    */
-  recheck?: Duration;
+  recheck?: Duration | undefined;
   /**
    * How long a job's reservation is kept after its time has come. A job that is processed later, for example because the queue
    * was paused, is charged again. Milliseconds or a duration such as `'1d'`, more than 0, at most 1 year.
    * @default '1d'
    */
-  keepFor?: Duration;
+  keepFor?: Duration | undefined;
 }
 
 /** The limiters of a function's jobs, and how they are limited. */

@@ -51,12 +51,12 @@ export interface RateLimitGraphqlAsyncOptions {
    * The modules that export the dependencies of the factory.
    * @default none
    */
-  imports?: ModuleMetadata['imports'];
+  imports?: ModuleMetadata['imports'] | undefined;
   /**
    * The dependencies of the factory.
    * @default none
    */
-  inject?: FactoryProvider['inject'];
+  inject?: FactoryProvider['inject'] | undefined;
   /** Returns the options when the app starts. */
   useFactory: (...args: never[]) => RateLimitGraphqlOptions | Promise<RateLimitGraphqlOptions>;
 }

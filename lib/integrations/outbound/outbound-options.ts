@@ -51,19 +51,19 @@ export interface OutboundOptions<Sent, Answer> {
    * the limit's name.
    * @default 'global', one counter for all calls
    */
-  key?: string | ((sent: Sent, limit: string) => string | Promise<string>);
+  key?: (string | ((sent: Sent, limit: string) => string | Promise<string>)) | undefined;
   /**
    * The units of a call: a whole number >= 0, or a function of what is sent and of the limit's name that returns one. Not used
    * for `concurrency` limits, which use their own cost.
    * @default the limit's own cost, or 1
    */
-  cost?: number | ((sent: Sent, limit: string) => number | Promise<number>);
+  cost?: (number | ((sent: Sent, limit: string) => number | Promise<number>)) | undefined;
   /**
    * The longest wait of a call, which then rejects with `RateLimitTimeoutError`: milliseconds or a duration such as `'30s'`, at
    * most 1 year.
    * @default no timeout
    */
-  timeout?: Duration;
+  timeout?: Duration | undefined;
   /**
    * Returns what a call finally cost, a whole number >= 0 of the limit's units; the difference is charged or given back.
    * `undefined` leaves the charge as it was. It does not delay the response.
@@ -77,17 +77,17 @@ export interface OutboundOptions<Sent, Answer> {
    * a `cost`, one that counts something else.
    * @default false
    */
-  learn?: boolean | Readonly<Record<string, string>>;
+  learn?: boolean | Readonly<Record<string, string>> | undefined;
   /**
    * Reads responses: the name of an upstream, or a function.
    * @default a parser of all known headers
    */
-  parser?: UpstreamName | UpstreamParser | BodyParser;
+  parser?: UpstreamName | UpstreamParser | BodyParser | undefined;
   /**
    * The longest wait to accept from an upstream: milliseconds or a duration such as `'5m'`, at most 1 year.
    * @default '1h'
    */
-  maxLearnedWait?: Duration;
+  maxLearnedWait?: Duration | undefined;
   /**
    * Sends calls again that the upstream refused with 429 or 503, or that the parser reports as refused. A call waits a little
    * longer than `Retry-After` says, then for its turn, ahead of calls that came later, and is charged again, as the upstream
@@ -95,18 +95,18 @@ export interface OutboundOptions<Sent, Answer> {
    * `Idempotency-Key`. If there is not enough time, the last refusal is the response.
    * @default each call is sent once
    */
-  retry?: RetryOptions;
+  retry?: RetryOptions | undefined;
   /**
    * Orders calls that wait for the same counters: a number, or a function of what is sent. A call of priority 1 goes before calls
    * of priority 0 that came up to one `ageing` earlier, a call of priority 2 up to two; so no call waits for ever.
    * @default 0
    */
-  priority?: number | ((sent: Sent) => number);
+  priority?: (number | ((sent: Sent) => number)) | undefined;
   /**
    * The head start that one step of `priority` gives a call: milliseconds or a duration such as `'1m'`.
    * @default '1m'
    */
-  ageing?: Duration;
+  ageing?: Duration | undefined;
 }
 
 /** How calls of `fetch` are limited. Functions get a copy of the request or response, whose body they may read. */

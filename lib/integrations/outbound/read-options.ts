@@ -39,7 +39,8 @@ const KNOWN = [
   'priority',
   'ageing',
 ] as const;
-const DURATION = "milliseconds or a duration such as '250ms', '10s', '1m', at most 1 year";
+const DURATION =
+  "milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year";
 
 /** Reads the options of calls. Throws `RateLimitConfigError`. */
 export function readOptions<Sent, Answer>(given: unknown, location: string): OutboundSettings<Sent, Answer> {

@@ -18,30 +18,30 @@ export interface SocketLimitOptions {
    * `Retry-After`, and is not upgraded.
    * @default no limits
    */
-  handshakes?: SocketLimits;
+  handshakes?: SocketLimits | undefined;
   /**
    * Limits how many connections are open at once, by `concurrency` limits. A connection holds its unit until it closes; if the
    * process dies, for `ttl`.
    * @default no limits
    */
-  connections?: SocketLimits;
+  connections?: SocketLimits | undefined;
   /**
    * Limits the frames of clients, before any handler and whether they have one. A refused frame is dropped, and its client gets
    * the event `exception`.
    * @default no limits
    */
-  frames?: SocketLimits;
+  frames?: SocketLimits | undefined;
   /**
    * How many refused frames close a connection, unless a minute passes without one: a whole number >= 1, or `false` for never.
    * @default 100
    */
-  closeAfter?: number | false;
+  closeAfter?: number | false | undefined;
   /**
    * Returns the user of a handshake, for `key: 'user'`. It is called after the limits that need no user. If it throws, the
    * handshake is refused: with the status of an `HttpException`, otherwise with 401.
    * @default the `user` of the request, if anything has set it
    */
-  authenticate?: (request: IncomingMessage) => unknown;
+  authenticate?: ((request: IncomingMessage) => unknown) | undefined;
   /**
    * Returns the address of a client.
    * @default that of Express or Fastify, which know the trusted proxies; on others, that of the connection

@@ -8,7 +8,7 @@ export interface LimitQuery {
   /** The key of the counter, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` returns it. */
   key: string;
   /** The keys of the limits that it is within, by name, if any: `{ team: 't1', org: 'o1' }`. */
-  within?: Readonly<Record<string, string>>;
+  within?: Readonly<Record<string, string>> | undefined;
   /**
    * Units: a whole number >= 0.
    * @default the limit's own cost, or 1

@@ -21,7 +21,7 @@ export interface RateLimitHealthOptions<Status extends RateLimitHealthStatus = R
    * such as those whose limits have `onStoreError: 'deny'`.
    * @default 'up'
    */
-  whileFailing?: Status;
+  whileFailing?: Status | undefined;
 }
 
 /** The health of the store. */
@@ -31,7 +31,7 @@ export interface RateLimitHealth<Status extends RateLimitHealthStatus = RateLimi
   /** What decides at the moment. */
   source: Decision['source'];
   /** What is wrong, if anything. It contains no host name. */
-  message?: string;
+  message?: string | undefined;
 }
 
 const STATUSES: readonly RateLimitHealthStatus[] = ['up', 'degraded', 'down'];

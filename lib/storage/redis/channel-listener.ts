@@ -1,5 +1,3 @@
-import { logger } from '../../engine/errors/logger.js';
-import { messages } from '../../engine/errors/messages/general.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import { CONNECT_TIMEOUT_MS, DISCONNECT_TIMEOUT_MS, isCluster, ignoreConnectionErrors } from './client.js';
 import type { Connection, Server } from './connection.js';
@@ -34,7 +32,7 @@ export class ChannelListener {
   private connection: Server | undefined;
   private timer: NodeJS.Timeout | undefined;
   private pauseMs = FIRST_PAUSE_MS;
-  private warned = false;
+  private isRefused = false;
   private closed = false;
   private started: () => void = () => undefined;
 
@@ -46,9 +44,9 @@ export class ChannelListener {
     private readonly client: Connection,
     private readonly channel: string,
     private readonly onMessage: (message?: string) => void,
-    private readonly onDisconnect: () => void = () => undefined,
-    /** The warning, logged once, if the server refuses to let it listen. */
-    private readonly warning: (reason: string) => string = messages.overridesNotWatched,
+    private readonly onDisconnect: () => void,
+    /** Called once if the server refuses to let it listen. */
+    private readonly onRefused: (reason: string) => void,
   ) {}
 
   /** Resolves after the first attempt to listen, failed or not. */
@@ -101,9 +99,9 @@ export class ChannelListener {
 
   private refused(error: unknown): void {
     this.pauseMs = REFUSED_PAUSE_MS;
-    if (this.warned) return;
-    this.warned = true;
-    logger.warn(this.warning(reasonOf(error)));
+    if (this.isRefused) return;
+    this.isRefused = true;
+    this.onRefused(reasonOf(error));
   }
 
   private connectLater(): void {

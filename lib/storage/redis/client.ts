@@ -2,6 +2,7 @@
 import type { Cluster, ClusterNode, Redis, RedisOptions } from 'ioredis';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
+import { withoutSecretsIn } from '../../engine/util/without-secrets.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { forgetError, rememberError } from './connection-errors.js';
@@ -12,7 +13,7 @@ import { NodeRedisAdapter } from './node-redis/adapter.js';
 import { adapt } from './node-redis/adapt.js';
 import { NodeRedisNodes } from './node-redis/node-redis-cluster.js';
 import type { NodeRedisConnection } from './node-redis/types.js';
-import { HEARS_OF_FAILOVERS, ignoreSentinelErrors, outliveFailovers } from './sentinels.js';
+import { HEARS_OF_FAILOVERS, ignoreSentinelErrors, missesFailovers, outliveFailovers } from './sentinels.js';
 import { limitSilence } from './silence.js';
 
 /** A connection that the app made with ioredis: this package uses it, and never closes it. */
@@ -32,6 +33,9 @@ export const CONNECT_TIMEOUT_MS = 2000;
  * firewall that has forgotten it.
  */
 const SILENCE_MS = 2000;
+
+/** What ioredis waits for a connection by default. */
+const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 
 /** The longest time to close a connection: a silent server would keep an ending process alive. */
 export const DISCONNECT_TIMEOUT_MS = 100;
@@ -107,7 +111,7 @@ export async function createClient(
     return make(ioredis, redis, timeoutMs);
   } catch (error) {
     // No cause: it may contain the URL, and thus a password.
-    throw new RateLimitConfigError(messages.unusableRedis(reasonOf(error)));
+    throw new RateLimitConfigError(messages.unusableRedis(withoutSecretsIn(reasonOf(error))));
   }
 }
 
@@ -146,18 +150,68 @@ function make(
 
 /** A separate connection to the same server or Cluster, for `connect`. The caller closes it. `timeoutMs` is the longest check. */
 export function duplicate(connection: Connection, timeoutMs: number): Connection {
-  if (connection instanceof NodeRedisAdapter) {
-    const copy = connection.copy();
-    ignoreConnectionErrors(copy);
+  const copy = connection instanceof NodeRedisAdapter ? connection.copy() : copyOf(connection, timeoutMs);
+  ignoreConnectionErrors(copy);
+  return copy;
+}
+
+/**
+ * A connection of the library's own with the options of an app's ioredis client that resends commands, so that no check is charged
+ * twice; `undefined` if the client doesn't, or can't be duplicated. The app's client isn't touched. The caller closes the copy.
+ */
+export function ownCopy(given: Connection, timeoutMs: number): Connection | undefined {
+  if (!resends(given) || typeof (given as { duplicate?: unknown }).duplicate !== 'function') return undefined;
+  return copyOf(given, timeoutMs);
+}
+
+function copyOf(connection: Connection, timeoutMs: number): Connection {
+  const client = connection as unknown as RedisClient;
+  const longestSilenceMs = Math.max(SILENCE_MS, 2 * timeoutMs);
+  if (isCluster(client)) {
+    const { redisOptions = {} } = client.options;
+    const options = {
+      clusterRetryStrategy: backOff,
+      ...FAIL_FAST_CLUSTER,
+      lazyConnect: true,
+      redisOptions: {
+        socketTimeout: longestSilenceMs,
+        ...redisOptions,
+        ...ownTimes(redisOptions),
+        autoResendUnfulfilledCommands: false,
+      },
+    };
+    const copy = client.duplicate([], options as Parameters<Cluster['duplicate']>[1]);
+    withCredentialsOf(redisOptions, copy.options.redisOptions ?? {});
     return copy;
   }
-  const client = connection as unknown as RedisClient;
-  const copy = isCluster(client)
-    ? client.duplicate([], { ...FAIL_FAST_CLUSTER, lazyConnect: true })
-    : client.duplicate({ ...FAIL_FAST, lazyConnect: true });
-  ignoreConnectionErrors(copy);
-  if (!isCluster(copy)) limitSilence(copy, Math.max(SILENCE_MS, 2 * timeoutMs));
+  const { options } = client;
+  const copy = client.duplicate({
+    ...(missesFailovers(client) ? HEARS_OF_FAILOVERS : {}),
+    ...ownTimes(options),
+    reconnectOnError: isDemoted,
+    retryStrategy: backOff,
+    ...FAIL_FAST,
+    lazyConnect: true,
+  });
+  withCredentialsOf(options, copy.options);
+  limitSilence(copy, longestSilenceMs);
   return copy;
+}
+
+/** The library has deadlines for its commands; how long it may take to connect is for the app to say. */
+function ownTimes({ connectTimeout = DEFAULT_CONNECT_TIMEOUT_MS }: RedisOptions): object {
+  return {
+    connectTimeout: connectTimeout === DEFAULT_CONNECT_TIMEOUT_MS ? CONNECT_TIMEOUT_MS : connectTimeout,
+    disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+    commandTimeout: undefined,
+  };
+}
+
+/** Apps change the password of a client whose server gives out short-lived ones: a copy follows when it reconnects. */
+function withCredentialsOf(given: RedisOptions, own: object): void {
+  for (const name of ['username', 'password'] as const) {
+    Object.defineProperty(own, name, { enumerable: true, configurable: true, get: () => given[name] });
+  }
 }
 
 /**

@@ -28,6 +28,14 @@ interface Commands {
   publish(channel: string, message: string): Promise<unknown>;
   lrange(key: string, first: number, last: number): Promise<string[]>;
   zrangebyscore(key: string, least: number | string, most: number | string): Promise<string[]>;
+  zrangebyscore(
+    key: string,
+    least: number | string,
+    most: number | string,
+    limit: 'LIMIT',
+    offset: number,
+    count: number,
+  ): Promise<string[]>;
   zscore(key: string, member: string): Promise<string | null>;
   zcount(key: string, least: number | string, most: number | string): Promise<number>;
   pipeline(commands: Command[]): Pipeline;

@@ -1,3 +1,4 @@
+import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { ChannelListener } from './channel-listener.js';
 import type { Connection } from './connection.js';
@@ -27,7 +28,7 @@ export class InstanceChannel {
       channel,
       (message) => this.listeners.forEach((listener) => listener.onMessage(message)),
       () => this.listeners.forEach((listener) => listener.onDisconnect?.()),
-      messages.refusalsNotWatched,
+      (reason) => logger.warn(messages.refusalsNotWatched(channel, reason)),
     );
   }
 

@@ -2,13 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import calculateSlot from 'cluster-key-slot';
 import type { Server, ServerCluster, Stream } from './connection.js';
 import { MovingSlots } from './moving-slots.js';
-import { messageOf } from './reply-error.js';
+import { isErrorReply, messageOf } from './reply-error.js';
 
 /** The beginning of a node's reply to a command that it did not run, because it no longer has the slot, or not yet. */
 const NOT_RUN = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
 const CLOSED = 'Connection is closed.';
 /** A node's reply about keys that it lacks while their slot moves: the destination has them, or accepts new ones. */
 const ASK = /^ASK \d+ (\S+)/;
+/** What ioredis says after it has followed redirections in vain, with the last one. */
+const REDIRECTED = /^Too many Cluster redirections.*\bASK \d+ (\S+)/;
 /** Some of the keys have moved and some have not; a moment later, all may have. */
 const TRY_AGAIN = 'TRYAGAIN ';
 const TRY_AGAIN_AFTER_MS = 20;
@@ -59,12 +61,36 @@ export class NodeConnections {
   }
 
   /** Deletes keys of one slot together; one by one while it moves, since some are then always missing on either node. */
-  async delete(name: string, keys: readonly string[]): Promise<void> {
+  async delete(name: string, keys: readonly string[]): Promise<number> {
     try {
-      await (this.of(name) ?? this.client).del(...keys);
+      return Number(await (this.of(name) ?? this.client).del(...keys));
     } catch (error) {
-      if (!this.isForClient(error)) throw error;
-      await Promise.all(keys.map((key) => this.client.del(key)));
+      if (!this.isForClient(error)) throw (await this.whyRedirected(error)) ?? error;
+      const counts = await Promise.all(keys.map((key) => this.deleteOne(key)));
+      return counts.reduce((sum, count) => sum + count, 0);
+    }
+  }
+
+  private async deleteOne(key: string): Promise<number> {
+    try {
+      return Number(await this.client.del(key));
+    } catch (error) {
+      throw (await this.whyRedirected(error)) ?? error;
+    }
+  }
+
+  /**
+   * Why a node that a redirection led to sends back: it refuses ASKING to this Redis user. ioredis ignores that error, and reports
+   * only that there were too many redirections. `undefined` if it is something else.
+   */
+  async whyRedirected(error: unknown): Promise<unknown> {
+    const address = REDIRECTED.exec(messageOf(error))?.[1];
+    const node = address === undefined ? undefined : this.withAddress(address);
+    try {
+      await node?.asking();
+      return undefined;
+    } catch (refusal) {
+      return isErrorReply(refusal) ? refusal : undefined;
     }
   }
 

@@ -16,9 +16,6 @@ function shaOf(source: string): string {
   return sha;
 }
 
-/** What precedes every script that is made from now on. Tests check there what scripts do. */
-export const prelude = { source: '' };
-
 /** The connections whose servers do not load scripts, as the log says once. */
 const reported = new WeakSet<object>();
 
@@ -43,7 +40,6 @@ interface Run {
  * forgets them, is sent the script itself with the run.
  */
 export class Script {
-  private readonly source: string;
   private readonly sha: string;
   private readonly ways = new WeakMap<object, ScriptWay>();
   /** Whether any run was sent with the script. */
@@ -54,10 +50,9 @@ export class Script {
 
   constructor(
     private readonly client: Connection,
-    source: string,
+    private readonly source: string,
   ) {
-    this.source = prelude.source + source;
-    this.sha = shaOf(this.source);
+    this.sha = shaOf(source);
     this.nodes = isCluster(client) ? new NodeConnections(client) : undefined;
   }
 
@@ -76,7 +71,9 @@ export class Script {
       } catch (next) {
         failure = next;
       }
-      if (node === undefined || nodes?.isForClient(failure) !== true || performance.now() > run.deadline) throw failure;
+      if (node === undefined || nodes?.isForClient(failure) !== true || performance.now() > run.deadline) {
+        throw (await nodes?.whyRedirected(failure)) ?? failure;
+      }
       const sendByClient = () => this.run(keys, args, run.deadline - performance.now());
       return nodes.follow(
         failure,
@@ -86,9 +83,8 @@ export class Script {
   }
 
   /** Deletes keys of one slot, which a node of a Cluster serves. */
-  async delete(keys: readonly string[], node: string | undefined): Promise<void> {
-    if (this.nodes === undefined) await this.client.del(...keys);
-    else await this.nodes.delete(node ?? '', keys);
+  async delete(keys: readonly string[], node: string | undefined): Promise<number> {
+    return this.nodes === undefined ? Number(await this.client.del(...keys)) : this.nodes.delete(node ?? '', keys);
   }
 
   /** Why calls on a slot may fail: a node reported it as moving in the last `withinMs` milliseconds. */
@@ -126,7 +122,7 @@ export class Script {
     // It is unknown where the client would send it.
     return this.nodes.follow(
       failure,
-      this.slotCall(run, send, () => Promise.reject(failure as Error)),
+      this.slotCall(run, send, () => Promise.reject(failure)),
     );
   }
 

@@ -1,6 +1,7 @@
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
+import { withoutSecrets, withoutSecretsIn } from '../../engine/util/without-secrets.js';
 import type { Connection } from './connection.js';
 
 /** ioredis's messages for a command whose connection ended, or was already gone. */
@@ -10,7 +11,7 @@ const LOST =
 /** Wraps an error of a connection in a `RateLimitStoreError`. `server` is where it leads. */
 export function asStoreError(error: unknown, server?: string): RateLimitStoreError {
   if (error instanceof RateLimitStoreError) return error;
-  const reason = reasonOf(error);
+  const reason = withoutSecretsIn(reasonOf(error));
   const message = LOST.test(reason) ? messages.connectionLost(server) : messages.storeFailed(reason);
   return new RateLimitStoreError(message, { cause: error });
 }
@@ -35,7 +36,7 @@ export function serverOf({
   if (isCluster) return undefined;
   const { host, port, path, name, sentinels } = (options ?? {}) as Place;
   if (sentinels) return `the master '${name}' of the Sentinels`;
-  return path ?? (host === undefined ? undefined : `${host}:${port}`);
+  return path ?? (host === undefined ? undefined : `${String(withoutSecrets(host))}:${port}`);
 }
 
 /** The nodes that a Cluster of ioredis was given. */
@@ -53,13 +54,13 @@ export function addressesOf(connection: Connection): string {
 }
 
 function nodeAddress(node: string | number | Place): string {
-  if (typeof node === 'object') return `${node.host ?? '127.0.0.1'}:${node.port ?? 6379}`;
+  if (typeof node === 'object') return `${String(withoutSecrets(node.host ?? '127.0.0.1'))}:${node.port ?? 6379}`;
   const text = String(node);
-  return URL.canParse(text) ? new URL(text).host : (text.split('@').at(-1) ?? text);
+  return String(withoutSecrets(URL.canParse(text) ? new URL(text).host : (text.split('@').at(-1) ?? text)));
 }
 
 /** The message of an error, with that of the node that failed last: the Cluster's own says nothing of it. */
 export function connectionReason(error: Error & { readonly lastNodeError?: unknown }): string {
   const { message, lastNodeError } = error;
-  return lastNodeError === undefined ? message : `${message} ${reasonOf(lastNodeError)}`;
+  return withoutSecretsIn(lastNodeError === undefined ? message : `${message} ${reasonOf(lastNodeError)}`);
 }

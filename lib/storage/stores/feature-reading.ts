@@ -10,10 +10,8 @@ export interface MemoryParts {
   kept<Kept extends KeptInMemory>(keep: (bounds: MemoryBounds) => Kept): Kept;
   /** The time in whole microseconds. */
   now(): number;
-  /** A counter as of now, to be looked at only. */
+  /** A counter as of now, without any estimates that have lapsed. It is only read. */
   open(counter: Counter): OpenCounter;
-  /** Takes estimates that have lapsed off a counter. */
-  releaseLapsed(counter: Counter): void;
 }
 
 /** What a feature can use of a store that counts on Redis. */
@@ -26,8 +24,6 @@ export interface RedisParts {
   time(): Promise<number>;
   /** Asks Redis only if it is connected, and waits no longer than the deadline. */
   guarded<T>(call: () => Promise<T>): Promise<T>;
-  /** Takes estimates that have lapsed off counters, which it asks at once. */
-  releaseLapsed(counters: readonly Counter[]): Promise<void>;
 }
 
 /** Reads what a feature keeps about a limit, in each kind of store. */

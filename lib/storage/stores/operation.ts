@@ -9,8 +9,8 @@ interface Operations {
   readonly refund: { counter: Refund; with: object; answer: void };
   readonly penalize: { counter: Charge; with: object; answer: void };
   readonly renew: { counter: HeldLease; with: object; answer: boolean };
-  readonly block: { counter: Counter; with: { readonly durationMs: number }; answer: void };
-  readonly reset: { counter: Counter; with: object; answer: void };
+  readonly block: { counter: Counter; with: { readonly durationMs: number }; answer: boolean | void };
+  readonly reset: { counter: Counter; with: object; answer: boolean | void };
   readonly learn: { counter: Counter; with: { readonly lesson: Lesson }; answer: LearntRate | undefined };
   readonly credit: { counter: Credit; with: object; answer: number };
   readonly history: { counter: Counter; with: object; answer: WindowCount[] };

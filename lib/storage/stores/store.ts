@@ -165,12 +165,18 @@ export interface Store {
   refund(refunds: readonly Refund[]): Promise<void>;
   /** Charges units whether they fit or not, but at most one quota beyond the quota. */
   penalize(charge: Charge): Promise<void>;
-  /** Refuses a counter for `durationMs` milliseconds from now, which is no offence; 0 ends a block, and clears offences. */
-  block(counter: Counter, durationMs: number): Promise<void>;
+  /**
+   * Refuses a counter for `durationMs` milliseconds from now, which is no offence; 0 ends a block, and clears offences. Resolves to
+   * whether there was a block or an offence before; to nothing if the store does not know.
+   */
+  block(counter: Counter, durationMs: number): Promise<boolean | void>;
   /** Renews a lease; returns whether it was still held. */
   renew(lease: HeldLease): Promise<boolean>;
-  /** Clears counters, their blocks and their offences. */
-  reset(counters: readonly Counter[]): Promise<void>;
+  /**
+   * Clears counters, their blocks and their offences. Resolves to whether there was anything to clear, which may have lapsed a moment
+   * ago; to nothing if the store does not know.
+   */
+  reset(counters: readonly Counter[]): Promise<boolean | void>;
   /** The windows of a `calendar-window`, or slices of a `sliding-window`, that can still be read; the newest first. */
   history(counter: Counter): Promise<WindowCount[]>;
   /**

@@ -109,7 +109,7 @@ export abstract class TransactionalStore extends DirectStore implements Store {
     return this.#change([charge], (scratch) => scratch.penalize(charge));
   }
 
-  block(counter: Counter, durationMs: number): Promise<void> {
+  block(counter: Counter, durationMs: number): Promise<boolean | void> {
     return this.#change([counter], (scratch) => scratch.block(counter, durationMs));
   }
 
@@ -117,7 +117,7 @@ export abstract class TransactionalStore extends DirectStore implements Store {
     return this.#change([lease], (scratch) => scratch.renew(lease));
   }
 
-  reset(counters: readonly Counter[]): Promise<void> {
+  reset(counters: readonly Counter[]): Promise<boolean | void> {
     return this.#change(counters, (scratch) => scratch.reset(counters));
   }
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { RateLimitConfigError, type RateLimitModuleOptions } from '../../../lib/index.js';
 import { propertyRuns } from '../../support/limits/property-runs.js';
 import { freshPrefix } from '../../support/limits/stores.js';
-import { RatesApp, startForEach } from './overrides-app.js';
+import { RatesApp, startForEach, until } from './overrides-app.js';
 
 /** So slow that time alone changes no decision. */
 const define = {
@@ -13,7 +13,7 @@ const define = {
 
 const kinds: Record<string, () => RateLimitModuleOptions> = {
   'in process': () => ({ define }),
-  'on Redis': () => ({ define, redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix(), timeout: '5s' }),
+  'on Redis': () => ({ define, redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix() }),
 };
 
 const KEYS = [undefined, 'tenant:*', 'tenant:eu:*', 'tenant:acme', 'tenant:eu:1'] as const;
@@ -174,7 +174,9 @@ describe.each(Object.entries(kinds))('the history of changes, %s', (_, options) 
     await service.setRate('login', { rate: 20 }, { key: 'tenant:b', expiresIn: 30 });
     await service.setRate('login', { rate: 20 }, { key: 'tenant:acme', inherit: 'reset' });
     await service.setRate('login', { rate: 30 }, { key: 'tenant:b' });
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    const [first] = (await service.changes()).slice(-1);
+    const { expiresAt } = first!.overrides[0]!.after!;
+    await until(async () => Date.now() > expiresAt!, true);
     await service.rollback(1);
     expect(await app.remaining('tenant:acme')).toBe(10);
     expect(await app.quota('login', 'tenant:b')).toBe(10);
@@ -245,7 +247,7 @@ describe.each(Object.entries(kinds))('the history of changes, %s', (_, options) 
 });
 
 it('holds every change of several instances that change at once', async () => {
-  const options = { redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix(), timeout: '5s' } as const;
+  const options = { redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix() } as const;
   const apps = await Promise.all([1, 2, 3].map(() => RatesApp.start(options)));
   const calls = Array.from({ length: 150 }, (_, index) =>
     apps[index % 3]!.service.setRate('login', { rate: 100 + index }, { by: String(index), key: `k${index % 2}` }),

@@ -3,15 +3,16 @@ import { RateLimitConfigError, type RateLimitModuleOptions, type SetRateOptions 
 import { freshPrefix } from '../../support/limits/stores.js';
 import { login, type RatesApp, startForEach, until } from './overrides-app.js';
 import { limitInForce } from '../../support/nest/app-parts.js';
+import { variants } from '../../support/tier.js';
 
 const IDS = ['user:1', 'tenant:us', 'tenant:eu:1', 'tenant:eu:acme', 'tenant:', 'tenant'];
 
 const kinds: Record<string, () => RateLimitModuleOptions> = {
+  'on Redis': () => ({ redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix() }),
   'in process': () => ({}),
-  'on Redis': () => ({ redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix(), timeout: '5s' }),
 };
 
-describe.each(Object.entries(kinds))('rates of single keys, %s', (_, options) => {
+describe.each(variants(Object.entries(kinds)))('rates of single keys, %s', (_, options) => {
   let app: RatesApp;
   const quota = (key: string) => app.quota('login', key);
   const quotas = (keys: readonly string[]) => Promise.all(keys.map(quota));
@@ -125,11 +126,14 @@ describe.each(Object.entries(kinds))('rates of single keys, %s', (_, options) =>
 
   it('end by themselves', async () => {
     const { service } = app;
-    await service.setRate('login', { rate: 30 }, { key: 'tenant:*', expiresIn: 2000 });
-    await service.setRate('login', { rate: 20 }, { key: 'tenant:acme', expiresIn: 1000 });
+    const [pattern, key] = [{ key: 'tenant:*' }, { key: 'tenant:acme' }];
+    await service.setRate('login', { rate: 30 }, { ...pattern, expiresIn: '1h' });
+    await service.setRate('login', { rate: 20 }, { ...key, expiresIn: '1h' });
     expect([await quota('tenant:acme'), await quota('tenant:b')]).toEqual([20, 30]);
-    expect(await service.trySetRate('login', { rate: 40 }, { key: 'tenant:acme' })).toBe(false);
+    expect(await service.trySetRate('login', { rate: 40 }, key)).toBe(false);
+    await service.setRate('login', { rate: 20 }, { ...key, expiresIn: 30 });
     await until(() => quota('tenant:acme'), 30);
+    await service.setRate('login', { rate: 30 }, { ...pattern, expiresIn: 30 });
     await until(() => quota('tenant:acme'), 10);
     expect(await service.clearRate('login', { key: 'tenant:*' })).toBe(false);
     expect(await service.trySetRate('login', { rate: 40 }, { key: 'tenant:acme' })).toBe(true);

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, type ExecutionContext, Get } from '@nestjs/common';
 import {
@@ -6,12 +7,12 @@ import {
   RateLimitConfigError,
   RateLimitModule,
   type RateLimitModuleOptions,
-  type Store,
 } from '../../../lib/index.js';
 import { TriedApp } from '../../docs/tried-app.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { type RatesApp, startForEach, until } from './overrides-app.js';
 import { storeOf } from '../../support/nest/app-parts.js';
+import { variants } from '../../support/tier.js';
 
 const define = {
   login: { algo: 'gcra', rate: 10, interval: '1h' },
@@ -22,15 +23,26 @@ const define = {
 } as const;
 
 const kinds: Record<string, () => RateLimitModuleOptions> = {
+  'on Redis': () => ({ define, redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix() }),
   'in process': () => ({ define }),
-  'on Redis': () => ({ define, redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix(), timeout: '5s' }),
 };
 
-describe.each(Object.entries(kinds))('modes that change while the app runs, %s', (_, options) => {
+describe.each(variants(Object.entries(kinds)))('modes that change while the app runs, %s', (_, options) => {
   let app: RatesApp;
   const KEY = 'tenant:acme';
 
   startForEach(options, (started) => (app = started));
+
+  /** Watches calls that may have to wait: the store has answered so many of them once the function resolves. */
+  const watchAnswers = () => {
+    const reserve = jest.spyOn(storeOf(app.nest), 'reserve');
+    const answered = async (count: number) => {
+      await until(async () => reserve.mock.calls.length, count);
+      await Promise.all(reserve.mock.results.map(({ value }) => value));
+      await turn();
+    };
+    return { reserve, answered };
+  };
 
   it('switch a limit off and on, with the units that were counted before', async () => {
     const { service } = app;
@@ -109,8 +121,9 @@ describe.each(Object.entries(kinds))('modes that change while the app runs, %s',
   });
 
   it('end by themselves', async () => {
-    await app.service.setMode('login', 'off', { expiresIn: 1000 });
+    await app.service.setMode('login', 'off', { expiresIn: '1h' });
     expect((await app.service.getMode('login')).mode).toBe('off');
+    await app.service.setMode('login', 'off', { expiresIn: 30 });
     await until(async () => (await app.service.for('login').consume(KEY, 11)).allowed, false);
     expect((await app.service.getMode('login')).override).toBeUndefined();
   });
@@ -177,8 +190,9 @@ describe.each(Object.entries(kinds))('modes that change while the app runs, %s',
     const { service } = app;
     const limiter = service.for(name);
     await limiter.consume(KEY, name === 'login' ? 10 : 1);
+    const { answered } = watchAnswers();
     const waiting = [limiter.acquire(KEY), limiter.acquire(KEY)];
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await answered(1);
     await service.setMode(name, mode, { key: 'tenant:*' });
     await Promise.all(waiting);
     if (mode === 'shadow' || name === 'jobs') return;
@@ -189,14 +203,13 @@ describe.each(Object.entries(kinds))('modes that change while the app runs, %s',
   });
 
   it('and rates of other keys ask nothing for calls that wait', async () => {
-    const { service, nest } = app;
-    const reserve = jest.spyOn(storeOf(nest), 'reserve');
+    const { service } = app;
+    const { reserve, answered } = watchAnswers();
     const waiting = ['window', 'login'].map(async (name) => {
       await service.for(name).consume(KEY, name === 'login' ? 10 : 1);
       await service.for(name).acquire(KEY);
     });
-    await until(async () => reserve.mock.calls.length, 2);
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await answered(2);
     for (let count = 0; count < 10; count++) {
       for (const name of ['window', 'login']) {
         await service.setRate(name, { rate: 20 + count }, { key: 'tenant:other' });

@@ -69,7 +69,11 @@ class Told {
   }
 
   async all(): Promise<unknown> {
-    const changes = (await this.store.changes(100)).map(({ at, ...rest }) => ({ ...rest, at: typeof at }));
+    const stored = await this.store.changes(100);
+    const changes = stored.map(({ at, previousAt, ...rest }, index) => {
+      expect(previousAt).toBe(stored[index - 1]?.at ?? 0);
+      return { ...rest, at: typeof at };
+    });
     // What has ended may be told of, but for resets it means nothing.
     const records = [...this.records]
       .filter(([, each]) => isMeant(each as OverrideRecord))

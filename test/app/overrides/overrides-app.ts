@@ -8,6 +8,7 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../../lib/index.js';
+import { patient } from '../../support/redis/patience.mjs';
 
 export const login: LimitDefinition = { algo: 'gcra', rate: 10, interval: '1h' };
 export const hourly: LimitDefinition = { name: 'hourly', algo: 'sliding-window', rate: 100, interval: '1h' };
@@ -21,7 +22,7 @@ export class RatesApp {
 
   static async start(options: RateLimitModuleOptions = {}, metadata: ModuleMetadata = {}): Promise<RatesApp> {
     const limits = [hourly, { algo: 'gcra', rate: 7, interval: '1s' } as const];
-    const module = RateLimitModule.forRoot({ define: { login }, limits, ...options });
+    const module = RateLimitModule.forRoot(patient({ define: { login }, limits, ...options }));
     const nest = await Test.createTestingModule({
       ...metadata,
       imports: [module, ...(metadata.imports ?? [])],
@@ -44,6 +45,19 @@ export class RatesApp {
     return this.nest.close();
   }
 }
+
+/** A stored record, with the fields that a test sets. */
+export const recordOf = (fields: object) =>
+  JSON.stringify({
+    patch: null,
+    version: 1,
+    generation: 0,
+    inherit: 'keep',
+    expiresAt: null,
+    quota: 10,
+    previousQuota: 10,
+    ...fields,
+  });
 
 /** Starts an app for each test, whose warnings are not shown. */
 export function startForEach(options: () => RateLimitModuleOptions, use: (app: RatesApp) => void): void {

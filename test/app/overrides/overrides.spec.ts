@@ -11,7 +11,7 @@ import {
   type SetRateOptions,
 } from '../../../lib/index.js';
 import { freshPrefix } from '../../support/limits/stores.js';
-import { hourly, login, RatesApp, until } from './overrides-app.js';
+import { login, RatesApp, until } from './overrides-app.js';
 import { moduleLimits } from '../../support/nest/app-parts.js';
 
 describe('rates that change while the app runs', () => {
@@ -30,7 +30,7 @@ describe('rates that change while the app runs', () => {
   const kinds: Record<string, () => RateLimitModuleOptions> = {
     'in process': () => ({}),
     'with a store of the app': () => ({ store: (store = new MemoryStore()) }),
-    'on Redis': () => ({ redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix(), timeout: '5s' }),
+    'on Redis': () => ({ redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix() }),
   };
 
   describe.each(Object.entries(kinds))('%s', (_, options) => {
@@ -177,9 +177,9 @@ describe('rates that change while the app runs', () => {
       expect(await app.quota()).toBe(20);
       expect(await service.trySetRate('login', { rate: 30 })).toBe(false);
       const since = Date.now();
-      await service.setRate('login', { rate: 20 }, { expiresIn: 500 });
+      await service.setRate('login', { rate: 20 }, { expiresIn: 50 });
       await until(() => app.quota(), 10);
-      expect(Date.now()).toBeGreaterThanOrEqual(since + 490);
+      expect(Date.now()).toBeGreaterThanOrEqual(since + 40);
       expect((await service.getRate('login')).override).toBeUndefined();
       expect(await service.clearRate('login')).toBe(false);
       expect(await service.trySetRate('login', { rate: 30 })).toBe(true);
@@ -258,18 +258,6 @@ describe('rates that change while the app runs', () => {
         const call = app.service.setRate('logn', { rate: 1 });
         await expect(call).rejects.toThrow("got the name 'logn' (did you mean 'login'?), wants a limit of");
       });
-
-      it('refuse a name that two limits have', async () => {
-        await app.close();
-        app = await RatesApp.start({
-          ...options(),
-          limits: [hourly],
-          define: { hourly: { ...login, name: 'hourly' } },
-        });
-        await expect(app.service.setRate('hourly', { rate: 1 })).rejects.toThrow(
-          "LimiterService.setRate: several limits are named 'hourly' (limits[0], define.hourly), wants a different 'name'",
-        );
-      });
     });
   });
 
@@ -294,7 +282,7 @@ describe('rates that change while the app runs', () => {
   });
 
   it('reach limits that a module brings later', async () => {
-    const options = { redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix(), limits: [], timeout: '5s' } as const;
+    const options = { redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix(), limits: [] } as const;
     const other = await RatesApp.start({ ...options, define: { early: login, late: login } });
     try {
       app = await RatesApp.start({ ...options, define: {} });

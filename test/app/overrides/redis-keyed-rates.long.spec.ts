@@ -20,7 +20,7 @@ describe('rates of single keys on Redis', () => {
   let warn: jest.SpiedFunction<(message: unknown) => void>;
 
   const start = async (options: RateLimitModuleOptions = {}): Promise<RatesApp> => {
-    const app = await RatesApp.start({ redis: url, prefix, timeout: '5s', ...options });
+    const app = await RatesApp.start({ redis: url, prefix, ...options });
     apps.push(app);
     return app;
   };

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, Get, Logger } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { Cluster, Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import {
   LimiterService,
   RateLimit,
@@ -10,30 +10,12 @@ import {
   type RateLimitModuleOptions,
   RateLimitStoreError,
 } from '../../../lib/index.js';
-import {
-  type RedisCluster,
-  type RedisServer,
-  startCluster,
-  startRedis,
-  startSentinel,
-} from '../../support/redis/redis-servers.js';
+import { type RedisServer, startRedis } from '../../support/redis/redis-servers.js';
 import { freePort } from '../../support/processes/ports.mjs';
 import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
 import { TcpProxy } from '../../support/redis/tcp-proxy.js';
-import { exceptReadings, login, RatesApp, READ_EVERY_MS, until } from './overrides-app.js';
-
-/** A stored record, with the fields that a test sets. */
-const recordOf = (fields: object) =>
-  JSON.stringify({
-    patch: null,
-    version: 1,
-    generation: 0,
-    inherit: 'keep',
-    expiresAt: null,
-    quota: 10,
-    previousQuota: 10,
-    ...fields,
-  });
+import { PATIENCE } from '../../support/redis/patience.mjs';
+import { exceptReadings, login, RatesApp, READ_EVERY_MS, recordOf, until } from './overrides-app.js';
 
 describe('changed rates on Redis', () => {
   const url = process.env['TEST_REDIS_URL'] as string;
@@ -44,7 +26,7 @@ describe('changed rates on Redis', () => {
   let warn: jest.SpiedFunction<(message: unknown) => void>;
 
   const start = async (options: RateLimitModuleOptions = {}): Promise<RatesApp> => {
-    const app = await RatesApp.start({ redis: url, prefix, timeout: '5s', ...options });
+    const app = await RatesApp.start({ redis: url, prefix, ...options });
     apps.push(app);
     return app;
   };
@@ -128,12 +110,22 @@ describe('changed rates on Redis', () => {
 
     it('and end on all of them without a message', async () => {
       const [one, two] = [await start(), await start()];
-      await one.service.setRate('login', { rate: 20 }, { expiresIn: 2000 });
+      const began = performance.now();
+      const clock = jest.spyOn(performance, 'now').mockReturnValue(began);
+      const timers = jest.mocked(globalThis.setTimeout);
+      timers.mockClear();
+      await one.service.setRate('login', { rate: 20 }, { expiresIn: '1h' });
       await until(() => two.quota(), 20);
-      const { override } = await two.service.getRate('login');
-      await Promise.all([until(() => one.quota(), 10), until(() => two.quota(), 10)]);
-      // Both clocks leave out a part of a millisecond.
-      expect(Date.now()).toBeGreaterThanOrEqual(override!.expiresAt! - 1);
+      const ends = timers.mock.calls.filter(([, ms]) => ms! > 3_000_000);
+      const quotasAfter = (ms: number) => {
+        clock.mockReturnValue(began + ms);
+        for (const [end] of ends) end();
+        return Promise.all([one.quota(), two.quota()]);
+      };
+      // An instance that learned of it later has less time left. Timers are rounded up to a millisecond.
+      const left = ends.map(([, ms]) => ms!);
+      expect(await quotasAfter(Math.min(...left) - 2)).toEqual([20, 20]);
+      expect(await quotasAfter(Math.max(...left))).toEqual([10, 10]);
     });
   });
 
@@ -188,7 +180,7 @@ describe('changed rates on Redis', () => {
       list() {}
     }
     const testing = await Test.createTestingModule({
-      imports: [RateLimitModule.forRoot({ redis: url, prefix, define: { login }, timeout: '5s' })],
+      imports: [RateLimitModule.forRoot({ redis: url, prefix, define: { login }, timeout: PATIENCE })],
       controllers: [LoginController],
     }).compile();
     const nest = testing.createNestApplication();
@@ -292,8 +284,11 @@ describe('changed rates on Redis', () => {
     });
 
     it('are not changed, and stay as they are', async () => {
-      const app = await start({ redis: server.url, timeout: 250 });
-      await app.service.setRate('login', { rate: 20 });
+      const other = await RatesApp.start({ redis: server.url, prefix });
+      await other.service.setRate('login', { rate: 20 });
+      await other.close();
+      const app = await start({ redis: server.url, timeout: 50 });
+      await until(() => app.quota(), 20);
       server.pause();
       cleanups.push(() => server.resume());
       await expect(app.service.setRate('login', { rate: 30 })).rejects.toThrow(RateLimitStoreError);
@@ -306,7 +301,7 @@ describe('changed rates on Redis', () => {
 
     it('are those of the configuration, until it is there', async () => {
       const port = await freePort();
-      const app = await start({ redis: `redis://127.0.0.1:${port}` });
+      const app = await start({ redis: `redis://127.0.0.1:${port}`, timeout: 100 });
       await expect(app.service.setRate('login', { rate: 20 })).rejects.toThrow(RateLimitStoreError);
       expect(await app.quota()).toBe(10);
       const client = new Redis(server.url);
@@ -316,6 +311,83 @@ describe('changed rates on Redis', () => {
       const proxy = await TcpProxy.start(server, port);
       cleanups.push(() => proxy.close());
       await until(() => app.quota(), 20);
+    });
+  });
+
+  describe('after the changes were lost on the server', () => {
+    const keys = () => {
+      const rates = `${prefix}:rates`;
+      return [rates, ...['overrides', 'expiries', 'changes'].map((name) => `${prefix}:{${rates}}:${name}`)];
+    };
+    /** What the server keeps now, to go back to: as a replica that lags behind, or a snapshot. */
+    const snapshot = () => Promise.all(keys().map((key) => redis.dumpBuffer(key)));
+    const goBackTo = async (dumps: readonly (Buffer | null)[]) => {
+      for (const [index, dump] of dumps.entries()) {
+        if (dump === null) await redis.del(keys()[index]!);
+        else await redis.restore(keys()[index]!, 0, dump, 'REPLACE');
+      }
+    };
+    const two = async () => {
+      const define = { login, daily: { ...login, rate: 100 } };
+      const apps = [await start({ define }), await start({ define })] as const;
+      await apps[0].service.setRate('daily', { rate: 7 });
+      await until(() => apps[1].quota('daily'), 7);
+      return apps;
+    };
+    const setRate = async ([one, other]: readonly [RatesApp, RatesApp], rate: number) => {
+      await one.service.setRate('login', { rate });
+      await until(() => other.quota(), rate);
+    };
+
+    it('take effect everywhere, and what was lost ends', async () => {
+      const both = await two();
+      for (const rate of [20, 30, 40]) await setRate(both, rate);
+      await redis.del(keys());
+      const [one, other] = both;
+      await one.service.deny({ identity: 'user:1' });
+      expect(await one.service.for('login').consume('user:1')).toMatchObject({ source: 'list' });
+      expect(await one.quota('login', 'user:2')).toBe(10);
+      await until(() => other.quota('login', 'user:2'), 10);
+      expect(await other.service.for('login').consume('user:1')).toMatchObject({ source: 'list' });
+      expect(await other.quota('daily')).toBe(100);
+      await other.service.setRate('login', { rate: 50 });
+      expect(await other.quota('login', 'user:2')).toBe(50);
+      await until(() => one.quota('login', 'user:2'), 50);
+      expect(await one.service.changes()).toMatchObject([{ version: 2 }, { version: 1 }]);
+    });
+
+    it('take effect everywhere if an older state came back', async () => {
+      const both = await two();
+      const dumps = await snapshot();
+      for (const rate of [20, 30, 40]) await setRate(both, rate);
+      await goBackTo(dumps);
+      await both[1].service.setRate('daily', { rate: 9 });
+      expect([await both[1].quota(), await both[1].quota('daily')]).toEqual([10, 9]);
+      await until(() => both[0].quota('daily'), 9);
+      expect(await both[0].quota()).toBe(10);
+    });
+
+    it('take effect everywhere if the state before the last change came back', async () => {
+      const both = await two();
+      const dumps = await snapshot();
+      await setRate(both, 20);
+      await goBackTo(dumps);
+      await both[1].service.setRate('daily', { rate: 9 });
+      await until(() => both[0].quota('daily'), 9);
+      expect([await both[0].quota(), await both[1].quota()]).toEqual([10, 10]);
+    });
+
+    it('take effect everywhere if the hash of keys alone was lost', async () => {
+      const both = await two();
+      await both[0].service.setRate('login', { rate: 20 }, { key: 'user:1' });
+      await until(() => both[1].quota(), 20);
+      await redis.del(keys()[1]!);
+      await both[1].service.setRate('login', { rate: 30 }, { key: 'user:2' });
+      await until(() => both[0].quota('login', 'user:2'), 30);
+      expect([await both[0].quota(), await both[1].quota()]).toEqual([10, 10]);
+      expect(await both[0].quota('daily')).toBe(7);
+      // What was changed before would be taken back to a state that is no longer there.
+      expect(await both[0].service.changes()).toHaveLength(1);
     });
   });
 
@@ -333,18 +405,41 @@ describe('changed rates on Redis', () => {
       expect(warnings()).toEqual([]);
     });
 
-    it('that may not use the channel change nothing, and are warned of once', async () => {
-      const app = await start({ redis: await userOf('resetchannels', '+@all') });
-      await expect(app.service.setRate('login', { rate: 20 })).rejects.toThrow(RateLimitStoreError);
-      expect(await redis.exists(`${prefix}:rates`)).toBe(0);
-      await writeSilently({ patch: { rate: 20 } });
-      expect(await app.service.getRate('login')).toMatchObject({ options: { rate: 20 } });
-      // Each channel is subscribed to beside all else.
+    it.each([
+      ['use the channel', ['resetchannels', '+@all'], 2],
+      ['subscribe', ['allchannels', '+@all', '-subscribe'], 2],
+      ['publish', ['allchannels', '+@all', '-publish'], 1],
+    ])('that may not %s are read every 2 s, and warned of once', async (_, rules, warned) => {
+      const user = await userOf(...rules);
+      const [one, two] = [await start({ redis: user }), await start({ redis: user })];
+      // Each channel is subscribed to separately, and by both instances.
+      await until(async () => warnings().length, 2 * warned);
+      const timer = () => jest.mocked(globalThis.setTimeout).mock.calls.findLast(([, delay]) => delay === 2000);
+      await until(async () => timer() !== undefined, true);
+      jest.mocked(globalThis.setTimeout).mockClear();
+      await one.service.setRate('login', { rate: 20 });
+      expect(await one.quota()).toBe(20);
+      await until(() => two.quota(), 20);
+      await two.service.clearRate('login');
+      await until(() => one.quota(), 10);
+      const ofChanges = warnings().filter((message) => message.startsWith('changes of rates do not arrive at once'));
+      expect(ofChanges).toHaveLength(2);
+      expect(ofChanges[0]).toMatch(new RegExp(`read every 2 s;.* PUBLISH on the channel '${prefix}:rates': NOPERM`));
+      expect(timer()).toBeDefined();
+      const others = warnings().filter((message) => !ofChanges.includes(message));
+      for (const message of others) expect(message).toMatch(/^refusals are not remembered.*given-back'.*NOPERM/);
+    });
+
+    it('that may use it again are told of changes at once', async () => {
+      const user = await userOf('allchannels', '+@all', '-subscribe');
+      const app = await start({ redis: user });
       await until(async () => warnings().length, 2);
-      expect(warnings().toSorted()).toEqual([
-        expect.stringMatching(/^changes of rates do not arrive at once.*NOPERM/),
-        expect.stringMatching(/^refusals are not remembered.*NOPERM/),
-      ]);
+      await redis.call('ACL', 'SETUSER', `user-${prefix}`, '+subscribe');
+      const pauses = jest.mocked(globalThis.setTimeout).mock.calls.filter(([, delay]) => delay === READ_EVERY_MS);
+      for (const [goOn] of pauses) goOn();
+      await until(async () => String(await redis.call('PUBSUB', 'NUMSUB', `${prefix}:rates`)), `${prefix}:rates,1`);
+      await (await start()).service.setRate('login', { rate: 20 });
+      await until(() => app.quota(), 20);
     });
 
     it('that may not read them are warned of once', async () => {
@@ -352,42 +447,6 @@ describe('changed rates on Redis', () => {
       await app.service.listRates();
       expect(await app.quota()).toBe(10);
       expect(warnings()).toEqual([expect.stringMatching(/^changed rates cannot be read, so the known ones hold/)]);
-    });
-  });
-
-  it('reach other instances through Sentinels', async () => {
-    const servers = await startSentinel();
-    cleanups.push(() => servers.stop());
-    const { sentinels, name } = servers;
-    const [one, two] = [await start({ redis: { sentinels, name } }), await start({ redis: { sentinels, name } })];
-    await one.service.setRate('login', { rate: 20 });
-    await until(() => two.quota(), 20);
-  });
-
-  describe('on a Cluster', () => {
-    let cluster: RedisCluster;
-
-    beforeAll(async () => {
-      cluster = await startCluster();
-    });
-    afterAll(async () => {
-      await cluster?.stop();
-    });
-
-    it('reach other instances, and are read again after a cut', async () => {
-      const client = new Cluster(cluster.nodes);
-      cleanups.push(() => client.quit());
-      const one = await start({ redis: { nodes: cluster.nodes } });
-      const two = await start({ redis: client });
-      for (let round = 1; round <= 10; round++) {
-        await one.service.setRate('login', { rate: 10 + round });
-        await until(() => two.quota(), 10 + round);
-      }
-      await Promise.all(client.nodes('master').map((node) => node.call('CLIENT', 'KILL', 'TYPE', 'pubsub')));
-      await client.hset(`${prefix}:rates`, 'login', recordOf({ patch: { rate: 50 }, version: 99 }));
-      await Promise.all([until(() => one.quota(), 50), until(() => two.quota(), 50)]);
-      await two.service.setRate('login', { rate: 60 });
-      await until(() => one.quota(), 60);
     });
   });
 });

@@ -37,7 +37,7 @@ async function blockOf(app: RatesApp, key: string): Promise<number> {
 
 describe.each([
   ['in process', () => ({})],
-  ['on Redis', () => ({ redis, prefix: freshPrefix(), timeout: '5s' as const })],
+  ['on Redis', () => ({ redis, prefix: freshPrefix() })],
 ])('a policy %s', (_, place) => {
   it('makes blocks of several steps from one, and the other way round, while the app runs', async () => {
     const app = await start(ofLogin({ rate: 1, blockFor: '2h' }), place());

@@ -171,7 +171,7 @@ describe('the lists of a policy', () => {
   });
 
   it('are of each instance, and changes of all of them, also after a restart', async () => {
-    const place = { redis, prefix: freshPrefix(), timeout: '5s' } as const;
+    const place = { redis, prefix: freshPrefix() } as const;
     const [one, two] = [await start(DENY_A, place), await start({}, place)];
     expect([await sourceOf(one), await sourceOf(two)]).toEqual(['list', 'redis']);
     await two.service.allow({ identity: 'a' });

@@ -185,14 +185,6 @@ describe('a policy file', () => {
       /limits\.yaml: it cannot be read: ENOENT/,
     );
   });
-
-  it('does not change limits that share a name', async () => {
-    const source = await folder.write('limits.yaml', 'limits: { hourly: { rate: 5 } }');
-    const define = { hourly: { algo: 'gcra', rate: 1, interval: '1h' } } as const;
-    await expect(start({ source }, { define })).rejects.toThrow(
-      "limits.hourly: several limits are named 'hourly' (limits[0], define.hourly), wants a different 'name'",
-    );
-  });
 });
 
 describe('a watched policy', () => {

@@ -13,7 +13,7 @@ describe('policies of several instances on one Redis', () => {
 
   async function start(file: string, more: Partial<PolicyOptions> = {}): Promise<RatesApp> {
     const policy = { source: folder.path(file), watch: true, every: 10, ...more };
-    const app = await RatesApp.start({ redis, prefix, timeout: '5s', policy });
+    const app = await RatesApp.start({ redis, prefix, policy });
     apps.push(app);
     return app;
   }

@@ -255,6 +255,7 @@ describe('the JSON Schema of policies', () => {
     const text = fc.constantFrom<unknown>('10.0.0.0/8', '::1', 'a', 't:*', '*', '', 'ä', 5, null, 'x'.repeat(512));
     const entry = fc.dictionary(fc.constantFrom('ip', 'identity', 'pattern', 'limit', 'reason'), text, { maxKeys: 3 });
     let taken = 0;
+    const numRuns = propertyRuns(3000);
     fc.assert(
       fc.property(limit, limit, entry, (one, other, listed) => {
         const policy = { limits: { a: one }, overrides: { a: { k: other } } };
@@ -265,8 +266,8 @@ describe('the JSON Schema of policies', () => {
           expect([part, isValid(part)]).toEqual([part, true]);
         }
       }),
-      { numRuns: propertyRuns(3000) },
+      { numRuns },
     );
-    expect(taken).toBeGreaterThan(100);
+    expect(taken).toBeGreaterThan(numRuns / 30);
   });
 });

@@ -191,9 +191,7 @@ describe('a function for all routes that fails', () => {
     const caught: unknown[] = [];
     logged.mockImplementation((...line: unknown[]) => void caught.push(...line));
     app!.nest.useLogger({ log() {}, warn() {}, error: (...line: unknown[]) => void caught.push(...line) });
-    const began = Date.now();
     expect(await app!.statuses(1, '/open')).toEqual([500]);
-    expect(Date.now() - began).toBeLessThan(30_000);
     const lines = caught.map((line) => (line instanceof Error ? line.message : String(line)));
     expect(lines.find((line) => text.test(line))).toMatch(/limits(\[1\])? for OpenController\.open: /);
     expect(await app!.statuses(2, '/open')).toEqual([500, 500]);

@@ -1,11 +1,14 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Controller, type ExecutionContext, Get, Injectable, Logger, type Type } from '@nestjs/common';
 import {
+  InjectLimiter,
+  Limiter,
   LimiterService,
   type LimitResolver,
   type ModuleLimit,
   RateLimit,
   RateLimitConfigError,
+  RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../../lib/index.js';
 import { HttpApp } from '../../e2e/http-app.js';
@@ -174,5 +177,55 @@ describe('a limit of its own that has the name of a defined one', () => {
     await limiters.for('own').consume('acme');
     await limiters.for(plan).consume('acme');
     expect(said()).toEqual([]);
+  });
+});
+
+describe("a name of the module's limits", () => {
+  const api = { ...plan, name: 'api' };
+
+  it.each<[string, RateLimitModuleOptions]>([
+    ['a fixed limit', { limits: [plan, api], define: { api: { ...plan, name: 'api', rate: 4 } } }],
+    ['a limit whose rate depends on the request', { limits: [plan, { ...api, rate: () => 4 }], define: { api } }],
+    ['an equal limit', { limits: [plan, api], define: { api } }],
+  ])('is refused for a defined limit as well: %s', async (_, limits) => {
+    await expect(startWith(OpenController, limits)).rejects.toThrow(
+      new RateLimitConfigError(
+        "define.api: limits[1] has the name 'api', too, and the two would count on their own. Expected a name of its own, or the " +
+          "limit in one of the two: in 'limits' it applies to every route, in 'define' where a route or code names it",
+      ),
+    );
+  });
+
+  it('is refused for a limit of a feature module, too', async () => {
+    const feature = RateLimitModule.forFeature({ api });
+    const start = HttpApp.start('express', { controllers: [], imports: [feature], limits: { limits: [api] } });
+    await expect(start).rejects.toThrow("forFeature.api: limits[0] has the name 'api', too");
+  });
+
+  const applies = (place: string) =>
+    `${place}: 'api' is the limit limits[0], which already applies to every route, so remove it here. Routes and code choose limits of ` +
+    "'define' by their names; expected one of these";
+
+  it('on a route is refused, since the limit applies already', async () => {
+    @Controller()
+    class NamingController {
+      @Get('open')
+      @RateLimit('api')
+      open() {}
+    }
+    await expect(startWith(NamingController, { limits: [api] })).rejects.toThrow(
+      new RateLimitConfigError(applies('@RateLimit on NamingController.open')),
+    );
+  });
+
+  it('in code is refused as well', async () => {
+    @Injectable()
+    class Mails {
+      constructor(@InjectLimiter('api') readonly limiter: Limiter) {}
+    }
+    const limiters = await startWith(OpenController, { limits: [api] });
+    expect(() => limiters.for('api')).toThrow("'api' is the limit limits[0], which already applies to every route");
+    const start = HttpApp.start('express', { controllers: [], providers: [Mails], limits: { limits: [api] } });
+    await expect(start).rejects.toThrow(applies('@InjectLimiter in Mails'));
   });
 });

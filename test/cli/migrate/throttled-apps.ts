@@ -482,7 +482,7 @@ export class StaffAwareThrottlerGuard extends ThrottlerGuard {
     }
     const { user } = context.switchToHttp().getRequest();
     if (user?.role && STAFF.has(user.role)) return true;
-    return super.canActivate(context);
+    return await super.canActivate(context);
   }
 
   protected async getTracker(req: Record<string, any>): Promise<string> {

@@ -108,6 +108,7 @@ describe('applications with @nestjs/throttler', () => {
       'src/app.module.ts',
       ["key: StaffAwareThrottlerGuard, onMissingKey: 'skip'", 'StaffAwareThrottlerGuard, {'],
     ],
+    ['tenants, and staff that is not limited', 'src/staff-aware-throttler.guard.ts', ['return false;']],
     [
       'REST and GraphQL behind a proxy',
       'src/app.module.ts',

@@ -24,7 +24,7 @@ export class Instances {
 
   static async start(count: number, redis: string, options: ConsoleAppOptions): Promise<Instances> {
     const prefix = options.limits?.prefix ?? freshPrefix();
-    const limits = { redis, prefix, timeout: '5s', ...options.limits } as const;
+    const limits = { redis, prefix, ...options.limits } as const;
     const apps = await Promise.all(Array.from({ length: count }, () => ConsoleApp.start({ ...options, limits })));
     return new Instances(apps, prefix);
   }

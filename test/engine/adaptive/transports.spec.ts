@@ -17,6 +17,7 @@ import { type LimitDefinition, LimiterService, type Priority, RateLimit, RateLim
 import { HttpApp } from '../../e2e/http-app.js';
 import { connect, libraries } from '../../e2e/websocket-clients.js';
 import { freePort } from '../../support/processes/ports.mjs';
+import { variants } from '../../support/tier.js';
 import { until } from '../../support/time/until.js';
 
 /** What the next call is, and what handlers wait for. */
@@ -165,7 +166,7 @@ async function startMicroservice(): Promise<Started> {
 
 const kinds: [name: string, start: () => Promise<Started>, overloaded: object][] = [
   ['GraphQL', startGraphql, { code: 'RATE_LIMITED', limits: ['overload'], retryAfterMs: expect.any(Number) }],
-  ...libraries.map((library): (typeof kinds)[number] => [
+  ...variants(libraries).map((library): (typeof kinds)[number] => [
     `WebSockets of ${library}`,
     () => startGateway(library),
     { status: 'error', statusCode: 503, limits: ['overload'], retryAfterMs: expect.any(Number) },

@@ -28,6 +28,7 @@ import {
   tickOf,
 } from '../../support/limits/stores.js';
 import { calendarLabel, microsOf } from './models.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const RUNS = propertyRuns(60);
 const IDENTITY = 'ip:203.0.113.7';
@@ -434,7 +435,7 @@ describe('every key runs out by itself', () => {
       await assertProperty(
         fc.asyncProperty(optionsFor(algo), costs, async (options, costs) => {
           const prefix = freshPrefix();
-          const store = new RedisStore(redis, { prefix, timeoutMs: 5000 });
+          const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS });
           const limit = compile(options);
           let charged = false;
           let slowest = 0;

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 
 import { MemoryStore } from '../../../lib/index.js';
-import type { CompiledLimit } from '../../../lib/testing/store/index.js';
 import {
   algorithmNames,
   costOf,

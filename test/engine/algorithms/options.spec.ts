@@ -37,7 +37,8 @@ const right: Record<Algo, Record<string, unknown>> = {
 const ALGOS = Object.keys(right) as Algo[];
 const OPTIONAL = ['timezone', 'anchor', 'retain', 'slices', 'burst', 'refill', 'queue', 'hold', 'onLapse'];
 const WHOLE = 'a whole number >= 1';
-const DURATION = "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year";
+const DURATION =
+  "milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), more than 0 and at most 1 year";
 
 /** Values that an option refuses, and what it wants instead. */
 const wrongOnes: Record<string, [values: unknown[], wants: string][]> = {

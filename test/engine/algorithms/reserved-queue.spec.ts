@@ -2,12 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import type { Refund, StoreDecision } from '../../../lib/testing/store/index.js';
-import type { ArrivalParameters } from '../../../lib/engine/algorithms/arrival-time.js';
-import { chargeOf } from '../../../lib/storage/stores/store-decision.js';
 import { settle } from '../../../lib/app/limiter/settlement.js';
 import { costOf, costShare, optionsOf } from '../../support/limits/arbitraries.js';
 import { assertSideBySide, propertyRuns } from '../../support/limits/property-runs.js';
-import { compile, connectRedis, ManualClock, storeKinds } from '../../support/limits/stores.js';
+import { chargeOf, compile, connectRedis, ManualClock, storeKinds, tickOf } from '../../support/limits/stores.js';
+import { microsOf } from './models.js';
 
 const RUNS = propertyRuns(100);
 
@@ -46,8 +45,8 @@ describe('units leave a leaky bucket no faster than its rate, after any operatio
         const clock = new ManualClock();
         const limit = compile(options);
         const counter = { limit, identity: 'ip:203.0.113.7' };
-        const { tick, unit, speed } = (limit.parameters as ArrivalParameters).scale;
-        const spacing = (unit / speed) * tick;
+        const tick = tickOf(limit);
+        const spacing = Number(microsOf(options.interval)) / options.rate;
         // Units of one tick have no order.
         fc.pre(spacing >= 3 * tick);
         const store = storeKinds[kind]!(clock, redis);

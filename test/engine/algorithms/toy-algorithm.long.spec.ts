@@ -26,6 +26,7 @@ import { clockStep, costOf, costShare } from '../../support/limits/arbitraries.j
 import { comparable, connectRedis, freshPrefix, ManualClock } from '../../support/limits/stores.js';
 import { coolDown, type CoolDownOptions } from './toy.js';
 import { propertyRuns } from '../../support/limits/property-runs.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const RUNS = propertyRuns(60);
 
@@ -55,7 +56,7 @@ beforeAll(async () => {
 afterAll(() => redis.disconnect());
 
 const redisStore = (clock: ManualClock, client = redis) =>
-  new RedisStore(client, { clock, script, prefix: freshPrefix(), timeoutMs: 5000 });
+  new RedisStore(client, { clock, script, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
 
 const kinds: Record<string, (clock: ManualClock) => Store> = {
   MemoryStore: (clock) => new MemoryStore({ clock: clock.now }),

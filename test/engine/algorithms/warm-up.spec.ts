@@ -16,6 +16,7 @@ import {
 } from '../../support/limits/stores.js';
 import { microsOf } from './models.js';
 import { warmUpModel, type WarmingOptions } from './warm-up-model.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const RUNS = propertyRuns(30);
 
@@ -367,7 +368,7 @@ it('is told alike by both stores, on any history', async () => {
 
 it('keeps a key until it is cold again, and no longer', async () => {
   const prefix = freshPrefix();
-  const store = new RedisStore(redis, { prefix, timeoutMs: 5000 });
+  const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS });
   const options: AlgorithmOptions = { algo: 'gcra', rate: 10, interval: '1s', warmUp: { for: '1m', from: 0.5 } };
   const limit = compile(options);
   const { resetAfterMs } = await ask(store, limit, { cost: 5 });

@@ -59,7 +59,7 @@ describe('arguments of calls', () => {
   it('a duration: 0 or more, at most a year', () => {
     for (const value of [-1, NaN, Infinity, 31_557_600_001, '', 'soon', '366d', '9'.repeat(101), null, {}]) {
       expect(errorOf(() => toMs('timeout', value as never))).toMatch(
-        /^timeout is .*, wants milliseconds or a duration such as '250ms', '10s', '1m', at most 1 year$/,
+        /^timeout is .*, wants milliseconds or a duration such as '250ms', '10s', '1m' \(units: ms, s, m, h, d, w, y\), at most 1 year$/,
       );
     }
     expect([0, 0.5, '10s', '1y'].map((value) => toMs('timeout', value))).toEqual([0, 0.5, 10_000, 31_557_600_000]);

@@ -41,6 +41,18 @@ describe('a number that is most likely meant as seconds', () => {
     await app.close();
   });
 
+  it.each([1, 60, 999, 1800, 3600, 7200, 86_400, 604_800, 2_592_000, 31_536_000])('may be %d', async (interval) => {
+    const app = await start({ define: { login: { ...login, interval } } });
+    expect(warned).toEqual([textOf(`define.login (limit 'login')`, 'interval', interval)]);
+    await app.close();
+  });
+
+  it.each([1000, 1500, 6000, 9000, 60_000, 90_000, 3_600_000, 86_400_000])('is not %d', async (interval) => {
+    const app = await start({ define: { login: { ...login, interval } } });
+    expect(warned).toEqual([]);
+    await app.close();
+  });
+
   it('is reported for each place of routes, with all that it says', async () => {
     @Controller()
     class Reports {

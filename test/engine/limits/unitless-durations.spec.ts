@@ -16,7 +16,8 @@ import { asRecord } from '../../../lib/app/overrides/override-record.js';
 import { TestClock } from '../../../lib/testing/index.js';
 import { Test } from '@nestjs/testing';
 
-const UNITLESS = ['60', '1000', ' 60 ', '0.5', '1e3', '60 ', '.5'];
+/** Also `M`, the month of date formats, which would be read as minutes. */
+const UNITLESS = ['60', '1000', ' 60 ', '0.5', '1e3', '60 ', '.5', '1M', '3 M', '.5M'];
 
 const start = (options: RateLimitModuleOptions) =>
   Test.createTestingModule({ imports: [RateLimitModule.forRoot(options)] })
@@ -27,7 +28,7 @@ const simulated = (...args: string[]) => expect(simulateSettings(['--limit', 'gc
 
 const limit = { algo: 'gcra', rate: 1, interval: '1s' } as const;
 
-describe.each(UNITLESS)('the duration %j, which has no unit', (text) => {
+describe.each(UNITLESS)('the duration %j, which has no unit that is known', (text) => {
   it.each<[string, RateLimitModuleOptions]>([
     ['interval', { limits: [{ ...limit, interval: text }] }],
     ['interval', { define: { api: { ...limit, interval: text } } }],
@@ -52,7 +53,7 @@ describe.each(UNITLESS)('the duration %j, which has no unit', (text) => {
   it('is refused in calls', () => {
     expect(() => new TestClock().advance(text)).toThrow(
       new RateLimitArgumentError(
-        `duration is '${text}', wants milliseconds or a duration such as '250ms', '10s', '1m', at most 1 year`,
+        `duration is '${text}', wants milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year`,
       ),
     );
   });
@@ -104,5 +105,13 @@ it('keeps what overrides of an earlier release mean', () => {
   const others = { version: 1, generation: 0, inherit: 'keep', expiresAt: null, quota: 5, previousQuota: 5 };
   const patchOf = (patch: object) => (asRecord({ ...others, patch }) as { patch?: unknown }).patch;
   expect(patchOf({ rate: 5, interval: '1000' })).toEqual({ rate: 5, interval: 1000 });
+  expect(patchOf({ rate: 5, interval: '2M' })).toEqual({ rate: 5, interval: '2m' });
   expect(patchOf({ rate: 5, interval: '1s' })).toEqual({ rate: 5, interval: '1s' });
+});
+
+it('says what to write for a month', async () => {
+  await expect(start({ limits: [{ ...limit, interval: '1M' }] })).rejects.toThrow(
+    "limits[0]: option 'interval' is '1M', wants milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), " +
+      "more than 0 and at most 1 year; write '1m' for a minute, and for a month '30d' or the algorithm 'calendar-window' with period: 'month'",
+  );
 });

@@ -13,6 +13,7 @@ import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { HttpApp, startUp } from '../../e2e/http-app.js';
 import { startCluster } from '../../support/redis/redis-servers.js';
 import { ask, connectCluster, connectRedis, featuresOfOptions, freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const plan = {
   algo: 'calendar-window',
@@ -131,7 +132,7 @@ describe('credits on Redis', () => {
 
   it('are taken once by several instances at a time', async () => {
     const prefix = freshPrefix();
-    const stores = redis.map((each) => new RedisStore(each, { prefix, timeoutMs: 5000 }));
+    const stores = redis.map((each) => new RedisStore(each, { prefix, timeoutMs: PATIENCE_MS }));
     const limit = new CompiledLimit(
       { algo: 'calendar-window', rate: 20, period: 'year', credits: true, rollover: 0.5 },
       { location: 'test', featuresOfOptions, name: 'plan' },
@@ -155,7 +156,7 @@ describe('credits on Redis', () => {
     expect(await ask(stores[0]!, limit, { identity: 'user:7' })).toMatchObject({ allowed: true, credits: 0 });
     expect(await stores[1]!.credit({ limit, identity: 'user:7', units: 2 })).toBe(2);
     // Another process, later.
-    const later = new RedisStore(redis[1]!, { prefix, timeoutMs: 5000 });
+    const later = new RedisStore(redis[1]!, { prefix, timeoutMs: PATIENCE_MS });
     expect(await later.credit({ limit, identity, units: 10, id: '3' })).toBe(0);
     expect(await later.credit({ limit, identity, units: 10, id: '4' })).toBe(10);
   });
@@ -165,7 +166,7 @@ describe('credits on a Cluster', () => {
   it('lie in the slot of their counter, and so do the ids of payments', async () => {
     const cluster = await startCluster();
     const client = await connectCluster(cluster);
-    const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
+    const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, ownsClient: true });
     try {
       await store.open();
       for (let user = 0; user < 20; user++) {

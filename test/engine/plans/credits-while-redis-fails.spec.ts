@@ -3,7 +3,7 @@ import { MemoryStore, RateLimitStoreError, RedisStore } from '../../../lib/index
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { startRedis } from '../../support/redis/redis-servers.js';
 import { ask, freshPrefix } from '../../support/limits/stores.js';
-import { fallingBack } from '../../support/limits/falling-back.js';
+import { fallingBack } from '../../support/limits/layers.js';
 import { libraryClient } from '../../support/redis/library-client.js';
 
 it('takes no credits while Redis fails, and adds none', async () => {

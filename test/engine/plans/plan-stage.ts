@@ -5,6 +5,7 @@ import { unitsOf } from '../../../lib/storage/features/usage/stores.js';
 import { expectEqual } from '../../support/limits/property-runs.js';
 import { chargeOf, featuresOfOptions, featureTerms, freshPrefix, ManualClock } from '../../support/limits/stores.js';
 import { daysFrom, PlanModel, type Settings } from './plan-model.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const HOUR_MS = 3_600_000;
 const identity = 'user:42';
@@ -53,7 +54,7 @@ export class PlanStage {
   ) {
     this.clock.micros = Date.UTC(2026, 8, 21, 3) * 1000;
     const { clock } = this;
-    const remote = redis && new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+    const remote = redis && new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
     this.stores = [new MemoryStore({ clock: clock.now }), ...(remote === undefined ? [] : [remote])];
     const { algo, rollover = 0, credits = false, holdHours, anchorHour = 0, retains } = kind;
     const terms = {

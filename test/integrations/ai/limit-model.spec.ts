@@ -18,6 +18,7 @@ import {
   usd,
 } from '../../../lib/index.js';
 import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 import { until } from '../../support/time/until.js';
 
 /** What a call of a stubbed model does. */
@@ -73,6 +74,7 @@ beforeEach(async () => {
     RateLimitModule.forRoot({
       redis,
       prefix: freshPrefix(),
+      timeout: PATIENCE,
       define: {
         tokens: { algo: 'sliding-window', rate: QUOTA, interval: '1h', hold: '5m' },
         money: { algo: 'budget', limit: usd(1), period: 'month', hold: '5m', onLapse: 'charge' },

@@ -23,7 +23,7 @@ describe.each(Object.entries(versions))('jobs of %s', (version, load) => {
   let charged: DecisionEvent[];
 
   const open = async (redis = process.env['TEST_REDIS_URL']!) => {
-    const options = { define: DEFINE, redis, prefix: freshPrefix(), onStoreError: 'deny', timeout: '5s' } as const;
+    const options = { define: DEFINE, redis, prefix: freshPrefix(), onStoreError: 'deny' } as const;
     ({ app, limiters } = await startLimiters(options));
     charged = [];
     limiters.decisions$.subscribe((event) => event.outcome === 'allowed' && charged.push(event));

@@ -44,7 +44,6 @@ describe.each(Object.entries(versions))('jobs of %s', (version, load) => {
       redis: process.env['TEST_REDIS_URL']!,
       prefix: freshPrefix(),
       onStoreError: 'deny',
-      timeout: '5s',
     }));
     jobs = new JobQueue(await load());
     started = [];

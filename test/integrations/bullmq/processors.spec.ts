@@ -10,6 +10,7 @@ import { JobRateLimit, jobLimitsOf, rateLimited } from '../../../lib/integration
 import { startLimiters } from '../outbound/upstream.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 import { connection, JobQueue } from './job-queues.js';
 
 const SLOW = { algo: 'gcra', rate: 1, interval: '1h', burst: 1 } as const;
@@ -34,7 +35,7 @@ async function start(processor: Type): Promise<TestingModule> {
   const redis = process.env['TEST_REDIS_URL']!;
   app = await Test.createTestingModule({
     imports: [
-      RateLimitModule.forRoot({ redis, prefix, define: { slow: SLOW, one: ONE }, timeout: '5s' }),
+      RateLimitModule.forRoot({ redis, prefix, define: { slow: SLOW, one: ONE }, timeout: PATIENCE }),
       BullModule.forRoot({ connection, prefix: jobs.prefix }),
       BullModule.registerQueue({ name: jobs.name }),
     ],

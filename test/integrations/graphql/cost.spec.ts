@@ -16,6 +16,7 @@ import {
 } from '@nestjs/graphql';
 import type { QueryCostOptions } from '../../../lib/integrations/graphql/index.js';
 import { type LimitDefinition, RateLimit } from '../../../lib/index.js';
+import { variants } from '../../support/tier.js';
 import { until } from '../../support/time/until.js';
 import { GraphqlApp, type GraphqlAppOptions, servers } from './graphql-app.js';
 
@@ -201,7 +202,8 @@ afterEach(async () => {
   ran = [];
 });
 
-describe.each(servers)('the cost of an operation on %s', (server) => {
+// Quick tests of whole operations run on Apollo.
+describe.each(variants(servers.toReversed()))('the cost of an operation on %s', (server) => {
   const start = async (cost: Partial<QueryCostOptions> = {}, options: Partial<GraphqlAppOptions> = {}) => {
     app = await GraphqlApp.start(server, {
       providers: [LibraryResolver],

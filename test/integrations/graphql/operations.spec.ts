@@ -27,6 +27,7 @@ import {
   RateLimitModule,
   SkipRateLimit,
 } from '../../../lib/index.js';
+import { variants } from '../../support/tier.js';
 import { until } from '../../support/time/until.js';
 import { GraphqlApp, type GraphqlAppOptions, type GraphqlServer, servers } from './graphql-app.js';
 
@@ -194,7 +195,7 @@ async function startUp(
   await started.close();
 }
 
-describe.each(servers)('an operation on %s', (server) => {
+describe.each(variants(servers))('an operation on %s', (server) => {
   const start = async (options: Partial<GraphqlAppOptions> = {}) => {
     work.gate = new Promise((resolve) => (work.leave = resolve));
     app = await GraphqlApp.start(server, {

@@ -29,6 +29,7 @@ import {
 import { bySession } from '../../../lib/integrations/mcp/index.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const redis = process.env['TEST_REDIS_URL']!;
 const minute = { algo: 'fixed-window', rate: 2, interval: '1m' } as const;
@@ -218,7 +219,7 @@ describe.each([
   });
 
   it('lets no more through than the limit of 200 calls at once, on Redis', async () => {
-    const connected = await start({ inherit, limits: { redis, prefix: freshPrefix(), timeout: '5s' } });
+    const connected = await start({ inherit, limits: { redis, prefix: freshPrefix(), timeout: PATIENCE } });
     const all = await Promise.all(Array.from({ length: 10 }, () => connected()));
     const calls = Array.from({ length: 200 }, (_, index) =>
       all[index % 10]!.callTool({ name: 'address', arguments: {} }),

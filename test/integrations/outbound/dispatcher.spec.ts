@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
 import * as undici7 from 'undici';
 import type { Agent as AnyAgent, Dispatcher } from 'undici';
+import { createRequire } from 'node:module';
 import { Readable, Writable } from 'node:stream';
 import type { DispatcherOptions } from '../../../lib/integrations/outbound/index.js';
 import { type LimiterService, RateLimitArgumentError, RateLimitTimeoutError } from '../../../lib/index.js';
@@ -10,9 +11,8 @@ import { startLimiters, Upstream } from './upstream.js';
 
 /** undici 8 cannot be loaded by Node before 22.19. */
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-const undici8 = major > 22 || (major === 22 && minor >= 19) ? await import('undici-8') : undefined;
 const versions: [string, typeof undici7][] = [['7', undici7]];
-if (undici8 !== undefined) versions.push(['8', undici8 as unknown as typeof undici7]);
+if (major > 22 || (major === 22 && minor >= 19)) versions.push(['8', createRequire(import.meta.url)('undici-8')]);
 
 describe.each(versions)(
   'the interceptor of undici %s',
@@ -136,7 +136,7 @@ describe.each(versions)(
       expect([refused.statusCode, refused.headers['x-last'], await refused.body.text()]).toEqual([429, 'yes', '4']);
       await limiters.for('github').penalize('global', 45);
       answers = [[429, { 'retry-after': '0', 'x-first': 'yes' }]];
-      const late = limited('github', { retry: { attempts: 2 }, timeout: '1s' });
+      const late = limited('github', { retry: { attempts: 2 }, timeout: '10m' });
       const first = await request(upstream.url, { dispatcher: late });
       expect([first.statusCode, first.headers['x-first'], await first.body.text()]).toEqual([429, 'yes', '5']);
       expect(await left('github')).toBe(0);
@@ -148,7 +148,7 @@ describe.each(versions)(
         [429, { 'retry-after': '0' }],
       ];
       await limiters.for('github').consume('global', 49);
-      const limits = limited('github', { retry: { attempts: 2 }, timeout: '1s' });
+      const limits = limited('github', { retry: { attempts: 2 }, timeout: '10m' });
       const dispatcher = limits.compose(interceptors.dump({ maxSize: 1 }));
       const { body } = await request(`${upstream.url}/long`, { dispatcher });
       await expect(body.text()).rejects.toThrow('larger than maxSize');

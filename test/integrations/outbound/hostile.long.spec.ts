@@ -77,14 +77,12 @@ describe('an upstream that lies', () => {
       // GitHub wants a minute after a refusal that says nothing.
       expect([limits, retryAfterMs ?? 60_000]).toEqual([[], 60_000]);
     }
-    const many = Array.from({ length: 3000 }, (_, index) => `"l${index}";r=0;t=5`).join(', ');
-    // The time of the processor, which other processes take nothing of.
-    const start = process.cpuUsage();
+    // If what a parser does grew with the square of it, this test would not end.
+    const many = Array.from({ length: 300_000 }, (_, index) => `"l${index}";r=0;t=5`).join(', ');
     for (const { limits } of read({ RateLimit: many, 'RateLimit-Policy': many })) expect(limits).toEqual([]);
     for (const { limits } of read({ RateLimit: many.slice(0, many.indexOf(', "l200"')) })) {
       expect(limits.length).toBeLessThanOrEqual(20);
     }
-    expect(process.cpuUsage(start).user).toBeLessThan(2_000_000);
   });
 
   it.each<[string, unknown]>([
@@ -344,7 +342,7 @@ describe('calls', () => {
         else if (number === 1) endless(response, 429);
         else response.writeHead(429, { 'retry-after': '0' }).write('some');
       };
-      const dispatcher = new Agent().compose(limiters.dispatcher('slots', { retry: { attempts: 3 }, timeout: '2s' }));
+      const dispatcher = new Agent().compose(limiters.dispatcher('slots', { retry: { attempts: 3 } }));
       const { body, statusCode } = await dispatcher.request({ origin: upstream.url, path: '/', method: 'GET' });
       expect([statusCode, await body.text()]).toEqual([200, 'ok']);
       await isFree();

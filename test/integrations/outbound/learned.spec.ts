@@ -218,7 +218,7 @@ it('never waits longer than the longest wait, whatever it is told, and in whatev
 });
 
 it('shares what it learnt among all instances on Redis', async () => {
-  const options = { redis: process.env['TEST_REDIS_URL']!, prefix: freshPrefix(), timeout: '5s' } as const;
+  const options = { redis: process.env['TEST_REDIS_URL']!, prefix: freshPrefix() } as const;
   const [one, other] = [await startLimiters(options), await startLimiters(options)];
   const upstream = await Upstream.start((_, response) => void response.writeHead(200, ADOPTED).end());
   try {

@@ -31,7 +31,7 @@ describe.each(['in process', 'on Redis'])('what an upstream says, learnt %s', (p
 
   const start = () => {
     const redis = place === 'in process' ? {} : { redis: process.env['TEST_REDIS_URL']!, prefix };
-    return startLimiters({ define: DEFINE, onStoreError: 'deny', timeout: '5s', ...redis });
+    return startLimiters({ define: DEFINE, onStoreError: 'deny', ...redis });
   };
 
   beforeEach(async () => {

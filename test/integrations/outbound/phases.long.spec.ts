@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
-import type { AlgorithmOptions } from '../../../lib/engine/algorithms/index.js';
-import type { OutboundRule } from '../../../lib/integrations/outbound/learning/learned-rule.js';
-import { simulateOutbound, type SimulatedUpstream } from '../../support/limits/outbound-simulation.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
+import {
+  type SimulatedRule,
+  type SimulatedUpstream,
+  simulateOutbound,
+} from '../../support/limits/outbound-simulation.js';
 import { MovedTime } from '../../support/time/moved-time.js';
 import '../../support/limits/property-runs.js';
 import { compile, connectRedis, freshPrefix } from '../../support/limits/stores.js';
@@ -22,7 +24,7 @@ const given: Omit<SimulatedUpstream, 'phaseMs'> = {
 /** The first call goes out at 0, and begins a window of ours. */
 const PHASES = [-100, -30, -10, 0, 10, 30, 50, 100, 1000, 2500];
 
-function ruleOf(phaseMs: number, options: AlgorithmOptions): OutboundRule {
+function ruleOf(phaseMs: number, options: AlgorithmOptions): SimulatedRule {
   const limit = compile(options, `api${phaseMs}`);
   return {
     name: limit.name,

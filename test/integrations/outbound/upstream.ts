@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { LimiterService, RateLimitModule, type RateLimitModuleOptions } from '../../../lib/index.js';
+import { patient } from '../../support/redis/patience.mjs';
 
 export type Answer = (request: IncomingMessage, response: ServerResponse, number: number) => void;
 
@@ -51,7 +52,7 @@ export class Upstream {
 export async function startLimiters(
   options: RateLimitModuleOptions,
 ): Promise<{ limiters: LimiterService; app: TestingModule }> {
-  const app = await Test.createTestingModule({ imports: [RateLimitModule.forRoot(options)] }).compile();
+  const app = await Test.createTestingModule({ imports: [RateLimitModule.forRoot(patient(options))] }).compile();
   app.useLogger(false);
   await app.init();
   return { limiters: app.get(LimiterService), app };

@@ -12,8 +12,7 @@ import { until } from '../../support/time/until.js';
 import { ChatGateway, reached, startSocketApp } from './socket-app.js';
 
 const redis = process.env['TEST_REDIS_URL']!;
-const onRedis = () =>
-  ({ redis, prefix: freshPrefix(), timeout: '5s', store: undefined }) as unknown as RateLimitModuleOptions;
+const onRedis = () => ({ redis, prefix: freshPrefix(), store: undefined }) as unknown as RateLimitModuleOptions;
 const minute = { algo: 'fixed-window', rate: 3, interval: '1m' } as const;
 
 let app: HttpApp | undefined;
@@ -134,6 +133,7 @@ it('lets frames of ws arrive that were sent before the client left', async () =>
 it('refuses frames while the store fails with onStoreError deny, and keeps the connection', async () => {
   const connected = await start('ws', { frames: { ...minute, onStoreError: 'deny' }, closeAfter: 2 }, {
     redis: 'redis://127.0.0.1:1',
+    timeout: 100,
     store: undefined,
   } as unknown as RateLimitModuleOptions);
   const client = await connected();

@@ -19,8 +19,7 @@ const define = {
   open: { algo: 'concurrency', limit: 2, ttl: '1m' },
   each: { algo: 'concurrency', limit: 1, ttl: '1m', key: 'user' },
 } satisfies RateLimitModuleOptions['define'];
-const onRedis = () =>
-  ({ redis, prefix: freshPrefix(), timeout: '5s', store: undefined }) as unknown as RateLimitModuleOptions;
+const onRedis = () => ({ redis, prefix: freshPrefix(), store: undefined }) as unknown as RateLimitModuleOptions;
 
 let app: HttpApp | undefined;
 const opened: { close: () => void }[] = [];
@@ -233,7 +232,7 @@ describe.each(libraries)('handshakes of %s', (library) => {
     const { connect } = await start(
       library,
       { handshakes: { algo: 'gcra', rate: 5, interval: '1m', onStoreError } },
-      { limits: { redis: 'redis://127.0.0.1:1', store: undefined } as unknown as RateLimitModuleOptions },
+      { limits: { redis: 'redis://127.0.0.1:1', timeout: 100, store: undefined } as unknown as RateLimitModuleOptions },
     );
     const answer = await connect();
     expect([answer.status, answer.headers['retry-after']]).toEqual([status, retryAfter]);

@@ -7,6 +7,7 @@ import { LimiterService, RateLimitModule, type RateLimitModuleOptions } from '..
 import { nodeRedis, openClient } from '../../support/redis/node-redis.js';
 import { type RedisCluster, startCluster } from '../../support/redis/redis-servers.js';
 import { connectCluster, freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const define = {
   slots: { algo: 'concurrency', limit: 5, ttl: '1m' },
@@ -34,7 +35,7 @@ describe('an explanation of what a key holds and was charged', () => {
 
   it.each(Object.entries(CLIENTS))('is the same through %s', async (_name, connect) => {
     const redis = await connect();
-    const module = RateLimitModule.forRoot({ redis, prefix: freshPrefix(), timeout: '5s', define });
+    const module = RateLimitModule.forRoot({ redis, prefix: freshPrefix(), timeout: PATIENCE, define });
     const app = await Test.createTestingModule({ imports: [module] }).compile();
     await app.init();
     const service = app.get(LimiterService);
@@ -62,7 +63,7 @@ describe('an explanation of what a key holds and was charged', () => {
       const redis = new Redis(url);
       const prefix = freshPrefix();
       const limit = { algo: 'fixed-window', rate: 1000, interval: '1h', usage: '90d', hold: '1s', onLapse } as const;
-      const module = RateLimitModule.forRoot({ redis, prefix, timeout: '5s', define: { limit } });
+      const module = RateLimitModule.forRoot({ redis, prefix, timeout: PATIENCE, define: { limit } });
       const app = await Test.createTestingModule({ imports: [module] }).compile();
       await app.init();
       const service = app.get(LimiterService);

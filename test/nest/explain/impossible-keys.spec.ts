@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Controller, Get } from '@nestjs/common';
+import { Controller, Get, type Type } from '@nestjs/common';
 import { Test, type TestingModule } from '@nestjs/testing';
 import {
   headerIdentity,
@@ -9,6 +9,7 @@ import {
   RateLimitArgumentError,
   RateLimitConfigError,
   RateLimitModule,
+  type RateLimitModuleOptions,
 } from '../../../lib/index.js';
 
 const RATE = { algo: 'sliding-window', rate: 10, interval: '1h' } as const;
@@ -179,6 +180,97 @@ describe('calls that name a key', () => {
     await expect(service.deny({ identity: `header:x-api-key:${SECRET}` })).rejects.toThrow('headerIdentity');
     await service.deny({ identity: HASH });
     await service.unlist({ identity: HASH });
+  });
+});
+
+describe('an address as an identity for all limits', () => {
+  @Controller('files')
+  class FilesController {
+    @Get()
+    @RateLimit({ ...RATE, name: 'files' })
+    list() {
+      return [];
+    }
+
+    @Get('named')
+    @RateLimit('named')
+    named() {
+      return [];
+    }
+  }
+  const ADDRESSES = [
+    '203.0.113.7',
+    '2001:db8::1',
+    '::ffff:203.0.113.7',
+    '203.0.113.7:4711',
+    '10.0.0.0/8',
+    '2001:db8::/32',
+  ];
+  const start = async (options: RateLimitModuleOptions, controllers: Type[] = []) => {
+    const module = RateLimitModule.forRoot({ define: { named: RATE, ofCode: RATE }, ...options });
+    const app = (await Test.createTestingModule({ imports: [module], controllers }).compile()).createNestApplication();
+    await app.init();
+    return app;
+  };
+
+  it.each<[string, RateLimitModuleOptions, Type[]]>([
+    ['a route has a limit with the default key', {}, [FilesController]],
+    ['the module has a limit with the default key', { limits: [{ name: 'hourly', ...RATE }] }, []],
+    ['a limit counts requests without a user by address', { limits: [{ name: 'u', ...RATE, key: 'user' }] }, []],
+  ])('is refused if %s', async (_, options, controllers) => {
+    const app = await start(options, controllers);
+    const service = app.get(LimiterService);
+    for (const identity of ADDRESSES) {
+      await expect(service.deny({ identity })).rejects.toThrow(`wants { ip: '${identity}' }`);
+      await expect(service.allow({ identity })).rejects.toThrow(`wants { ip: '${identity}' }`);
+    }
+    for (const pattern of ['10.*', '10.0.*', '192.168.1*', '192.168.1.*']) {
+      await expect(service.deny({ pattern })).rejects.toThrow(`wants 'ip:${pattern}'`);
+    }
+    for (const pattern of ['10*', 'v1.2-*', '1.2.3.4.*', 'ip:10.0.*']) await service.deny({ pattern });
+    // What code counts by addresses is named.
+    await service.deny({ identity: '203.0.113.7' }, { limit: 'ofCode' });
+    expect(await service.for('ofCode').consume('203.0.113.7')).toMatchObject({ source: 'list' });
+    await app.close();
+  });
+
+  it('is right if nothing but code counts', async () => {
+    const app = await start({});
+    const service = app.get(LimiterService);
+    await service.deny({ identity: '203.0.113.7' });
+    expect(await service.for('ofCode').consume('203.0.113.7')).toMatchObject({ source: 'list' });
+    await app.close();
+  });
+
+  it('is refused for the limit of a route', async () => {
+    const app = await start({}, [FilesController]);
+    const service = app.get(LimiterService);
+    for (const method of ['deny', 'allow'] as const) {
+      const call = service[method]({ identity: '203.0.113.7' }, { limit: 'named' });
+      await expect(call).rejects.toThrow("wants 'ip:203.0.113.7'");
+    }
+    await app.close();
+  });
+
+  it.each<[string, RateLimitModuleOptions, string]>([
+    ["the module's lists", { lists: { deny: [{ identity: '203.0.113.7' }] } }, 'lists.deny[0]'],
+    ['them for a limit', { lists: { allow: [{ identity: '203.0.113.7', limit: 'named' }] } }, 'lists.allow[0]'],
+    ['a policy', { policy: { source: () => ({ lists: { deny: [{ identity: '203.0.113.7' }] } }) } }, 'lists.deny[0]'],
+    [
+      'a policy for a limit',
+      { policy: { source: () => ({ lists: { deny: [{ identity: '203.0.113.7', limit: 'named' }] } }) } },
+      'lists.deny[0]',
+    ],
+    [
+      "a policy's overrides",
+      { policy: { source: () => ({ overrides: { named: { '203.0.113.7': { rate: 3 } } } }) } },
+      'overrides.named',
+    ],
+  ])('is refused at the start in %s', async (_, options, place) => {
+    const started = start(options, [FilesController]);
+    await expect(started).rejects.toThrow(RateLimitConfigError);
+    await expect(started).rejects.toThrow(place);
+    await expect(started).rejects.toThrow(/ip: ?'?203\.0\.113\.7'/);
   });
 });
 

@@ -11,6 +11,7 @@ import {
 import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry } from '../../../lib/testing/store/index.js';
 import { RatesApp, startForEach } from '../../app/overrides/overrides-app.js';
 import { freshPrefix } from '../../support/limits/stores.js';
+import { variants } from '../../support/tier.js';
 
 const HOUR = 3_600_000;
 const KEY = 'tenant:acme';
@@ -25,11 +26,11 @@ const define = {
 } as const satisfies Record<string, LimitDefinition>;
 
 const kinds: Record<string, () => RateLimitModuleOptions> = {
+  'on Redis': () => ({ define, redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix() }),
   'in process': () => ({ define }),
-  'on Redis': () => ({ define, redis: process.env['TEST_REDIS_URL'], prefix: freshPrefix(), timeout: '5s' }),
 };
 
-describe.each(Object.entries(kinds))('a limit and a key are explained, %s', (kind, options) => {
+describe.each(variants(Object.entries(kinds)))('a limit and a key are explained, %s', (kind, options) => {
   let app: RatesApp;
   const onRedis = kind === 'on Redis';
 
@@ -45,8 +46,10 @@ describe.each(Object.entries(kinds))('a limit and a key are explained, %s', (kin
 
   it('with all that is known of them', async () => {
     await app.service.for('api').consume(KEY, 4);
+    const before = Date.now();
     const { at, limits, ...rest } = await explain('api');
-    expect(Math.abs(at - Date.now())).toBeLessThan(60_000);
+    expect(at).toBeGreaterThanOrEqual(before);
+    expect(at).toBeLessThanOrEqual(Date.now());
     expect(rest).toEqual({
       subject: { kind: 'limit', limit: 'api' },
       outcome: { verdict: 'allowed', refusedBy: [], retryAfterMs: 0, delayMs: 0 },
@@ -236,17 +239,6 @@ describe.each(Object.entries(kinds))('a limit and a key are explained, %s', (kin
     await expect(explaining).rejects.toThrow(RateLimitConfigError);
     await expect(explaining).rejects.toThrow(`LimiterService.explain: ${message}`);
   });
-});
-
-it('two limits of one name are both explained', async () => {
-  const limits = [{ name: 'api', algo: 'gcra', rate: 2, interval: '1h' }] as const;
-  const app = await RatesApp.start({ define: { api: define.api }, limits });
-  try {
-    const { limits: explained } = await app.service.explain({ limit: 'api', key: KEY });
-    expect(explained.map(({ origin }) => origin.location).toSorted()).toEqual(['define.api', 'limits[0]']);
-  } finally {
-    await app.close();
-  }
 });
 
 it('a store of the app that knows no blocks is told as far as it can', async () => {

@@ -141,7 +141,6 @@ it('tells which entry decides, of which limits, by whom and why', async () => {
     define,
     redis: process.env['TEST_REDIS_URL'],
     prefix: freshPrefix(),
-    timeout: '5s',
     lists: { allow: [{ ip: '10.0.0.0/8', reason: 'our network' }] },
   });
   try {

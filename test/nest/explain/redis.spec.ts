@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, jest } from '@jest/globals';
 import { Controller, Get } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { Redis } from 'ioredis';
@@ -23,7 +22,8 @@ const limits = {
   ahead: { algo: 'fixed-window', rate: 100, interval: '1h', prefetch: { units: 10, ttl: '1m' } },
 } as const satisfies Record<string, LimitDefinition>;
 const names = Object.keys(limits) as (keyof typeof limits)[];
-const slow = { algo: 'gcra', rate: 3, interval: '1h', key: () => sleep(2500, 'slow') } as const;
+/** Its function takes longer than any call of the store may, on the clock of the process. */
+const slow = { algo: 'gcra', rate: 3, interval: '1h', key: () => anHourLater('slow') } as const;
 const define = { ...limits, slow, own: { algo: 'gcra', rate: 3, interval: '1h', scope: 'instance' } } as const;
 
 @Controller('reports')
@@ -44,6 +44,12 @@ class SlowController {
   }
 }
 
+function anHourLater<T>(value: T): T {
+  const now = performance.now.bind(performance);
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + 3_600_000);
+  return value;
+}
+
 let server: RedisServer;
 let proxy: TcpProxy;
 let redis: Redis;
@@ -59,10 +65,10 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   proxy = await TcpProxy.start(server);
-  const options = { define, redis: proxy.url, timeout: '2s' } as const;
-  app = await RatesApp.start(options, { controllers: [ReportsController, SlowController] });
+  app = await RatesApp.start({ define, redis: proxy.url }, { controllers: [ReportsController, SlowController] });
 });
 afterEach(async () => {
+  jest.restoreAllMocks();
   proxy.pass();
   await app.close();
   await proxy.close();
@@ -117,9 +123,10 @@ it.each<[string, () => Promise<void> | void]>([
   ['is silent', () => proxy.hold('all')],
   ['has gone', () => goneProxy()],
 ])('while Redis %s, an explanation shows the limits, and says why nothing is known of them', async (_, fail) => {
-  const { service } = app;
-  await service.setRate('log', { rate: 2 }, { key: 'tenant:*' });
-  await service.for('window').consume(KEY);
+  await app.service.setRate('log', { rate: 2 }, { key: 'tenant:*' });
+  const hasty = await RatesApp.start({ define, redis: proxy.url, timeout: '100ms' });
+  const { service } = hasty;
+  await until(async () => (await service.explain({ limit: 'log', key: KEY })).limits[0]!.quota === 2);
   await fail();
   const explanation = await service.explain({ limit: 'log', key: KEY });
   expect(explanation).toMatchObject({
@@ -135,4 +142,6 @@ it.each<[string, () => Promise<void> | void]>([
     outcome: { verdict: 'allowed' },
     limits: [{ state: { remaining: 3, source: 'memory' } }],
   });
+  proxy.pass();
+  await hasty.close();
 });

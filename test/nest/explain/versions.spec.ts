@@ -24,7 +24,7 @@ afterEach(async () => {
 
 async function start(options: RateLimitModuleOptions) {
   const redis = process.env['TEST_REDIS_URL'];
-  app = await RatesApp.start({ redis, prefix: freshPrefix(), timeout: '5s', ...options });
+  app = await RatesApp.start({ redis, prefix: freshPrefix(), ...options });
   return app.service;
 }
 

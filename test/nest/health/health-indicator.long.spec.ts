@@ -15,6 +15,7 @@ import { connectCluster, connectRedis, freshPrefix } from '../../support/limits/
 import { OwnTime } from '../../support/time/own-time.mjs';
 import { until } from '../../support/time/until.js';
 import { storeOf } from '../../support/nest/app-parts.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 @Controller('health')
 class HealthController {
@@ -81,7 +82,7 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
   it('tells of a Redis that is stopped and started, without any other traffic', async () => {
     const server = await startRedis();
     cleanups.push(() => server.stop());
-    const { get } = await start({ redis: server.url, timeout: '5s' });
+    const { get } = await start({ redis: server.url, timeout: PATIENCE });
     const well = [200, 'ok', { status: 'up', source: 'redis' }];
     for (const path of ['/health', '/health/degraded', '/health/down']) expect(await get(path)).toEqual(well);
     await server.kill();
@@ -113,7 +114,7 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
     const redis = await connectRedis();
     cleanups.push(() => redis.quit());
     const prefix = freshPrefix();
-    const { get } = await start({ redis, prefix, timeout: '5s' });
+    const { get } = await start({ redis, prefix, timeout: PATIENCE });
     await get('/health');
     expect(await redis.keys(`${prefix}*`)).toEqual([]);
   });
@@ -121,7 +122,7 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
   it('works on a Cluster', async () => {
     const cluster = await startCluster();
     cleanups.push(() => cluster.stop());
-    const { get } = await start({ redis: { nodes: cluster.nodes }, timeout: '5s' });
+    const { get } = await start({ redis: { nodes: cluster.nodes }, timeout: PATIENCE });
     expect(await get('/health/down')).toEqual([200, 'ok', { status: 'up', source: 'redis' }]);
   });
 
@@ -130,7 +131,7 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
     cleanups.push(() => cluster.stop());
     const lines: unknown[] = [];
     const client = await connectCluster(cluster);
-    const { app, get } = await start({ redis: client, timeout: '1s' });
+    const { app, get } = await start({ redis: client, timeout: PATIENCE });
     cleanups.push(() => Promise.resolve(client.disconnect()));
     const logged = jest.spyOn(Logger.prototype, 'log').mockImplementation((message: unknown) => {
       lines.push(message);
@@ -138,6 +139,12 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
     cleanups.push(() => Promise.resolve(logged.mockRestore()));
     const limiter = app.get(LimiterService).for({ algo: 'gcra', rate: 1_000_000, interval: '1h' });
     const [victim] = await cluster.masters();
+    const holdBack = async (isHeldBack: 'yes' | 'no') => {
+      for (const node of client.nodes()) {
+        if (node.options.port !== victim!.port) await node.config('SET', 'cluster-replica-no-failover', isHeldBack);
+      }
+    };
+    await holdBack('yes');
     const name = `${victim!.host}:${victim!.port}`;
     await victim!.kill();
     // Until the breaker of the dead master leaves it alone.
@@ -147,6 +154,7 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
       await limiter.consume(`user:${i}`);
     }
     expect(await get('/health/down')).toEqual([503, 'error', failing('down')]);
+    await holdBack('no');
     // All that is asked from now on.
     await until(async () => (await get('/health/down'))[0] === 200);
     expect(await get('/health/down')).toEqual([200, 'ok', { status: 'up', source: 'redis' }]);

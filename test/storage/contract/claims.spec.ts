@@ -13,6 +13,7 @@ import {
   ManualClock,
   storeKinds,
 } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const KEEP_MS = 60_000;
 const identity = 'shop:1';
@@ -175,7 +176,7 @@ describe.each(Object.keys(storeKinds))('claims of %s', (kind) => {
 describe('a claim on Redis', () => {
   it('lives until its units can be used, and as long again as it is kept', async () => {
     const prefix = freshPrefix();
-    const store = new RedisStore(redis, { prefix });
+    const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS });
     const ask = (id: string) =>
       store.reserve({ limit: paced, identity, cost: 1, maxWaitMs: 1e9, claim: { id, keepMs: KEEP_MS } });
     await ask('a');
@@ -213,7 +214,7 @@ describe('claims', () => {
         const clock = new ManualClock();
         const stores = [
           new MemoryStore({ clock: clock.now }),
-          new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 60_000 }),
+          new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS }),
         ];
         const limit = compile(options, 'any');
         for (const { id, share, act, clock: stepped } of steps) {

@@ -2,10 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { Redis } from 'ioredis';
 import { MemoryStore, type Store } from '../../../lib/index.js';
 import type { Check, StoreDecision } from '../../../lib/testing/store/index.js';
-import { decide, decided } from '../../../lib/storage/stores/decide.js';
-import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
-import { failingAnswer } from '../../support/limits/failing-answer.js';
+import { decidedBy, decideForFailing } from '../../support/limits/failing-answer.js';
 import { compile, connectRedis, ManualClock, storeKinds } from '../../support/limits/stores.js';
+import { fallingBack } from '../../support/limits/layers.js';
 
 const limit = compile({ algo: 'fixed-window', rate: 2, interval: '1h' });
 const check: Check = { entries: [{ limit, identity: 'user:1', cost: 1 }] };
@@ -31,9 +30,9 @@ describe('a store that the app made', () => {
       }
     }
     const counting = new Counting();
-    const store = new FallbackStore(counting, own({}));
+    const store = fallingBack(counting, own({}));
     stores.push(store);
-    expect(await decided(store, check)).toMatchObject([{ allowed: true, remaining: 1 }]);
+    expect(await decidedBy(store, check)).toMatchObject([{ allowed: true, remaining: 1 }]);
     expect(await store.check([check, check])).toMatchObject([[{ allowed: true }], [{ allowed: false }]]);
     expect(counting.asked).toBe(3);
   });
@@ -44,7 +43,7 @@ describe('a store that the app made', () => {
     ['too few decisions', () => Promise.resolve([[]])],
   ])('fails a check by %s', async (_, answer) => {
     const store = own({ check: answer as Store['check'] });
-    await expect(decided(store, check)).rejects.toThrow(
+    await expect(decidedBy(store, check)).rejects.toThrow(
       /the store answered .* to a check, wants a list of 1 decisions/,
     );
   });
@@ -55,7 +54,7 @@ describe('a store that the app made', () => {
         throw new TypeError('no such table');
       },
     });
-    await expect(decided(store, check)).rejects.toThrow('no such table');
+    await expect(decidedBy(store, check)).rejects.toThrow('no such table');
   });
 });
 
@@ -69,9 +68,8 @@ describe.each(Object.keys(storeKinds))('%s', (kind) => {
   it('tells an answer that throws so, and answers the other checks of the turn', async () => {
     const store = storeKinds[kind]!(new ManualClock(), redis);
     stores.push(store);
-    const told: unknown[] = [];
-    decide(store, check, failingAnswer(told));
-    expect(await decided(store, check)).toMatchObject([{ allowed: true, remaining: 0 }]);
+    const told = decideForFailing(store, check);
+    expect(await decidedBy(store, check)).toMatchObject([{ allowed: true, remaining: 0 }]);
     expect(told).toEqual([new Error('an exporter failed')]);
   });
 });

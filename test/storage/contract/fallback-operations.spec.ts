@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, MemoryStore, type OnStoreError, RateLimitStoreError } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { ask, ManualClock } from '../../support/limits/stores.js';
-import { fallingBack } from '../../support/limits/falling-back.js';
+import { fallingBack } from '../../support/limits/layers.js';
 
 const IDENTITY = 'ip:203.0.113.7';
 

@@ -73,7 +73,9 @@ describe.each(Object.keys(storeKinds))('what costs nothing, %s', (kind) => {
 
     it('is refused while its key is blocked, and begins no block', async () => {
       const limit = limitOf(options, options.algo === 'budget' ? {} : { blockFor: 60_000_000 });
+      await ask(limit, limit.quota);
       expect((await ask(limit, 0)).allowed).toBe(true);
+      expect(await store.blockedFor!({ limit, identity })).toBe(0);
       await store.block({ limit, identity }, 30_000);
       expect(await ask(limit, 0)).toMatchObject({ allowed: false, retryAfterMs: 30_000 });
     });

@@ -1,11 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, MemoryStore, RateLimitStoreError, type Store } from '../../../lib/index.js';
 import { CompiledLimit, type LimitSettings, type Refund } from '../../../lib/testing/store/index.js';
-import { readReservationId, reservationId } from '../../../lib/app/limiter/reservation-id.js';
-import { CandidateStore } from '../../../lib/storage/features/candidates/candidate.store.js';
-import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
-import { InstanceScopeStore } from '../../../lib/storage/stores/layers/instance.store.js';
 import { ask, chargeOf, featuresOfOptions, ManualClock } from '../../support/limits/stores.js';
+import { fallingBack, perInstance, withCandidates } from '../../support/limits/layers.js';
 
 const ten: AlgorithmOptions = { algo: 'budget', limit: 10, period: 'year', hold: '5s', onLapse: 'release' };
 const identity = 'ip:203.0.113.7';
@@ -36,7 +33,7 @@ describe('units that are held, by layers of stores', () => {
 
   it('are held and settled by the candidate, too', async () => {
     const limit = limitOf('money', { candidate: { ...ten, limit: 20 } as AlgorithmOptions });
-    const store = new CandidateStore(first);
+    const store = withCandidates(first);
     const [held] = (await reserve(store, 6, limit))!;
     expect([await left(first, limit), await left(first, limit.candidate!)]).toEqual([4, 14]);
     await store.refund([{ ...held!, actual: 2 }]);
@@ -51,12 +48,11 @@ describe('units that are held, by layers of stores', () => {
       check: () => Promise.reject(new RateLimitStoreError('down')),
       refund: (refunds: Refund[]) => (fails ? Promise.reject(new RateLimitStoreError('down')) : first.refund(refunds)),
     });
-    const store = new FallbackStore(failing, second);
+    const store = fallingBack(failing, second);
     const [here] = (await reserve(store, 6, limit))!;
     const [there] = (await reserve(first, 6, limit))!;
     expect([await left(first, limit), await left(second, limit)]).toEqual([4, 4]);
-    const id = reservationId(here)!;
-    await store.refund([{ limit, identity, ...readReservationId(id), actual: 1 }]);
+    await store.refund([{ ...here!, actual: 1 }]);
     expect([await left(first, limit), await left(second, limit)]).toEqual([4, 9]);
     // What the first store holds is settled there, or not at all.
     const settled = { ...there!, source: 'redis', actual: 1 } as const;
@@ -68,7 +64,7 @@ describe('units that are held, by layers of stores', () => {
 
   it('are held of all limits or of none, where each is counted', async () => {
     const [own, shared] = [limitOf('own', { instance: true }), limitOf('shared')];
-    const store = new InstanceScopeStore(first, second);
+    const store = perInstance(first, second);
     const held = (await reserve(store, 6, own, shared))!;
     expect([await left(second, own), await left(first, shared)]).toEqual([4, 4]);
     await store.refund([{ ...held[0]!, actual: 1 }]);

@@ -4,7 +4,8 @@ import { MemoryStore, RedisStore } from '../../../lib/index.js';
 import { type Client, openClient } from '../../support/redis/node-redis.js';
 import { connectRedis, freshPrefix, storeKinds } from '../../support/limits/stores.js';
 import { wholeContract } from './whole-contract.js';
-import { fallingBack } from '../../support/limits/falling-back.js';
+import { fallingBack } from '../../support/limits/layers.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 let redis: Redis;
 beforeAll(async () => {
@@ -19,7 +20,7 @@ describe('RedisStore on a client of node-redis', () => {
   });
   afterAll(() => client.close());
 
-  wholeContract((clock) => new RedisStore(client, { clock, prefix: freshPrefix(), timeoutMs: 5000 }));
+  wholeContract((clock) => new RedisStore(client, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS }));
 });
 
 describe.each(Object.entries(storeKinds))('FallbackStore over %s', (_, make) => {

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { RateLimitStoreError } from '../../../lib/index.js';
-import { PrefetchStore } from '../../../lib/storage/features/prefetch/prefetch.store.js';
 import { LocalChannel } from '../../support/limits/local-channel.js';
 import { askAll, holdThree, leftOf, prefetchedLimit, TTL_MS } from '../../support/limits/prefetching.js';
 import { SharedStore } from '../../support/redis/shared-store.js';
+import { takingInAdvance } from '../../support/limits/layers.js';
 
 const limit = prefetchedLimit('busy');
 const [one, other] = [
@@ -14,7 +14,7 @@ const [one, other] = [
 describe('the counters of which units were taken in advance', () => {
   let shared: SharedStore;
   let listened: number;
-  let store: PrefetchStore;
+  let store: ReturnType<typeof takingInAdvance>;
 
   beforeEach(async () => {
     jest.useFakeTimers();
@@ -26,7 +26,7 @@ describe('the counters of which units were taken in advance', () => {
     const channel = new LocalChannel();
     listened = 0;
     jest.spyOn(channel, 'listen').mockImplementation(() => listened++);
-    store = new PrefetchStore(shared, channel.asChannel);
+    store = takingInAdvance(shared, channel);
   });
   afterEach(async () => {
     await store.close();

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { CompiledLimit, type Lesson } from '../../../lib/testing/store/index.js';
-import { PrefetchStore } from '../../../lib/storage/features/prefetch/prefetch.store.js';
 import { LocalChannel } from '../../support/limits/local-channel.js';
 import { askAll, holdThree, leftOf, prefetchedLimit, takingAhead, TTL_MS } from '../../support/limits/prefetching.js';
 import { SharedStore } from '../../support/redis/shared-store.js';
+import { takingInAdvance } from '../../support/limits/layers.js';
 
 const busy = { limit: prefetchedLimit('busy'), identity: 'user:1' };
 const calm = { limit: prefetchedLimit('calm'), identity: 'user:1' };
@@ -14,8 +14,8 @@ const lesson: Lesson = { ageMs: 0, inFlight: 0, instance: 1 };
 describe('units that were taken in advance, and an operation that', () => {
   let shared: SharedStore;
   let channel: LocalChannel;
-  let here: PrefetchStore;
-  let there: PrefetchStore;
+  let here: ReturnType<typeof takingInAdvance>;
+  let there: ReturnType<typeof takingInAdvance>;
 
   beforeEach(async () => {
     jest.useFakeTimers();
@@ -23,8 +23,8 @@ describe('units that were taken in advance, and an operation that', () => {
     jest.advanceTimersByTime(2 * TTL_MS);
     shared = new SharedStore();
     channel = new LocalChannel();
-    here = new PrefetchStore(shared, channel.asChannel);
-    there = new PrefetchStore(shared, channel.asChannel);
+    here = takingInAdvance(shared, channel);
+    there = takingInAdvance(shared, channel);
     for (const store of [here, there]) await holdThree(store, busy);
     shared.meanwhile = (check) => {
       if (check === undefined) jest.advanceTimersByTime(7);

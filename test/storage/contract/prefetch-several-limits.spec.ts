@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { RateLimitStoreError } from '../../../lib/index.js';
 import type { Check } from '../../../lib/testing/store/index.js';
-import { PrefetchStore } from '../../../lib/storage/features/prefetch/prefetch.store.js';
 import { LocalChannel } from '../../support/limits/local-channel.js';
 import { askAll, holdThree, leftOf, prefetchedLimit } from '../../support/limits/prefetching.js';
 import { SharedStore } from '../../support/redis/shared-store.js';
+import { takingInAdvance } from '../../support/limits/layers.js';
 
 const identity = 'user:1';
 const busy = { limit: prefetchedLimit('busy'), identity };
@@ -14,12 +14,12 @@ const used = { limit: prefetchedLimit('used', { features: undefined }, 1), ident
 
 describe('a check of several limits, some with units in advance,', () => {
   let shared: SharedStore;
-  let store: PrefetchStore;
+  let store: ReturnType<typeof takingInAdvance>;
 
   beforeEach(async () => {
     jest.useFakeTimers();
     shared = new SharedStore();
-    store = new PrefetchStore(shared, new LocalChannel().asChannel);
+    store = takingInAdvance(shared, new LocalChannel());
     await holdThree(store, busy);
     for (const counter of [scarce, used]) await askAll(shared, counter);
     shared.checks.length = 0;

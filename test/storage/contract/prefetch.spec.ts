@@ -1,13 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { type AlgorithmOptions, MemoryStore } from '../../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, type Store } from '../../../lib/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
-import type { PrefetchTerms } from '../../../lib/storage/features/prefetch/terms.js';
-import { PrefetchStore } from '../../../lib/storage/features/prefetch/prefetch.store.js';
-import { failingAnswer } from '../../support/limits/failing-answer.js';
+import { decideForFailing } from '../../support/limits/failing-answer.js';
 import { LocalChannel } from '../../support/limits/local-channel.js';
 import { PROPERTY_TIMEOUT_MS, propertyRuns } from '../../support/limits/property-runs.js';
 import { takingAhead } from '../../support/limits/prefetching.js';
+import { takingInAdvance } from '../../support/limits/layers.js';
 
 const RUNS = propertyRuns(60);
 
@@ -16,7 +15,7 @@ class Instances {
   readonly calls: number[] = [];
   readonly channel = new LocalChannel();
   readonly store = new MemoryStore({ clock: () => Math.round(performance.now() * 1000) + 1_790_000_000_000_000 });
-  private readonly stores: PrefetchStore[];
+  private readonly stores: Store[];
   private readonly closeStore: () => Promise<void>;
 
   constructor(
@@ -31,10 +30,10 @@ class Instances {
     this.closeStore = this.store.close.bind(this.store);
     // Who ends first leaves it to the others.
     this.store.close = () => Promise.resolve();
-    this.stores = Array.from({ length: count }, () => new PrefetchStore(this.store, this.channel.asChannel));
+    this.stores = Array.from({ length: count }, () => takingInAdvance(this.store, this.channel));
   }
 
-  of(instance: number): PrefetchStore {
+  of(instance: number): Store {
     return this.stores[instance]!;
   }
 
@@ -66,7 +65,7 @@ class Instances {
   }
 }
 
-const prefetched = (options: AlgorithmOptions, prefetch: PrefetchTerms, more: object = {}) =>
+const prefetched = (options: AlgorithmOptions, prefetch: { units: number; ttl: number }, more: object = {}) =>
   new CompiledLimit(options, {
     location: 'test',
     name: 'prefetched',
@@ -75,7 +74,7 @@ const prefetched = (options: AlgorithmOptions, prefetch: PrefetchTerms, more: ob
   });
 
 const window: AlgorithmOptions = { algo: 'fixed-window', rate: 1000, interval: '1m' };
-const terms: PrefetchTerms = { units: 64, ttl: 100_000 };
+const terms: { units: number; ttl: number } = { units: 64, ttl: 100_000 };
 
 describe('units that an instance takes in advance', () => {
   let instances: Instances | undefined;
@@ -255,8 +254,7 @@ describe('units that an instance takes in advance', () => {
   it('tell an answer that throws so', async () => {
     const app = start(prefetched(window, terms));
     for (let i = 0; i < 2; i++) await app.ask();
-    const told: unknown[] = [];
-    app.of(0).decide({ entries: [{ ...app.counter, cost: 1 }] }, failingAnswer(told));
+    const told = decideForFailing(app.of(0), { entries: [{ ...app.counter, cost: 1 }] });
     expect(told).toEqual([new Error('an exporter failed')]);
   });
 

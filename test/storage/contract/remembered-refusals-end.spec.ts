@@ -48,7 +48,7 @@ describe('a refusal that is remembered', () => {
     expect(await isAsked(...limits)).toBe(true);
   }
 
-  it.each<[string, () => Promise<void>]>([
+  it.each<[string, () => Promise<unknown>]>([
     ['a refund', () => store.refund([{ ...counter, units: 1 }])],
     ['a block', () => store.block(counter, 0)],
     ['a reset', () => store.reset([counter])],

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { type Check, CompiledLimit, type LimitSettings } from '../../../lib/testing/store/index.js';
-import { RefusalCacheStore } from '../../../lib/storage/stores/layers/refusal-cache.store.js';
 import { failingAnswer } from '../../support/limits/failing-answer.js';
 import { LocalChannel } from '../../support/limits/local-channel.js';
 import { startRemembering } from '../../support/limits/remembering.js';
 import type { SharedStore } from '../../support/redis/shared-store.js';
+import { remembering } from '../../support/limits/layers.js';
 
 const IDENTITY = 'user:1';
 
@@ -22,7 +22,7 @@ const entryOf = (limit: CompiledLimit, cost = 1, identity = IDENTITY) => ({ limi
 describe('a store that remembers refusals', () => {
   let shared: SharedStore;
   let channel: LocalChannel;
-  let store: RefusalCacheStore;
+  let store: ReturnType<typeof remembering>;
 
   beforeEach(async () => {
     now = 1000;
@@ -206,7 +206,7 @@ describe('a store that remembers refusals', () => {
     channel.connect();
     await ask([limit]);
     expect(await isAsked(limit)).toBe(false);
-    const deaf = new RefusalCacheStore(shared, new LocalChannel().asChannel);
+    const deaf = remembering(shared, new LocalChannel());
     await deaf.check([{ entries: [entryOf(limit)] }]);
     expect(await deaf.check([{ entries: [entryOf(limit)] }])).toMatchObject([[{ source: 'redis' }]]);
   });

@@ -7,9 +7,9 @@ import {
   type Refund,
   type StoreDecision,
 } from '../../../lib/testing/store/index.js';
-import { unitsOf } from '../../../lib/storage/features/usage/stores.js';
 import { featureTerms } from '../../support/limits/stores.js';
-import { InstanceScopeStore } from '../../../lib/storage/stores/layers/instance.store.js';
+import { perInstance } from '../../support/limits/layers.js';
+import { unitsOf } from '../../support/limits/usage.js';
 
 const identity = 'ip:203.0.113.7';
 
@@ -37,7 +37,7 @@ class AskedStore extends MemoryStore {
     this.note('refund', refunds);
     return super.refund(refunds);
   }
-  override reset(counters: readonly Counter[]): Promise<void> {
+  override reset(counters: readonly Counter[]): Promise<boolean | void> {
     this.note('reset', counters);
     return super.reset(counters);
   }
@@ -55,10 +55,10 @@ class AskedStore extends MemoryStore {
 describe('the stores under an InstanceScopeStore', () => {
   let inner: AskedStore;
   let mine: AskedStore;
-  let store: InstanceScopeStore;
+  let store: ReturnType<typeof perInstance>;
   beforeEach(() => {
     [inner, mine] = [new AskedStore(), new AskedStore()];
-    store = new InstanceScopeStore(inner, mine);
+    store = perInstance(inner, mine);
   });
   afterEach(() => store.close());
   /** What each was asked since the last time: the shared one, then the instance's. */

@@ -12,10 +12,11 @@ import {
   type Store,
 } from '../../../lib/index.js';
 import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/index.js';
-import { FallbackStore } from '../../../lib/storage/stores/layers/fallback.store.js';
-import { InstanceScopeStore } from '../../../lib/storage/stores/layers/instance.store.js';
 import { HttpApp, startUp } from '../../e2e/http-app.js';
-import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../../support/limits/stores.js';
+import { connectRedis, freshPrefix, ManualClock, SENDS_ONCE, storeKinds } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
+import { fallingBack, perInstance } from '../../support/limits/layers.js';
+import { until } from '../../support/time/until.js';
 
 const identity = 'ip:203.0.113.7';
 
@@ -37,12 +38,12 @@ const entries = (...limits: CompiledLimit[]) => limits.map((each) => ({ limit: e
 
 describe.each(Object.entries(storeKinds))('InstanceScopeStore over %s', (_, make) => {
   let sharedStore: Store;
-  let store: InstanceScopeStore;
+  let store: Store;
 
   beforeEach(() => {
     const clock = new ManualClock();
     sharedStore = make(clock, redis);
-    store = new InstanceScopeStore(sharedStore, new MemoryStore({ clock: clock.now }));
+    store = perInstance(sharedStore, new MemoryStore({ clock: clock.now }));
   });
   afterEach(() => store.close());
 
@@ -64,7 +65,7 @@ describe.each(Object.entries(storeKinds))('InstanceScopeStore over %s', (_, make
       ['second', 6],
       ['fourth', 2],
     ]);
-    const other = new InstanceScopeStore(sharedStore, new MemoryStore());
+    const other = perInstance(sharedStore, new MemoryStore());
     const [there] = await other.check([{ entries: entries(...limits) }]);
     expect(there!.map(({ remaining }) => remaining)).toEqual([7, 4, 5, 2]);
   });
@@ -206,7 +207,7 @@ describe('while the shared store fails', () => {
 
   it('a limit that denies leaves the instance’s own as they were, and these still work alone', async () => {
     const local = new MemoryStore();
-    const store = new InstanceScopeStore(new FallbackStore(failing(), local), local);
+    const store = perInstance(fallingBack(failing(), local), local);
     for (let tries = 0; tries < 8; tries++) {
       const checking = store.check([{ entries: entries(own(3), shared(3, { onStoreError: 'deny' })) }]);
       await expect(checking).rejects.toThrow(RateLimitStoreError);
@@ -222,7 +223,7 @@ describe('while the shared store fails', () => {
   });
 
   it('only looking gives nothing back that others took', async () => {
-    const store = new InstanceScopeStore(failing(), new MemoryStore());
+    const store = perInstance(failing(), new MemoryStore());
     await store.check([{ entries: entries(own(3)) }]);
     await expect(store.check([{ entries: entries(own(3), shared(3)), peek: true }])).rejects.toBe(failure);
     const [left] = await store.check([{ entries: entries(own(3)), peek: true }]);
@@ -257,7 +258,7 @@ describe('apps on one Redis', () => {
   });
 
   async function start(client: Redis, prefix: string): Promise<HttpApp> {
-    const limits = { store: undefined as never, redis: client, prefix, timeout: '5s', define: { own } };
+    const limits = { store: undefined as never, redis: client, prefix, timeout: PATIENCE, define: { own } };
     const app = await HttpApp.start('express', { controllers: [ScopedController], limits });
     apps.push(app);
     return app;
@@ -297,16 +298,17 @@ describe('apps on one Redis', () => {
   });
 
   it('charge nothing of their own while Redis fails and a limit denies', async () => {
-    const client = new Redis(process.env['TEST_REDIS_URL']!, { retryStrategy: () => null });
+    const client = new Redis(process.env['TEST_REDIS_URL']!, { ...SENDS_ONCE, retryStrategy: () => null });
     const app = await start(client, freshPrefix());
     expect((await app.get('/denied')).status).toBe(200);
     client.disconnect();
     expect(await app.statuses(3, '/denied')).toEqual([503, 503, 503]);
     await client.connect();
     // The circuit opened after some failures, and is tried again after a second.
-    await new Promise((resolve) => setTimeout(resolve, 1100));
-    const response = await app.get('/denied');
-    expect([response.status, response.headers.get('ratelimit')?.split(';')[1]]).toEqual([200, 'r=7']);
+    let response: Response;
+    const isAllowed = async () => (response = await app.get('/denied')).status === 200;
+    await until(isAllowed, undefined, 50);
+    expect(response!.headers.get('ratelimit')?.split(';')[1]).toBe('r=7');
     client.disconnect();
   });
 });
@@ -327,7 +329,8 @@ describe('start-up errors', () => {
   const window = { algo: 'fixed-window', rate: 3, interval: '1m' };
   const slots = { algo: 'concurrency', limit: 2, ttl: '30s' };
   const whole = 'a whole number >= 1';
-  const time = "milliseconds or a duration such as '250ms', '10s', '1m', more than 0 and at most 1 year";
+  const time =
+    "milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), more than 0 and at most 1 year";
   const steps =
     "a duration of more than 0 and at most 1 year, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before";
   const count = 'one of all, failed, succeeded, or a function of the outcome';

@@ -5,6 +5,7 @@ import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { composeScript } from '../../../lua/compose.mjs';
 import { ask, connectRedis, freshPrefix } from '../../support/limits/stores.js';
 import type { FeatureTerms, LimitFeature } from '../../support/limits/features.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 /** Adds up what keys are charged. It has no hook beyond these, as its numbers depend on no time. */
 const fragment = `
@@ -56,7 +57,7 @@ afterAll(() => redis.disconnect());
 const kinds: Record<string, [() => Store, () => unknown]> = {
   MemoryStore: [() => new MemoryStore(), () => sums.get(identity)],
   RedisStore: [
-    () => new RedisStore(redis, { prefix, script: composeScript({}, { tally: fragment }), timeoutMs: 5000 }),
+    () => new RedisStore(redis, { prefix, script: composeScript({}, { tally: fragment }), timeoutMs: PATIENCE_MS }),
     async () => Number(await redis.get(`${prefix}:{${identity}}:tally`)),
   ],
 };

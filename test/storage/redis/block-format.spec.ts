@@ -5,6 +5,7 @@ import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/in
 import { everyAlgorithm, five } from '../contract/operations/limits.js';
 import { withOwnRedis } from '../../support/redis/own-redis.js';
 import { ask, keyOf, ManualClock } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const prefix = 'blocks';
 const identity = 'user:42';
@@ -26,7 +27,7 @@ beforeEach(async () => {
   began = await serverMs();
   clock = new ManualClock();
   clock.micros = Date.parse('2026-09-21T10:00:00Z') * 1000;
-  store = new RedisStore(redis, { clock: { now: clock.now, slackMs: 0 }, prefix, timeoutMs: 10_000 });
+  store = new RedisStore(redis, { clock: { now: clock.now, slackMs: 0 }, prefix, timeoutMs: PATIENCE_MS });
 });
 
 async function serverMs(): Promise<number> {

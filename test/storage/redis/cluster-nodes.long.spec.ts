@@ -10,6 +10,7 @@ import { Script } from '../../../lib/storage/redis/script.js';
 import { until } from '../../support/time/until.js';
 import { startCluster, type RedisCluster } from '../../support/redis/redis-servers.js';
 import { ask, compile, freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const QUOTA = 100;
 /** Nothing comes back while a test runs. */
@@ -65,7 +66,7 @@ describe('the nodes of a Cluster', () => {
     client = made;
     client.on('error', () => undefined);
     prefix = freshPrefix();
-    store = new RedisStore(client, { prefix, timeoutMs: 5000, ownsClient: true });
+    store = new RedisStore(client, { prefix, timeoutMs: PATIENCE_MS, ownsClient: true });
     await store.open();
     // Connections are made by the first command of each.
     await Promise.all(client.nodes('master').map((node) => node.ping()));

@@ -1,16 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import calculateSlot from 'cluster-key-slot';
-import { Cluster, Redis } from 'ioredis';
+import { Cluster } from 'ioredis';
 import { type AlgorithmOptions, MemoryStore, RateLimitStoreError, RedisStore } from '../../../lib/index.js';
 import { type Check, type CheckEntry, CompiledLimit, type StoreDecision } from '../../../lib/testing/store/index.js';
 import { algorithmNames } from '../../support/limits/arbitraries.js';
-import {
-  startCluster,
-  startSentinel,
-  type RedisCluster,
-  type RedisSentinel,
-} from '../../support/redis/redis-servers.js';
+import { type RedisCluster, startCluster } from '../../support/redis/redis-servers.js';
 import {
   ask,
   chargeOf,
@@ -22,8 +16,9 @@ import {
   ManualClock,
 } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
-import { fallingBack, type StoreReport } from '../../support/limits/falling-back.js';
+import { fallingBack, type StoreReport } from '../../support/limits/layers.js';
 import { libraryClient } from '../../support/redis/library-client.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 /** A limit of so many units of which none comes back while a test runs. */
 function optionsOf(algo: (typeof algorithmNames)[number], quota: number): AlgorithmOptions {
@@ -57,7 +52,7 @@ describe('RedisStore on a Cluster', () => {
   beforeAll(async () => {
     cluster = await startCluster();
     client = await connectCluster(cluster);
-    store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
+    store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, ownsClient: true });
     await store.open();
   });
   afterAll(async () => {
@@ -112,7 +107,7 @@ describe('RedisStore on a Cluster', () => {
 
   it.each(['slave', 'all'] as const)('asks masters only, given a connection that reads from %s', async (scaleReads) => {
     const reader = new Cluster(cluster.nodes, { scaleReads });
-    const reading = new RedisStore(reader, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
+    const reading = new RedisStore(reader, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, ownsClient: true });
     await reading.open();
     const replicas = reader.nodes('slave');
     expect(replicas).toHaveLength(3);
@@ -197,7 +192,7 @@ describe('RedisStore on a Cluster', () => {
 
     it('decides as one process would', async () => {
       const clock = new ManualClock();
-      const onCluster = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, clock });
+      const onCluster = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, clock });
       const inProcess = new MemoryStore({ clock: clock.now, slackMs: clock.slackMs });
       const [a, b] = limits('like', 6, 4) as [CompiledLimit, CompiledLimit];
       const peeked: Check = {
@@ -314,84 +309,51 @@ describe('RedisStore on a Cluster', () => {
     expect(await store.learn({ limit, identity: identities[0]! }, { ...plain, remaining: undefined })).toBeUndefined();
     expect(await remaining(limit, identities[0]!)).toBe(20);
   });
-});
 
-describe('a node of a Cluster that does not answer', () => {
-  const TIMEOUT_MS = 1000;
-
-  it('is left alone, and the others are asked', async () => {
-    const cluster = await startCluster();
-    const client = await libraryClient({ nodes: cluster.nodes });
-    const primary = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: TIMEOUT_MS, ownsClient: true });
+  // The last test: a replica takes the place of the node.
+  it('leaves a node alone that does not answer, and asks the others', async () => {
+    const timeoutMs = 1000;
+    const impatient = await libraryClient({ nodes: cluster.nodes });
+    const primary = new RedisStore(impatient, { prefix: freshPrefix(), timeoutMs, ownsClient: true });
+    const [victim] = await cluster.masters();
     const reports: StoreReport[] = [];
-    const store = fallingBack(primary, new MemoryStore(), { report: (report) => reports.push(report) });
+    const guarded = fallingBack(primary, new MemoryStore(), { report: (report) => reports.push(report) });
     try {
-      await store.open();
+      await guarded.open();
       const limit = compile(optionsOf('gcra', 1_000_000));
       const identities = inDifferentSlots(60);
       const nodeOf = (identity: string) => primary.nodeOf!({ limit, identity });
-      const [victim] = await cluster.masters();
       const name = `${victim!.host}:${victim!.port}`;
       const lost = identities.filter((identity) => nodeOf(identity) === name);
       const rest = identities.filter((identity) => nodeOf(identity) !== name);
       expect(lost.length).toBeGreaterThan(3);
-      for (const identity of identities) expect((await ask(store, limit, { identity })).source).toBe('redis');
+      for (const identity of identities) expect((await ask(guarded, limit, { identity })).source).toBe('redis');
       victim!.pause();
       // No deadline ends on a clock that stands still: what is told is told at once.
       jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] });
-      const during = identities.map((identity) => ask(store, limit, { identity }));
+      const during = identities.map((identity) => ask(guarded, limit, { identity }));
       const sourcesOf = async (some: readonly string[]) => {
         const decisions = await Promise.all(during.filter((_, index) => some.includes(identities[index]!)));
         return new Set(decisions.map(({ source }) => source));
       };
       expect(await sourcesOf(rest)).toEqual(new Set(['redis']));
-      jest.advanceTimersByTime(TIMEOUT_MS);
+      jest.advanceTimersByTime(timeoutMs);
       expect(await sourcesOf(lost)).toEqual(new Set(['fallback']));
       // Two slots: of a check that needs both, the node that answers is not to blame.
       const both = [lost[0]!, rest[0]!].map((identity) => ({ limit, identity, cost: 1 }));
       for (let i = 0; i < 20; i++) {
-        const [decisions] = await store.check([{ entries: both }]);
+        const [decisions] = await guarded.check([{ entries: both }]);
         expect(decisions!.every(({ source }) => source === 'fallback')).toBe(true);
       }
       jest.useRealTimers();
-      for (const identity of rest) expect((await ask(store, limit, { identity })).source).toBe('redis');
+      for (const identity of rest) expect((await ask(guarded, limit, { identity })).source).toBe('redis');
       expect(reports).toEqual([{ state: 'failing', node: name, error: expect.any(RateLimitStoreError) }]);
       // Its replica takes over, which is another node.
-      const deadline = Date.now() + 500_000;
-      while ((await ask(store, limit, { identity: lost[0]! })).source !== 'redis') {
-        if (Date.now() > deadline) throw new Error('no replica took over');
-        await sleep(50);
-      }
+      await until(async () => (await ask(guarded, limit, { identity: lost[0]! })).source === 'redis', undefined, 50);
     } finally {
       jest.useRealTimers();
-      await store.close();
-      await cluster.stop();
+      await guarded.close();
+      victim!.resume();
     }
-  });
-});
-
-describe('RedisStore with Sentinels', () => {
-  let sentinel: RedisSentinel;
-  let store: RedisStore;
-
-  beforeAll(async () => {
-    sentinel = await startSentinel();
-    const client = await libraryClient({ sentinels: sentinel.sentinels, name: sentinel.name });
-    store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
-    await store.open();
-  });
-  afterAll(async () => {
-    await store?.close();
-    await sentinel?.stop();
-  });
-
-  it.each(algorithmNames)('%s is decided by the master', async (algo) => {
-    const limit = compile(optionsOf(algo, 2), `sentinel-${algo}`);
-    const decisions = [await ask(store, limit), await ask(store, limit), await ask(store, limit)];
-    expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false]);
-    expect(new Set(decisions.map(({ source }) => source))).toEqual(new Set(['redis']));
-    const master = new Redis(sentinel.master.url);
-    expect(await master.dbsize()).toBeGreaterThan(0);
-    await master.quit();
   });
 });

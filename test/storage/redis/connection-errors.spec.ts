@@ -6,6 +6,7 @@ import { connect, createClient, ignoreConnectionErrors } from '../../../lib/stor
 import { notConnected } from '../../../lib/storage/redis/connection-errors.js';
 import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
 import { ask, compile, freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 let server: RedisServer;
 let admin: Redis;
@@ -42,7 +43,7 @@ it('a call whose connection was lost says so, and to which server, but no passwo
   const own = await startRedis();
   const client = await createClient(own.url.replace('redis://', 'redis://default:hidden@'));
   ignoreConnectionErrors(client);
-  const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
+  const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, ownsClient: true });
   try {
     await store.open();
     own.pause();

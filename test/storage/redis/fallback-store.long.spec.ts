@@ -14,7 +14,7 @@ import { type Check, CompiledLimit, type Counter, type StoreDecision } from '../
 import { clientOf, findRedisServer } from '../../support/redis/redis-binary.mjs';
 import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
 import { ask, featureTerms, freshPrefix } from '../../support/limits/stores.js';
-import { fallingBack, type StoreReport } from '../../support/limits/falling-back.js';
+import { fallingBack, type StoreReport } from '../../support/limits/layers.js';
 import { libraryClient } from '../../support/redis/library-client.js';
 
 /** Longer than a busy machine takes for an answer; where it is waited for, the clock is moved. */

@@ -26,6 +26,7 @@ import {
   keyOf,
   ManualClock,
 } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const RUNS = propertyRuns(40);
 const IDENTITY = 'user:42';
@@ -60,7 +61,7 @@ function openStores(micros: number) {
   clock.micros = micros;
   const prefix = freshPrefix();
   const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
-  const remote = new RedisStore(redis, { clock, prefix, timeoutMs: 10_000 });
+  const remote = new RedisStore(redis, { clock, prefix, timeoutMs: PATIENCE_MS });
   return { clock, prefix, memory, remote };
 }
 

@@ -6,6 +6,7 @@ import { type RedisCluster, startCluster, startRedis } from '../../support/redis
 import { ask, compile } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
 import { appStore } from '../../support/redis/app-store.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const limit = compile({ algo: 'fixed-window', rate: 100, interval: '1d' }, 'counted');
 const unhandled = jest.fn();
@@ -110,7 +111,7 @@ describe('what ioredis sends again on a connection of the app', () => {
       });
       const errors: string[] = [];
       client.on('error', ({ message }: Error) => errors.push(message));
-      const stack = await appStore(client, { timeoutMs: 5000 });
+      const stack = await appStore(client, { timeoutMs: PATIENCE_MS });
       await stack.open();
       await client.select(3);
       await admin.call('ACL', 'SETUSER', 'app', '-select');

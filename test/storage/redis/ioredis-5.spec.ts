@@ -3,6 +3,7 @@ import { Redis } from 'ioredis-5';
 import { type RedisClient, RedisStore } from '../../../lib/index.js';
 import { algorithmNames } from '../../support/limits/arbitraries.js';
 import { ask, compile, freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const examples = {
   'fixed-window': { algo: 'fixed-window', rate: 2, interval: '1h' },
@@ -20,7 +21,7 @@ describe('RedisStore on a connection of ioredis 5', () => {
 
   beforeAll(async () => {
     redis = new Redis(process.env['TEST_REDIS_URL']!, { lazyConnect: true });
-    store = new RedisStore(redis as unknown as RedisClient, { prefix: freshPrefix(), timeoutMs: 5000 });
+    store = new RedisStore(redis as unknown as RedisClient, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
     await store.open();
   });
   afterAll(async () => {

@@ -10,6 +10,7 @@ import {
 } from '../../../lib/index.js';
 import { type RedisCluster, startCluster } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const hour = { rate: 2, interval: '1h' } as const;
 const limits = {
@@ -32,7 +33,7 @@ afterEach(async () => {
 async function start(client: Redis | Cluster, prefix = freshPrefix()): Promise<LimiterService> {
   const redis = client as unknown as RedisClient;
   const testing = await Test.createTestingModule({
-    imports: [RateLimitModule.forRoot({ redis, prefix, timeout: '5s', onStoreError: 'deny', define: limits })],
+    imports: [RateLimitModule.forRoot({ redis, prefix, timeout: PATIENCE, onStoreError: 'deny', define: limits })],
   }).compile();
   testing.useLogger(false);
   await testing.init();

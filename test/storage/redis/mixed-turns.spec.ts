@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { MemoryStore, RedisStore, type Store } from '../../../lib/index.js';
 import type { Check } from '../../../lib/testing/store/index.js';
 import { comparable, compile, connectRedis, freshPrefix, ManualClock } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const second = compile({ algo: 'gcra', rate: 3, interval: '1s' }, 'second');
 const minute = compile({ algo: 'token-bucket', rate: 5, interval: '1m' }, 'minute');
@@ -32,7 +33,7 @@ describe('the checks of a turn that ask different limits', () => {
   /** What a turn of checks was answered, and in how many calls. */
   async function ask(checks: Check[], more: (store: Store) => Promise<unknown>[] = () => []) {
     const clock = new ManualClock();
-    const store = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 5000 });
+    const store = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
     await store.open();
     const evalsha = jest.spyOn(redis, 'evalsha');
     try {
@@ -80,7 +81,7 @@ describe('the checks of a turn that ask different limits', () => {
   it('are decided in their order around a counter that only the general way can read', async () => {
     const clock = new ManualClock();
     const memory = new MemoryStore({ clock: clock.now });
-    const store = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 5000 });
+    const store = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
     const blocked = { limit: minute, identity: 'user:1' };
     await Promise.all([store.block(blocked, 60_000), memory.block(blocked, 60_000)]);
     const checks = turnOf(60, { areShared: true });

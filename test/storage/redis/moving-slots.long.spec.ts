@@ -233,6 +233,25 @@ describe('a slot that is being moved', () => {
     });
   });
 
+  it.each([
+    ['one key', () => limiters.for(first).consume(MOVING)],
+    ['two keys', async () => (await check(MOVING)).tightest],
+  ])('tells a Redis user without ASKING so: %s', async (_, consume) => {
+    for (const { client } of masters) {
+      await client.call('ACL', 'SETUSER', 'app', 'on', '>secret', '~*', '&*', '+@all', '-asking');
+    }
+    const redisOptions = { username: 'app', password: 'secret' };
+    await start({
+      redis: { nodes: cluster.nodes, options: { redisOptions } },
+      timeout: '1s',
+    });
+    await whileMoving(async () => {
+      expect((await consume()).source).toBe('fallback');
+    });
+    expect(errors.length).toBeGreaterThan(0);
+    for (const line of errors) expect(line).toMatch(/NOPERM.*'asking'/);
+  });
+
   for (const [version, Client] of Object.entries({ 6: Cluster, 5: Cluster5 as unknown as typeof Cluster })) {
     it(`fails alone on a connection of the app by ioredis ${version}`, async () => {
       const client = new Client(cluster.nodes, {

@@ -15,6 +15,7 @@ import {
   startSentinel,
 } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const define = {
   plain: { algo: 'fixed-window', rate: 10, interval: '1d' },
@@ -36,7 +37,7 @@ async function startApp(
   redis: RateLimitModuleOptions['redis'],
   options: RateLimitModuleOptions = {},
 ): Promise<RatesApp> {
-  const app = await RatesApp.start({ redis, define, timeout: '10s', ...options });
+  const app = await RatesApp.start({ redis, define, timeout: PATIENCE, ...options });
   cleanups.push(() => app.close());
   return app;
 }
@@ -134,7 +135,7 @@ describe('a Cluster of node-redis', () => {
       await until(() => one.quota('plain'), 30);
       await one.service.setRate('plain', { rate: 40 });
       await until(() => two.quota('plain'), 40);
-      const page = await ConsoleApp.start({ limits: { redis: client, prefix, timeout: '10s' } });
+      const page = await ConsoleApp.start({ limits: { redis: client, prefix, timeout: PATIENCE } });
       cleanups.push(() => page.close());
       await page.service.for('things').consume('anna');
       await page.console.recorder.flush();
@@ -195,7 +196,7 @@ describe('a Cluster of node-redis whose master freezes', () => {
       const asked = minimizeConnections ? [frozenKey] : keys;
       const sources = async () => [...new Set(await Promise.all(asked.map(consume)))].join(' and ');
       await until(sources, 'fallback');
-      await until(sources, 'redis', 20_000);
+      await until(sources, 'redis');
     } finally {
       frozen.resume();
     }
@@ -233,13 +234,13 @@ describe('a node that freezes with subscriptions of an app', () => {
     await consume();
     const countAll = async (servers: readonly RedisServer[]) =>
       (await Promise.all(servers.map(subscribed))).reduce((sum, count) => sum + count, 0);
-    await until(() => countAll(cluster.servers), 1, 20_000);
+    await until(() => countAll(cluster.servers), 1);
     const counts = await Promise.all(cluster.servers.map(subscribed));
     const frozen = cluster.servers[counts.indexOf(Math.max(...counts))]!;
     const others = cluster.servers.filter((server) => server !== frozen);
     frozen.pause();
     try {
-      await until(async () => (await consume()) && countAll(others), 1, 20_000);
+      await until(async () => (await consume()) && countAll(others), 1);
     } finally {
       frozen.resume();
     }

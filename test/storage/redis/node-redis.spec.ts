@@ -11,10 +11,13 @@ import {
   RedisStore,
 } from '../../../lib/index.js';
 import { ConsoleApp } from '../../console/console-app.js';
-import { RatesApp, until } from '../../app/overrides/overrides-app.js';
+import { RatesApp, READ_EVERY_MS, until } from '../../app/overrides/overrides-app.js';
 import { algorithmNames } from '../../support/limits/arbitraries.js';
 import { type Client, nodeRedis, openClient } from '../../support/redis/node-redis.js';
+import { PATIENCE, PATIENCE_MS } from '../../support/redis/patience.mjs';
 import { freePort } from '../../support/processes/ports.mjs';
+import { stopTimersFrom } from '../../support/time/long-timers.js';
+import { variants } from '../../support/tier.js';
 import { startRedis } from '../../support/redis/redis-servers.js';
 import { ask, compile, connectRedis, freshPrefix } from '../../support/limits/stores.js';
 import { TcpProxy } from '../../support/redis/tcp-proxy.js';
@@ -42,12 +45,12 @@ const listeners = (client: EventEmitter) =>
   Object.fromEntries(client.eventNames().map((name) => [String(name), client.listenerCount(name)]));
 
 async function startApp(options: RateLimitModuleOptions): Promise<RatesApp> {
-  const app = await RatesApp.start({ timeout: '5s', ...options });
+  const app = await RatesApp.start({ timeout: PATIENCE, ...options });
   cleanups.push(() => app.close());
   return app;
 }
 
-describe.each(Object.entries(nodeRedis))('a client of %s', (_, version) => {
+describe.each(variants(Object.entries(nodeRedis)))('a client of %s', (_, version) => {
   let client: Client;
   let prefix: string;
   beforeAll(async () => {
@@ -59,7 +62,7 @@ describe.each(Object.entries(nodeRedis))('a client of %s', (_, version) => {
   });
 
   it.each(algorithmNames)('allows the quota of %s and no more', async (algo) => {
-    const store = new RedisStore(client, { prefix, timeoutMs: 5000 });
+    const store = new RedisStore(client, { prefix, timeoutMs: PATIENCE_MS });
     const limit = compile(examples[algo]);
     const outcomes = await Promise.all([1, 2, 3].map(() => ask(store, limit)));
     expect(outcomes.map(({ allowed }) => allowed)).toEqual([true, true, false]);
@@ -69,21 +72,23 @@ describe.each(Object.entries(nodeRedis))('a client of %s', (_, version) => {
   });
 
   it('is given a script that its server has lost', async () => {
-    const store = new RedisStore(client, { prefix, timeoutMs: 5000 });
+    const store = new RedisStore(client, { prefix, timeoutMs: PATIENCE_MS });
     await store.open();
     await client.sendCommand(['SCRIPT', 'FLUSH']);
     await expect(ask(store, compile(examples.gcra))).resolves.toMatchObject({ allowed: true, source: 'redis' });
   });
 
   it('delivers changed rates and lists to other instances', async () => {
+    // No app reads the rates on its own: they have to be delivered.
+    stopTimersFrom(READ_EVERY_MS);
     const [one, two] = await Promise.all([startApp({ redis: client, prefix }), startApp({ redis: url, prefix })]);
     await one.service.setRate('login', { rate: 30 }, { by: 'ops' });
-    expect(await until(() => two.quota(), 30)).toBeLessThan(30_000);
+    await until(() => two.quota(), 30);
     await two.service.setRate('login', { rate: 40 });
-    expect(await until(() => one.quota(), 40)).toBeLessThan(30_000);
+    await until(() => one.quota(), 40);
     await two.service.deny({ identity: 'user:1' }, { reason: 'abuse' });
     const isDenied = async () => (await one.service.for('login').consume('user:1')).allowed;
-    expect(await until(isDenied, false)).toBeLessThan(30_000);
+    await until(isDenied, false);
     expect((await one.service.changes()).length).toBeGreaterThanOrEqual(3);
   });
 
@@ -93,7 +98,7 @@ describe.each(Object.entries(nodeRedis))('a client of %s', (_, version) => {
     const isAllowed = async () => (await two.service.for('login').consume('user:1')).allowed;
     expect(await isAllowed()).toBe(false);
     await one.service.for('login').refund('user:1', 5);
-    expect(await until(isAllowed, true)).toBeLessThan(30_000);
+    await until(isAllowed, true);
   });
 
   it('counts usage, and holds that lapse', async () => {
@@ -111,7 +116,7 @@ describe.each(Object.entries(nodeRedis))('a client of %s', (_, version) => {
   });
 
   it('shows a console what it needs', async () => {
-    const app = await ConsoleApp.start({ limits: { redis: client, prefix, timeout: '5s' } });
+    const app = await ConsoleApp.start({ limits: { redis: client, prefix, timeout: PATIENCE } });
     cleanups.push(() => app.close());
     await app.service.for('things').consume('anna', 3);
     await app.console.recorder.flush();
@@ -135,7 +140,7 @@ describe.each(Object.entries(nodeRedis))('a client of %s', (_, version) => {
 
   it('is closed by a store that owns it', async () => {
     const own = await openClient(version);
-    const store = new RedisStore(own, { prefix, ownsClient: true });
+    const store = new RedisStore(own, { prefix, timeoutMs: PATIENCE_MS, ownsClient: true });
     await ask(store, compile(examples.gcra));
     await store.close();
     expect(own.isOpen).toBe(false);
@@ -157,7 +162,7 @@ describe.each(Object.entries(nodeRedis))('a client of %s', (_, version) => {
         await app.service.setRate('daily', { rate: 4 });
         expect((await app.service.changes()).length).toBe(1);
         const page = await ConsoleApp.start({
-          limits: { redis: client, prefix: current, timeout: '5s' },
+          limits: { redis: client, prefix: current, timeout: PATIENCE },
         });
         await page.console.recorder.flush();
         expect((await page.overview()).redis).toMatchObject({ up: true });
@@ -170,7 +175,7 @@ describe.each(Object.entries(nodeRedis))('a client of %s', (_, version) => {
     const redis = await connectRedis();
     cleanups.push(() => redis.disconnect());
     const limit = compile(examples['fixed-window']);
-    const [ours, theirs] = [client, redis].map((each) => new RedisStore(each, { prefix, timeoutMs: 5000 }));
+    const [ours, theirs] = [client, redis].map((each) => new RedisStore(each, { prefix, timeoutMs: PATIENCE_MS }));
     expect((await ask(ours!, limit)).remaining).toBe(1);
     expect((await ask(theirs!, limit)).remaining).toBe(0);
     expect((await ask(ours!, limit)).allowed).toBe(false);
@@ -183,13 +188,13 @@ describe.each(Object.entries(nodeRedis))('a client of %s', (_, version) => {
       const own = await openClient(version, server.url);
       cleanups.push(() => own.destroy());
       jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
-      const app = await startApp({ redis: own, prefix });
+      const app = await startApp({ redis: own, prefix, timeout: '1s' });
       const source = async () => (await app.service.for('login').consume('user:1')).source;
-      expect(await source()).toBe('redis');
+      await until(source, 'redis');
       await server.kill();
-      expect(await until(source, 'fallback')).toBeLessThan(30_000);
+      await until(source, 'fallback');
       await server.start();
-      expect(await until(source, 'redis')).toBeLessThan(60_000);
+      await until(source, 'redis');
       // What it listens to is back, too.
       const other = await startApp({ redis: server.url, prefix });
       await other.service.setRate('login', { rate: 50 });
@@ -206,20 +211,18 @@ describe.each(Object.entries(nodeRedis))('a client of %s', (_, version) => {
       const own = await openClient(version, proxy.url);
       cleanups.push(() => own.destroy());
       const limit = compile({ algo: 'fixed-window', rate: 100, interval: '1h' });
-      const store = new RedisStore(own, { prefix, timeoutMs: 100 });
-      await store.open();
-      await ask(store, limit);
+      const [patient, store] = [PATIENCE_MS, 100].map((timeoutMs) => new RedisStore(own, { prefix, timeoutMs }));
+      await ask(patient!, limit);
       proxy.hold('all');
       // The socket takes no more of what follows.
-      for (let i = 0; i < 40; i++) void own.set(`filler-${i}`, 'x'.repeat(1_000_000)).catch(() => undefined);
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      for (let i = 0; i < 3; i++) await expect(ask(store, limit)).rejects.toThrow(RateLimitStoreError);
+      const filler = 'x'.repeat(1_000_000);
+      const fillers = Array.from({ length: 20 }, () => own.set(`${prefix}:filler`, filler));
+      for (let i = 0; i < 3; i++) await expect(ask(store!, limit)).rejects.toThrow(RateLimitStoreError);
       proxy.pass();
-      const reader = await openClient(version, server.url);
-      cleanups.push(() => reader.destroy());
-      await until(async () => own.isReady, true);
-      await until(() => own.get('filler-39').then((value) => value?.length), 1_000_000).catch(() => undefined);
-      expect((await ask(new RedisStore(reader, { prefix, timeoutMs: 5000 }), limit)).remaining).toBe(98);
+      // All that was to be sent before this has been sent.
+      await Promise.allSettled(fillers);
+      await own.ping();
+      expect((await ask(patient!, limit)).remaining).toBe(98);
     });
   });
 });

@@ -9,6 +9,7 @@ import {
 } from '../../../lib/index.js';
 import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const KEY = 'user:1';
 const STRICT = { strict: true };
@@ -54,7 +55,7 @@ describe('while Redis is down', () => {
 
   beforeAll(async () => {
     server = await startRedis();
-    const module = RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix(), timeout: '5s', define });
+    const module = RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix(), timeout: PATIENCE, define });
     app = await Test.createTestingModule({ imports: [module] })
       .setLogger(silent)
       .compile();

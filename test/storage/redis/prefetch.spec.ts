@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Test, type TestingModule, type TestingModuleBuilder } from '@nestjs/testing';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import {
   type LimitDefinition,
   LimiterService,
@@ -12,10 +12,12 @@ import {
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { RateLimitTesting } from '../../../lib/testing/index.js';
 import { takingAhead } from '../../support/limits/prefetching.js';
+import { withOwnRedis } from '../../support/redis/own-redis.js';
 import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
 import { appStore } from '../../support/redis/app-store.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const KEY = 'user:1';
 const limit: LimitDefinition = {
@@ -32,21 +34,20 @@ describe('a lease', () => {
   let redis: Redis;
   const apps: TestingModule[] = [];
 
-  beforeAll(async () => {
-    server = await startRedis();
-    redis = new Redis(server.url, { lazyConnect: true });
-    await redis.connect();
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await server.stop();
+  withOwnRedis((client, started) => {
+    [redis, server] = [client, started];
   });
   afterEach(async () => {
     for (const app of apps.splice(0)) await app.close();
   });
 
   async function start(prefix: string, definition = limit): Promise<LimiterService> {
-    const module = RateLimitModule.forRoot({ redis: server.url, prefix, timeout: '5s', define: { limit: definition } });
+    const module = RateLimitModule.forRoot({
+      redis: server.url,
+      prefix,
+      timeout: PATIENCE,
+      define: { limit: definition },
+    });
     const app = await Test.createTestingModule({ imports: [module] }).compile();
     await app.init();
     apps.push(app);
@@ -149,7 +150,7 @@ describe('a lease', () => {
     }
 
     it('on Redis', async () => {
-      expect(await quotaOf({ redis: server.url, timeout: '5s' })).toEqual({ quota: 70, source: 'prefetch' });
+      expect(await quotaOf({ redis: server.url, timeout: PATIENCE })).toEqual({ quota: 70, source: 'prefetch' });
     });
 
     it('not in process', async () => {

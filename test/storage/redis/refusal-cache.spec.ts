@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import {
   type LimitDefinition,
   LimiterService,
@@ -8,9 +8,11 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../../lib/index.js';
-import { startRedis, type RedisServer } from '../../support/redis/redis-servers.js';
+import { withOwnRedis } from '../../support/redis/own-redis.js';
+import type { RedisServer } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const KEY = 'user:1';
 const limit: LimitDefinition = { algo: 'fixed-window', rate: 2, interval: '1h' };
@@ -20,14 +22,8 @@ describe('refusals that are remembered', () => {
   let redis: Redis;
   const apps: TestingModule[] = [];
 
-  beforeAll(async () => {
-    server = await startRedis();
-    redis = new Redis(server.url, { lazyConnect: true });
-    await redis.connect();
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await server.stop();
+  withOwnRedis((client, started) => {
+    [redis, server] = [client, started];
   });
   afterEach(async () => {
     for (const app of apps.splice(0)) await app.close();
@@ -36,7 +32,7 @@ describe('refusals that are remembered', () => {
   /** An instance of the app that hears the others. */
   async function start(options: RateLimitModuleOptions): Promise<LimiterService> {
     const listening = await listeners(options.prefix!);
-    const module = RateLimitModule.forRoot({ redis: server.url, timeout: '5s', define: { limit }, ...options });
+    const module = RateLimitModule.forRoot({ redis: server.url, timeout: PATIENCE, define: { limit }, ...options });
     const app = await Test.createTestingModule({ imports: [module] }).compile();
     await app.init();
     apps.push(app);

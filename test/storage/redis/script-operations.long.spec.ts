@@ -9,6 +9,7 @@ import { anyOptions, clockStep } from '../../support/limits/arbitraries.js';
 import { propertyRuns } from '../../support/limits/property-runs.js';
 import { withOwnRedis } from '../../support/redis/own-redis.js';
 import { ask, comparable, compile, keyOf, ManualClock, slackMsOf } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 /** MessagePack: the first byte of a short array, less its length; and the bytes that follow the first one of a number. */
 const FIXED_ARRAY = 0x90;
@@ -36,7 +37,7 @@ beforeEach(async () => {
   began = await serverMs();
   clock = new ManualClock();
   clock.micros = start;
-  store = new RedisStore(redis, { clock: { now: clock.now, slackMs: 0 }, prefix, timeoutMs: 10_000 });
+  store = new RedisStore(redis, { clock: { now: clock.now, slackMs: 0 }, prefix, timeoutMs: PATIENCE_MS });
 });
 
 const counterOf = (limit: CompiledLimit): Counter => ({ limit, identity });
@@ -331,7 +332,7 @@ it('operations of one call find what those before them left, as in process', asy
     fc.asyncProperty(options, batches, async (limitOptions, history) => {
       await redis.flushall();
       clock.micros = start;
-      const remote = new RedisStore(redis, { clock, prefix, timeoutMs: 10_000 });
+      const remote = new RedisStore(redis, { clock, prefix, timeoutMs: PATIENCE_MS });
       const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
       const limits = limitsOf(limitOptions);
       const context = () => ({ limits, taken: [], now: clock.now() });
@@ -358,7 +359,7 @@ it('no history leaves a key without a time to live', async () => {
         await redis.flushall();
         clock.micros = start;
         // Keys do not run out in the middle of a history, whose clock is not the server's.
-        const slow = new RedisStore(redis, { clock, prefix, timeoutMs: 10_000 });
+        const slow = new RedisStore(redis, { clock, prefix, timeoutMs: PATIENCE_MS });
         const limits = limitsOf(limitOptions);
         const taken: Taken[] = [];
         for (const operation of history) {

@@ -3,7 +3,6 @@ import { Logger } from '@nestjs/common';
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, Redis } from 'ioredis';
 import { RedisStore } from '../../../lib/index.js';
-import { createClient } from '../../../lib/storage/redis/client.js';
 import { nodeRedis } from '../../support/redis/node-redis.js';
 import {
   type RedisCluster,
@@ -13,6 +12,8 @@ import {
 } from '../../support/redis/redis-servers.js';
 import { ask, compile, freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
+import { libraryClient } from '../../support/redis/library-client.js';
 
 const QUOTA = 1000;
 /** Nothing comes back while a test runs. */
@@ -75,8 +76,7 @@ describe('a Cluster whose user lacks', () => {
 
   const clients: Record<string, () => Made> = {
     'the client that is made here': async () => {
-      const client = (await createClient({ nodes: cluster.nodes, options: { redisOptions: USER } })) as Cluster;
-      client.on('error', () => undefined);
+      const client = (await libraryClient({ nodes: cluster.nodes, options: { redisOptions: USER } })) as Cluster;
       return { client, end: () => client.disconnect() };
     },
     'a given ioredis': () => {
@@ -101,7 +101,7 @@ describe('a Cluster whose user lacks', () => {
       await allow(...rights);
       const { client, end } = await clients[kind]!();
       try {
-        const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 10_000 });
+        const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
         await store.open();
         await askAll(store);
         await expectCharges(store, 2);
@@ -113,7 +113,7 @@ describe('a Cluster whose user lacks', () => {
     it('charges once for each check of a slot that moves', async () => {
       await allow(...rights);
       const { client, end } = await clients['the client that is made here']!();
-      const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 10_000 });
+      const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
       await store.open();
       const identity = 'user:moving';
       const slot = calculateSlot(identity);
@@ -157,8 +157,7 @@ describe('a master of Sentinels whose user lacks', () => {
 
   const clients: Record<string, () => Made> = {
     'the client that is made here': async () => {
-      const client = (await createClient({ sentinels: sentinel.sentinels, name: sentinel.name, ...USER })) as Redis;
-      client.on('error', () => undefined);
+      const client = (await libraryClient({ sentinels: sentinel.sentinels, name: sentinel.name, ...USER })) as Redis;
       return { client, end: () => client.disconnect() };
     },
     'node-redis': async () => {
@@ -178,7 +177,7 @@ describe('a master of Sentinels whose user lacks', () => {
       await allow(...rights);
       const { client, end } = await clients[kind]!();
       try {
-        const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 10_000 });
+        const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
         await until(() =>
           store.open().then(
             () => true,

@@ -11,6 +11,7 @@ import { type RedisServer, startRedis } from '../../support/redis/redis-servers.
 import { type Route, SpreadProxy, spreadHashes } from '../../support/redis/spread-proxy.js';
 import { ask, compile, freshPrefix } from '../../support/limits/stores.js';
 import { variants } from '../../support/tier.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const QUOTA = 1000;
 /** Nothing comes back while a test runs. */
@@ -99,8 +100,8 @@ describe('a Redis whose user', () => {
     ])('%s is charged once for each check', async (_, rights) => {
       const { client, end } = await clients[kind]!(await urlWithout(...rights));
       const prefix = freshPrefix();
-      const store = new RedisStore(client, { prefix, timeoutMs: 10_000 });
-      const ofAdmin = new RedisStore(admin, { prefix, timeoutMs: 10_000 });
+      const store = new RedisStore(client, { prefix, timeoutMs: PATIENCE_MS });
+      const ofAdmin = new RedisStore(admin, { prefix, timeoutMs: PATIENCE_MS });
       try {
         await store.open();
         let asked = await askInAllWays(store);
@@ -118,7 +119,7 @@ describe('a Redis whose user', () => {
 
   it('may not load scripts sends the script once, and then its hash', async () => {
     const { client, end } = await clients['the client that is made here']!(await urlWithout('script|load'));
-    const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 10_000 });
+    const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
     await store.open();
     await ask(store, limit, { identity });
     const [evals, hashes] = [await callsOf('eval'), await callsOf('evalsha')];
@@ -130,7 +131,7 @@ describe('a Redis whose user', () => {
 
   it('may not run scripts by their hash is seldom asked to', async () => {
     const { client, end } = await clients['the client that is made here']!(await urlWithout('evalsha'));
-    const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 10_000 });
+    const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
     await store.open();
     const failed = async () =>
       Number(/cmdstat_evalsha:.*rejected_calls=(\d+)/.exec(await admin.info('commandstats'))?.[1]);
@@ -146,7 +147,7 @@ describe('a Redis whose user', () => {
     [['evalsha', 'eval'], /NOPERM.*'evalsha'/],
   ])('may send scripts in no way gets the error of the right that is documented: %s', async (rights, reason) => {
     const { client, end } = await clients['the client that is made here']!(await urlWithout(...rights));
-    const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 10_000 });
+    const store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
     if (rights.includes('script|load')) await expect(store.open()).rejects.toThrow(reason);
     await (client as unknown as Connection).connect().catch(() => undefined);
     await expect(ask(store, limit, { identity })).rejects.toThrow(reason);
@@ -180,17 +181,20 @@ describe('a proxy in front of three servers', () => {
   )('that %s has each check of %s charged once', async (route, kind) => {
     const admins = servers.map(({ url }) => new Redis(url));
     for (const admin of admins) await admin.script('FLUSH');
-    const proxy = await SpreadProxy.start(servers, routes[route!]!);
+    const proxy = await SpreadProxy.start(servers, routes[route]!);
     const prefix = freshPrefix();
-    const { client, end } = await clients[kind!]!(proxy.url);
+    const { client, end } = await clients[kind]!(proxy.url);
     try {
-      const store = new RedisStore(client, { prefix, timeoutMs: 20_000 });
+      const store = new RedisStore(client, { prefix, timeoutMs: PATIENCE_MS });
       await store.open();
       let asked = 0;
       for (let round = 0; round < 3; round++) asked += await askInAllWays(store);
       const used = await Promise.all(
         admins.map(async (admin) => {
-          const { remaining } = await ask(new RedisStore(admin, { prefix }), limit, { identity, peek: true });
+          const { remaining } = await ask(new RedisStore(admin, { prefix, timeoutMs: PATIENCE_MS }), limit, {
+            identity,
+            peek: true,
+          });
           return QUOTA - remaining;
         }),
       );

@@ -144,7 +144,7 @@ describe('a master that freezes with the first of its Sentinels, as on one host'
     for (const server of frozen) server.pause();
     cleanups.push(() => frozen.forEach((server) => server.resume()));
     await until(async () => (await source()) === 'fallback');
-    await until(async () => (await source()) === 'redis', 60_000);
+    await until(async () => (await source()) === 'redis');
   });
 });
 

@@ -6,6 +6,7 @@ import { whileNoTimeIsOver } from '../../support/time/no-time-is-over.js';
 import { freePort } from '../../support/processes/ports.mjs';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const silent = { log: () => undefined, warn: () => undefined, error: () => undefined };
 const prompt = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 };
@@ -19,7 +20,7 @@ async function open(redis: NonNullable<RateLimitModuleOptions['redis']>): Promis
   const define = {
     prefetched: { algo: 'gcra', rate: 100, interval: '1h', prefetch: { units: 10, ttl: '1s' } },
   } as const;
-  const module = RateLimitModule.forRoot({ redis, prefix: freshPrefix(), timeout: '5s', define });
+  const module = RateLimitModule.forRoot({ redis, prefix: freshPrefix(), timeout: PATIENCE, define });
   const app = await Test.createTestingModule({ imports: [module] })
     .setLogger(silent)
     .compile();

@@ -7,6 +7,7 @@ import { LimiterService, RateLimitModule } from '../../../lib/index.js';
 import { KeptLeases } from '../../../lib/app/waiting/kept-leases.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const slots = { name: 'slots', algo: 'concurrency', limit: 1, ttl: '30s' } as const;
 
@@ -34,7 +35,7 @@ afterEach(() => void jest.restoreAllMocks());
 
 async function start(): Promise<LimiterService> {
   prefix = freshPrefix();
-  const module = RateLimitModule.forRoot({ redis: server.url, prefix, timeout: '5s' });
+  const module = RateLimitModule.forRoot({ redis: server.url, prefix, timeout: PATIENCE });
   app = await Test.createTestingModule({ imports: [module] }).compile();
   await app.init();
   return app.get(LimiterService);

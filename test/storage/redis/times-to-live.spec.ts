@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, type Duration, RedisStore } from '../../../lib/index.js';
 import { CompiledLimit, type StoreDecision } from '../../../lib/testing/store/index.js';
 import { connectRedis, freshPrefix, keyOf, ManualClock } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const IDENTITY = 'ip:203.0.113.7';
 /** As much as is added to each time to live in production, for a server that stalls while it decides. */
@@ -22,7 +23,7 @@ beforeEach(() => {
   store = new RedisStore(redis, {
     clock: { now: new ManualClock().now, slackMs: SLACK_MS },
     prefix,
-    timeoutMs: 20_000,
+    timeoutMs: PATIENCE_MS,
   });
 });
 
@@ -87,7 +88,7 @@ describe('the time to live of a counter that was stored under a shorter interval
 it.each(['gcra', 'token-bucket', 'sliding-window'] as const)(
   'a counter of %s that has other parameters than before lives with all of the slack by the clock of the server',
   async (algo) => {
-    store = new RedisStore(redis, { prefix, timeoutMs: 20_000 });
+    store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS });
     const [short, long] = [
       compile({ algo, rate: 1, interval: '1m' }, 'one'),
       compile({ algo, rate: 1, interval: '1h' }, 'one'),

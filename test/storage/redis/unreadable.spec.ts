@@ -5,6 +5,7 @@ import type { StoreDecision } from '../../../lib/testing/store/index.js';
 import { algorithmNames } from '../../support/limits/arbitraries.js';
 import { withOwnRedis } from '../../support/redis/own-redis.js';
 import { ask, compile, freshPrefix, keyOf } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 const DAY_MS = 86_400_000;
 
@@ -14,7 +15,7 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-const open = (prefix = freshPrefix()) => new RedisStore(redis, { prefix, timeoutMs: 10_000 });
+const open = (prefix = freshPrefix()) => new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS });
 
 const hourly = (rate: number) => compile({ algo: 'fixed-window', rate, interval: '1h' });
 

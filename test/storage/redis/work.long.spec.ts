@@ -11,6 +11,7 @@ import {
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-servers.js';
 import { ask, compile, featuresOfOptions, featureTerms, keyOf, ManualClock } from '../../support/limits/stores.js';
+import { PATIENCE, PATIENCE_MS } from '../../support/redis/patience.mjs';
 
 /** What the server may be kept busy for by one check: microseconds. */
 const MOST_A_CHECK = 1000;
@@ -47,7 +48,7 @@ afterAll(async () => {
 beforeEach(async () => {
   await redis.flushall();
   clock = new ManualClock();
-  store = new RedisStore(redis, { clock, prefix: 'work', timeoutMs: 60_000 });
+  store = new RedisStore(redis, { clock, prefix: 'work', timeoutMs: PATIENCE_MS });
   await store.open();
 });
 
@@ -300,7 +301,7 @@ describe('one check of code', () => {
           define: Object.fromEntries(
             listOf(251, { usage: '400d' }).map(({ limit: { name, ...limit } }) => [name, limit]),
           ),
-          timeout: '60s',
+          timeout: PATIENCE,
         }),
       ],
     }).compile();

@@ -17,6 +17,7 @@ import { DecisionStream } from '../../../lib/storage/telemetry/decision-stream.j
 import { adapters, HttpApp } from '../../e2e/http-app.js';
 import { connectRedis, freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const CLIENT = 'ip:127.0.0.1';
 const hash = (identity: string) => createHash('sha256').update(identity).digest('base64url').slice(0, 16);
@@ -236,7 +237,7 @@ describe('decisions$ on Redis', () => {
   beforeEach(async () => {
     redis = await connectRedis();
     const testing = await Test.createTestingModule({
-      imports: [RateLimitModule.forRoot({ redis, prefix: freshPrefix(), timeout: '5s', telemetry: false })],
+      imports: [RateLimitModule.forRoot({ redis, prefix: freshPrefix(), timeout: PATIENCE, telemetry: false })],
     }).compile();
     testing.useLogger(false);
     await testing.init();

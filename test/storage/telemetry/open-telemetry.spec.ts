@@ -17,6 +17,7 @@ import { startRedis } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { OpenTelemetrySdk } from './open-telemetry-sdk.js';
 import { until } from '../../support/time/until.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const five: LimitDefinition = { name: 'five', algo: 'fixed-window', rate: 5, interval: '1m' };
 const one: LimitDefinition = { name: 'one', algo: 'fixed-window', rate: 1, interval: '1m' };
@@ -63,7 +64,7 @@ async function onRedis(options: RateLimitModuleOptions = {}) {
   const server = await startRedis();
   cleanups.push(() => server.stop());
   const testing = await Test.createTestingModule({
-    imports: [RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix(), ...options })],
+    imports: [RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix(), timeout: PATIENCE, ...options })],
   }).compile();
   testing.useLogger(false);
   await testing.init();
@@ -104,7 +105,7 @@ describe('metrics', () => {
   it('measure each operation in seconds, on Redis', async () => {
     const start = performance.now();
     const telemetry = sdk().collectMetrics();
-    const { service } = await onRedis({ timeout: '5s' });
+    const { service } = await onRedis();
     const tokens = service.for({ name: 'tokens', algo: 'token-bucket', rate: 10, interval: '1h' });
     await tokens.consume('a');
     await tokens.consume('a');
@@ -141,7 +142,7 @@ describe('metrics', () => {
 
   it('have names and units', async () => {
     const telemetry = sdk().collectMetrics();
-    const { server, service } = await onRedis({ timeout: '5s' });
+    const { server, service } = await onRedis();
     await service.for({ ...one, nearLimit: 0.5 }).consume('a');
     await until(async () => (await service.for(one).consume('a')).source === 'cache');
     await server.kill();
@@ -159,7 +160,7 @@ describe('metrics', () => {
 
   it('show the breaker and count what is decided without Redis, from its end to its return', async () => {
     const telemetry = sdk().collectMetrics();
-    const { server, service } = await onRedis({ timeout: '5s' });
+    const { server, service } = await onRedis();
     const limiter = service.for(five);
     const breaker = async () => (await telemetry.measured())['nestjs_sluice.store.breaker']?.[0]?.value;
     const fallbacks = async () => sum((await telemetry.measured())['nestjs_sluice.fallbacks']);

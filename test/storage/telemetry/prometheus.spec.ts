@@ -10,6 +10,7 @@ import { PACKAGE_FOLDER } from '../../support/processes/npm.js';
 import { until } from '../../app/overrides/overrides-app.js';
 import { startRedis } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const packageJson = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), 'utf8')) as { version: string };
 const guide = readFileSync(join(PACKAGE_FOLDER, 'docs/guides/observability.md'), 'utf8');
@@ -28,7 +29,7 @@ describe('what Prometheus is told', () => {
     const meters = new MeterProvider({ readers: [exporter] });
     metrics.setGlobalMeterProvider(meters);
     testing = await Test.createTestingModule({
-      imports: [RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix(), timeout: '5s' })],
+      imports: [RateLimitModule.forRoot({ redis: server.url, prefix: freshPrefix(), timeout: PATIENCE })],
     }).compile();
     await testing.init();
     const limiters = testing.get(LimiterService);

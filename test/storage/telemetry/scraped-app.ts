@@ -8,6 +8,7 @@ import { LimiterService, RateLimitModule, RateLimitStoreError } from '../../../l
 import { until } from '../../app/overrides/overrides-app.js';
 import { startRedis } from '../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../support/limits/stores.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 
 /** What Prometheus reads from an app whose limits have done all that is measured. */
 export async function scrapedText(): Promise<string> {
@@ -16,7 +17,7 @@ export async function scrapedText(): Promise<string> {
   const meters = new MeterProvider({ readers: [exporter] });
   metrics.setGlobalMeterProvider(meters);
   const module = await Test.createTestingModule({
-    imports: [RateLimitModule.forRoot({ redis: redis.url, prefix: freshPrefix(), timeout: '5s' })],
+    imports: [RateLimitModule.forRoot({ redis: redis.url, prefix: freshPrefix(), timeout: PATIENCE })],
   }).compile();
   const app = module.createNestApplication({ logger: false });
   try {

@@ -16,3 +16,9 @@ export class NotingResponse {
     this.set(name, value);
   }
 }
+
+/** What is left of each limit that a response names in its `RateLimit` header. */
+export function leftOf({ headers }: Response): Record<string, number> {
+  const items = (headers.get('ratelimit') ?? '').matchAll(/"([^"]+)";r=(\d+)/g);
+  return Object.fromEntries([...items].map(([, name, remaining]) => [name, Number(remaining)]));
+}

@@ -1,10 +1,12 @@
-/** A test runner of Jest: it imports a spec as Node imports any module, and hands it to Jest's own runner. */
-import { createRequire, register } from 'node:module';
-import { pathToFileURL } from 'node:url';
+/**
+ * A test runner of Jest: it loads a spec as Node loads any module, and hands it to Jest's own runner. All specs of a process share
+ * the packages and the library. Each has instances of its own of what is in test/.
+ */
+import { createRequire } from 'node:module';
 import { takeCoverage } from 'node:v8';
-import { showFailingLine } from './failing-line.mjs';
-import { beginSpec, endSpec } from './current-spec.mjs';
 import { runWithCircus } from './parts.mjs';
+import { expect } from './quick-expect.mjs';
+import { provideGlobals, takeModules } from './typescript.mjs';
 
 const require = createRequire(import.meta.url);
 const asyncHooks = require('node:async_hooks');
@@ -14,13 +16,10 @@ const HANDLERS = Symbol.for('EVENT_HANDLERS');
 /** From this share of the memory that Jest lets a worker have, its coverage is written after each spec: Jest may end it at any time. */
 const NEARLY = 0.9;
 
-register('./typescript-hooks.mjs', import.meta.url);
 process.setSourceMapsEnabled(true);
 const isMeasured = process.env['NODE_V8_COVERAGE'] !== undefined;
 // Other programs that specs start are not measured.
 delete process.env['NODE_V8_COVERAGE'];
-
-let specs = 0;
 
 /** What has kept values for asynchronous calls since the last spec ended. */
 const storages = new Set();
@@ -44,7 +43,7 @@ export default function runSpec(globalConfig, config, environment, runtime, path
   const jest = runtime.jestGlobals.jestObjectFor(path);
   // Whoever changes the library while Jest watches wants its change to be tried.
   const ownsLibrary = environment.ownsLibrary || globalConfig.watch || globalConfig.watchAll;
-  const query = `?spec=${++specs}${ownsLibrary ? '&library=own' : ''}`;
+  const shared = ownsLibrary ? takeModules('lib') : undefined;
   const before = Object.getOwnPropertySymbols(globalThis);
   globalThis.setInterval = setIntervalOfSpec;
   const ownRuntime = {
@@ -52,20 +51,18 @@ export default function runSpec(globalConfig, config, environment, runtime, path
     leaveTestCode: () => undefined,
     requireInternalModule: requireAnew,
     requireModule: require,
-    setGlobalsForRuntime: (globals) => beginSpec({ ...globals, jest }),
-    unstable_importModule: (file) =>
-      import(`${pathToFileURL(file).href}${query}`).catch((error) => {
-        showFailingLine(error);
-        throw error;
-      }),
-    unstable_shouldLoadAsEsm: () => true,
+    setGlobalsForRuntime: (globals) => provideGlobals({ ...globals, expect, jest }),
+    unstable_shouldLoadAsEsm: () => false,
   };
   return runWithCircus(globalConfig, config, environment, ownRuntime, path, sendMessageToJest).finally(() => {
-    endSpec();
+    takeModules('test');
+    if (ownsLibrary) takeModules('lib');
+    Object.assign(require.cache, shared);
     // Jest takes the time of the end from the clock that a spec may have replaced.
     environment.fakeTimersModern.useRealTimers();
     endStorages();
     endIntervals();
+    resetNestLogger();
     const symbols = Object.getOwnPropertySymbols(globalThis).filter((symbol) => !before.includes(symbol));
     for (const symbol of symbols) Reflect.deleteProperty(globalThis, symbol);
     const isLarge = process.memoryUsage().heapUsed > NEARLY * globalConfig.workerIdleMemoryLimit;
@@ -90,6 +87,12 @@ function endIntervals() {
   globalThis.setInterval = setInterval;
   for (const interval of intervals) clearInterval(interval);
   intervals.clear();
+}
+
+/** Gives Nest its own logger back: apps of specs change it for all apps of the process. */
+function resetNestLogger() {
+  const nest = require.cache[require.resolve('@nestjs/common')]?.exports;
+  nest?.Logger.overrideLogger(new nest.ConsoleLogger());
 }
 
 /** Each spec has a Circus of its own: the state of one holds all tests of a spec. */

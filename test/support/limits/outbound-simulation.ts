@@ -17,6 +17,9 @@ import type { Operation, OperationAnswer, OperationName } from '../../../lib/sto
 import type { CheckAnswer } from '../../../lib/storage/stores/store.js';
 import { LocalChannel } from './local-channel.js';
 
+/** A limit by which simulated processes call an upstream. */
+export type SimulatedRule = OutboundRule;
+
 /** What an upstream says besides its status. */
 export type Tells = 'seconds' | 'epoch' | 'retry-after';
 

@@ -1,4 +1,4 @@
-import { RefusalCacheStore } from '../../../lib/storage/stores/layers/refusal-cache.store.js';
+import { remembering } from './layers.js';
 import { LocalChannel } from './local-channel.js';
 import { SharedStore } from '../redis/shared-store.js';
 
@@ -7,7 +7,7 @@ export async function startRemembering() {
   const shared = new SharedStore();
   shared.source = () => 'redis';
   const channel = new LocalChannel();
-  const store = new RefusalCacheStore(shared, channel.asChannel);
+  const store = remembering(shared, channel);
   await store.open();
   channel.connect();
   return { shared, channel, store };

@@ -11,6 +11,7 @@ import {
 import { featuresOfOptions } from '../../../lib/storage/features/index.js';
 import { createClient, isCluster } from '../../../lib/storage/redis/client.js';
 import type { RedisCluster } from '../redis/redis-servers.js';
+import { PATIENCE_MS } from '../redis/patience.mjs';
 
 /** Where counters lie on Redis, what a charge is, and what features make of options: what specs need that ask a store without a limiter. */
 export { featuresOfOptions, featureTerms } from '../../../lib/storage/features/index.js';
@@ -37,11 +38,14 @@ export class ManualClock extends TestClock {
   }
 }
 
-/** A connection, ready, to the server that all tests share. */
+/** The options with which an app uses an ioredis client as it is, and doesn't duplicate it. */
+export const SENDS_ONCE = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 };
+
+/** A connection, ready, to the server that all tests share. An app that is given it uses it as it is. */
 export async function connectRedis({ enableAutoPipelining = false } = {}): Promise<Redis> {
   const url = process.env['TEST_REDIS_URL'];
   if (url === undefined) throw new Error('TEST_REDIS_URL is not set: the global set-up did not run');
-  const redis = new Redis(url, { enableAutoPipelining, lazyConnect: true });
+  const redis = new Redis(url, { ...SENDS_ONCE, enableAutoPipelining, lazyConnect: true });
   await redis.connect();
   return redis;
 }
@@ -63,7 +67,8 @@ export function freshPrefix(): string {
 export const storeKinds: Record<string, (clock: ManualClock, redis: Redis, prefix?: string) => Store> = {
   // It forgets nothing while a clock goes back and forth, however often its sweep comes by meanwhile.
   MemoryStore: (clock) => new MemoryStore({ clock: clock.now, slackMs: Infinity }),
-  RedisStore: (clock, redis, prefix = freshPrefix()) => new RedisStore(redis, { clock, prefix, timeoutMs: 5000 }),
+  RedisStore: (clock, redis, prefix = freshPrefix()) =>
+    new RedisStore(redis, { clock, prefix, timeoutMs: PATIENCE_MS }),
 };
 
 export function compile(options: AlgorithmOptions, name?: string): CompiledLimit {

@@ -3,9 +3,10 @@
  * one fails. Jest would load them anew for each mutant, which takes a hundred times as long.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import './first-failure.mjs';
-import { compile } from './compile.mjs';
+import { provideGlobals } from '../jest/typescript.mjs';
+import { globals } from './jest-globals.mjs';
 import { SpecFile } from './spec-file.mjs';
 import { SPECS } from './specs.mjs';
 
@@ -14,6 +15,8 @@ const LEAST_MS = 6000;
 const TIMES = 12;
 /** What it costs to begin a spec, in milliseconds of its tests. */
 const BEGINNING = 3;
+
+const require = createRequire(import.meta.url);
 
 /** Where mutated code looks for the mutant that is in force, and counts what is reached. */
 const stryker = (globalThis['__stryker__'] ??= {});
@@ -34,15 +37,28 @@ class InProcessRunner {
     return { reloadEnvironment: true };
   }
 
-  /** Compiles and loads all specs. */
+  /** Loads all specs. */
   async init() {
-    compile(this.#folder);
+    this.#prepare();
     for (const path of SPECS) {
       const spec = new SpecFile(path);
-      await spec.load(this.#folder);
+      spec.load(this.#folder);
       this.#specs.push(spec);
       this.#record.set(spec, { runs: 0, found: 0 });
     }
+  }
+
+  #prepare() {
+    provideGlobals(globals);
+    const support = join(this.#folder, 'test/support');
+    // Properties draw the same values in each run: a mutant is found always or never. The first values that find it are enough.
+    require(join(support, 'jest/property-seed.ts'));
+    const fc = require('fast-check');
+    fc.configureGlobal({ ...fc.readConfigureGlobal(), endOnFailure: true });
+    // Specs of every store try the one in process alone, which runs the mutants.
+    const memoryOnly = join(support, 'limits/memory-only.ts');
+    require(memoryOnly);
+    require.cache[join(support, 'limits/stores.ts')] = require.cache[memoryOnly];
   }
 
   /** Runs all tests without a mutant, and tells which code each of them reaches. */

@@ -1,8 +1,7 @@
-/** Stands in for `@jest/globals` in specs that run in one process. */
 import { circus, ModernFakeTimers, ModuleMocker } from '../jest/parts.mjs';
+import { expect } from '../jest/quick-expect.mjs';
 
-export { expect } from '../jest/quick-expect.mjs';
-export const { afterAll, afterEach, beforeAll, beforeEach, describe, it } = circus;
+const { afterAll, afterEach, beforeAll, beforeEach, describe, it } = circus;
 
 const mocker = new ModuleMocker(globalThis);
 const timers = new ModernFakeTimers({
@@ -10,7 +9,7 @@ const timers = new ModernFakeTimers({
   global: globalThis,
 });
 
-export const jest = {
+const jest = {
   fn: (implementation) => mocker.fn(implementation),
   spyOn: (...target) => mocker.spyOn(...target),
   restoreAllMocks: () => mocker.restoreAllMocks(),
@@ -23,3 +22,6 @@ export const jest = {
   advanceTimersByTimeAsync: (ms) => timers.advanceTimersByTimeAsync(ms),
   getTimerCount: () => timers.getTimerCount(),
 };
+
+/** What specs that run in one process import from `@jest/globals`. */
+export const globals = { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest };

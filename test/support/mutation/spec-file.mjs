@@ -1,6 +1,8 @@
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { circus } from '../jest/parts.mjs';
+
+const require = createRequire(import.meta.url);
 
 // Specs put fake timers in the place of the global ones.
 const { clearTimeout, performance, setTimeout } = globalThis;
@@ -19,10 +21,9 @@ export class SpecFile {
     this.path = path;
   }
 
-  /** Imports it from a folder of compiled specs. */
-  async load(folder) {
+  load(folder) {
     circus.resetState();
-    await import(pathToFileURL(join(folder, this.path.replace(/ts$/, 'js'))).href);
+    require(join(folder, this.path));
     this.#root = circus.getState().rootDescribeBlock;
     this.#collect(this.#root, [], []);
   }

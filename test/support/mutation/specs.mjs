@@ -1,7 +1,7 @@
-import { specPaths } from '../spec-paths.mjs';
+import { specs } from '../jest/suites.mjs';
 
-/** The specs of what is mutated, by their folders. */
-const ALL = specPaths({
+/** The specs of what is mutated, of any tier, by their folders; `'*'` is every spec of a folder. */
+const NAMES = {
   'engine/adaptive': ['app', 'asking', 'simulation', 'transports'],
   'engine/algorithms': [
     'anchored-calendar',
@@ -112,10 +112,23 @@ const ALL = specPaths({
   'storage/telemetry': ['decisions'],
   'storage/features/usage': ['app', 'histories', 'routes', 'stores'],
   'app/waiting': ['changed-limits', 'giving-up', 'listed', 'memory', 'wait-queue', 'wake-ups'],
-});
+};
+
+const all = specs();
+const named = Object.entries(NAMES).flatMap(([folder, names]) =>
+  names === '*' ? matching(`test/${folder}/[^/]+`) : names.flatMap((name) => matching(`test/${folder}/${name}`)),
+);
 
 /** Those that are asked for: all, or some whose paths begin so, as in `MUTATION_SPECS=test/nest/request,test/e2e/holding`. */
 const asked = process.env['MUTATION_SPECS']?.split(',') ?? [''];
 
-export const SPECS = ALL.filter((path) => asked.some((beginning) => path.startsWith(beginning)));
-if (SPECS.length === 0) throw new Error(`MUTATION_SPECS is '${asked.join(',')}', with which no path of a spec begins`);
+export const SPECS = named.filter((path) => asked.some((beginning) => path.startsWith(beginning)));
+if (SPECS.length === 0) throw new Error(`MUTATION_SPECS is '${asked.join(',')}': no path of a spec begins with it`);
+
+/** A spec stays listed when it moves to another tier. */
+function matching(path) {
+  const pattern = new RegExp(`^${path}(?:\\.long)?\\.spec\\.ts$`);
+  const found = all.filter((spec) => pattern.test(spec));
+  if (found.length === 0) throw new Error(`test/support/mutation/specs.mjs lists ${path}, which has no spec`);
+  return found.toSorted();
+}

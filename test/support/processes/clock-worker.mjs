@@ -6,12 +6,13 @@ import { Redis } from 'ioredis';
 import { CompiledLimit } from '../../../build/engine/limits/compiled-limit.js';
 import { RedisStore } from '../../../build/storage/stores/redis/redis.store.js';
 import { runTask } from './process-task.mjs';
+import { PATIENCE_MS } from '../redis/patience.mjs';
 
 await runTask(async ({ url, prefix, limits, phases, requests }, startTogether) => {
   let micros = phases[0];
   const clock = { now: () => micros, slackMs: 3_600_000 };
   const redis = new Redis(url, { lazyConnect: true });
-  const store = new RedisStore(redis, { prefix, timeoutMs: 10_000, ownsClient: true, clock });
+  const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS, ownsClient: true, clock });
   const compiled = limits.map(
     (options, index) => new CompiledLimit(options, { location: 'worker', name: `limit-${index}` }),
   );

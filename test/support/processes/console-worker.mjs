@@ -3,10 +3,11 @@ import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
 import { LimiterService, RateLimitModule } from '../../../dist/index.js';
 import { RateLimitConsoleModule } from '../../../dist/console/index.js';
+import { PATIENCE } from '../redis/patience.mjs';
 
 const { url, prefix, define, name, key, times } = JSON.parse(process.argv[2]);
 const imports = [
-  RateLimitModule.forRoot({ redis: url, prefix, timeout: '5s', define }),
+  RateLimitModule.forRoot({ redis: url, prefix, timeout: PATIENCE, define }),
   RateLimitConsoleModule.forRoot({ guards: 'none' }),
 ];
 const app = await NestFactory.createApplicationContext({ module: class AppModule {}, imports }, { logger: false });

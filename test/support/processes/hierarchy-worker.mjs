@@ -8,10 +8,11 @@ import { CompiledLimit } from '../../../build/engine/limits/compiled-limit.js';
 import { identityWithin } from '../../../build/engine/limits/hierarchy.js';
 import { RedisStore } from '../../../build/storage/stores/redis/redis.store.js';
 import { runTask } from './process-task.mjs';
+import { PATIENCE_MS } from '../redis/patience.mjs';
 
 await runTask(async ({ url, prefix, levels, paths, requests, inFlight }, startTogether) => {
   const redis = new Redis(url, { lazyConnect: true });
-  const store = new RedisStore(redis, { prefix, timeoutMs: 10_000, ownsClient: true });
+  const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS, ownsClient: true });
   const limits = levels.map(
     ({ options, ...rest }, index) =>
       new CompiledLimit(options, {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledLimit } from '../../../build/engine/limits/compiled-limit.js';
 import { createStoreStack } from '../../../build/nest/store-stack.js';
 import { runTask } from './process-task.mjs';
+import { PATIENCE_MS } from '../redis/patience.mjs';
 
 /** Their counters are more than are kept in the process. */
 const IDENTITIES = 40;
@@ -17,7 +18,7 @@ await runTask(async ({ redis, prefix, limits, warmUp, rounds, checks, leak }) =>
   const store = await createStoreStack({
     redis,
     prefix,
-    timeoutMs: 5000,
+    timeoutMs: PATIENCE_MS,
     maxKeys: MAX_KEYS,
     refusalCache: true,
     report() {},

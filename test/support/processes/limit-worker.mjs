@@ -6,10 +6,11 @@ import { Redis } from 'ioredis';
 import { CompiledLimit } from '../../../build/engine/limits/compiled-limit.js';
 import { RedisStore } from '../../../build/storage/stores/redis/redis.store.js';
 import { runTask } from './process-task.mjs';
+import { PATIENCE_MS } from '../redis/patience.mjs';
 
 await runTask(async ({ url, prefix, limits, requests, inFlight }, startTogether) => {
   const redis = new Redis(url, { lazyConnect: true });
-  const store = new RedisStore(redis, { prefix, timeoutMs: 10_000, ownsClient: true });
+  const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS, ownsClient: true });
   await store.open();
   const allowed = limits.map(() => 0);
   for (const [index, options] of limits.entries()) {

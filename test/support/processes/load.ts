@@ -6,6 +6,7 @@ import { bundledWorker } from './bundled-worker.js';
 import { until } from './chaos.js';
 import { runProcesses } from './run-processes.js';
 import { ask, compile, freshPrefix } from '../limits/stores.js';
+import { PATIENCE_MS } from '../redis/patience.mjs';
 
 const worker = bundledWorker('load-worker.mjs');
 
@@ -90,7 +91,7 @@ export async function untilUsedUp(
   counters: readonly LoadedCounter[],
 ): Promise<void> {
   client.on('error', () => undefined);
-  const store = new RedisStore(client, { prefix, timeoutMs: 5000, ownsClient: true });
+  const store = new RedisStore(client, { prefix, timeoutMs: PATIENCE_MS, ownsClient: true });
   await store.open();
   await until('all quotas are used up', async () => {
     const peeks = counters.map(({ options, identity }, index) =>

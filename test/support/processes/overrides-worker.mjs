@@ -7,12 +7,13 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { LimiterService, RateLimitModule } from '../../../dist/index.js';
 import { runTask } from './process-task.mjs';
+import { PATIENCE } from '../redis/patience.mjs';
 
 class AppModule {}
 
 await runTask(async ({ url, prefix, rounds, sets }, startTogether) => {
   const define = { login: { algo: 'gcra', rate: 10, interval: '1h' } };
-  Module({ imports: [RateLimitModule.forRoot({ redis: url, prefix, define, timeout: '5s' })] })(AppModule);
+  Module({ imports: [RateLimitModule.forRoot({ redis: url, prefix, define, timeout: PATIENCE })] })(AppModule);
   const app = await NestFactory.createApplicationContext(AppModule, { logger: false });
   const service = app.get(LimiterService);
   const login = service.for('login');

@@ -9,6 +9,7 @@ import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { LimiterService, RateLimitModule } from '../../../dist/index.js';
 import { runTask, tell } from './process-task.mjs';
+import { PATIENCE } from '../redis/patience.mjs';
 
 class AppModule {}
 
@@ -23,7 +24,7 @@ const SETTLED_MS = 1000;
 
 await runTask(async ({ url, prefix, keys, changes, rates }, startTogether, stopped) => {
   const define = { api: { algo: 'sliding-log', rate: rates[0], interval: '1h' } };
-  Module({ imports: [RateLimitModule.forRoot({ redis: url, prefix, define, guard: false, timeout: '5s' })] })(
+  Module({ imports: [RateLimitModule.forRoot({ redis: url, prefix, define, guard: false, timeout: PATIENCE })] })(
     AppModule,
   );
   const app = await NestFactory.createApplicationContext(AppModule, { logger: false });

@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { prefetch as feature } from '../../../build/storage/features/prefetch/prefetch.js';
 import { CompiledLimit } from '../../../build/engine/limits/compiled-limit.js';
 import { createStoreStack } from '../../../build/nest/store-stack.js';
+import { PATIENCE_MS } from '../redis/patience.mjs';
 
 const FEWEST_BURSTS = 3;
 
@@ -13,7 +14,7 @@ const { url, prefix, options, prefetch, forMs } = JSON.parse(process.argv[2]);
 
 const redis = new Redis(url, { lazyConnect: true, autoResendUnfulfilledCommands: false });
 await redis.connect();
-const store = await createStoreStack({ redis, prefix, timeoutMs: 5000, maxKeys: 1000, report: () => undefined });
+const store = await createStoreStack({ redis, prefix, timeoutMs: PATIENCE_MS, maxKeys: 1000, report: () => undefined });
 await store.open();
 const limit = new CompiledLimit(options, {
   location: 'worker',

@@ -1,4 +1,5 @@
-import { cp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { readdirSync } from 'node:fs';
+import { cp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, normalize } from 'node:path';
 import ts from 'typescript';
 import { PACKAGE_FOLDER } from './npm.js';
@@ -32,12 +33,11 @@ const NAMING = [
 ];
 
 /** The folders of all features, and of variants of algorithms. */
-export async function featureFolders(): Promise<string[]> {
-  const found = FOLDERS.map(async (folder) => {
-    const entries = await readdir(join(PACKAGE_FOLDER, folder), { withFileTypes: true });
+export function featureFolders(): string[] {
+  return FOLDERS.flatMap((folder) => {
+    const entries = readdirSync(join(PACKAGE_FOLDER, folder), { withFileTypes: true });
     return entries.filter((entry) => entry.isDirectory()).map(({ name }) => `${folder}/${name}`);
   });
-  return (await Promise.all(found)).flat();
 }
 
 /** Copies what the library is made of, and its specs, into a folder. */

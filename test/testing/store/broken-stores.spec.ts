@@ -1,7 +1,12 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { MemoryStore, RateLimitConfigError } from '../../../lib/index.js';
 import type { AlgorithmName } from '../../../lib/index.js';
-import { type MakeStore, storeConformance, type StoreConformanceOptions } from '../../../lib/testing/store/index.js';
+import {
+  CompiledLimit,
+  type MakeStore,
+  storeConformance,
+  type StoreConformanceOptions,
+} from '../../../lib/testing/store/index.js';
 import { ALGORITHMS } from '../../../lib/testing/store/conformance/limits.js';
 import { MapStore } from './map-store.js';
 
@@ -21,6 +26,8 @@ async function failuresOf(
   for (const [name, run] of tests.filter(([each]) => names.test(each))) await run().catch(() => failed.push(name));
   return failed;
 }
+
+const nameless = (limit: CompiledLimit) => new CompiledLimit(limit.options, { location: 'test', name: 'one' });
 
 describe('the conformance suite', () => {
   it('passes ours', async () => {
@@ -80,6 +87,36 @@ describe('the conformance suite', () => {
     }
     const failed = await failuresOf(({ clock }) => new Single({ clock }));
     expect(failed).toContain('fixed-window and gcra: a check is allowed by all of its limits, or charged to none');
+    expect(failed).toContain('fixed-window and gcra: a shadow limit is counted, and never refuses');
+  });
+
+  it('finds a store that counts limits of different names together', async () => {
+    class Nameless extends MemoryStore {
+      override check(checks: Parameters<MemoryStore['check']>[0]) {
+        return super.check(
+          checks.map((check) => ({
+            ...check,
+            entries: check.entries.map((entry) => ({ ...entry, limit: nameless(entry.limit) })),
+          })),
+        );
+      }
+    }
+    const failed = await failuresOf(({ clock }) => new Nameless({ clock }));
+    expect(failed).toContain('gcra: keeps the counters of other algorithms and names apart');
+  });
+
+  it('finds a store that charges for a cost that never fits', async () => {
+    class Greedy extends MapStore {
+      override async check(checks: Parameters<MapStore['check']>[0]) {
+        const decisions = await super.check(checks);
+        for (const { limit, identity, cost } of checks.flatMap(({ entries }) => entries)) {
+          if (cost > limit.quota) await this.penalize({ limit, identity, units: 1 });
+        }
+        return decisions;
+      }
+    }
+    const failed = await failuresOf(({ clock }) => new Greedy({ clock }));
+    expect(failed).toContain('gcra: never allows a cost above the quota, and charges nothing for it');
   });
 
   it.each([

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { MemoryStore, RedisStore } from '../../../lib/index.js';
-import { storeConformance } from '../../../lib/testing/store/index.js';
+import { RedisStore } from '../../../lib/index.js';
+import { type MakeStore, storeConformance } from '../../../lib/testing/store/index.js';
 import { connectRedis } from '../../support/limits/stores.js';
+import { PATIENCE_MS } from '../../support/redis/patience.mjs';
+import { variants } from '../../support/tier.js';
 import { MapStore } from './map-store.js';
 
 let redis: Redis;
@@ -11,11 +13,12 @@ beforeAll(async () => {
 });
 afterAll(() => redis.disconnect());
 
-storeConformance(({ clock }) => new MapStore({ clock }), { describe, it, name: 'a store on transactions' });
-storeConformance(() => new MapStore(), { describe, it, name: 'a store with a clock of its own' });
-storeConformance(({ clock }) => new MemoryStore({ clock }), { describe, it, name: 'MemoryStore' });
-storeConformance(() => new RedisStore(redis, { prefix: 'conformance', timeoutMs: 5000 }), {
-  describe,
-  it,
-  name: 'RedisStore',
-});
+// MemoryStore and RedisStore on a clock that is moved: in test/storage/contract.
+const stores: Record<string, MakeStore> = {
+  'a store on transactions': ({ clock }) => new MapStore({ clock }),
+  'a store with a clock of its own': () => new MapStore(),
+  'RedisStore on the clock of its server': () =>
+    new RedisStore(redis, { prefix: 'conformance', timeoutMs: PATIENCE_MS }),
+};
+
+for (const [name, make] of variants(Object.entries(stores))) storeConformance(make, { describe, it, name });

@@ -5,7 +5,7 @@ import { refuseImpossibleKeys } from '../../rules/possible-keys.js';
 import type { LiveOverrides } from '../live-overrides.js';
 import { type OverrideStore, WITHOUT_QUOTA } from '../override-store.js';
 import type { ListedEntry, ListPage } from './list.js';
-import { listedEntry } from './listed.js';
+import { entryOf, listedEntry } from './listed.js';
 import { readEntry, readListOptions, readListPage, readListQuery } from './list-options.js';
 import { ALL_LIMITS, type Lists } from './lists.js';
 
@@ -22,23 +22,24 @@ export class ListChanges {
     private readonly refresh: () => Promise<unknown>,
   ) {}
 
-  /** Refuses entries of the module's options for unknown limits. */
+  /** Refuses entries of the module's options for unknown limits, and identities that no limit can count by. */
   checkConfigured(): void {
-    for (const { limit, location } of this.lists.configured) {
+    for (const { limit, location, listed } of this.lists.configured) {
       if (limit !== ALL_LIMITS) this.live.of(limit, '', location);
+      this.refuseImpossible(entryOf(listed.key), limit === ALL_LIMITS ? undefined : limit, '', location);
     }
   }
 
-  async put(list: ListName, entry: ListEntry, options: unknown): Promise<void> {
+  async put(list: ListName, entry: ListEntry, options: unknown): Promise<number | undefined> {
     const location = `LimiterService.${list}`;
     const key = readEntry(entry, location);
     const { limit, ends, ...cause } = readListOptions(options, location);
     this.refuseImpossible(entry, limit, list, location);
     const item = { ...OF_LIST, limit: this.limit(limit, list), key, value: JSON.stringify(list), ends };
-    await this.store.write({ operation: 'set', items: [item], ...cause });
+    return this.store.write({ operation: 'set', items: [item], ...cause });
   }
 
-  async end(entry: ListEntry, options: unknown): Promise<boolean> {
+  async end(entry: ListEntry, options: unknown): Promise<number | undefined> {
     const location = 'LimiterService.unlist';
     const key = readEntry(entry, location);
     const { limit, ends, ...cause } = readListOptions(options, location, []);
@@ -73,12 +74,14 @@ export class ListChanges {
   }
 
   /** Refuses an identity that no limit can count by. */
-  private refuseImpossible(entry: ListEntry, limit: string | undefined, list: ListName, location: string): void {
+  private refuseImpossible(entry: ListEntry, limit: string | undefined, method: string, location: string): void {
     const option = entry.identity === undefined ? 'pattern' : 'identity';
     const text = entry.identity ?? entry.pattern;
     if (text === undefined) return;
-    if (limit !== undefined) return refuseImpossibleKeys(this.live.of(limit, list).limit.rule, text, location, option);
-    const wants = option === 'identity' ? this.live.problemOfIdentity(text) : undefined;
+    if (limit !== undefined) {
+      return refuseImpossibleKeys(this.live.of(limit, method, location).limit.rule, text, location, option);
+    }
+    const wants = this.live.problemOfIdentity(text);
     if (wants !== undefined) throw new RateLimitConfigError(keyMessages.secretOption(location, option, wants));
   }
 

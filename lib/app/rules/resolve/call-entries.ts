@@ -19,7 +19,9 @@ export interface Level {
 }
 
 /** The part of a call that matters to all levels. `within`: the keys of the limits above, by name. */
-type LevelCall = Partial<Pick<Asked, 'cost' | 'hasCost'>> & { readonly within?: unknown };
+type LevelCall = { readonly [Member in 'cost' | 'hasCost']?: Asked[Member] | undefined } & {
+  readonly within?: unknown;
+};
 
 /** What code asks of a limit itself. `looks`: it only looks, and needs no anchor. */
 export function callEntry(rule: Rule, identity: string, cost: number, call: Call, looks = false): CheckEntry {

@@ -12,7 +12,7 @@ import type { ResolvedKey } from '../../key-resolvers/key-resolver.js';
 import type { RequestParts } from '../../transports/request-reader.js';
 import { isUnread } from '../../transports/unread.reader.js';
 import type { Rule } from '../rule.js';
-import { warnOfMissingKey } from './missing-key-warning.js';
+import { warnOfMissingKey, warnOfUserWithoutId } from './missing-key-warning.js';
 
 /**
  * What happens to a request without a key: its address counts, the limit does not apply, or the request is refused. The last two
@@ -52,6 +52,7 @@ export function identityWithoutKey(
 ): string | undefined {
   const { byAddress, log } = rule.settings;
   const outcome = missingKeyOutcome(rule, by, parts);
+  if (by.needsUser) warnOfUserWithoutId(rule, context, parts);
   switch (outcome) {
     case 'refuse':
       if (by.needsUser) throw new UnauthorizedException(messages.noUser());

@@ -13,6 +13,31 @@ export function routeText(context: ExecutionContext): string {
   return type === null ? 'every route' : `${type.name || 'a class without a name'}.${handler?.name ?? ''}`;
 }
 
+/** The end of a text that was made with a value that was missing, or that is no text. */
+const OF_NOTHING = /(?:^|[^A-Za-z0-9])(?:undefined|null|NaN|\[object Object\])$/;
+/** The most names of fields that a message lists. */
+const MOST_FIELDS = 10;
+
+/** The rules whose keys have been reported. */
+const reported = new WeakSet<Rule>();
+
+/** Warns once of a function that makes a key of a value that it did not have: all requests without it would count together. */
+export function warnOfKeyOfNothing(rule: Rule, by: BoundKey, key: string, context: ExecutionContext): void {
+  if (!OF_NOTHING.test(key) || reported.has(rule)) return;
+  reported.add(rule);
+  const option = by === rule.settings.key ? 'key' : 'share.by';
+  rule.settings.log.warn(messages.keyOfNothing(rule.name, routeText(context), option, key, rule.phase));
+}
+
+/** Warns once of users without an id: they count by their addresses, or are refused as if nobody had logged in. */
+export function warnOfUserWithoutId(rule: Rule, context: ExecutionContext, { request }: RequestParts): void {
+  const user: unknown = request?.user;
+  if (typeof user !== 'object' || user === null || reported.has(rule)) return;
+  reported.add(rule);
+  const fields = Object.keys(user).slice(0, MOST_FIELDS);
+  rule.settings.log.warn(messages.userWithoutId(rule.name, routeText(context), fields));
+}
+
 /** How many requests without a key are watched for a user, for each limit on each route. */
 const MOST_WATCHED = 20;
 

@@ -12,7 +12,7 @@ import { andThen, type Awaitable, isPromise } from '../../../engine/util/awaitab
 import { reasonOf } from '../../../engine/util/reason-of.js';
 import type { Rule } from '../rule.js';
 import { identityOfKey, identityWithoutKey } from './identity.js';
-import { routeText } from './missing-key-warning.js';
+import { routeText, warnOfKeyOfNothing } from './missing-key-warning.js';
 
 /** The input from a request that may differ between levels of a hierarchy. */
 export interface LevelInput {
@@ -71,7 +71,12 @@ export class RequestInput implements LevelInput {
 
   private identityBy(rule: Rule, by: BoundKey, mayRefuse = true): Awaitable<string | undefined> {
     const option = by === rule.settings.key ? 'key' : 'share.by';
-    const read = (key: ResolvedKey) => identityOfKey(rule, key) ?? (mayRefuse ? this.withoutKey(rule, by) : undefined);
+    const read = (key: ResolvedKey) => {
+      const identity = identityOfKey(rule, key);
+      if (identity === undefined) return mayRefuse ? this.withoutKey(rule, by) : undefined;
+      if (typeof by.given === 'function') warnOfKeyOfNothing(rule, by, identity, this.context);
+      return identity;
+    };
     let key: Awaitable<ResolvedKey>;
     try {
       key = by.identify(this.context, this.parts);

@@ -157,7 +157,7 @@ function convertSupers(source: Source, node: TS.ClassDeclaration): void {
     source.rewrite(call, isInAsync(source, call) ? `(${text})` : `Promise.resolve(${text})`);
   }
   for (const call of superCalls(source, node, 'shouldSkip')) {
-    source.rewrite(call, isInAsync(source, call) ? 'false' : 'Promise.resolve(false)');
+    rewriteToFalse(source, call);
   }
   for (const call of superCalls(source, node, 'getRequestResponse')) {
     const context = call.arguments[0] === undefined ? 'context' : source.now(call.arguments[0]);
@@ -172,8 +172,15 @@ function convertSupers(source: Source, node: TS.ClassDeclaration): void {
 function convertExemption(source: Source, method: TS.MethodDeclaration): void {
   source.rewrite(method.name, 'isExempt');
   for (const call of superCalls(source, method, 'canActivate')) {
-    source.rewrite(call, isInAsync(source, call) ? 'false' : 'Promise.resolve(false)');
+    rewriteToFalse(source, call);
   }
+}
+
+/** Puts `false` in the place of a call, and of an `await` before it. */
+function rewriteToFalse(source: Source, call: TS.CallExpression): void {
+  const { parent } = call;
+  if (source.ts.isAwaitExpression(parent)) source.rewrite(parent, 'false');
+  else source.rewrite(call, isInAsync(source, call) ? 'false' : 'Promise.resolve(false)');
 }
 
 function isInAsync(source: Source, node: TS.Node): boolean {

@@ -14,13 +14,13 @@ export interface PlanOptions {
    * removing the option starts new counters. Not with `prefetch` or `blockFor`.
    * @default nothing moves
    */
-  rollover?: number;
+  rollover?: number | undefined;
   /**
    * Accepts prepaid units, which `Limiter.credit` adds. They are used once the window is used up, and do not expire with it.
    * Adding or removing the option starts new counters. Not with `prefetch`, `blockFor` or `candidate`.
    * @default no credits
    */
-  credits?: true;
+  credits?: true | undefined;
 }
 
 const part: OptionKind<number> = {

@@ -22,7 +22,7 @@ export interface WarmingLimitOptions {
    * or removing the option starts new counters. Not with `prefetch`, or a token bucket's refill `'intervally'`.
    * @default no warm-up
    */
-  warmUp?: WarmUpOptions;
+  warmUp?: WarmUpOptions | undefined;
 }
 
 /** The same of a token bucket: tokens of a limit that warms up are added evenly. */
@@ -33,7 +33,7 @@ export type WarmingBucketOptions =
     }
   | (WarmingLimitOptions & {
       /** Only evenly, if it warms up. */
-      refill?: 'greedy';
+      refill?: 'greedy' | undefined;
     });
 
 const LEAST = 0.001;

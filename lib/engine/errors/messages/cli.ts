@@ -30,6 +30,9 @@ export const cliMessages = {
   wrongOption: (option: string, got: unknown, wants: string) => `option '--${option}' is ${show(got)}, wants ${wants}`,
   unknownValue: (option: string, got: string, known: readonly string[]) =>
     `option '--${option}' is ${show(got)}${meant(got, known)}, wants one of ${known.join(', ')}`,
+  limitWants: () => 'a limit such as gcra:60/1s, as no instance with a console publishes it',
+  bareAddress: (key: string, wants: string) =>
+    `${show(key)} is an address, which limits count by another key; wants ${wants}, or '--force' if code counts by it`,
   missingOption: (option: string, wants: string) => `option '--${option}' is missing, wants ${wants}`,
   optionWithout: (option: string, other: string) => `option '--${option}' is only for ${other}`,
   missingArgument: (wants: string) => `an argument is missing, wants ${wants}`,

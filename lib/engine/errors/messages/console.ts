@@ -48,6 +48,12 @@ export const consoleMessages = {
   noCandidate: () => 'has no candidate, wants a limit with one',
   otherAlgorithm: (got: string, algo: string) =>
     `has a candidate of '${got}', wants one of '${algo}': another algorithm needs a new configuration`,
+  /** A message about the key of a limit by a header, for those who call no functions. */
+  ofHeaders: (message: string) =>
+    message.replaceAll(
+      /headerIdentity\('([^']+)', value\): 'header:[^']+' and the hash of the value/g,
+      (_, header: string) => `'header:${header.toLowerCase()}:' and the value, which is hashed here`,
+    ),
   changedMeanwhile: () =>
     'somebody has changed something since this was shown, so nothing was done: look again at what it undoes',
   unknownChange: (version: number) => `the change ${version} is no longer in the history`,

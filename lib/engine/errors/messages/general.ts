@@ -39,6 +39,12 @@ export const messages = {
   unknownName: (location: string, name: string, known: readonly string[]) =>
     `${location}: got the name ${show(name)}${meant(name, known)}, wants a defined limit: ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : "none is defined; add it to 'define'"),
+  alreadyApplies: (location: string, name: string, place: string) =>
+    `${location}: '${name}' is the limit ${place}, which already applies to every route, so remove it here. ` +
+    "Routes and code choose limits of 'define' by their names; expected one of these",
+  nameOfModule: (location: string, name: string, place: string) =>
+    `${location}: ${place} has the name '${name}', too, and the two would count on their own. Expected a name of its own, or the limit in ` +
+    "one of the two: in 'limits' it applies to every route, in 'define' where a route or code names it",
   twice: (location: string, name: string) =>
     `${location}: two limits are named '${name}', wants a different 'name' for each limit of one place`,
   noName: (location: string, option: string) =>
@@ -79,6 +85,12 @@ export const messages = {
   noInterceptor: (location: string) =>
     `${location}: it has limits that are checked after the guards, but Nest learnt of its class too late; wants a class among the ` +
     "'controllers' or 'providers' of a module, as itself or with useClass",
+  notRead: (location: string) =>
+    `${location}: Nest calls no guard before it, so nothing is limited there. @RateLimit belongs on routes, and on messages, fields and ` +
+    "tools. Elsewhere, define the limit by a name in 'define', inject it with @InjectLimiter('<name>'), and call its consume()",
+  holdsRejections: (location: string) =>
+    `${location}: the limit holds requests while they run, and these have ended. Expected a limit that counts them, such as ` +
+    "algo 'sliding-log'",
   lostMethod: (location: string) =>
     `${location}: a decorator above it put another function in place of the method, and nothing would check its limits; wants ` +
     '@RateLimit and @SkipRateLimit above that decorator',
@@ -117,15 +129,26 @@ export const messages = {
   shadowMode: () => 'RATE_LIMIT_MODE is shadow: every limit counts and reports, and none refuses or delays',
   skipsNothing: (location: string, name: string, known: readonly string[]) =>
     `${location}: got the name ${show(name)}, wants a limit that holds there: ` +
-    (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'none does'),
-  injectsUnknown: (className: string, name: string, known: readonly string[]) =>
-    messages.unknownName(`@InjectLimiter in ${className}`, name, known),
+    (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'none does') +
+    (typeof name === 'string'
+      ? ''
+      : "; an object of names is for @SkipThrottle of @nestjs/throttler, from which 'npx nestjs-sluice migrate' moves an app"),
   noAddress: (name: string) =>
     `limit '${name}' does not apply where a request has neither its key nor an address; give it another 'key' there`,
   countsAddress: (name: string, route: string, option: string, phase: string) =>
     `limit '${name}' on ${route}: its '${option}' is a function that found nothing in phase '${phase}', so the address counts. If that is ` +
     "meant, say so by onMissingKey: 'ip'" +
     (phase === 'guard' ? "; if the key is what a guard of the route finds, add phase: 'authenticated'" : ''),
+  keyOfNothing: (name: string, route: string, option: string, key: string, phase: string) =>
+    `limit '${name}' on ${route}: its '${option}' returned ${show(key)}, so all requests that lack this value count together. Return ` +
+    'undefined for them' +
+    (phase === 'authenticated'
+      ? ''
+      : `; request.user is known only after the guards: if the key needs it, add phase: 'authenticated'`),
+  userWithoutId: (name: string, route: string, fields: readonly string[]) =>
+    `limit '${name}' on ${route}: request.user has no 'id', 'sub' or 'userId' that is a string or a number, so it counts as no user. It ` +
+    `has ${fields.length === 0 ? 'no fields' : `the fields ${fields.map(quoted).join(', ')}`}; give the limit a function that returns the ` +
+    "one that identifies a user as its 'key', and phase: 'authenticated'",
   functionFailed: (name: string, route: string, option: string, phase: string, isBeforeUser: boolean) =>
     `limit '${name}' on ${route}: its '${option}' failed in phase '${phase}', and so does the request` +
     (isBeforeUser
@@ -222,7 +245,7 @@ export const messages = {
     `limit '${name}' of algo '${algo}' cannot be ${what}; release its leases instead`,
   wrongActual: (got: unknown) => `the actual cost is ${show(got)}, wants a whole number >= 0`,
   wrongDuration: (option: string, got: unknown) =>
-    `${option} is ${show(got)}, wants milliseconds or a duration such as '250ms', '10s', '1m', at most 1 year`,
+    `${option} is ${show(got)}, wants milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year`,
   wrongDate: (name: string, got: unknown) => `${name} is ${show(got)}, wants a date`,
   expectedAllowance: ({ limit, retryAfterMs }: ShownDecision) =>
     `the limit '${limit}' refused (it would allow in ${retryAfterMs} ms), wants it to allow`,
@@ -247,8 +270,8 @@ export const messages = {
   overloaded: () => 'Too busy, try again later',
   closed: () => 'the app is shutting down',
   resends: () =>
-    'redis: the connection sends commands again after it broke, so a check can be charged twice; make it with ' +
-    '{ autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }, or give its options instead of the connection',
+    'redis: the client resends commands after its connection breaks, so a check can be charged twice, and it has no duplicate() for a ' +
+    'separate connection; make it with { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }, or give its options instead',
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
   storeNotReady: (status: string, error?: string) =>
     `Redis is not connected (status '${status}')${error === undefined ? '' : `: ${error}`}`,
@@ -271,8 +294,6 @@ export const messages = {
     `${location}: the patch is ${show(got)}, wants an object of at least one of ${own.join(', ')}`,
   unchangeable: (location: string, option: string, own: readonly string[]) =>
     `${location}: option '${option}' cannot be changed while the app runs, wants only ${own.join(', ')}`,
-  sameName: (location: string, name: string, places: readonly string[]) =>
-    `${location}: several limits are named '${name}' (${places.join(', ')}), wants a different 'name' for each whose rate changes`,
   /** `choosesByRequest`: functions find limits. */
   unnamedLimit: (location: string, name: unknown, known: readonly string[], choosesByRequest: boolean) =>
     `${location}: got the name ${show(name)}${meant(name, known)}, wants a limit of 'define', 'forFeature' or 'limits' with a 'name': ` +
@@ -294,9 +315,12 @@ export const messages = {
   overrideKeyWants: (longest: number) =>
     "the key of one identity such as 'tenant:acme', or the beginning of keys with a star at the end such as 'tenant:*', of at " +
     `most ${longest} characters; leave it out for all identities`,
-  overridesNotWatched: (reason: string) => `changes of rates do not arrive at once, but are read every 30 s: ${reason}`,
-  refusalsNotWatched: (reason: string) =>
-    `refusals are not remembered, since other instances cannot report the units that they give back: ${reason}`,
+  overridesNotWatched: (channel: string, reason: string) =>
+    'changes of rates do not arrive at once, but are read every 2 s; to receive them at once, allow this Redis user SUBSCRIBE and ' +
+    `PUBLISH on the channel '${channel}': ${reason}`,
+  refusalsNotWatched: (channel: string, reason: string) =>
+    'refusals are not remembered, since other instances cannot report the units that they give back; allow this Redis user SUBSCRIBE and ' +
+    `PUBLISH on the channel '${channel}', or set 'refusalCache: false': ${reason}`,
   overridesUnreadable: (reason: string) => `changed rates cannot be read, so the known ones hold: ${reason}`,
   noQuestion: (location: string, got: unknown) =>
     `${location}: got ${show(got)}, wants { limit, key }, { controller, handler, key }, or the ExecutionContext of a request`,

@@ -19,5 +19,8 @@ export const keyMessages = {
       begins.map((each) => `'${each}*'`),
       'or',
     )}`,
-  listedAddress: (ip: string) => `{ ip: '${ip}' }: an address is no identity`,
+  listedAddress: (ip: string, otherKeys: boolean) =>
+    `{ ip: '${ip}' }: an address is no identity${otherKeys ? ", except for a 'limit' that counts by another key" : ''}`,
+  listedAddresses: (pattern: string, otherKeys: boolean) =>
+    `'ip:${pattern}', or the network as 'ip'${otherKeys ? ", except for a 'limit' that counts by another key" : ''}`,
 } as const;

@@ -1,4 +1,5 @@
 import { editsBetween, nearest } from '../../util/nearest.js';
+import { isInMonths } from '../../options/values.js';
 import { listOf, show } from '../wording.js';
 
 /** Behind a name that is unknown: the one that was meant, if one is near. */
@@ -11,6 +12,13 @@ export function meant(got: unknown, known: readonly string[]): string {
 export function almost(name: string, known: readonly string[]): string {
   const near = known.find((each) => editsBetween(name, each) === 1);
   return near === undefined ? '' : ` (did you mean '${near}'?)`;
+}
+
+/** Behind a duration in months. */
+function inMonths(got: unknown): string {
+  return isInMonths(got)
+    ? "; write '1m' for a minute, and for a month '30d' or the algorithm 'calendar-window' with period: 'month'"
+    : '';
 }
 
 /** Options that other packages have, and this one has not. */
@@ -51,7 +59,8 @@ export const optionMessages = {
   at: (location: string, message: string) => `${location}: ${message}`,
   /** A message, and how to move the app if what it got looks like options of another package. */
   hinted: (message: string, got: unknown) => message + likeOther(got),
-  wrong: (option: string, got: unknown, wants: string) => `option '${option}' is ${show(got)}, wants ${wants}`,
+  wrong: (option: string, got: unknown, wants: string) =>
+    `option '${option}' is ${show(got)}, wants ${wants}${inMonths(got)}`,
   missing: (option: string, wants: string) => `option '${option}' is missing, wants ${wants}`,
   /** Behind what is unknown: the name that was meant, if one is near, and all that there are. */
   unknown: (name: string, known: readonly string[]) =>

@@ -6,6 +6,7 @@ const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`);
 /** The messages of policies: what is wrong in one, and what happens to its versions. */
 export const policyMessages = {
   wrongValue: (shown: string, wants: string) => `got ${shown}, wants ${wants}`,
+  impossibleKey: (wants: string) => `a key that the limit never counts by, wants ${wants}`,
   unknown: (name: string, known: readonly string[]) => `${show(name)} ${optionMessages.unknown(name, known)}`,
   noCommonAlgorithm: (options: readonly string[]) =>
     `no algorithm has all of the options ${listOf(quoted(options), 'and')}, wants those of one`,
@@ -28,8 +29,6 @@ export const policyMessages = {
   unknownLimit: (name: string, known: readonly string[]) =>
     `no limit of 'define', 'forFeature' or 'limits' is named ${show(name)}, wants one of these or, among 'limits', an 'algo': ` +
     (known.length > 0 ? quoted(known).join(', ') : 'there is none'),
-  sameName: (name: string, places: readonly string[]) =>
-    `several limits are named ${show(name)} (${places.join(', ')}), wants a different 'name' for each that a policy changes`,
   needsRestart: (option: string, got: unknown, running: unknown) =>
     `option '${option}' would be ${show(got)} and is ${show(running)}, wants a restart: it does not change while the app runs`,
   goneLimit: (name: string) =>

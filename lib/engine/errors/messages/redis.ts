@@ -26,6 +26,10 @@ const ADVICE: readonly (readonly [error: RegExp, advice: string])[] = [
   ],
 ];
 
+function adviceOn(reason: string): string | undefined {
+  return ADVICE.find(([error]) => error.test(reason))?.[1];
+}
+
 /** The messages of connections to Redis that are not usable. */
 export const redisMessages = {
   unusable: (location: string, { is, hint }: Refused, wants: string) =>
@@ -35,11 +39,16 @@ export const redisMessages = {
     'ioredis 5 or 6, or of node-redis 5 or 6',
   /** `reason` with the option, where it leads (without a password), and what to do, where that can be told. */
   withAdvice: (reason: string, server: string | undefined) => {
-    const [, advice] = ADVICE.find(([error]) => error.test(reason)) ?? [];
+    const advice = adviceOn(reason);
     return advice === undefined || server === undefined
       ? reason
       : `${reason.replace(/\.$/, '')}; option 'redis' leads to ${server}, ${advice}`;
   },
+  unreachable: (server: string, reason: string) => {
+    const advice = adviceOn(reason);
+    return `Redis at ${server} is not connected: ${advice === undefined ? reason : `${reason.replace(/\.$/, '')}, ${advice}`}`;
+  },
+  urlWants: (url: string) => `the URL '${url}'`,
   sentByEval: (reason: string) =>
     `Redis does not keep the limiter's scripts, so EVAL sends them whenever Redis lacks them: ${reason}`,
   notOpen: (location: string) =>

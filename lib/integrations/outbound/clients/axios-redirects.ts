@@ -3,6 +3,7 @@ import type { AxiosAnswer, AxiosRequest } from './axios-types.js';
 import { isStream } from './bodies.js';
 import { namedHeaders } from './named-headers.js';
 import { BODY_HEADER, redirectOf, SECRET_HEADER } from './redirects.js';
+import { rethrow } from '../../../engine/util/rethrow.js';
 
 /** The options of an axios request that concern redirects. */
 export interface AxiosRedirects {
@@ -39,7 +40,7 @@ export async function redirectedConfig<C extends Config>(config: C, response: Ax
   const named = namedHeaders(headers);
   const location = named.get('location');
   if (location === null || status < 300 || status >= 400) return undefined;
-  const { default: axios } = await import('axios');
+  const { default: axios } = await import('axios').catch(rethrow);
   const from = { url: axios.getUri(config as never), method: (config.method ?? 'get').toUpperCase() };
   const { url, method, keepsBody, sameOrigin } = redirectOf(from, status, location);
   if (keepsBody && isStream(config.data)) return undefined;
@@ -97,7 +98,7 @@ export async function redirectFailed(config: object, response: AxiosAnswer, caus
 }
 
 async function axiosError(message: string, code: string, config: object, response: AxiosAnswer): Promise<Error> {
-  const { default: axios } = await import('axios');
+  const { default: axios } = await import('axios').catch(rethrow);
   const { request } = response as { request?: object };
   return new axios.AxiosError(message, code, config as never, request);
 }

@@ -18,6 +18,7 @@ import {
   tooManyRedirects,
   withoutRedirects,
 } from './axios-redirects.js';
+import { rethrow } from '../../../engine/util/rethrow.js';
 
 type Config = AxiosRequest & { readonly signal?: AbortSignal | undefined } & AxiosRedirects;
 type Adapter = (config: Config) => Promise<AxiosAnswer>;
@@ -156,7 +157,7 @@ function handOn({ outcome: { response, error, isError }, permit }: Sent, caller:
 /** The adapter that an instance had before: a function, or names of adapters built into axios. */
 async function adapterOf(adapter: unknown, config: Config): Promise<Adapter> {
   if (typeof adapter === 'function') return adapter as Adapter;
-  const { default: axios } = await import('axios');
+  const { default: axios } = await import('axios').catch(rethrow);
   return axios.getAdapter(adapter as 'http', config as never) as Adapter;
 }
 

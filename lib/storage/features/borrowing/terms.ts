@@ -10,7 +10,7 @@ export interface BorrowingOptions {
    * `blockFor`, `reserveFor`, `candidate`, `prefetch` or `share`.
    * @default the rate: nothing is borrowed
    */
-  ceiling?: number;
+  ceiling?: number | undefined;
 }
 
 /** The `lends` option of limits from which those within them borrow. */
@@ -20,7 +20,7 @@ export interface LendingLimitOptions {
    * is kept for what they use within their own rates. Not with `blockFor`, `reserveFor`, `candidate`, `prefetch` or `share`.
    * @default 1, all of it
    */
-  lends?: number;
+  lends?: number | undefined;
 }
 
 /** What a limit borrows at most, and what it lends. */

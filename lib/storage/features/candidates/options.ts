@@ -19,7 +19,7 @@ export interface CandidateLimitOptions {
    * `concurrency` limit must be `concurrency`, too.
    * @default no candidate
    */
-  candidate?: CandidateOptions;
+  candidate?: CandidateOptions | undefined;
 }
 
 /** What policies and overrides say of candidates. */
@@ -28,7 +28,7 @@ export interface CandidatePatch {
    * Another `candidate` for the changed limit; options that it leaves out are those of the changed limit. `null` for none.
    * @default the configured one, unchanged
    */
-  candidate?: CandidateOptions | null;
+  candidate?: CandidateOptions | null | undefined;
 }
 
 /** The options of a candidate, none of which it needs: what it leaves out is its limit's. */

@@ -6,7 +6,6 @@ import type {
   OpenCounter,
   Settlement,
   ReturnedUnits,
-  SortedSets,
 } from '../../../engine/limits/estimates.js';
 import type { FeatureInScript, LimitFeature } from '../../../engine/limits/limit-feature.js';
 import { noteCorrection } from '../../stores/memory/kept-by-features.js';
@@ -18,8 +17,6 @@ import type { HoldTerms } from './terms.js';
 export const HOLDS_END = 'holds';
 /** The work of holds for the server. */
 const WORK = 8;
-/** More lapsed holds than these are not read at once. */
-const MOST_READ = 10_000;
 
 /** A counter with what is kept of it. */
 interface HoldingCounter extends OpenCounter {
@@ -41,13 +38,14 @@ export class LimitHolds extends Bare implements LimitFeature, Estimates {
     return algorithm.holds!.ended?.(parameters, state, now, holds, this.terms.windows) ?? state;
   }
 
-  opened(counter: HoldingCounter): void {
+  opened(counter: HoldingCounter, all: boolean): void {
     const { limit, state } = counter;
     const holds = counter.estimates!;
-    holds.look(state.now, limit.algorithm.holds!.keepsEnded?.(state) === true ? Infinity : MOST_AT_ONCE);
+    const most = all || limit.algorithm.holds!.keepsEnded?.(state) === true ? Infinity : MOST_AT_ONCE;
+    holds.look(state.now, most);
     for (const hold of holds.lapsed) if (this.comesBack(hold)) change(counter, -hold.units, hold.chargedAt);
     // Further ones are next.
-    if (holds.lapsed.length === MOST_AT_ONCE) state.migrated = true;
+    if (holds.lapsed.length === most) state.migrated = true;
   }
 
   untilFits({ limit, state, estimates }: HoldingCounter, cost: number): number {
@@ -105,19 +103,13 @@ export class LimitHolds extends Bare implements LimitFeature, Estimates {
     return algorithm.holds!.keepFor?.(parameters, counter.state, holds, this.terms.windows) ?? 0;
   }
 
-  async mayLapse(redis: SortedSets, key: string): Promise<boolean> {
-    return (await redis.zcount(`${key}:${HOLDS_END}`, '(0', '+inf')) > 0;
+  setOf(key: string): string {
+    return `${key}:${HOLDS_END}`;
   }
 
-  async lapsed(redis: SortedSets, key: string, now: number): Promise<ReturnedUnits[]> {
-    const range = [`${key}:${HOLDS_END}`, '(0', String(now)] as const;
-    const count = await redis.zcount(...range);
-    if (count === 0 || count > MOST_READ) return [];
-    const returning = 2 * this.terms.windows + 1;
-    return (await redis.zrangebyscore(...range)).flatMap((member) => {
-      const [, units, chargedAt, terms] = member.split(':').map(Number);
-      return terms === returning ? [{ units: units!, chargedAt: chargedAt! }] : [];
-    });
+  returnedBy(member: string): ReturnedUnits | undefined {
+    const [, units, chargedAt, terms] = member.split(':').map(Number);
+    return terms === 2 * this.terms.windows + 1 ? { units: units!, chargedAt: chargedAt! } : undefined;
   }
 
   private numbers(): number[] {

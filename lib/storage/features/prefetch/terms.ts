@@ -24,7 +24,7 @@ export interface PrefetchLimitOptions {
    * `concurrency`, `leaky-bucket`, refill `'intervally'`, nor with `blockFor` or scope `'instance'`.
    * @default each check asks Redis
    */
-  prefetch?: PrefetchOptions;
+  prefetch?: PrefetchOptions | undefined;
 }
 
 /** Units that an instance takes at once, to decide in process. */

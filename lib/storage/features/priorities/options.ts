@@ -17,7 +17,7 @@ export interface ReservingLimitOptions {
    * `remaining` and `retryAfterMs` are those of the request's priority. Not with `prefetch` or `blockFor`.
    * @default no shares are kept
    */
-  reserveFor?: ReservedShares;
+  reserveFor?: ReservedShares | undefined;
 }
 
 /** A part of a whole, and not all of it. */

@@ -36,7 +36,7 @@ export function readEnd(message: string): End | undefined {
 /** The units that the region holds which makes a change. */
 export interface UnitsHere {
   /** Resets a counter in the region, and at home by the function. */
-  reset(counter: Counter, atHome: () => Promise<void>): Promise<void>;
+  reset(counter: Counter, atHome: () => Promise<boolean>): Promise<boolean>;
   learn(counter: Counter): Promise<void>;
 }
 
@@ -61,7 +61,9 @@ export class ChangesAtHome {
     const atHome = counters.map(counterAtHome);
     const answer = (
       ahead === 'reset'
-        ? await Promise.all(counters.map((counter, index) => units.reset(counter, () => home.reset(atHome[index]!))))
+        ? (
+            await Promise.all(counters.map((counter, index) => units.reset(counter, () => home.reset(atHome[index]!))))
+          ).includes(true)
         : await operate<N>(home.store, { ...operation, counters: atHome })
     ) as OperationAnswer<N>;
     if (ahead === undefined) return answer;

@@ -167,11 +167,11 @@ export class Home {
   }
 
   /** Forgets a counter, and what its regions exchanged: what they give back of it from now on is void. */
-  async reset(counter: Counter): Promise<void> {
+  async reset(counter: Counter): Promise<boolean> {
     const key = this.store.keyOf(counter);
     const names = await this.regions();
     await this.store.forgetKeys(names.map((name) => recordKey(key, name)));
-    await this.store.reset([counter]);
+    return this.store.reset([counter]);
   }
 
   /** What each region holds of a counter, as far as the home knows. */

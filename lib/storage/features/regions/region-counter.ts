@@ -135,12 +135,12 @@ export class RegionCounter extends Kept {
   }
 
   /** Does something while no exchange is on its way: what the home grants after a reset must not be forgotten with what it forgot. */
-  async whileAtRest(action: () => Promise<void>): Promise<void> {
+  async whileAtRest<T>(action: () => Promise<T>): Promise<T> {
     while (this.running !== undefined) await this.running.catch(() => undefined);
     const done = action();
     this.running = done.then(() => 'nothing' as const).finally(() => (this.running = undefined));
     this.running.catch(() => undefined);
-    await done;
+    return done;
   }
 
   /** Learns now what became of the counter at home: a block, or its end. */

@@ -110,10 +110,11 @@ export class RegionStore extends StoreLayer implements Listener {
     else if (leftovers.isOwn(counter) || (await leftovers.has(address))) await counter.learn();
   }
 
-  private resetBoth(counter: Counter, atHome: () => Promise<void>): Promise<void> {
+  private resetBoth(counter: Counter, atHome: () => Promise<boolean>): Promise<boolean> {
     return this.exchanges.of(counter).whileAtRest(async () => {
-      await atHome();
+      const wasThere = await atHome();
       await this.forget(counter);
+      return wasThere;
     });
   }
 
@@ -123,8 +124,8 @@ export class RegionStore extends StoreLayer implements Listener {
   }
 
   /** The region's units are void: the home has forgotten that it granted them. */
-  private forget(counter: Counter): Promise<void> {
-    return this.inner.reset([counter]);
+  private async forget(counter: Counter): Promise<void> {
+    await this.inner.reset([counter]);
   }
 
   /** What has to ask the home first: the first check, which does not know its time, looks, and checks that take as much as there is. */

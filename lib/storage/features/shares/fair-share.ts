@@ -73,8 +73,6 @@ interface Standing {
   readonly kept: number;
 }
 
-const NONE: readonly string[] = [];
-
 /** The bytes of a tenant in process, by estimate. */
 const BYTES_OF_TENANT = 500;
 
@@ -96,8 +94,7 @@ export function sharedBy(algorithm: Algorithm): Algorithm {
 function share(total: Algorithm<never, ShareParameters>): Algorithm {
   const shared: Partial<Algorithm<never, ShareParameters, SharedState>> = {
     scriptPrefix: 'shares+',
-    extraKeys: ['shares'],
-    moreKeys: ({ tenant }) => (tenant === undefined ? NONE : [`share:${tenant.id}`]),
+    moreKeys: ({ tenant }) => ['shares', ...(tenant === undefined ? [] : [`share:${tenant.id}`])],
     work: (parameters) => 18 + (total.work?.(parameters) ?? 1),
     scriptParameters: (parameters, now) => [
       ...total.scriptParameters(parameters, now),

@@ -16,19 +16,19 @@ export interface ShareOptions {
    * header by its values; a function gets `headerIdentity` of them.
    * @default 1 for each tenant
    */
-  weight?: Readonly<Record<string, number>> | ((tenant: string) => number);
+  weight?: (Readonly<Record<string, number>> | ((tenant: string) => number)) | undefined;
   /**
    * Whether `'each'` tenant that the object `weight` does not list counts on its own, or all of them count `'together'` as one
    * tenant of weight 1. With `'together'`, made-up names take nothing from the listed tenants.
    * @default 'each'
    */
-  unlisted?: 'each' | 'together';
+  unlisted?: 'each' | 'together' | undefined;
   /**
    * The share of the quota that each active tenant may always use, whatever the weights of others: 0 to 1. The parts may then add
    * up to more than the quota; the total never exceeds it.
    * @default 0
    */
-  floor?: number;
+  floor?: number | undefined;
 }
 
 /** The `share` option of limits whose units tenants share. */
@@ -40,7 +40,7 @@ export interface SharedLimitOptions {
    * refill `'intervally'`, `prefetch`, `blockFor` or `candidate`.
    * @default first come, first served
    */
-  share?: ShareOptions;
+  share?: ShareOptions | undefined;
 }
 
 /** Options of algorithms, of which some can be shared among tenants. */

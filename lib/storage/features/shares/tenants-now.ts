@@ -11,6 +11,10 @@ import { TENANTS_SCRIPT } from './tenants-script.generated.js';
 const MOST = 8;
 const AGES = SHARE_SLICES + 1;
 const TIMEOUT_MS = 2000;
+
+/** A tenant as the script replies it: the units that it used in each slice, behind those that it is expected to use in all. */
+type Stored = readonly [id: string, asked: number, weight: number, expected: number, ...used: number[]];
+
 const scripts = new WeakMap<object, Script>();
 
 /** Reads the tenants of a counter; `undefined` if nobody has asked lately, or the store does not say: only Redis does. */
@@ -29,19 +33,17 @@ async function readFrom(parts: RedisParts, counter: Counter): Promise<TenantsNow
   const { client, prefix } = parts;
   let script = scripts.get(client);
   if (script === undefined) scripts.set(client, (script = new Script(client, TENANTS_SCRIPT)));
-  const key = `${client.options.keyPrefix ?? ''}${keyOf(prefix, counter)}`;
-  const reply = await parts.guarded(() =>
-    script.run([`${keyOf(prefix, counter)}:shares`], [key, String(MOST)], TIMEOUT_MS),
-  );
+  const shares = `${keyOf(prefix, counter)}:shares`;
+  const reply = await parts.guarded(() => script.run([shares], [String(MOST)], TIMEOUT_MS));
   if (typeof reply !== 'string') return undefined;
-  const [sums, tenants] = JSON.parse(reply) as [number[], [string, number[]][]];
+  const [sums, tenants] = JSON.parse(reply) as [number[], Stored[]];
   return standings(counter.limit.parameters as ShareParameters, sums, tenants, parts.now());
 }
 
 function standings(
   terms: ShareParameters,
   [, length = 0, newest = 0, ...counts]: readonly number[],
-  tenants: readonly (readonly [string, readonly number[]])[],
+  tenants: readonly Stored[],
   now: number,
 ): TenantsNow | undefined {
   const { shareLength, shareUnits, floor } = terms;
@@ -49,9 +51,9 @@ function standings(
   if (length !== shareLength) return undefined;
   const current = Math.max(newest, Math.floor(now / length));
   const weights = sum(later(counts.slice(0, ACTIVE_SLICES), current - newest), 0, ACTIVE_SLICES);
-  const known = tenants.flatMap(([id, [, asked = 0, weight = 0, , ...used]]): TenantNow[] => {
-    if (weight === 0 || current - asked >= ACTIVE_SLICES) return [];
-    const own = later(used.slice(0, AGES), current - asked);
+  const known = tenants.flatMap(([id, asked, weight, , ...used]): TenantNow[] => {
+    if (current - asked >= ACTIVE_SLICES) return [];
+    const own = later(used, current - asked);
     return [{ id, weight, part: partOf(terms, weight, Math.max(weight, weights)), used: sum(own, 0, own.length) }];
   });
   if (known.length === 0) return undefined;

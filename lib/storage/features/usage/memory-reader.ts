@@ -2,6 +2,7 @@ import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import { plainIdentity } from '../../../engine/limits/identity.js';
 import type { MemoryParts } from '../../stores/feature-reading.js';
+import { correctDay, type DayUnits } from './days.js';
 import { limitUsageOf, usageRecords } from './limit-usage.js';
 import { type KeyDays, namedUnits, type NamedUnits, type Recorded, type TimeRange } from './range.js';
 
@@ -16,10 +17,20 @@ export function unitsInMemory(parts: MemoryParts, counter: Counter, range: TimeR
 export function recordedInMemory(parts: MemoryParts, counter: Counter, range: TimeRange): Recorded {
   const usage = limitUsageOf(counter.limit)!;
   const records = parts.kept(usageRecords);
-  parts.releaseLapsed(counter);
   const now = parts.now();
-  const units = namedUnits(usage.recording, range, records.days(usage, counter.identity, now), now);
+  const days = withoutLapsed(parts, counter, records.days(usage, counter.identity, now));
+  const units = namedUnits(usage.recording, range, days, now);
   return { units, leftOut: units.length === 0 && records.hasLeftOut(usage) };
+}
+
+/** Days without the units of holds that have lapsed. The next check takes these off the record. */
+function withoutLapsed(parts: MemoryParts, counter: Counter, recorded: readonly DayUnits[]): readonly DayUnits[] {
+  if (counter.limit.estimates === undefined) return recorded;
+  const { corrections } = parts.open(counter);
+  if (corrections === undefined) return recorded;
+  const days = recorded.map((day) => ({ ...day }));
+  for (const { difference, chargedAt } of corrections) correctDay(days, chargedAt!, difference);
+  return days;
 }
 
 /** The units of all keys of a limit. */
@@ -35,8 +46,9 @@ export async function* pagesInMemory(
   let page: KeyDays[] = [];
   for (const { key, days: recorded } of records.keys(usage, parts.now())) {
     // A long or odd key is stored as a hash, which does not reveal it.
-    if (plainIdentity(key) === key) parts.releaseLapsed({ limit: limitFor(key), identity: key });
-    const days = namedUnits(usage.recording, range, recorded, parts.now());
+    const isKnown = plainIdentity(key) === key;
+    const charged = isKnown ? withoutLapsed(parts, { limit: limitFor(key), identity: key }, recorded) : recorded;
+    const days = namedUnits(usage.recording, range, charged, parts.now());
     if (days.length === 0) continue;
     page.push({ key, days });
     if (page.length < batch) continue;

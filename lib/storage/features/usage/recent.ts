@@ -21,7 +21,7 @@ export async function recentUsageOf(store: ReadableStore, counter: Counter): Pro
     name: 'usage',
     counter,
     inMemory: (parts) => recent(recording, parts.now(), async (range) => recordedInMemory(parts, counter, range)),
-    onRedis: (parts) => recent(recording, parts.now(), (range) => new RedisUsageReader(parts).look(counter, range)),
+    onRedis: (parts) => recent(recording, parts.now(), (range) => new RedisUsageReader(parts).recorded(counter, range)),
     elsewhere: (own: Store) =>
       recent(recording, Date.now() * 1000, async (range) => {
         const units = await ownUnitsOf(own, counter, range);

@@ -1,7 +1,7 @@
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
-import type { ReturnedUnits } from '../../../engine/limits/estimates.js';
+import type { Estimates } from '../../../engine/limits/estimates.js';
 import { plainIdentity } from '../../../engine/limits/identity.js';
 import { readWholeNumber } from '../../redis/whole-number.js';
 import type { RedisParts } from '../../stores/feature-reading.js';
@@ -22,36 +22,44 @@ const DAY_SECONDS = 86_400;
 /** Returns the limit of a key, which may have a rate of its own. */
 type LimitFor = (identity: string) => CompiledLimit;
 
-/** Reads what limits with `usage` have charged. `lua/features/usage.lua` documents what is stored. */
+/** The most lapsed holds to read at once. */
+const HOLDS_AT_ONCE = 1000;
+
+/** A record to read, and the counter that it is of, unless its key is a hash. */
+interface RecordedCounter {
+  readonly tag: string;
+  readonly counter?: Counter | undefined;
+}
+
+/** The holds of a counter that have lapsed: a range of a sorted set, and how many are in it. */
+interface LapsedHolds {
+  readonly key: string;
+  readonly range: readonly [string, string];
+  readonly count: number;
+  readonly estimates: Estimates;
+}
+
+/**
+ * Reads what limits with `usage` have charged. `lua/features/usage.lua` documents what is stored. Reading changes nothing: units of
+ * holds that have lapsed are deducted here.
+ */
 export class RedisUsageReader {
   constructor(private readonly parts: RedisParts) {}
 
   /** The units of a counter by the days of a range. */
   async units(counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
-    await this.parts.releaseLapsed([counter]);
-    const { units, leftOut } = await this.recorded(counter, range, async () => []);
+    const { units, leftOut } = await this.recorded(counter, range);
     if (leftOut) limitUsageOf(counter.limit)!.warnOfLeftOut();
     return [...units];
   }
 
-  /** The same without a change on Redis: units of holds that have lapsed are only deducted here. */
-  look(counter: Counter, range: TimeRange): Promise<Recorded> {
-    return this.recorded(counter, range, () => this.lapsed(counter));
-  }
-
   /** The same, with whether the counter may be one that is not recorded. */
-  private async recorded(
-    counter: Counter,
-    range: TimeRange,
-    lapsed: () => Promise<readonly ReturnedUnits[]>,
-  ): Promise<Recorded> {
+  async recorded(counter: Counter, range: TimeRange): Promise<Recorded> {
     const usage = limitUsageOf(counter.limit)!;
     const tag = hashTagOf(counter);
     const { recording } = usage;
     const now = this.parts.now();
-    const [days = []] = await this.daysOf(usage, [tag], range, now);
-    // Read later than the days: what is taken off them meanwhile must not come off twice.
-    for (const { units, chargedAt } of await lapsed()) correctDay(days, chargedAt, -units);
+    const [days = []] = await this.daysOf(usage, [{ tag, counter }], range, now);
     const units = namedUnits(recording, range, days, now);
     const mayBeLeftOut = units.length === 0 && recording.maxKeys !== undefined;
     return { units, leftOut: mayBeLeftOut && (await this.hasLeftOut(usage, tag)) };
@@ -90,13 +98,6 @@ export class RedisUsageReader {
     if (!isComplete) usage.warnOfLeftOut();
   }
 
-  private async lapsed(counter: Counter): Promise<readonly ReturnedUnits[]> {
-    const { estimates } = counter.limit;
-    if (estimates === undefined) return [];
-    const { client, prefix } = this.parts;
-    return this.parts.guarded(async () => estimates.lapsed(client, keyOf(prefix, counter), await this.parts.time()));
-  }
-
   private async hasLeftOut(usage: LimitUsage, tag: string): Promise<boolean> {
     const { client, prefix } = this.parts;
     const index = usage.indexKey(prefix, tagBeside(tag));
@@ -109,38 +110,90 @@ export class RedisUsageReader {
     range: TimeRange,
     limitFor: LimitFor,
   ): Promise<KeyDays[]> {
-    // A long or odd key is stored as a hash, which does not reveal it.
-    const known = limit.estimates === undefined ? [] : keys.filter((key) => plainIdentity(key) === key);
-    for (let at = 0; at < known.length; at += AT_ONCE) {
-      const counters = known.slice(at, at + AT_ONCE).map((identity) => ({ limit: limitFor(identity), identity }));
-      await this.parts.releaseLapsed(counters);
-    }
-    const units = await this.unitsOf(limitUsageOf(limit)!, keys, range);
+    const counters = keys.map((key): RecordedCounter => {
+      // A long or odd key is stored as a hash, which does not reveal it.
+      const isKnown = limit.estimates !== undefined && plainIdentity(key) === key;
+      return { tag: key, counter: isKnown ? { limit: limitFor(key), identity: key } : undefined };
+    });
+    const units = await this.unitsOf(limitUsageOf(limit)!, counters, range);
     return keys.map((key, index) => ({ key, days: units[index]! })).filter(({ days }) => days.length > 0);
   }
 
-  private async unitsOf(usage: LimitUsage, keys: readonly string[], range: TimeRange): Promise<NamedUnits[][]> {
+  private async unitsOf(
+    usage: LimitUsage,
+    counters: readonly RecordedCounter[],
+    range: TimeRange,
+  ): Promise<NamedUnits[][]> {
     const now = this.parts.now();
-    const found = await this.daysOf(usage, keys, range, now);
+    const found = await this.daysOf(usage, counters, range, now);
     return found.map((days) => namedUnits(usage.recording, range, days, now));
   }
 
   private async daysOf(
     usage: LimitUsage,
-    keys: readonly string[],
+    counters: readonly RecordedCounter[],
     range: TimeRange,
     now: number,
   ): Promise<DayUnits[][]> {
     const since = earliestStart(usage.recording, range, now);
     const last = Math.max(0, Math.ceil((now / 1e6 - since) / DAY_SECONDS)) + SPARE_DAYS;
+    const read = ({ tag }: RecordedCounter) => this.daysSince(usage.recordKey(this.parts.prefix, tag), since, last);
     const found: DayUnits[][] = [];
-    for (let at = 0; at < keys.length; at += AT_ONCE) {
-      const recorded = await this.all(keys.slice(at, at + AT_ONCE), (key) =>
-        this.daysSince(usage.recordKey(this.parts.prefix, key), since, last),
+    for (let at = 0; at < counters.length; at += AT_ONCE) {
+      const some = counters.slice(at, at + AT_ONCE);
+      const lapsed = await this.lapsed(some);
+      const days = new Map<RecordedCounter, DayUnits[]>();
+      const others = some.filter((counter) => !lapsed.has(counter));
+      for (const [index, each] of (await this.all(others, read)).entries()) days.set(others[index]!, each);
+      await Promise.all(
+        [...lapsed].map(async ([counter, until]) => days.set(counter, await this.without(until, () => read(counter)))),
       );
-      found.push(...recorded);
+      found.push(...some.map((counter) => days.get(counter)!));
     }
     return found;
+  }
+
+  /** The counters of some that have holds which lapsed and which no check has seen since. */
+  private async lapsed(counters: readonly RecordedCounter[]): Promise<Map<RecordedCounter, LapsedHolds>> {
+    const holding = counters.filter(({ counter }) => counter?.limit.estimates !== undefined);
+    if (holding.length === 0) return new Map();
+    const { client, prefix } = this.parts;
+    const keys = holding.map(({ counter }) => counter!.limit.estimates!.setOf(keyOf(prefix, counter!)));
+    const [now, unreleased] = await this.parts.guarded(() =>
+      Promise.all([this.parts.time(), Promise.all(keys.map((key) => client.zcount(key, '(0', '+inf')))]),
+    );
+    const range = ['(0', String(now)] as const;
+    const some = holding
+      .map((counter, index) => ({ counter, key: keys[index]!, range, estimates: counter.counter!.limit.estimates! }))
+      .filter((_, index) => unreleased[index]! > 0);
+    const counts = await this.all(some, ({ key }) => client.zcount(key, ...range));
+    const found = some.map(({ counter, ...holds }, index) => [counter, { ...holds, count: counts[index]! }] as const);
+    return new Map(found.filter(([, { count }]) => count > 0));
+  }
+
+  /** Days without the units of holds that have lapsed. The next check takes these off the record. */
+  private async without({ key, range, ...lapsed }: LapsedHolds, read: () => Promise<DayUnits[]>): Promise<DayUnits[]> {
+    const { client } = this.parts;
+    for (let { count } = lapsed; ;) {
+      const members: string[] = [];
+      while (members.length < count) {
+        const page = ['LIMIT', members.length, HOLDS_AT_ONCE] as const;
+        const some = await this.parts.guarded(() => client.zrangebyscore(key, ...range, ...page));
+        if (some.length === 0) break;
+        members.push(...some);
+      }
+      const days = await this.parts.guarded(read);
+      // Checks only remove some of them. While as many are left, no units came off the record.
+      const left = await this.parts.guarded(() => client.zcount(key, ...range));
+      if (left === count) {
+        for (const member of members) {
+          const returned = lapsed.estimates.returnedBy(member);
+          if (returned !== undefined) correctDay(days, returned.chargedAt, -returned.units);
+        }
+        return days;
+      }
+      count = left;
+    }
   }
 
   /** A record is read from its end: most invoices cover the last of many days. */

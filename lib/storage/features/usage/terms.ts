@@ -11,13 +11,13 @@ export interface UsageOptions {
    * The IANA time zone of the days, such as `'Europe/Berlin'`.
    * @default the limit's own `timezone`, or 'UTC'
    */
-  timezone?: string;
+  timezone?: string | undefined;
   /**
    * The most keys to record, approximately. Further keys are charged but not recorded; an export, and `usage` of such a key, log
    * that. In process the number is exact; on Redis each slot has its part of it, with room to spare. From 1 to 100,000,000.
    * @default no bound
    */
-  maxKeys?: number;
+  maxKeys?: number | undefined;
 }
 
 /** A limit's `usage` after reading. */
@@ -27,7 +27,7 @@ export interface UsageTerms {
   /** The IANA time zone of the days. */
   readonly timezone: string;
   /** The approximate maximum of keys that have a record; `undefined` for no bound. */
-  readonly maxKeys?: number;
+  readonly maxKeys?: number | undefined;
 }
 
 /** How a limit records what it charges. */

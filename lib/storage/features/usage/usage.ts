@@ -13,7 +13,7 @@ export interface RecordedLimitOptions {
    * with `prefetch`.
    * @default nothing is recorded
    */
-  usage?: Duration | UsageOptions;
+  usage?: Duration | UsageOptions | undefined;
 }
 
 /** Options of algorithms: all record what they charge, except those that count what is in flight. */

@@ -93,8 +93,13 @@ export abstract class NodeRedisAdapter {
     return this.read('LRANGE', key, first, last) as Promise<string[]>;
   }
 
-  zrangebyscore(key: string, least: number | string, most: number | string): Promise<string[]> {
-    return this.read('ZRANGEBYSCORE', key, least, most) as Promise<string[]>;
+  zrangebyscore(
+    key: string,
+    least: number | string,
+    most: number | string,
+    ...page: (number | string)[]
+  ): Promise<string[]> {
+    return this.read('ZRANGEBYSCORE', key, least, most, ...page) as Promise<string[]>;
   }
 
   zscore(key: string, member: string): Promise<string | null> {

@@ -134,7 +134,9 @@ export class FallbackStore extends StoreLayer {
     try {
       return await this.first(operation, operation.counters);
     } catch (error) {
-      if (answer === undefined || !(error instanceof RateLimitStoreError)) throw error;
+      // Only what is learnt here stands for what the store would say. A block or a reset is to be known everywhere.
+      const isLesson = operation.name === 'learn' && answer !== undefined;
+      if (!isLesson || !(error instanceof RateLimitStoreError)) throw error;
       return answer;
     }
   }

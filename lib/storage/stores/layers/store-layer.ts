@@ -75,7 +75,7 @@ export abstract class StoreLayer extends DirectStore implements Store {
     return this.operate({ name: 'penalize', counters: [charge] });
   }
 
-  block(counter: Counter, durationMs: number): Promise<void> {
+  block(counter: Counter, durationMs: number): Promise<boolean | void> {
     return this.operate({ name: 'block', counters: [counter], durationMs });
   }
 
@@ -83,7 +83,7 @@ export abstract class StoreLayer extends DirectStore implements Store {
     return this.operate({ name: 'renew', counters: [lease] });
   }
 
-  reset(counters: readonly Counter[]): Promise<void> {
+  reset(counters: readonly Counter[]): Promise<boolean | void> {
     return this.operate({ name: 'reset', counters });
   }
 

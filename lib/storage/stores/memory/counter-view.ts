@@ -40,8 +40,15 @@ export class View implements Counter, OpenCounter {
  * Looks at a counter. Like on Redis, what has expired is gone, whether it was swept or not.
  *
  * @param view is overwritten
+ * @param all whether all estimates that have lapsed come off, or at most so many as a check takes off
  */
-export function viewOf(table: CounterTable, { limit, identity }: Counter, now: number, view = new View()): View {
+export function viewOf(
+  table: CounterTable,
+  { limit, identity }: Counter,
+  now: number,
+  view = new View(),
+  all = false,
+): View {
   const counters = table.of(limit);
   const key = keyOf(identity);
   const reused = counters.get(key);
@@ -64,7 +71,7 @@ export function viewOf(table: CounterTable, { limit, identity }: Counter, now: n
   view.delay = undefined;
   const block = reused === undefined ? table.banOf(counters, key) : stored?.block;
   if (block !== undefined) takeOver(view, block, now);
-  if (view.estimates !== undefined) limit.estimates?.opened(view);
+  if (view.estimates !== undefined) limit.estimates?.opened(view, all);
   return view;
 }
 

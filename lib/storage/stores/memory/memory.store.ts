@@ -23,7 +23,7 @@ import {
 } from '../store.js';
 import { blockByHand } from './block.js';
 import { CounterTable, defaultMaxBytes } from './counter-table.js';
-import { viewOf } from './counter-view.js';
+import { View, viewOf } from './counter-view.js';
 import { Counters } from './counters.js';
 import { toMs } from './evaluation.js';
 import { KeptByFeatures, noteCorrection } from './kept-by-features.js';
@@ -190,12 +190,13 @@ export class MemoryStore extends DirectStore implements Store {
     return Promise.resolve();
   }
 
-  block(counter: Counter, durationMs: number): Promise<void> {
+  block(counter: Counter, durationMs: number): Promise<boolean | void> {
     const view = viewOf(this.table, counter, this.clock());
-    view.block = blockByHand(Math.round(durationMs * 1000), view.state.now, view.block ?? view.past);
+    const before = view.block ?? view.past;
+    view.block = blockByHand(Math.round(durationMs * 1000), view.state.now, before);
     view.past = undefined;
     this.counters.store(view);
-    return Promise.resolve();
+    return Promise.resolve(before !== undefined);
   }
 
   learn(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
@@ -215,7 +216,8 @@ export class MemoryStore extends DirectStore implements Store {
     return Promise.resolve(held);
   }
 
-  reset(counters: readonly Counter[]): Promise<void> {
+  reset(counters: readonly Counter[]): Promise<boolean | void> {
+    let wasThere = false;
     for (const counter of counters) {
       const { limit, identity } = counter;
       const key = counterId(limit, identity);
@@ -223,11 +225,13 @@ export class MemoryStore extends DirectStore implements Store {
       this.releaseLapsed(counter);
       // Credits that came back, by a lapse or another rate, are noted at the counter only.
       if (limit.takesCredits) this.addCredits({ ...counter, units: 0 }, this.clock());
+      const { stored, block, past } = viewOf(this.table, counter, this.clock());
+      wasThere ||= (stored ?? block ?? past) !== undefined;
       this.table.forget(limit, identity);
       this.learning.forget(key);
       this.rates.forget(key);
     }
-    return Promise.resolve();
+    return Promise.resolve(wasThere);
   }
 
   history(counter: Counter): Promise<WindowCount[]> {
@@ -237,10 +241,7 @@ export class MemoryStore extends DirectStore implements Store {
         new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history'))),
       );
     }
-    const now = this.clock();
-    this.releaseLapsed(counter, now);
-    const { state } = viewOf(this.table, counter, now);
-    return Promise.resolve(algorithm.history(parameters, state));
+    return Promise.resolve(algorithm.history(parameters, this.look(counter).state));
   }
 
   /** @internal */
@@ -248,14 +249,19 @@ export class MemoryStore extends DirectStore implements Store {
     return reading.inMemory({
       kept: (keep) => this.features.of(keep),
       now: this.clock,
-      open: (counter) => viewOf(this.table, counter, this.clock()),
-      releaseLapsed: (counter) => this.releaseLapsed(counter),
+      open: (counter) => this.look(counter),
     });
   }
 
+  /** A counter without any estimates that have lapsed. It is only read. */
+  private look(counter: Counter): View {
+    return viewOf(this.table, counter, this.clock(), new View(), true);
+  }
+
   /** Estimates that have lapsed come off a counter, some of them at a time. */
-  private releaseLapsed(counter: Counter, now = this.clock()): void {
+  private releaseLapsed(counter: Counter): void {
     if (counter.limit.estimates === undefined) return;
+    const now = this.clock();
     for (let view; (view = viewOf(this.table, counter, now)).estimates?.haveLapsed === true;) this.counters.store(view);
   }
 

@@ -232,8 +232,7 @@ export class GeneralProgram {
   text(time: readonly number[]): string {
     this.endRun();
     const { keys, limits } = this;
-    const features = limits.haveFeatures ? `,${keys.ofFeatures}` : '';
-    return `[${this.kind},${time.join(',')},${limits.all},${keys.open}${features}${this.body}]`;
+    return `[${this.kind},${time.join(',')},${limits.all},${keys.open},${keys.allBeside}${this.body}]`;
   }
 }
 

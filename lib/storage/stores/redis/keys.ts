@@ -57,6 +57,11 @@ export function extraKeysOf(key: string, { limit }: Counter): string[] {
   return (limit.algorithm.extraKeys ?? []).map((end) => `${key}:${end}`);
 }
 
+/** Those that it touches by some parameters only. */
+export function moreKeysOf(key: string, { limit }: Counter): string[] {
+  return (limit.algorithm.moreKeys?.(limit.parameters) ?? []).map((end) => `${key}:${end}`);
+}
+
 /** The keys of features that go with a counter. */
 export function featureKeysOf(key: string, { limit }: Counter): string[] {
   return (limit.features ?? []).flatMap(({ script }) => (script?.ends ?? []).map((end) => `${key}:${end}`));

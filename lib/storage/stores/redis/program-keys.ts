@@ -11,8 +11,8 @@ export class ProgramKeys {
   private readonly keptOpen: boolean[] = [];
   private openKeys = '';
   private openKeyCount = 0;
-  /** What counters have for features, by their numbers and the names of the features. */
-  private readonly featured = new Map<string, string>();
+  /** What counters have besides their keys, by the numbers of these and by names. */
+  private readonly beside = new Map<string, string>();
 
   constructor(private readonly prefix: string) {}
 
@@ -54,25 +54,35 @@ export class ProgramKeys {
     return `${this.openKeyCount}${this.openKeys}`;
   }
 
-  /** What counters have for features, as a program has it of which a limit has any. */
-  get ofFeatures(): string {
-    return [this.featured.size, ...this.featured.values()].join(',');
+  /** What counters have besides their keys, as the program has it. */
+  get allBeside(): string {
+    return this.beside.size === 0 ? '0' : [this.beside.size, ...this.beside.values()].join(',');
   }
 
   /** The credits of a counter have a key of their own beside it, and so have its features, and what its algorithm uses more. */
   private declareBeside(key: string, counter: Counter, number: number): void {
     const { algorithm, parameters, features, takesCredits } = counter.limit;
-    if (takesCredits) this.of(creditsKeyOf(this.prefix, counter));
-    if (algorithm.moreKeys !== undefined) for (const end of algorithm.moreKeys(parameters)) this.of(`${key}:${end}`);
+    if (takesCredits) this.declare(number, 'credits', creditsKeyOf(this.prefix, counter));
+    if (algorithm.moreKeys !== undefined) {
+      for (const end of algorithm.moreKeys(parameters)) this.declare(number, end, `${key}:${end}`);
+    }
     if (features === undefined) return;
-    for (const { script } of features) for (const end of script?.ends ?? NONE) this.of(`${key}:${end}`);
+    for (const { script } of features) {
+      for (const end of script?.ends ?? NONE) this.declare(number, end, `${key}:${end}`);
+    }
     if (isOfStarts(counter)) return;
     for (const { name, script } of features) {
       const id = `${number},"${name}"`;
-      if (script?.beside === undefined || this.featured.has(id)) continue;
+      if (script?.beside === undefined || this.beside.has(id)) continue;
       const { keys, texts } = script.beside(this.prefix, hashTagOf(counter));
       const values = [...keys.map((each) => this.of(each)), ...texts.map((text) => JSON.stringify(text))];
-      this.featured.set(id, [id, values.length, ...values].join(','));
+      this.beside.set(id, [id, values.length, ...values].join(','));
     }
+  }
+
+  /** A key that the script finds by its end. */
+  private declare(number: number, end: string, key: string): void {
+    const id = `${number},":${end}"`;
+    if (!this.beside.has(id)) this.beside.set(id, `${id},1,${this.of(key)}`);
   }
 }

@@ -12,8 +12,6 @@ const CARRY = { proportional: 1, additive: 2 } as const;
 export class ProgramLimits {
   private readonly numbers = new Map<CompiledLimit, number>();
   private written = '';
-  /** Whether any of them has features. */
-  haveFeatures = false;
 
   /** `now` is the best guess of the server's time in microseconds. */
   constructor(private readonly now: number) {}
@@ -44,10 +42,7 @@ export class ProgramLimits {
     common.push(carry === undefined ? 0 : CARRY[carry.mode], carry?.quotaBefore ?? 0);
     this.written += `,${[...common, values.length, ...values].join(',')}`;
     if (escalation !== undefined) this.written += `,${escalation.forgetAfter},${escalation.steps.join(',')}`;
-    if (count > 0) {
-      this.haveFeatures = true;
-      this.written += `,${count}${ofFeatures}`;
-    }
+    if (count > 0) this.written += `,${count}${ofFeatures}`;
     const number = this.numbers.size + 1;
     this.numbers.set(limit, number);
     return number;

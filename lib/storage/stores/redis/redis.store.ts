@@ -16,7 +16,7 @@ import type { LearntRate, Lesson } from '../lesson.js';
 import { Batcher } from './batcher.js';
 import { ConfirmingBatcher } from './confirming-batcher.js';
 import { CheckJob, type Job, OperationJob } from './jobs.js';
-import { extraKeysOf, featureKeysOf, keyOf, noteKeyOf, rateKeyOf } from './keys.js';
+import { extraKeysOf, featureKeysOf, keyOf, moreKeysOf, noteKeyOf, rateKeyOf } from './keys.js';
 import type { FeatureCall, GeneralProgram } from './general-program.js';
 import type { TestClock } from './program.js';
 import type { Reply } from './reply.js';
@@ -204,8 +204,8 @@ export class RedisStore extends DirectStore implements Store {
     await this.send(charge, (program) => program.penalize(charge), succeeded);
   }
 
-  async block(counter: Counter, durationMs: number): Promise<void> {
-    await this.send(counter, (program) => program.block(counter, durationMs), succeeded);
+  async block(counter: Counter, durationMs: number): Promise<boolean> {
+    return (await this.send(counter, (program) => program.block(counter, durationMs), blocked)) === WAS_BLOCKED;
   }
 
   async learn(counter: Counter, lesson: Lesson): Promise<LearntRate | undefined> {
@@ -219,20 +219,21 @@ export class RedisStore extends DirectStore implements Store {
     return (await this.send(lease, (program) => program.renew(lease), succeeded)) === 1;
   }
 
-  async reset(counters: readonly Counter[]): Promise<void> {
-    await Promise.all(counters.map((counter) => this.forget(counter)));
+  async reset(counters: readonly Counter[]): Promise<boolean> {
+    return (await Promise.all(counters.map((counter) => this.forget(counter)))).includes(true);
   }
 
-  private async forget(counter: Counter): Promise<void> {
+  private async forget(counter: Counter): Promise<boolean> {
     const { estimates, features = [], takesCredits } = counter.limit;
     const key = keyOf(this.prefix, counter);
-    const keys = [key, ...extraKeysOf(key, counter), ...featureKeysOf(key, counter), noteKeyOf(key), rateKeyOf(key)];
+    const ofFeatures = [...moreKeysOf(key, counter), ...featureKeysOf(key, counter)];
+    const keys = [key, ...extraKeysOf(key, counter), ...ofFeatures, noteKeyOf(key), rateKeyOf(key)];
     // What had lapsed by now came back: some features keep that, and so do credits.
     const isKept = takesCredits || features.some(({ script }) => script?.beside !== undefined);
     if (estimates !== undefined && isKept) await this.releaseLapsed(counter);
     // Credits that came back, by that or another rate, are noted at the counter only.
     if (takesCredits) await this.credit({ ...counter, units: 0 });
-    await this.calls.delete(keys, this.nodeOf?.(counter));
+    return (await this.calls.delete(keys, this.nodeOf?.(counter))) > 0;
   }
 
   /** Estimates that have lapsed come off a counter, some of them at a time. */
@@ -249,7 +250,6 @@ export class RedisStore extends DirectStore implements Store {
     if (counter.limit.algorithm.history === undefined) {
       throw new RateLimitArgumentError(messages.noHistory(counter.limit.name, algorithms.withAny('history')));
     }
-    if (counter.limit.estimates !== undefined) await this.releaseLapsed(counter);
     return this.send(
       counter,
       (program) => program.history(counter),
@@ -267,19 +267,7 @@ export class RedisStore extends DirectStore implements Store {
       now: () => calls.now(),
       time: () => calls.time(),
       guarded: (call) => calls.guarded(call),
-      releaseLapsed: (counters) => this.releaseAllLapsed(counters),
     });
-  }
-
-  /** Estimates that have lapsed come off those of some counters that keep any. */
-  private async releaseAllLapsed(counters: readonly Counter[]): Promise<void> {
-    const keeping = counters.filter(({ limit }) => limit.estimates !== undefined);
-    if (keeping.length === 0) return;
-    const { client, prefix } = this;
-    const mayLapse = await this.calls.guarded(() =>
-      Promise.all(keeping.map((counter) => counter.limit.estimates!.mayLapse(client, keyOf(prefix, counter)))),
-    );
-    await Promise.all(keeping.filter((_, index) => mayLapse[index]).map((counter) => this.releaseLapsed(counter)));
   }
 
   blockedFor(counter: Counter): Promise<number> {
@@ -329,6 +317,9 @@ export class RedisStore extends DirectStore implements Store {
 }
 
 const succeeded = (reply: Reply) => reply.operation();
+/** What the script replies to a block of a counter that had one, or offences. */
+const WAS_BLOCKED = 2;
+const blocked = (reply: Reply) => reply.operation(WAS_BLOCKED);
 
 function workOfRefund({ ticket, limit }: Refund): number {
   return ticket !== undefined && limit.algorithm.queue !== undefined ? LEAVING_WORK : 0;

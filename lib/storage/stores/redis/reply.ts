@@ -48,8 +48,8 @@ export class Reply {
   }
 
   /** The reply to an operation on one counter; `undefined` if it was not done. */
-  operation(): number | undefined {
-    return this.undecided() ? undefined : this.next(0, 1);
+  operation(most = 1): number | undefined {
+    return this.undecided() ? undefined : this.next(0, most);
   }
 
   /** A learnt rate; `undefined` if there is none. */

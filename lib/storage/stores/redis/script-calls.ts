@@ -72,8 +72,8 @@ export class ScriptCalls {
     return this.script.whyMoving(slot, 2 * this.timeoutMs);
   }
 
-  /** Deletes keys of one slot. */
-  delete(keys: readonly string[], node: string | undefined): Promise<void> {
+  /** Deletes keys of one slot. Resolves to how many there were. */
+  delete(keys: readonly string[], node: string | undefined): Promise<number> {
     return this.guarded(() => this.script.delete(keys, node));
   }
 

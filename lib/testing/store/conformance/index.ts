@@ -71,7 +71,7 @@ export function storeConformance(make: MakeStore, options: StoreConformanceOptio
 function casesOf(algorithms: readonly AlgorithmName[]): Case[] {
   const pairs = algorithms.map((algo, index) => [algo, algorithms[(index + 1) % algorithms.length]!] as const);
   return [
-    ...algorithms.flatMap(oneLimitCases),
+    ...algorithms.flatMap((algo) => oneLimitCases(algo, algorithms)),
     ...pairs.flatMap(([algo, other]) => severalLimitsCases(algo, other)),
     ...anyHistoryCases(algorithms),
   ];

@@ -27,7 +27,7 @@ const IDENTITIES = [
 ];
 
 /** What each algorithm has to do for one limit. */
-export const oneLimitCases = (algo: AlgorithmName): Case[] => [
+export const oneLimitCases = (algo: AlgorithmName, algorithms: readonly AlgorithmName[]): Case[] => [
   {
     name: `${algo}: lets through what its quota holds, and says what is left`,
     async run(stage) {
@@ -41,7 +41,29 @@ export const oneLimitCases = (algo: AlgorithmName): Case[] => [
     name: `${algo}: takes several units or none`,
     async run(stage) {
       const limit = limitOf(algo, stage.id);
-      for (const cost of [3, 3, 2, 1, QUOTA + 1]) await stage.take(limit, cost);
+      const outcomes: [boolean, number][] = [];
+      for (const cost of [3, 3, 2, 1, QUOTA + 1]) {
+        const { allowed, remaining } = await stage.take(limit, cost);
+        outcomes.push([allowed, remaining]);
+      }
+      const expected = [
+        [true, 2],
+        [false, 2],
+        [true, 0],
+        [false, 0],
+        [false, 0],
+      ];
+      deepStrictEqual(outcomes, expected);
+    },
+  },
+  {
+    name: `${algo}: never allows a cost above the quota, and charges nothing for it`,
+    async run(stage) {
+      const limit = limitOf(algo, stage.id);
+      const { allowed, quota, remaining, retryAfterMs, resetAfterMs } = await stage.take(limit, QUOTA + 1);
+      deepStrictEqual([allowed, quota, remaining, retryAfterMs, resetAfterMs], [false, QUOTA, QUOTA, Infinity, 0]);
+      const next = await stage.take(limit, QUOTA);
+      deepStrictEqual([next.allowed, next.remaining], [true, 0]);
     },
   },
   {
@@ -78,6 +100,22 @@ export const oneLimitCases = (algo: AlgorithmName): Case[] => [
       const limit = limitOf(algo, stage.id);
       for (const identity of IDENTITIES) await stage.take(limit, QUOTA, identity);
       for (const identity of IDENTITIES) strictEqual((await stage.take(limit, 1, identity)).allowed, false, identity);
+    },
+  },
+  {
+    name: `${algo}: keeps the counters of other algorithms and names apart`,
+    async run(stage) {
+      const full = limitOf(algo, stage.id);
+      await stage.take(full, QUOTA);
+      const others = algorithms.filter((other) => other !== algo).map((other) => limitOf(other, stage.id));
+      for (const limit of [...others, limitOf(algo, `${stage.id}-two`)]) {
+        for (const identity of ['user:1', 'user:2']) {
+          const { remaining } = await stage.take(limit, 1, identity, { peek: true });
+          strictEqual(remaining, QUOTA, `'${limit.algorithm.name}' shares a counter with '${algo}'`);
+        }
+      }
+      strictEqual((await stage.take(full, 1, 'user:1', { peek: true })).remaining, 0);
+      strictEqual((await stage.take(full, 1, 'user:2', { peek: true })).remaining, QUOTA);
     },
   },
   {

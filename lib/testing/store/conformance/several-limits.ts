@@ -34,6 +34,11 @@ export const severalLimitsCases = (algo: AlgorithmName, other: AlgorithmName): C
       const [[first, second]] = await stage.both({ entries });
       deepStrictEqual([first!.allowed, second!.allowed], [false, true]);
       strictEqual((await stage.both(peeked(limit)))[0][0]!.remaining, QUOTA - 1);
+      // A shadow limit isn't charged for a check that another limit rejects.
+      await stage.take(limit, QUOTA - 1);
+      await stage.doBoth((store) => store.reset([{ limit: shadow, identity: 'user:1' }]));
+      const [[free, full]] = await stage.both({ entries });
+      deepStrictEqual([free!.allowed, free!.remaining, full!.allowed], [true, QUOTA, false]);
     },
   },
   {

@@ -9,27 +9,6 @@ export function everyAlgorithmContract(stage: CheckStage): void {
   const { at } = stage;
 
   describe.each(algorithmNames)('%s', (algo) => {
-    it('never allows a cost above the quota, and charges nothing for it', async () => {
-      const limit = compile(five[algo]);
-      const decision = await ask(stage.store, limit, { cost: 6 });
-      expect(decision).toMatchObject({
-        allowed: false,
-        quota: 5,
-        remaining: 5,
-        retryAfterMs: Infinity,
-        resetAfterMs: 0,
-      });
-      await expect(ask(stage.store, limit, { cost: 5 })).resolves.toMatchObject({ allowed: true, remaining: 0 });
-    });
-
-    it('counts weights', async () => {
-      const limit = compile(five[algo]);
-      const decisions = [];
-      for (const cost of [3, 3, 2, 1]) decisions.push(await ask(stage.store, limit, { cost }));
-      expect(decisions.map(({ allowed }) => allowed)).toEqual([true, false, true, false]);
-      expect(decisions.map(({ remaining }) => remaining)).toEqual([2, 2, 0, 0]);
-    });
-
     it('does not count refusals: an eager client recovers', async () => {
       const limit = compile(five[algo]);
       await ask(stage.store, limit, { cost: 5 });
@@ -99,18 +78,6 @@ export function everyAlgorithmContract(stage: CheckStage): void {
       await expect(ask(stage.store, sized(algo, 3))).resolves.toMatchObject({ allowed: false, remaining: 0 });
       // Whoever looks, what is used stays used.
       await expect(ask(stage.store, sized(algo, 10), { peek: true })).resolves.toMatchObject({ remaining: left });
-    });
-
-    it('is a counter of its own beside other algorithms, names and identities', async () => {
-      const limits = algorithmNames.map((each) => compile(five[each], 'one')).concat(compile(five[algo], 'two'));
-      await ask(stage.store, compile(five[algo], 'one'), { cost: 5 });
-      for (const limit of limits) {
-        const remaining = limit.algorithm.name === algo && limit.name === 'one' ? 0 : 5;
-        await expect(ask(stage.store, limit, { peek: true })).resolves.toMatchObject({ remaining });
-        await expect(ask(stage.store, limit, { peek: true, identity: 'other' })).resolves.toMatchObject({
-          remaining: 5,
-        });
-      }
     });
   });
 }

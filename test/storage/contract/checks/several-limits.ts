@@ -51,45 +51,6 @@ export function severalLimitsContract(stage: CheckStage): void {
       }
     });
 
-    it('counts a shadow limit and never refuses because of it', async () => {
-      const shadow = named({ algo: 'gcra', rate: 2, interval: '10s' }, 'shadow', true);
-      const real = named({ algo: 'fixed-window', rate: 4, interval: '10s' }, 'real');
-      const outcomes = [];
-      for (let i = 0; i < 5; i++) {
-        const [decisions] = await stage.store.check([
-          { entries: [shadow, real].map((limit) => ({ limit, identity, cost: 1 })) },
-        ]);
-        outcomes.push(decisions!.map(({ allowed, remaining }) => [allowed, remaining]));
-      }
-      expect(outcomes).toEqual([
-        [
-          [true, 1],
-          [true, 3],
-        ],
-        [
-          [true, 0],
-          [true, 2],
-        ],
-        [
-          [false, 0],
-          [true, 1],
-        ],
-        [
-          [false, 0],
-          [true, 0],
-        ],
-        [
-          [false, 0],
-          [false, 0],
-        ],
-      ]);
-      await stage.store.reset([{ limit: shadow, identity }]);
-      const entries = [shadow, real].map((limit) => ({ limit, identity, cost: 1 }));
-      await expect(stage.store.check([{ entries }])).resolves.toMatchObject([
-        [{ allowed: true, remaining: 2 }, { allowed: false }],
-      ]);
-    });
-
     it('decides many checks of one call one after the other', async () => {
       const limit = compile({ algo: 'sliding-log', rate: 1000, interval: '1h' });
       const entries = [{ limit, identity, cost: 1 }];

@@ -228,6 +228,12 @@ export function escalatingBlocksContract(stage: OperationsStage): void {
       await expect(take(limit)).resolves.toMatchObject({ allowed: true, offences: 1 });
     });
 
+    it('lasts 407 days at most, which a block of one length may exceed', async () => {
+      const [days407, days814] = [2 ** 45 - 1, 2 ** 46].map((time) => Math.ceil(time / 1000));
+      await offend(escalating('gcra', { steps: [days814!] }), 0, 1, days407!);
+      await expect(take(blocking(five.gcra, days814!), TOO_MUCH)).resolves.toMatchObject({ resetAfterMs: days814! });
+    });
+
     it('counts 255 offences at most', async () => {
       const limit = escalating('gcra', { steps: [1, 2] });
       for (let index = 0; index < 300; index++) {

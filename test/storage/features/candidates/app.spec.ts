@@ -11,6 +11,7 @@ import {
 import { adapters, HttpApp } from '../../../e2e/http-app.js';
 import { connectRedis, freshPrefix } from '../../../support/limits/stores.js';
 import { until } from '../../../support/time/until.js';
+import { PATIENCE } from '../../../support/redis/patience.mjs';
 
 const window = { algo: 'fixed-window', rate: 3, interval: '1h' } as const;
 const candidate = { rate: 1 };
@@ -161,7 +162,12 @@ describe.each(adapters)('a candidate over HTTP with %s', (framework) => {
 describe('a candidate on Redis', () => {
   it('is counted by all instances together, also where the limit refuses from memory', async () => {
     const redis = await connectRedis();
-    const limits = { store: undefined, redis, prefix: freshPrefix(), timeout: '5s' } as unknown as Options['limits'];
+    const limits = {
+      store: undefined,
+      redis,
+      prefix: freshPrefix(),
+      timeout: PATIENCE,
+    } as unknown as Options['limits'];
     const [one, two] = [await start('express', { limits: limits! }), await start('fastify', { limits: limits! })];
     for (const { app } of [one, two, one]) expect((await app.get('/reports')).status).toBe(200);
     expect([one.told().candidates, two.told().candidates]).toEqual([[ALLOWED, WOULD], [WOULD]]);

@@ -20,6 +20,7 @@ import {
 } from '../../../support/limits/property-runs.js';
 import { chargesOf, comparable, connectRedis, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
 import { WatchedStore } from './watched-store.js';
+import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 
 const RUNS = propertyRuns(150);
 
@@ -72,7 +73,7 @@ describe('a candidate decides as where it is enforced, of the requests that its 
     const clock = new ManualClock();
     const inMemory = () => new MemoryStore({ clock: clock.now, slackMs: Infinity });
     const memory = new WatchedStore(inMemory());
-    const remote = new WatchedStore(new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 }));
+    const remote = new WatchedStore(new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS }));
     // The same without the candidate; and where the second version is enforced.
     const [plain, model] = [inMemory(), inMemory()];
     const limit = compile(options, 'first', { blockFor, candidate });
@@ -190,7 +191,7 @@ describe('a candidate decides as where it is enforced, of the requests that its 
     const limit = compile(options, 'equal', { blockFor, candidate: options });
     const stores = [
       new WatchedStore(new MemoryStore({ clock: clock.now, slackMs: Infinity })),
-      new WatchedStore(new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 })),
+      new WatchedStore(new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS })),
     ];
     for (const step of history) {
       clock.advanceMs(step.clock * limit.windowMs(clock.now() / 1000));

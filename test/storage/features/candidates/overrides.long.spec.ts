@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { type DecisionEvent, RateLimitConfigError, type RatePatch } from '../../../../lib/index.js';
 import { RatesApp } from '../../../app/overrides/overrides-app.js';
 import { connectRedis, freshPrefix } from '../../../support/limits/stores.js';
+import { PATIENCE } from '../../../support/redis/patience.mjs';
 
 const api = { algo: 'gcra', rate: 100, interval: '1h', burst: 8, candidate: { burst: 5 } } as const;
 const plan = { algo: 'calendar-window', rate: 8, period: 'month', anchor: () => null, candidate: { rate: 5 } } as const;
@@ -15,7 +16,7 @@ describe.each(['in the process', 'on Redis'])('changes of a limit with a candida
 
   beforeEach(async () => {
     redis = await connectRedis();
-    const counting = place === 'on Redis' ? { redis, prefix: freshPrefix(), timeout: '5s' } : {};
+    const counting = place === 'on Redis' ? { redis, prefix: freshPrefix(), timeout: PATIENCE } : {};
     app = await RatesApp.start({ define: { api, plain, plan }, telemetry: false, ...counting });
     events = [];
     app.service.decisions$.subscribe((event) => events.push(event));

@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Cluster, Redis } from 'ioredis';
 import { MemoryStore, type OnStoreError, RateLimitStoreError, RedisStore } from '../../../../lib/index.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
-import { FallbackStore } from '../../../../lib/storage/stores/layers/fallback.store.js';
-import { StoreLayer } from '../../../../lib/storage/stores/layers/store-layer.js';
-import { Program } from '../../../../lib/storage/stores/redis/program.js';
-import type { CheckAnswer } from '../../../../lib/storage/stores/store.js';
 import { startCluster, type RedisCluster } from '../../../support/redis/redis-servers.js';
 import { connectCluster, connectRedis, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
 import { WatchedStore } from './watched-store.js';
+import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
+import { fallingBack } from '../../../support/limits/layers.js';
 
 const window = { algo: 'fixed-window', rate: 3, interval: '1h' } as const;
 const limitOf = (onStoreError: OnStoreError = 'local') =>
@@ -28,7 +26,9 @@ describe('a candidate on a Cluster', () => {
   beforeAll(async () => {
     cluster = await startCluster();
     client = await connectCluster(cluster);
-    store = new WatchedStore(new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true }));
+    store = new WatchedStore(
+      new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, ownsClient: true }),
+    );
     await store.open();
   });
   afterAll(async () => {
@@ -69,17 +69,22 @@ describe('a candidate on a Cluster', () => {
 
 describe('a candidate on one server', () => {
   it('goes the fast way with its limit', async () => {
-    const both = [limit, limit.candidate!].map((each) => ({ limit: each, identity: 'user:1', cost: 1 }));
-    const program = new Program('prefix', 0);
-    program.check({ entries: both });
-    expect(program.keys).toEqual(['prefix:{user:1}::api:fw', 'prefix:{user:1}::api:fwc']);
-    expect(program.args()[0]).toMatch(/^\[2,/);
+    const redis = await connectRedis();
+    const store = new WatchedStore(new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: 5000 }));
+    const evalsha = jest.spyOn(redis, 'evalsha');
+    await store.check([{ entries: [{ limit, identity: 'user:1', cost: 1 }] }]);
+    const [[, keys, ...rest]] = evalsha.mock.calls as unknown as [[string, number, ...string[]]];
+    expect(keys).toBe(2);
+    expect(rest[0]).toMatch(/:\{user:1\}::api:fw$/);
+    expect(rest[1]).toMatch(/:\{user:1\}::api:fwc$/);
+    expect(rest[2]).toMatch(/^\[2,/);
+    await redis.quit();
   });
 
   it('shares a call with all else of the turn', async () => {
     const redis = await connectRedis();
     const store = new WatchedStore(
-      new RedisStore(redis, { clock: new ManualClock(), prefix: freshPrefix(), timeoutMs: 5000 }),
+      new RedisStore(redis, { clock: new ManualClock(), prefix: freshPrefix(), timeoutMs: PATIENCE_MS }),
     );
     const entries = [{ limit, identity: 'user:1', cost: 1 }];
     const answers = await store.check(Array.from({ length: 4 }, () => ({ entries })));
@@ -120,13 +125,11 @@ describe('a candidate of a limit in shadow mode', () => {
 });
 
 describe('a candidate while the store fails', () => {
-  class Failing extends StoreLayer {
-    override decide(_: unknown, answer: CheckAnswer): void {
-      answer.failed(new RateLimitStoreError('it fails'));
-    }
-  }
-  const failing = (localShare = 1) =>
-    new WatchedStore(new FallbackStore(new Failing(new MemoryStore()), new MemoryStore(), { localShare }));
+  const fail = () => Promise.reject(new RateLimitStoreError('it fails'));
+  const failing = (localShare = 1) => {
+    const store = Object.assign(new MemoryStore(), { check: fail, reserve: fail });
+    return new WatchedStore(fallingBack(store, new MemoryStore(), { localShare }));
+  };
 
   it('is counted in process as its limit is, and a share of it', async () => {
     const store = failing(0.5);

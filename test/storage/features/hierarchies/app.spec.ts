@@ -11,6 +11,7 @@ import {
   SkipRateLimit,
 } from '../../../../lib/index.js';
 import { HttpApp, startUp } from '../../../e2e/http-app.js';
+import { variants } from '../../../support/tier.js';
 
 type Asked = { headers: Record<string, string>; user?: { id: string } };
 
@@ -103,19 +104,22 @@ const start = async (framework: 'express' | 'fastify' = 'express', changes: Reco
 const as = (user: string, team = 't1', org = 'o1') => ({ 'x-user': user, 'x-team': team, 'x-org': org });
 
 describe('a limit within others', () => {
-  it.each(['express', 'fastify'] as const)('is charged with all of them, or with none, on %s', async (framework) => {
-    const { app, used } = await start(framework);
-    expect(await app.statuses(3, '/', as('u1'))).toEqual([200, 200, 429]);
-    expect(await app.statuses(2, '/', as('u2'))).toEqual([200, 429]);
-    // The team has none left, and nobody else was charged for the refused ones.
-    expect(await used('user', 'u2', { team: 't1', org: 'o1' })).toBe(1);
-    expect(await used('team', 't1', { org: 'o1' })).toBe(3);
-    expect(await used('org', 'o1')).toBe(3);
-    // Another team of the organization has what is left of this.
-    expect(await app.statuses(3, '/', as('u3', 't2'))).toEqual([200, 200, 429]);
-    expect(await app.statuses(1, '/', as('u4', 't3'))).toEqual([429]);
-    expect(await app.statuses(1, '/', as('u4', 't3', 'o2'))).toEqual([200]);
-  });
+  it.each(variants(['express', 'fastify'] as const))(
+    'is charged with all of them, or with none, on %s',
+    async (framework) => {
+      const { app, used } = await start(framework);
+      expect(await app.statuses(3, '/', as('u1'))).toEqual([200, 200, 429]);
+      expect(await app.statuses(2, '/', as('u2'))).toEqual([200, 429]);
+      // The team has none left, and nobody else was charged for the refused ones.
+      expect(await used('user', 'u2', { team: 't1', org: 'o1' })).toBe(1);
+      expect(await used('team', 't1', { org: 'o1' })).toBe(3);
+      expect(await used('org', 'o1')).toBe(3);
+      // Another team of the organization has what is left of this.
+      expect(await app.statuses(3, '/', as('u3', 't2'))).toEqual([200, 200, 429]);
+      expect(await app.statuses(1, '/', as('u4', 't3'))).toEqual([429]);
+      expect(await app.statuses(1, '/', as('u4', 't3', 'o2'))).toEqual([200]);
+    },
+  );
 
   it('tells all levels in the headers, and who refused', async () => {
     const { app } = await start();

@@ -6,6 +6,7 @@ import type { StoreDecision } from '../../../../lib/testing/store/index.js';
 import { type RedisCluster, startCluster } from '../../../support/redis/redis-servers.js';
 import { compile, connectRedis, freshPrefix, keyOf } from '../../../support/limits/stores.js';
 import { entriesOf, limitsOf, windowOptions } from './tree.js';
+import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 
 const levels = [
   { options: windowOptions('gcra', 50), lends: 0.5 },
@@ -74,7 +75,7 @@ describe('on Redis', () => {
 
   it('writes nothing for a refused check, and lets every key run out', async () => {
     const prefix = freshPrefix();
-    const store = new RedisStore(redis, { prefix, timeoutMs: 5000 });
+    const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS });
     const limits = limitsOf([
       { options: windowOptions('gcra', 50) },
       { options: { algo: 'fixed-window', rate: 2, interval: '1h' } },
@@ -91,7 +92,7 @@ describe('on Redis', () => {
   });
 
   it('decides for itself each check of a call that has fewer levels than the one before', async () => {
-    const store = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: 5000 });
+    const store = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
     const limits = limitsOf([
       { options: hourly(20), lends: 0.5 },
       { options: hourly(4), ceiling: 9 },
@@ -117,7 +118,7 @@ describe('on a Cluster', () => {
   beforeAll(async () => {
     cluster = await startCluster();
     client = new Cluster(cluster.nodes);
-    store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
+    store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, ownsClient: true });
     await store.open();
   });
   afterAll(async () => {

@@ -9,6 +9,7 @@ import { CompiledLimit } from '../../../../lib/testing/store/index.js';
 import { type RedisServer, startRedis } from '../../../support/redis/redis-servers.js';
 import { featuresOfOptions, featureTerms, freshPrefix } from '../../../support/limits/stores.js';
 import { until } from '../../../support/time/until.js';
+import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 
 const OPTIONS: AlgorithmOptions = { algo: 'sliding-log', rate: 5, interval: '10m' };
 const WISH: Wish = {
@@ -94,7 +95,7 @@ describe('an instance of a region whose home is on its own server', () => {
   function instance(prefix: string) {
     const features = featureTerms({ ...OPTIONS, scope: 'world' }, 'test');
     const limit = atHome(new CompiledLimit(OPTIONS, { location: 'test', name: 'api', featuresOfOptions, features }));
-    const store = new RedisStore(redis, { prefix, timeoutMs: 60_000 });
+    const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS });
     const record = new HomeRecord(redis, `${prefix}:home`, 60_000);
     const home = new Home(store, `${prefix}:regions`, 'eu', record, 250, () => undefined);
     const counter = { limit, identity: 'user:1' };

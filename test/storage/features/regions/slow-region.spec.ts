@@ -1,17 +1,17 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it, jest } from '@jest/globals';
 import type { INestApplicationContext } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import { LimiterService, RateLimitModule, RateLimitStoreError } from '../../../../lib/index.js';
+import { HomeClock } from '../../../../lib/storage/features/regions/home-clock.js';
 import { OwnTime } from '../../../support/time/own-time.mjs';
 import { type RedisServer, startRedis } from '../../../support/redis/redis-servers.js';
 import { freshPrefix } from '../../../support/limits/stores.js';
 import { TcpProxy } from '../../../support/redis/tcp-proxy.js';
+import { until } from '../../../support/time/until.js';
 
 const TIMEOUT_MS = 250;
 /** How long a packet takes to the region's server: a call takes twice as long. */
 const DELAY_MS = 90;
-const LEARNT_MS = 4000;
 
 let [home, region]: RedisServer[] = [];
 const cleanups: (() => unknown)[] = [];
@@ -40,10 +40,11 @@ async function start(redis: string): Promise<INestApplicationContext> {
 it('a check waits for the home no longer than the timeout, the time of its own region included', async () => {
   const proxy = await TcpProxy.start(region!, 0, DELAY_MS);
   cleanups.push(() => proxy.close());
+  const set = jest.spyOn(HomeClock.prototype, 'set');
   const limiter = (await start(proxy.url)).get(LimiterService).for('plan');
   await limiter.consume('first').catch(() => undefined);
-  // The time of the home is known then: it is asked again until a call was in time.
-  await sleep(LEARNT_MS);
+  // The home is asked again until its time is known.
+  await until(() => set.mock.contexts.some((clock) => (clock as HomeClock).latest() > 0));
   const time = new OwnTime();
   const before = time.now();
   await expect(limiter.consume('second')).rejects.toThrow(RateLimitStoreError);

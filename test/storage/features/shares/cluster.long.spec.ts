@@ -6,6 +6,7 @@ import type { Check } from '../../../../lib/testing/store/index.js';
 import { type RedisCluster, startCluster } from '../../../support/redis/redis-servers.js';
 import { ask, connectCluster, comparable, compile, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
 import { sharedLimit } from './simulation.js';
+import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 
 const identity = 'global';
 const SLOT = calculateSlot(identity);
@@ -30,7 +31,7 @@ describe('shares on a Cluster', () => {
     client = await connectCluster(cluster);
     clock = new ManualClock();
     prefix = freshPrefix();
-    store = new RedisStore(client, { clock, prefix, timeoutMs: 10_000, ownsClient: true });
+    store = new RedisStore(client, { clock, prefix, timeoutMs: PATIENCE_MS, ownsClient: true });
     memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
     await store.open();
   });

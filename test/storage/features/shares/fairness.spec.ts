@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type AlgorithmOptions, MemoryStore } from '../../../../lib/index.js';
 import { TenantWeights } from '../../../../lib/storage/features/shares/tenant-weights.js';
 import { ask, ManualClock } from '../../../support/limits/stores.js';
+import { variants } from '../../../support/tier.js';
 import { allocate, type Demand, jain, maxMin, sharedLimit } from './simulation.js';
 
 const RATE = 100;
@@ -39,7 +40,7 @@ async function simulate(options: AlgorithmOptions, demands: readonly Demand[], {
   };
 }
 
-describe.each(limits)('%s under saturation by one greedy and nine modest tenants', (_, options) => {
+describe.each(variants(limits))('%s under saturation by one greedy and nine modest tenants', (_, options) => {
   it.each([11, 15])('is shared alike by those who ask for more than their parts: %d an interval', async (modest) => {
     const { each, fairness, utilisation } = await simulate(options, demandsOf(3 * RATE, modest));
     expect(jain(each)).toBeGreaterThanOrEqual(0.98);

@@ -4,6 +4,7 @@ import { MemoryStore, RedisStore } from '../../../../lib/index.js';
 import { TenantWeights } from '../../../../lib/storage/features/shares/tenant-weights.js';
 import { ask, compile, connectRedis, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
 import { sharedLimit } from './simulation.js';
+import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 
 const limit = sharedLimit({ algo: 'token-bucket', rate: 110, interval: '1m', burst: 20 });
 const identity = 'global';
@@ -17,7 +18,7 @@ afterAll(() => redis.disconnect());
 
 it('keeps what tenants used beside their counter, in its slot, for a span and three slices', async () => {
   const prefix = freshPrefix();
-  const store = new RedisStore(redis, { prefix, timeoutMs: 5000 });
+  const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS });
   await ask(store, of('a'), { identity, cost: 20 });
   expect(await ask(store, of('#b'), { identity })).toMatchObject({ allowed: false });
   const keys = (await redis.keys(`${prefix}*`)).toSorted();
@@ -35,7 +36,7 @@ it('keeps what tenants used beside their counter, in its slot, for a span and th
 it('writes for a refused tenant only that it asked', async () => {
   const prefix = freshPrefix();
   const clock = new ManualClock();
-  const store = new RedisStore(redis, { clock, prefix, timeoutMs: 5000 });
+  const store = new RedisStore(redis, { clock, prefix, timeoutMs: PATIENCE_MS });
   await ask(store, of('a'), { identity, cost: 20 });
   const other = of('b');
   const counter = `${prefix}:{global}::gpu:td`;
@@ -52,7 +53,7 @@ it.each(['no array', '\u0000', '\u0093\u0001\u0002\u0003', ''])(
   async (text) => {
     const prefix = freshPrefix();
     const clock = new ManualClock();
-    const store = new RedisStore(redis, { clock, prefix, timeoutMs: 5000 });
+    const store = new RedisStore(redis, { clock, prefix, timeoutMs: PATIENCE_MS });
     const memory = new MemoryStore({ clock: clock.now });
     await ask(store, of('a'), { identity, cost: 15 });
     await ask(memory, limit, { identity, cost: 15 });
@@ -69,7 +70,7 @@ it.each(['no array', '\u0000', '\u0093\u0001\u0002\u0003', ''])(
 it('decides checks of many tenants of a counter in one call', async () => {
   const prefix = freshPrefix();
   const clock = new ManualClock();
-  const store = new RedisStore(redis, { clock, prefix, timeoutMs: 5000 });
+  const store = new RedisStore(redis, { clock, prefix, timeoutMs: PATIENCE_MS });
   const memory = new MemoryStore({ clock: clock.now });
   const checks = Array.from({ length: 60 }, (_, index) => ({
     entries: [{ limit: of(`t${index % 7}`), identity, cost: 1 }],
@@ -97,7 +98,7 @@ it('never pass more in total than the limit, whatever instances make of its tena
     compile(own, 'gpu'),
   ];
   const clients = await Promise.all(limits.map(() => connectRedis()));
-  const stores = clients.map((client) => new RedisStore(client, { clock, prefix, timeoutMs: 10_000 }));
+  const stores = clients.map((client) => new RedisStore(client, { clock, prefix, timeoutMs: PATIENCE_MS }));
   const count = 400;
   const decisions = await Promise.all(
     Array.from({ length: count }, (_, index) => {
@@ -113,7 +114,7 @@ it('never pass more in total than the limit, whatever instances make of its tena
 
 it('tells tenants apart whatever they are called, and takes no more than a bounded key for each', async () => {
   const prefix = freshPrefix();
-  const store = new RedisStore(redis, { prefix, timeoutMs: 5000 });
+  const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS });
   const tenants = new TenantWeights({ by: 'global' }, 'test');
   const counter = `${prefix}:{global}::gpu:td`;
   const names = [

@@ -11,6 +11,7 @@ import {
 } from '../../../support/limits/property-runs.js';
 import { ask, comparable, compile, connectRedis, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
 import { sharedLimit } from './simulation.js';
+import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 
 const RUNS = propertyRuns(60);
 
@@ -92,7 +93,7 @@ describe('shares', () => {
         fc.asyncProperty(options, options, steps, async (first, changed, history) => {
           const clock = new ManualClock();
           const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
-          const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+          const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
           let limit = limitOf(first);
           let old = limit;
           const other = compile({ algo: 'gcra', rate: 5, interval: '1s', burst: 3 }, 'other');
@@ -147,7 +148,7 @@ describe('shares', () => {
         fc.asyncProperty(options, manySteps, async (own, history) => {
           const clock = new ManualClock();
           const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
-          const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+          const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
           const limit = limitOf(own);
           try {
             for (const { pause, checks } of history) {
@@ -173,7 +174,7 @@ describe('shares', () => {
       const store: Store =
         kind === 'MemoryStore'
           ? new MemoryStore({ clock: clock.now })
-          : new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+          : new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
       const limit = sharedLimit({ algo: 'sliding-window', rate: 100, interval: '1m' });
       const take = async (id: string, units: number) => {
         let taken = 0;
@@ -219,7 +220,7 @@ describe('shares', () => {
     async (algo) => {
       const clock = new ManualClock();
       const memory = new MemoryStore({ clock: clock.now });
-      const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+      const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
       const limit = sharedLimit({ algo, rate: 100, interval: '1m' });
       const of = (id: string) => limit.meet({ tenant: { id, weight: 1 } });
       for (const store of [memory, remote]) {
@@ -239,7 +240,7 @@ describe('shares', () => {
   it('leave nothing of a total that is fresh, also if the clock steps back then', async () => {
     const clock = new ManualClock();
     const memory = new MemoryStore({ clock: clock.now, slackMs: Infinity });
-    const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+    const remote = new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
     const limit = sharedLimit({ algo: 'token-bucket', rate: 1, interval: '1s' });
     const own = { limit: limit.meet({ tenant: { id: 'a', weight: 1 } }), identity: 'global' };
     for (const store of [memory, remote]) await store.refund([{ ...own, units: 2 }]);

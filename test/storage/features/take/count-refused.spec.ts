@@ -18,6 +18,7 @@ import {
   propertyRuns,
 } from '../../../support/limits/property-runs.js';
 import { ask, connectRedis, freshPrefix, ManualClock, storeKinds } from '../../../support/limits/stores.js';
+import { PATIENCE } from '../../../support/redis/patience.mjs';
 
 const RUNS = propertyRuns(60);
 const KEY = 'user:1';
@@ -110,7 +111,7 @@ async function serviceOf(options: RateLimitModuleOptions): Promise<LimiterServic
 
 const places: Record<string, () => Partial<RateLimitModuleOptions>> = {
   'in process': () => ({ store: createTestingStore({ clock: new TestClock() }) }),
-  'on Redis': () => ({ redis: process.env['TEST_REDIS_URL']!, prefix: freshPrefix(), timeout: '5s' }),
+  'on Redis': () => ({ redis: process.env['TEST_REDIS_URL']!, prefix: freshPrefix(), timeout: PATIENCE }),
 };
 
 const otp = { algo: 'fixed-window', rate: 3, interval: '1h', countRefused: true } as const satisfies LimitDefinition;

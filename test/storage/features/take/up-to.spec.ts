@@ -12,6 +12,7 @@ import {
 import { createTestingStore, TestClock } from '../../../../lib/testing/index.js';
 import { freshPrefix } from '../../../support/limits/stores.js';
 import { until } from '../../../support/time/until.js';
+import { PATIENCE } from '../../../support/redis/patience.mjs';
 
 const opened: { close(): Promise<unknown> }[] = [];
 afterEach(() => Promise.all(opened.splice(0).map((app) => app.close())));
@@ -27,7 +28,7 @@ async function serviceOf(options: RateLimitModuleOptions): Promise<LimiterServic
 const url = process.env['TEST_REDIS_URL']!;
 const places: Record<string, () => Partial<RateLimitModuleOptions>> = {
   'in process': () => ({ store: createTestingStore({ clock: new TestClock() }) }),
-  'on Redis': () => ({ redis: url, prefix: freshPrefix(), timeout: '5s' }),
+  'on Redis': () => ({ redis: url, prefix: freshPrefix(), timeout: PATIENCE }),
 };
 
 const hour = (rate: number) => ({ algo: 'fixed-window', rate, interval: '1h', onStoreError: 'deny' }) as const;

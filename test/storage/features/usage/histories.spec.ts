@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
-import { type AlgorithmOptions, MemoryStore, RedisStore, type Store, type TimeRange } from '../../../../lib/index.js';
+import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../../../lib/index.js';
 import { CompiledLimit, type Refund } from '../../../../lib/testing/store/index.js';
 import { Calendar } from '../../../../lib/engine/algorithms/calendar.js';
 import { expectEqual, PROPERTY_TIMEOUT_MS, propertyRuns } from '../../../support/limits/property-runs.js';
@@ -14,6 +14,7 @@ import {
   ManualClock,
 } from '../../../support/limits/stores.js';
 import { ALL, pagesOf, unitsOf } from '../../../support/limits/usage.js';
+import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 
 const RUNS = propertyRuns(20);
 const HOUR_MS = 3_600_000;
@@ -85,7 +86,7 @@ describe('what limits with usage record', () => {
     clock.micros = Date.UTC(2026, 9, 23, 12) * 1000;
     const stores = [
       new MemoryStore({ clock: clock.now, slackMs: Infinity }),
-      new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 }),
+      new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS }),
     ] as const;
     const taken: { key: string; refunds: Refund[] }[] = [];
     for (const { clock: ms, kind, key: identity, cost, which } of steps) {

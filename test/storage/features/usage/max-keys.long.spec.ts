@@ -7,6 +7,7 @@ import { CompiledLimit } from '../../../../lib/testing/store/index.js';
 import { ask, connectRedis, featureTerms, freshPrefix, ManualClock } from '../../../support/limits/stores.js';
 import { ALL, pagesOf, unitsOf } from '../../../support/limits/usage.js';
 import { checkOptions } from '../../../support/limits/checked-options.js';
+import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 
 const DAY_MS = 86_400_000;
 
@@ -46,7 +47,7 @@ describe.each(['MemoryStore', 'RedisStore'])('the most keys that have a record, 
     const store: Store =
       kind === 'MemoryStore'
         ? new MemoryStore({ clock: clock.now })
-        : new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: 10_000 });
+        : new RedisStore(redis, { clock, prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
     return { clock, store };
   };
 
@@ -104,7 +105,7 @@ it('are looked through once in process, however many made-up keys come beyond th
 });
 
 it('hardly leave out any of so many on Redis, however they are spread over the slots', async () => {
-  const store = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: 10_000 });
+  const store = new RedisStore(redis, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS });
   const many = recorded({ keep: '2d', maxKeys: 2000 });
   const checks = Array.from({ length: 2000 }, (_, number) => ({
     entries: [{ limit: many, identity: `user:${number}`, cost: 1 }],

@@ -9,7 +9,6 @@ import {
   RateLimitStoreError,
   RedisStore,
   type Store,
-  type TimeRange,
 } from '../../../../lib/index.js';
 import { CompiledLimit } from '../../../../lib/testing/store/index.js';
 import { isPlainCheck } from '../../../../lib/storage/stores/redis/fast-way/plain-checks.js';
@@ -26,8 +25,9 @@ import {
   ManualClock,
 } from '../../../support/limits/stores.js';
 import { ALL, pagesOf, unitsOf } from '../../../support/limits/usage.js';
-import { fallingBack } from '../../../support/limits/falling-back.js';
+import { fallingBack } from '../../../support/limits/layers.js';
 import { libraryClient } from '../../../support/redis/library-client.js';
+import { PATIENCE_MS } from '../../../support/redis/patience.mjs';
 
 const usageWorker = bundledWorker('usage-worker.mjs');
 const DAY_MS = 86_400_000;
@@ -77,7 +77,7 @@ describe('usage on Redis', () => {
 
   const fresh = (clock?: ManualClock) => {
     const prefix = freshPrefix();
-    const store = new RedisStore(redis, { prefix, timeoutMs: 5000, ...(clock && { clock }) });
+    const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS, ...(clock && { clock }) });
     return { prefix, store, keys: async () => (await redis.keys(`${prefix}:*`)).toSorted() };
   };
 
@@ -140,7 +140,7 @@ describe('usage on Redis', () => {
     } finally {
       jest.restoreAllMocks();
     }
-    const other = new RedisStore(redis, { prefix, timeoutMs: 5000 });
+    const other = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS });
     const today = new Date((await redis.time())[0]! * 1000).toISOString().slice(0, 10);
     expect(await usage(other)).toEqual([{ day: today, units: 2 }]);
   });
@@ -231,7 +231,7 @@ describe('usage on Redis', () => {
           if (worker.exitCode === null && worker.signalCode === null) await once(worker, 'exit');
         }
       }
-      const store = new RedisStore(redis, { prefix, timeoutMs: 5000 });
+      const store = new RedisStore(redis, { prefix, timeoutMs: PATIENCE_MS });
       const money = recorded({ algo: 'budget', limit: 1_000_000, period: 'year' });
       const rows = await exported(store, money, 7);
       expect(rows.size).toBe(40);
@@ -256,7 +256,7 @@ describe('usage on a Cluster', () => {
   beforeAll(async () => {
     cluster = await startCluster();
     client = await connectCluster(cluster);
-    store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: 5000, ownsClient: true });
+    store = new RedisStore(client, { prefix: freshPrefix(), timeoutMs: PATIENCE_MS, ownsClient: true });
     await store.open();
   });
   afterAll(async () => {

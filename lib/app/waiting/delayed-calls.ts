@@ -1,0 +1,122 @@
+import { LongTimeout } from '../../engine/util/long-timeout.js';
+import { compareTimes, type TimedUnits } from './reserved-units.js';
+import type { Turn } from './turn.js';
+import { delayMsOf } from './turn-answer.js';
+import type { CallHolder, WaitingCall } from './waiting-call.js';
+
+/** Units of all limits of a call. Of these, `decision` is the answer of the limit that delays the call most. */
+interface DelayedTurn extends TimedUnits {
+  readonly turn: Turn;
+}
+
+/** Calls for as many units of each limit, and their units, the earliest first. */
+interface DelayedGroup {
+  readonly key: string | WaitingCall;
+  readonly calls: Set<WaitingCall>;
+  readonly turns: DelayedTurn[];
+}
+
+/**
+ * Calls whose units the queue of a limit delays. Of calls for as many units of each limit, the first goes on with the first units,
+ * whichever call took them. If one gives up, those behind it move up, and the last units are refunded.
+ */
+export class DelayedCalls implements CallHolder {
+  /** By costs; a call that has not enough time for its turn among those of its costs has a group of its own. */
+  private readonly groups = new Map<string | WaitingCall, DelayedGroup>();
+  private readonly groupOf = new Map<WaitingCall, DelayedGroup>();
+  private timeout: LongTimeout | undefined;
+
+  constructor(
+    private readonly refund: (turn: Turn) => void,
+    /** Called when calls have left. */
+    private readonly onReleased: () => void,
+  ) {}
+
+  get isEmpty(): boolean {
+    return this.size === 0;
+  }
+
+  get size(): number {
+    return this.groupOf.size;
+  }
+
+  /** Adds a call whose units may be used later, or behind those of other calls. */
+  add(call: WaitingCall, turn: Turn): void {
+    const now = performance.now();
+    const costs = turn.entries.map(({ cost }) => cost).join();
+    const units = timed(turn, now);
+    const last = this.groups.get(costs)?.turns.at(-1)?.usableAt ?? 0;
+    const key = last - now <= Math.max(call.leftMs, units.usableAt - now) ? costs : call;
+    let group = this.groups.get(key);
+    if (group === undefined) this.groups.set(key, (group = { key, calls: new Set(), turns: [] }));
+    const index = group.turns.findLastIndex((each) => compareTimes(each, units) <= 0) + 1;
+    group.turns.splice(index, 0, units);
+    group.calls.add(call);
+    this.groupOf.set(call, group);
+    call.suspendTimeout();
+    call.holder = this;
+    this.start();
+  }
+
+  onLeft(call: WaitingCall): void {
+    const { turns } = this.remove(call);
+    const { turn } = turns.pop()!;
+    this.start();
+    this.onReleased();
+    this.refund(turn);
+  }
+
+  /** Rejects all calls. */
+  close(reason: Error): void {
+    for (const call of this.groupOf.keys()) call.reject(reason);
+  }
+
+  /** Releases the calls whose units may be used now. */
+  private release(): void {
+    const now = performance.now();
+    const released: { call: WaitingCall; turn: Turn }[] = [];
+    for (let group = this.earliest(); group !== undefined && group.turns[0]!.usableAt <= now; group = this.earliest()) {
+      const [call] = group.calls;
+      released.push({ call: call!, turn: group.turns.shift()!.turn });
+      this.remove(call!);
+    }
+    this.start();
+    if (released.length > 0) this.onReleased();
+    for (const { call, turn } of released) call.release(turn);
+  }
+
+  /** Sets the timeout for the earliest units. */
+  private start(): void {
+    this.timeout?.clear();
+    const next = this.earliest()?.turns[0]!.usableAt;
+    if (next === undefined) return;
+    this.timeout = new LongTimeout(Math.max(0, next - performance.now()), () => this.release());
+  }
+
+  /** The group with the earliest units. */
+  private earliest(): DelayedGroup | undefined {
+    let earliest: DelayedGroup | undefined;
+    for (const group of this.groups.values()) {
+      if (earliest === undefined || compareTimes(group.turns[0]!, earliest.turns[0]!) < 0) earliest = group;
+    }
+    return earliest;
+  }
+
+  private remove(call: WaitingCall): DelayedGroup {
+    const group = this.groupOf.get(call)!;
+    group.calls.delete(call);
+    this.groupOf.delete(call);
+    if (group.calls.size === 0) this.groups.delete(group.key);
+    return group;
+  }
+}
+
+function timed(turn: Turn, now: number): DelayedTurn {
+  const { entries, decisions } = turn;
+  const delayMs = delayMsOf(turn);
+  const index = Math.max(
+    0,
+    decisions.findIndex((each, i) => each.delayMs === delayMs && !entries[i]!.limit.shadow),
+  );
+  return { turn, limit: entries[index]!.limit, decision: decisions[index]!, usableAt: now + delayMs };
+}

@@ -1,0 +1,39 @@
+/** What connection strings call their secrets. */
+const SECRET_NAME = String.raw`["']?\w*(?:pass|pwd|secret|token|auth|credential|key)\w*["']?\s*`;
+/** A secret with its name: `password=…`, `"password": "…"`. */
+const NAMED = new RegExp(String.raw`(^|[^A-Za-z])(${SECRET_NAME}(?:=|:\s*["']))\s*.*$`, 'is');
+/** The same within a message, where a secret ends with its word. */
+const NAMED_WORD = new RegExp(String.raw`(^|[^A-Za-z])(${SECRET_NAME}=)\s*[^\s"']+`, 'gi');
+/** The options of `redis-cli` that take a password. */
+const OF_REDIS_CLI = /(\s(?:-a|--pass)[\s=]+)\S.*$/s;
+/** `host:6379:password` */
+const BEHIND_PORT = /^([\w.-]+:\d+:).+$/s;
+/** User and password of a URL, but not those of an example. */
+const IN_URL = /\b([a-z][a-z0-9+.-]*:\/\/)(?!\w*:<?password>?@)[^\s"']*@/gi;
+/** A long text of letters and digits, such as a generated password: no name of a host. */
+const GENERATED = /^(?=.*[A-Za-z])(?=.*\d)[A-Za-z0-9+/_]{20,}=*$/;
+
+/**
+ * Hides possible secrets of something that was to be a connection: shows a text up to the first one, and of an object only the names
+ * of its options.
+ */
+export function withoutSecrets(connection: unknown): unknown {
+  if (Array.isArray(connection)) return connection.map(withoutSecrets);
+  if (typeof connection === 'string') return withoutSecretsOf(connection);
+  if (typeof connection !== 'object' || connection === null) return connection;
+  return Object.fromEntries(Object.keys(connection).map((option) => [option, '***']));
+}
+
+function withoutSecretsOf(text: string): string {
+  if (GENERATED.test(text)) return '***';
+  const named = text.replace(NAMED, '$1$2***').replace(OF_REDIS_CLI, '$1***').replace(BEHIND_PORT, '$1***');
+  const [, scheme = ''] = /^([a-z][a-z0-9+.-]*:\/\/)?/i.exec(text)!;
+  // The name may be part of a password, which ends at the last @.
+  const isWithin = named !== text && !named.includes('@') && text.includes('@') && scheme !== '';
+  return isWithin ? `${scheme}***` : named.replace(/^([a-z][a-z0-9+.-]*:\/\/)?.*@/is, '$1***@');
+}
+
+/** Hides possible secrets within a message. */
+export function withoutSecretsIn(message: string): string {
+  return message.replace(NAMED_WORD, '$1$2***').replace(IN_URL, '$1***@');
+}

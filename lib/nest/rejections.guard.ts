@@ -1,0 +1,55 @@
+import { type CanActivate, type ExecutionContext, HttpException, Inject, Injectable, type Type } from '@nestjs/common';
+import { isObservable, lastValueFrom } from 'rxjs';
+import { RateLimitExceededException } from '../app/http/rate-limit-exceeded.exception.js';
+import type { Limiter } from '../app/limiter/limiter.js';
+import { InjectLimiter } from './decorators/inject-limiter.decorator.js';
+import { RejectedRequests } from './request/rejected-requests.js';
+
+/** The statuses of a guard that rejects a request: not logged in, and not allowed. */
+const REJECTIONS: readonly number[] = [401, 403];
+
+/**
+ * Makes a guard that limits what another guard rejects. A request that the guard accepts is neither counted nor refused; one that it
+ * rejects, with `false` or with an error of status 401 or 403, is counted by the limit's own `key`, by default the address, and gets a 429
+ * once the limit is used up. So it doesn't matter in which order guards run, and a client with a valid token isn't locked out by others at
+ * its address. The guard itself runs for every request.
+ *
+ * The app doesn't start if no limit of that name is defined.
+ *
+ * @param guard a guard, such as `AuthGuard('jwt')` of `@nestjs/passport` or a class of your own
+ * @param limit the name of a limit of `define`
+ * @example
+ * ```ts
+ * { provide: APP_GUARD, useClass: RateLimitRejections(AuthGuard('jwt'), 'rejected') }
+ * ```
+ */
+export function RateLimitRejections<Guard extends Type<CanActivate>>(guard: Guard, limit: string): Guard {
+  @Injectable()
+  class LimitedGuard extends (guard as Type<CanActivate>) {
+    /** So an unknown name is refused at start. */
+    @InjectLimiter(limit) readonly limiterOfRejections!: Limiter;
+    @Inject(RejectedRequests) readonly rejectedRequests!: RejectedRequests;
+
+    override async canActivate(context: ExecutionContext): Promise<boolean> {
+      let accepts: boolean;
+      try {
+        const answer = super.canActivate(context);
+        accepts = await (isObservable(answer) ? lastValueFrom(answer) : answer);
+      } catch (error) {
+        if (isRejection(error, context)) await this.rejectedRequests.count(limit, context);
+        throw error;
+      }
+      if (!accepts) await this.rejectedRequests.count(limit, context);
+      return accepts;
+    }
+  }
+  Object.defineProperty(LimitedGuard, 'name', { value: `RateLimitRejections(${guard.name})` });
+  return LimitedGuard as Type<CanActivate> as Guard;
+}
+
+/** Other transports than HTTP have errors of their own. Over HTTP, other errors are mistakes of the guard, not of the client. */
+function isRejection(error: unknown, context: ExecutionContext): boolean {
+  if (error instanceof RateLimitExceededException) return false;
+  if (error instanceof HttpException) return REJECTIONS.includes(error.getStatus());
+  return ['ws', 'rpc'].includes(context.getType());
+}

@@ -1,0 +1,160 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import {
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  ForbiddenException,
+  Get,
+  Injectable,
+  type Type,
+  UnauthorizedException,
+  UseGuards,
+} from '@nestjs/common';
+import { APP_GUARD } from '@nestjs/core';
+import { AuthGuard, PassportStrategy } from '@nestjs/passport';
+import { Strategy } from 'passport';
+import { of } from 'rxjs';
+import { RateLimit, type RateLimitModuleOptions, RateLimitRejections } from '../../lib/index.js';
+import { type Framework, frameworks, HttpApp } from '../e2e/http-app.js';
+
+interface Caller {
+  headers: Record<string, string | undefined>;
+  user?: unknown;
+}
+
+/** Accepts the token 'good', as strategies for JWTs or API keys accept theirs. */
+class TokenStrategy extends Strategy {
+  override authenticate(request: object): void {
+    if ((request as Caller).headers['authorization'] === 'good') this.success({ id: 7 });
+    else this.fail('Bearer', 401);
+  }
+}
+
+@Injectable()
+class Tokens extends PassportStrategy(TokenStrategy, 'token') {
+  validate(): unknown {
+    return undefined;
+  }
+}
+
+const limits: RateLimitModuleOptions = {
+  define: {
+    rejected: { algo: 'fixed-window', rate: 2, interval: '1m', key: 'ip' },
+    own: { algo: 'fixed-window', rate: 4, interval: '1m', key: 'user' },
+  },
+};
+
+@Controller()
+class Reports {
+  @Get('reports')
+  @RateLimit('own')
+  list() {}
+}
+
+const valid = { authorization: 'good' };
+
+let app: HttpApp | undefined;
+afterEach(async () => {
+  await app?.close();
+  app = undefined;
+});
+
+async function start(framework: Framework, guard: Type<CanActivate>, isGlobal = true): Promise<HttpApp> {
+  @Controller()
+  @UseGuards(guard)
+  class Guarded extends Reports {}
+  app = await HttpApp.start(framework, {
+    controllers: [isGlobal ? Reports : Guarded],
+    providers: [Tokens, ...(isGlobal ? [{ provide: APP_GUARD, useClass: guard }] : [])],
+    limits,
+  });
+  return app;
+}
+
+describe.each(frameworks)('a guard of Passport, over %s', (framework) => {
+  it.each([true, false])('limits by address what it rejects, and nobody else (global: %j)', async (isGlobal) => {
+    await start(framework, RateLimitRejections(AuthGuard('token'), 'rejected'), isGlobal);
+    expect(await app!.statuses(4, '/reports', { authorization: 'guess' })).toEqual([401, 401, 429, 429]);
+    // A valid token of the same address is limited by its user only.
+    expect(await app!.statuses(5, '/reports', valid)).toEqual([200, 200, 200, 200, 429]);
+    const refused = await app!.get('/reports');
+    expect(refused.status).toBe(429);
+    expect(refused.headers.get('retry-after')).toBe('60');
+    expect(await refused.json()).toMatchObject({ statusCode: 429, limits: ['rejected'] });
+  });
+
+  it('counts nothing that it accepts', async () => {
+    await start(framework, RateLimitRejections(AuthGuard('token'), 'rejected'));
+    expect(await app!.statuses(4, '/reports', valid)).toEqual([200, 200, 200, 200]);
+    expect(await app!.statuses(3, '/reports')).toEqual([401, 401, 429]);
+  });
+});
+
+/** A guard that answers in a certain way. */
+function guardThat(answer: () => ReturnType<CanActivate['canActivate']>): Type<CanActivate> {
+  @Injectable()
+  class OwnGuard implements CanActivate {
+    canActivate(_context: ExecutionContext) {
+      return answer();
+    }
+  }
+  return RateLimitRejections(OwnGuard, 'rejected');
+}
+
+const failing = (error: Error) => () => {
+  throw error;
+};
+
+describe('a guard', () => {
+  it.each<[string, () => ReturnType<CanActivate['canActivate']>, number[]]>([
+    ['returns false', () => false, [403, 403, 429]],
+    ['resolves to false', async () => false, [403, 403, 429]],
+    ['emits false', () => of(false), [403, 403, 429]],
+    ['throws a 401', failing(new UnauthorizedException()), [401, 401, 429]],
+    ['rejects with a 403', async () => Promise.reject(new ForbiddenException()), [403, 403, 429]],
+    ['has a mistake', failing(new TypeError('no')), [500, 500, 500]],
+    ['returns true', () => true, [200, 200, 200]],
+    ['emits true', () => of(true), [200, 200, 200]],
+  ])('that %s', async (_, answer, statuses) => {
+    @Controller()
+    class Open {
+      @Get('open')
+      list() {}
+    }
+    app = await HttpApp.start('express', {
+      controllers: [Open],
+      providers: [{ provide: APP_GUARD, useClass: guardThat(answer) }],
+      limits,
+    });
+    expect(await app.statuses(3, '/open')).toEqual(statuses);
+  });
+
+  it('keeps what is injected into it', async () => {
+    @Injectable()
+    class Keys {
+      readonly valid = 'good';
+    }
+    @Injectable()
+    class KeyGuard implements CanActivate {
+      constructor(private readonly keys: Keys) {}
+
+      canActivate(context: ExecutionContext) {
+        return context.switchToHttp().getRequest<Caller>().headers['authorization'] === this.keys.valid;
+      }
+    }
+    app = await HttpApp.start('express', {
+      controllers: [Reports],
+      providers: [Keys, { provide: APP_GUARD, useClass: RateLimitRejections(KeyGuard, 'rejected') }],
+      limits,
+    });
+    expect(await app.statuses(3, '/reports')).toEqual([403, 403, 429]);
+    expect((await app.get('/reports', valid)).status).not.toBe(403);
+  });
+
+  it.each([true, false])('of an unknown limit is refused at start (global: %j)', async (isGlobal) => {
+    const guard = RateLimitRejections(AuthGuard('token'), 'rejcted');
+    await expect(start('express', guard, isGlobal)).rejects.toThrow(
+      /got the name 'rejcted' \(did you mean 'rejected'\?\)/,
+    );
+  });
+});
