@@ -1,11 +1,13 @@
-import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { type ExecutionContext, Inject, Injectable, type Type } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import type { LimitDefinition } from '../app/config/limit-definition.js';
+import type { LimitResolver } from '../app/config/limits-by-request.js';
 import { Explainer } from './explain/explainer.js';
 import type { Explanation } from './explain/explanation.js';
 import type { LimitQuery, RouteQuery } from './explain/question.js';
 import type { ListEntry } from '../app/config/list-entry.js';
 import { Limiter } from '../app/limiter/limiter.js';
+import { LimitResolvers } from '../app/rules/by-request/limit-resolvers.js';
 import { LimitRegistry } from '../app/rules/limit-registry.js';
 import type { Rule } from '../app/rules/rule.js';
 import { CallerAnswer, leasedResult } from '../app/limiter/caller-answer.js';
@@ -20,6 +22,8 @@ import type { AxiosOptions, LimitedAxios } from '../integrations/outbound/client
 import type { DispatcherOptions, LimitedDispatcher } from '../integrations/outbound/clients/undici-types.js';
 import { OutboundCalls } from '../integrations/outbound/outbound-calls.js';
 import type { FetchOptions, OutboundLimits } from '../integrations/outbound/outbound-options.js';
+import { RateLimitArgumentError } from '../engine/errors/errors.js';
+import { byRequestMessages } from '../engine/errors/messages/by-request.js';
 import { RATE_LIMIT_STORE } from '../app/config/tokens.js';
 import type { ChangeCause } from '../app/overrides/change-cause.js';
 import type {
@@ -68,6 +72,7 @@ export class LimiterService {
     stream: DecisionStream,
     private readonly explainer: Explainer,
     private readonly outbound: OutboundCalls,
+    private readonly resolvers: LimitResolvers,
   ) {
     this.decisions$ = stream.events;
   }
@@ -153,6 +158,17 @@ export class LimiterService {
    */
   dispatcher(limits: OutboundLimits, options?: DispatcherOptions): LimitedDispatcher {
     return this.outbound.dispatcher(limits, options);
+  }
+
+  /**
+   * Forgets what a `LimitResolver` answered for a key, such as a tenant whose plan has just changed; without a key, all of its answers.
+   * The next request calls `resolve` again. It concerns this instance of the app: call it in all of them, or they follow after `ttl`.
+   * Throws `RateLimitArgumentError` for a class that finds no limits of the app.
+   */
+  forgetResolved(resolver: Type<LimitResolver>, key?: string): void {
+    const resolved = this.resolvers.made(resolver);
+    if (resolved === undefined) throw new RateLimitArgumentError(byRequestMessages.noResolverOfApp(resolver));
+    resolved.forget(key);
   }
 
   /**

@@ -46,6 +46,12 @@ export class Instances<T extends object, Place = OptionPlace, Made extends objec
     return making;
   }
 
+  /** What was made of the instance of a class; `undefined` if no option names the class, or there is no instance yet. */
+  made(type: Type<T>): Made | undefined {
+    const known = this.instances.get(type);
+    return known instanceof Promise ? undefined : known;
+  }
+
   private async find(type: Type<T>): Promise<Made> {
     return this.make(await provided(this.modules, type), type, this.places.get(type)!);
   }

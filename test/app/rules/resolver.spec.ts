@@ -1,6 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { type ExecutionContext, Injectable, Logger, type Type } from '@nestjs/common';
-import type { LimitAnswer, LimitResolver, LimitSpec, RateLimitModuleOptions } from '../../../lib/index.js';
+import { type ExecutionContext, Injectable, Logger, type MiddlewareConsumer, Module, type Type } from '@nestjs/common';
+import {
+  type LimitAnswer,
+  LimiterService,
+  type LimitResolver,
+  type LimitSpec,
+  RateLimitMiddleware,
+  type RateLimitModuleOptions,
+} from '../../../lib/index.js';
 import { adapters, HttpApp, startUp } from '../../e2e/http-app.js';
 import { until } from '../../support/time/until.js';
 import { controllerWith, headerOf, OpenController, reported } from './dynamic-app.js';
@@ -107,6 +114,58 @@ it('is asked again once the answer is as old as its ttl', async () => {
   moveBy(1_001);
   expect(await quotaOf('acme')).toBe(20);
   expect(Plans.asked).toEqual(['acme', 'acme']);
+});
+
+it('is asked again once its answer for a key, or all of them, are forgotten', async () => {
+  await start();
+  expect([await quotaOf('acme'), await quotaOf('globex')]).toEqual([10, 50]);
+  Plans.rates = { acme: 20, globex: 60 };
+  const limiters = app!.nest.get(LimiterService);
+  limiters.forgetResolved(PlanLimits, 'acme');
+  limiters.forgetResolved(PlanLimits, 'nobody');
+  expect([await quotaOf('acme'), await quotaOf('globex')]).toEqual([20, 50]);
+  limiters.forgetResolved(PlanLimits);
+  expect([await quotaOf('acme'), await quotaOf('globex')]).toEqual([20, 60]);
+  // The last good answer applies if it fails now.
+  limiters.forgetResolved(PlanLimits);
+  Plans.answer = outage;
+  expect(await quotaOf('acme')).toBe(20);
+  expect(() => limiters.forgetResolved(PlanLimitsOrFew)).toThrow(
+    'LimiterService.forgetResolved: expected a class that finds limits of this app, received [class PlanLimitsOrFew extends PlanLimits]',
+  );
+});
+
+it('is not answered by a call that began before its answer was forgotten', async () => {
+  await start();
+  const gate = closedGate();
+  const early = quotaOf('acme');
+  await until(() => Plans.asked.length > 0);
+  Plans.answer = (rate) => rate;
+  Plans.rates['acme'] = 20;
+  app!.nest.get(LimiterService).forgetResolved(PlanLimits, 'acme');
+  expect(await quotaOf('acme')).toBe(20);
+  gate.open();
+  await early;
+  expect(await quotaOf('acme')).toBe(20);
+  expect(Plans.asked).toEqual(['acme', 'acme']);
+});
+
+it('is not asked for requests that a limit in a middleware refuses', async () => {
+  const addresses = { name: 'addresses', algo: 'fixed-window', rate: 5, interval: '1h', phase: 'middleware' } as const;
+  @Module({})
+  class EarlyModule {
+    configure(consumer: MiddlewareConsumer) {
+      consumer.apply(RateLimitMiddleware).forRoutes('{*path}');
+    }
+  }
+  const limits = { limits: [addresses, PlanLimits] };
+  const providers = [Plans, PlanLimits];
+  app = await HttpApp.start(adapters[0]!, { controllers: [OpenController], providers, limits, imports: [EarlyModule] });
+  Plans.answer = () => 10;
+  const statuses: unknown[] = [];
+  for (let request = 0; request < 50; request++) statuses.push(await quotaOf(`made-up-${request}`));
+  expect(statuses.filter((each) => each === 429)).toHaveLength(45);
+  expect(Plans.asked).toHaveLength(5);
 });
 
 it('keeps what a client has used when its rate changes', async () => {

@@ -73,6 +73,20 @@ export class ResolvedLimits {
     });
   }
 
+  /**
+   * Forgets the answer for a key, or all answers: the next request calls `resolve`, and calls under way are no answer to it. Until it
+   * answers, the last good answer applies if it fails.
+   */
+  forget(key?: string): void {
+    const all = key === undefined ? this.known.values() : [this.known.get(key)];
+    for (const known of all) {
+      if (known === undefined) continue;
+      known.until = -Infinity;
+      known.pending = undefined;
+      known.answered = ++known.calls;
+    }
+  }
+
   private read(key: unknown): string | undefined {
     if (key === undefined || key === null || key === '') return undefined;
     if (typeof key === 'string') return key;
@@ -102,12 +116,14 @@ export class ResolvedLimits {
       const late = () => new RateLimitConfigError(byRequestMessages.slow(`${this.name}.resolve`, this.deadline.ms));
       const pending = this.deadline
         .of(kept, late)
-        .catch((error: unknown) => this.fail(known, error))
-        .finally(() => (known.pending = undefined));
+        .catch((error: unknown) => this.fail(known, error, call))
+        .finally(() => {
+          if (known.pending === pending) known.pending = undefined;
+        });
       known.pending = pending;
       return pending;
     } catch (error) {
-      return this.fail(known, error);
+      return this.fail(known, error, call);
     }
   }
 
@@ -122,10 +138,10 @@ export class ResolvedLimits {
   }
 
   /** A resolver that fails is not called again at once: that would hold up requests, and whatever is behind it. */
-  private fail(known: KnownKey, error: unknown): LimitAnswer {
+  private fail(known: KnownKey, error: unknown, call: number): LimitAnswer {
     known.failure = error;
     const now = performance.now();
-    known.until = now + Math.min(FAILURE_MS, this.ttlMs);
+    if (call >= known.answered) known.until = now + Math.min(FAILURE_MS, this.ttlMs);
     if (now - this.loggedAt >= LOG_MS) {
       this.loggedAt = now;
       const applies = this.resolver.fallback === undefined ? 'nothing' : 'fallback';

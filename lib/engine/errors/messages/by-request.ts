@@ -20,6 +20,8 @@ export const byRequestMessages = {
         nothing: "requests of keys without a good answer fail; a 'fallback' would apply to them",
       }[applies]
     }`,
+  noResolverOfApp: (got: unknown) =>
+    `LimiterService.forgetResolved: expected a class that finds limits of this app, received ${show(got)}`,
   wrongRateSource:
     'a whole number >= 1, or a function of the context that returns one; a class is named in place of the limit',
   wrongRate: 'a whole number >= 1, or null if the limit does not apply',
