@@ -11,7 +11,7 @@ import {
 } from '../../../lib/index.js';
 import { nodeRedis } from '../../support/redis/node-redis.js';
 import { type RedisSentinel, type RedisServer, startSentinel } from '../../support/redis/redis-servers.js';
-import { freshPrefix } from '../../support/limits/stores.js';
+import { freshPrefix, SENDS_ONCE } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
 
 const limit = { name: 'counted', algo: 'fixed-window', rate: 1_000_000, interval: '1d' } as const;
@@ -83,7 +83,7 @@ describe.each([
 
   it('does not end the connection', async () => {
     const { sentinels, name } = sentinel;
-    const client = new Client({ sentinels, name, failoverDetector: true, maxRetriesPerRequest: 0 });
+    const client = new Client({ sentinels, name, failoverDetector: true, ...SENDS_ONCE });
     cleanups.push(() => client.disconnect());
     const app = await start(client);
     cleanups.push(() => app.close());
@@ -163,7 +163,7 @@ describe.each([
       sentinels,
       name,
       failoverDetector: true,
-      maxRetriesPerRequest: 0,
+      ...SENDS_ONCE,
       retryStrategy: () => 5,
       sentinelRetryStrategy: () => 5,
     });
