@@ -148,7 +148,7 @@ describe('the guards of roles', () => {
   const block = async (user: string) => (await app.post('keys/block', { ...KEY, duration: '1h' }, as(user))).status;
 
   it('may be all that there are: then nobody changes anything else', async () => {
-    app = await ConsoleApp.start({ console: { act: [OnCallGuard], write: undefined } as never });
+    app = await ConsoleApp.start({ console: { act: [OnCallGuard], write: undefined } });
     expect(await app.read<Session>('session')).toMatchObject({ actable: true, writable: false });
     expect([await block('on-call'), await block('admin')]).toEqual([200, 403]);
     const response = await app.post('rates/set', { ...LIMIT, patch: RATE });
@@ -201,7 +201,7 @@ describe('the guards of roles', () => {
     app = await ConsoleApp.start({ console: { guards: [OpsGuard], act: [ThrowingGuard], write: [AdminGuard] } });
     expect([await block('on-call'), await block('ops'), await block('admin')]).toEqual([200, 403, 200]);
     await app.close();
-    app = await ConsoleApp.start({ console: { act: [ThrowingGuard], write: undefined } as never });
+    app = await ConsoleApp.start({ console: { act: [ThrowingGuard], write: undefined } });
     expect(await block('ops')).toBe(401);
   });
 });

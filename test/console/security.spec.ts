@@ -240,7 +240,7 @@ describe('a console in an app of another kind', () => {
   afterEach(() => app.close());
 
   it('changes nothing without guards of changes', async () => {
-    await start({ console: { write: undefined } as never });
+    await start({ console: { write: undefined } });
     expect(await app.read<Session>('session')).toMatchObject({ writable: false });
     for (const path of CHANGES) {
       const response = await app.post(path, BLOCK);

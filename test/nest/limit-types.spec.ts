@@ -182,7 +182,7 @@ it('compiles what moves on, and credits, of windows of the calendar', () => {
 
 // Options often come from a configuration in which some are missing.
 it('takes an option that is undefined as one that is missing', async () => {
-  const nothing = undefined as undefined;
+  const nothing = undefined;
   const common = { name: nothing, key: nothing, cost: nothing, blockFor: nothing, count: nothing, usage: nothing };
   const limits = defineLimits({
     gcra: { algo: 'gcra', rate: 1, interval: '1s', burst: nothing, warmUp: nothing, ...common },

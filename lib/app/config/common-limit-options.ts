@@ -26,7 +26,7 @@ export interface Outcome {
   /** The status of the response, over HTTP. */
   readonly statusCode?: number | undefined;
   /** The error of the handler, over transports other than HTTP. */
-  readonly error?: unknown | undefined;
+  readonly error?: unknown;
   /** Whether the client went away before the answer was known. Such a request counts under `'failed'` and under `'succeeded'`. */
   readonly aborted: boolean;
   /** The request's context. */

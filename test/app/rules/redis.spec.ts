@@ -30,7 +30,7 @@ afterAll(async () => {
 async function start(limits: ModuleLimit[], prefix = freshPrefix()): Promise<HttpApp> {
   const app = await HttpApp.start('express', {
     controllers: [OpenController],
-    limits: { store: undefined as never, redis: server.url, prefix, limits },
+    limits: { store: undefined, redis: server.url, prefix, limits },
   });
   apps.push(app);
   return app;

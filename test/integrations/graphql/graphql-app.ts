@@ -62,7 +62,7 @@ export class GraphqlApp {
         RateLimitGraphqlModule.forRoot(operations),
       ],
       providers: providers as Type[],
-      limits: { ...(onRedis && redis), ...limits } as RateLimitModuleOptions,
+      limits: { ...(onRedis && redis), ...limits },
     });
     return new GraphqlApp(app);
   }

@@ -131,11 +131,15 @@ it('lets frames of ws arrive that were sent before the client left', async () =>
 });
 
 it('refuses frames while the store fails with onStoreError deny, and keeps the connection', async () => {
-  const connected = await start('ws', { frames: { ...minute, onStoreError: 'deny' }, closeAfter: 2 }, {
-    redis: 'redis://127.0.0.1:1',
-    timeout: 100,
-    store: undefined,
-  } as unknown as RateLimitModuleOptions);
+  const connected = await start(
+    'ws',
+    { frames: { ...minute, onStoreError: 'deny' }, closeAfter: 2 },
+    {
+      redis: 'redis://127.0.0.1:1',
+      timeout: 100,
+      store: undefined,
+    },
+  );
   const client = await connected();
   for (let frame = 0; frame < 5; frame++) client.send('say', frame);
   for (let frame = 0; frame < 5; frame++) {
