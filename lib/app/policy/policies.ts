@@ -71,12 +71,18 @@ export class Policies {
   }
 
   private *heard(reading: PolicyReading): Steps<void> {
-    if (!('policy' in reading)) return this.refuse(reading.problems.map(showProblem));
+    if (!('policy' in reading)) {
+      this.refuse(reading.problems.map(showProblem));
+      return;
+    }
     const { policy } = reading;
     const isNew = !saysTheSame(policy, this.current);
     const problems = isNew ? yield* this.take(policy) : [];
     if (this.isClosed) return;
-    if (problems.length > 0) return this.refuse(problems);
+    if (problems.length > 0) {
+      this.refuse(problems);
+      return;
+    }
     if (isNew) moduleLogger.log(policyMessages.taken(policy.name));
     else if (this.refused !== undefined) moduleLogger.log(policyMessages.asBefore(policy.name));
     this.refused = undefined;

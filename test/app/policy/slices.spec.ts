@@ -47,7 +47,7 @@ async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
 it.each(sections)('reads %s of a file and of a function in slices', async (section, policy) => {
   const path = join(folder, `${section}.json`);
   await writeFile(path, JSON.stringify(policy));
-  for (const source of [new FilePolicySource(path), new FunctionPolicySource(() => policy as never, 60_000)]) {
+  for (const source of [new FilePolicySource(path), new FunctionPolicySource(() => policy, 60_000)]) {
     let reading: object = {};
     const turns = await turnsDuring(async () => (reading = await source.read()));
     expect(reading).toHaveProperty('policy');
@@ -63,7 +63,7 @@ it('puts a version in force in slices, and all of it at once', async () => {
   await app.init();
   const policies = app.get(Policies);
   const changed = { limits: { ...limits, first: { rate: 20 } } };
-  const reading = await new FunctionPolicySource(() => changed as never, 60_000).read();
+  const reading = await new FunctionPolicySource(() => changed, 60_000).read();
   const quota = async () => (await app.get(LimiterService).for('first').peek('user:1')).quota;
   const quotas: number[] = [];
   const turns = await turnsDuring(async () => {
