@@ -432,7 +432,8 @@ describe('a reply of the script that is altered on its way', () => {
 
   it('fails all checks of its call, or says to its end what a script can say of them', async () => {
     const real = redis.evalsha.bind(redis) as (...args: unknown[]) => Promise<unknown[]>;
-    const runs = propertyRuns(700);
+    // Few altered replies are ones that a script can give.
+    const runs = Math.max(300, propertyRuns(700));
     let told = 0;
     let failed = 0;
     // The server is given the script once.
