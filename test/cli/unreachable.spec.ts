@@ -38,6 +38,11 @@ describe('a Redis that cannot be reached', () => {
       'redis://:s3cret@no-host.invalid',
       /^nestjs-sluice rates: Redis at no-host\.invalid:6379 is not connected: getaddrinfo E/,
     ],
+    [
+      'TLS, which it does not speak',
+      `rediss://${host}`,
+      /is not connected: .*(?:else write redis:|write redis:\/\/ in place)/,
+    ],
   ])('is named with %s', async (_, url, message) => {
     const { code, stderr } = await runHere(['rates', '--redis', url]);
     expect([code, stderr]).toEqual([1, expect.stringMatching(message)]);

@@ -17,7 +17,12 @@ const ADVICE: readonly (readonly [error: RegExp, advice: string])[] = [
   [/ECONNREFUSED/, 'where nothing listens; wants Redis started there, or another host and port'],
   [
     /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/,
-    'from where nothing answers; wants another host, or a network and firewall that lead there',
+    'from where nothing answers; wants another host, or a network and firewall that lead there (with rediss:// or the option tls: a Redis ' +
+      'that speaks TLS, else write redis://)',
+  ],
+  [
+    /wrong version number|packet length too long|before secure TLS connection/,
+    'which does not speak TLS; write redis:// in place of rediss://, or turn TLS on there',
   ],
   [/All sentinels are unreachable/, "none of which answers; wants the hosts and ports of running ones as 'sentinels'"],
   [
