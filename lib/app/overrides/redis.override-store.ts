@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
@@ -31,6 +32,8 @@ import {
 const READ_EVERY_MS = 30_000;
 /** How often to read while messages can't arrive. */
 const POLL_EVERY_MS = 2000;
+/** After what time a failed first read is tried again, while the app starts. */
+const FIRST_RETRY_AFTER_MS = 20;
 /** How soon to read again after a failure. */
 const RETRY_AFTER_MS = 1000;
 /** How often to read all records again if more changed meanwhile than the history holds. */
@@ -91,10 +94,11 @@ export class RedisOverrideStore implements OverrideStore {
     );
     if (this.closed) return;
     this.client.on('ready', this.refresh);
-    const first = Promise.all([this.update(), this.listener.start()]);
+    const end = since + CONNECT_TIMEOUT_MS;
+    const first = Promise.all([this.readFirst(connected ? end : -Infinity), this.listener.start()]);
     // Without a connection, timers and the listener try again later.
     if (!connected) return;
-    await withDeadline(first, since + CONNECT_TIMEOUT_MS - performance.now()).catch(() => undefined);
+    await withDeadline(first, end - performance.now()).catch(() => undefined);
   }
 
   /** One read serves all calls that wait for it to start. */
@@ -187,17 +191,25 @@ export class RedisOverrideStore implements OverrideStore {
     }
   }
 
-  /** Reads the store now and again later: each read restarts the one timer. */
-  private async update(): Promise<void> {
+  /** Reads the store now and again later: each read restarts the one timer. Returns `false` if it failed and the next read may succeed. */
+  private async update(): Promise<boolean> {
     let nextMs: number | undefined;
+    let mayFollow = false;
     try {
       await this.read();
       this.warned = false;
     } catch (error) {
       nextMs = RETRY_AFTER_MS;
+      mayFollow = !isErrorReply((error as { cause?: unknown }).cause);
       this.warn(error);
     }
     this.readIn(nextMs ?? (this.isDeaf || this.isUnpublished ? POLL_EVERY_MS : READ_EVERY_MS));
+    return !mayFollow;
+  }
+
+  /** Reads until it succeeds or the time is over: the nodes of a Cluster that has just connected may still close connections. */
+  private async readFirst(end: number): Promise<void> {
+    while (!(await this.update()) && !this.closed && performance.now() < end) await sleep(FIRST_RETRY_AFTER_MS);
   }
 
   private readIn(ms: number): void {
