@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 /** The specs that `npm run test:watch` tries when a file has changed. */
 async function specsOf(file: string): Promise<string[]> {
   const jest = ['node_modules/jest/bin/jest.js', '--listTests', '--findRelatedTests', file];
-  const { stdout } = await promisify(execFile)(process.execPath, jest);
+  const { stdout } = await promisify(execFile)(process.execPath, jest, { env: { ...process.env, TEST_TIER: 'all' } });
   const paths = stdout.trim().split('\n');
   return paths.map((path) => relative('', path).replaceAll(sep, '/'));
 }
