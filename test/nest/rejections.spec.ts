@@ -129,6 +129,21 @@ describe('a guard', () => {
     expect(await app.statuses(3, '/open')).toEqual(statuses);
   });
 
+  it('counts by the limits that its own is within, too', async () => {
+    app = await HttpApp.start('express', {
+      controllers: [Reports],
+      providers: [{ provide: APP_GUARD, useClass: guardThat(() => false) }],
+      limits: {
+        define: {
+          ...limits.define,
+          rejected: { algo: 'fixed-window', rate: 3, interval: '1m', key: 'ip', within: 'total' },
+          total: { algo: 'fixed-window', rate: 1, interval: '1m', key: () => 'all' },
+        },
+      },
+    });
+    expect(await app.statuses(3, '/reports')).toEqual([403, 429, 429]);
+  });
+
   it('keeps what is injected into it', async () => {
     @Injectable()
     class Keys {

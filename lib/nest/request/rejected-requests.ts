@@ -4,6 +4,7 @@ import { RateLimitExceededException } from '../../app/http/rate-limit-exceeded.e
 import { CallerAnswer, leasedResult } from '../../app/limiter/caller-answer.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { requestEntries } from '../../app/rules/resolve/request-entries.js';
+import { withAncestors } from '../../app/rules/route-rules.js';
 import { partsOf } from '../../app/transports/read-request.js';
 import { WaitQueues } from '../../app/waiting/wait-queues.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
@@ -26,11 +27,12 @@ export class RejectedRequests {
   async count(limit: string, context: ExecutionContext): Promise<void> {
     const location = `RateLimitRejections('${limit}')`;
     const rule = this.registry.rule(limit, { location, namespace: '' });
-    if (rule.limit.algorithm.leases !== undefined) {
+    const rules = withAncestors([rule], location);
+    if (rules.some((each) => each.limit.algorithm.leases !== undefined)) {
       throw new RateLimitConfigError(messages.holdsRejections(location));
     }
     const parts = partsOf(this.transports.of(context), context);
-    const entries = await requestEntries([rule], context, parts);
+    const entries = await requestEntries(rules, context, parts);
     if (entries.length === 0) return;
     const answer = new CallerAnswer(leasedResult, entries, this.store, this.queues);
     decideEnforced(this.store, { entries }, answer);
