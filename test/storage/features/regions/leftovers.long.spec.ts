@@ -64,12 +64,12 @@ describe('units of a region whose instances end', () => {
    */
   const stopWhileTimePasses = async (app: AppInRegion) => {
     const realTimeout = globalThis.setTimeout;
-    let isClosed = false;
-    const closed = stop(app).finally(() => (isClosed = true));
-    for (let passed = 0; passed < 1900 && !isClosed;) {
+    const state = { isClosed: false };
+    const closed = stop(app).finally(() => (state.isClosed = true));
+    for (let passed = 0; passed < 1900 && !state.isClosed;) {
       const step = passed < 900 ? 100 : 1;
       await new Promise((resolve) => void realTimeout(resolve, 50));
-      if (!isClosed) jest.advanceTimersByTime(step);
+      if (!state.isClosed) jest.advanceTimersByTime(step);
       passed += step;
     }
     await closed;
