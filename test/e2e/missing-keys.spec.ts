@@ -51,18 +51,18 @@ function controllerWith(limit: LimitDefinition) {
   return TenantsController;
 }
 
-describe.each(adapters)('a function that finds no key, over %s', (framework) => {
-  let app: HttpApp | undefined;
-  let warned: string[];
-  beforeEach(() => {
-    warned = [];
-    jest.spyOn(Logger.prototype, 'warn').mockImplementation((text: unknown) => void warned.push(String(text)));
-  });
-  afterEach(async () => {
-    await app?.close();
-    app = undefined;
-  });
+let app: HttpApp | undefined;
+let warned: string[];
+beforeEach(() => {
+  warned = [];
+  jest.spyOn(Logger.prototype, 'warn').mockImplementation((text: unknown) => void warned.push(String(text)));
+});
+afterEach(async () => {
+  await app?.close();
+  app = undefined;
+});
 
+describe.each(adapters)('a function that finds no key, over %s', (framework) => {
   const ask = async (limit: LimitDefinition, tenants: (string | undefined)[], onMissingKey?: 'ip') => {
     const limits = onMissingKey === undefined ? {} : { onMissingKey };
     app = await HttpApp.start(framework, { controllers: [controllerWith(limit)], limits });
@@ -141,17 +141,6 @@ describe.each(adapters)('a function that finds no key, over %s', (framework) => 
 });
 
 describe('a key that identifies nobody', () => {
-  let app: HttpApp | undefined;
-  let warned: string[];
-  beforeEach(() => {
-    warned = [];
-    jest.spyOn(Logger.prototype, 'warn').mockImplementation((text: unknown) => void warned.push(String(text)));
-  });
-  afterEach(async () => {
-    await app?.close();
-    app = undefined;
-  });
-
   const start = async (limit: LimitDefinition, user?: unknown) => {
     @Injectable()
     class UserGuard implements CanActivate {

@@ -5,7 +5,7 @@ import { Cluster, Redis } from 'ioredis';
 import { LimiterService, RateLimitModule, type RateLimitModuleOptions } from '../../../lib/index.js';
 import { ownCopy } from '../../../lib/storage/redis/client.js';
 import type { Connection } from '../../../lib/storage/redis/connection.js';
-import { freshPrefix } from '../../support/limits/stores.js';
+import { freshPrefix, SENDS_ONCE } from '../../support/limits/stores.js';
 import { type RedisServer, startRedis } from '../../support/redis/redis-servers.js';
 import { TcpProxy } from '../../support/redis/tcp-proxy.js';
 import { until } from '../../support/time/until.js';
@@ -45,7 +45,7 @@ describe("an app's own ioredis client", () => {
 
   it.each<[string, object]>([
     ['with default options', {}],
-    ['that resends nothing', { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }],
+    ['that resends nothing', SENDS_ONCE],
   ])('%s is charged once for a lost answer', async (_, options) => {
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const proxy = await TcpProxy.start(server);

@@ -11,7 +11,7 @@ import {
   type RateLimitModuleOptions,
 } from '../../../lib/index.js';
 import { type RedisCluster, type RedisServer, startCluster } from '../../support/redis/redis-servers.js';
-import { freshPrefix } from '../../support/limits/stores.js';
+import { freshPrefix, SENDS_ONCE } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
 
 const first = { name: 'first', algo: 'fixed-window', rate: 100, interval: '1d' } as const;
@@ -255,7 +255,7 @@ describe('a slot that is being moved', () => {
   for (const [version, Client] of Object.entries({ 6: Cluster, 5: Cluster5 as unknown as typeof Cluster })) {
     it(`fails alone on a connection of the app by ioredis ${version}`, async () => {
       const client = new Client(cluster.nodes, {
-        redisOptions: { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 },
+        redisOptions: SENDS_ONCE,
       });
       client.on('error', () => undefined);
       await start({ redis: client, timeout: '1s' });

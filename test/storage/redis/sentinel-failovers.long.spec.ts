@@ -240,7 +240,7 @@ describe('a master that freezes until another one is named', () => {
   for (const [version, Client] of Object.entries({ 6: Redis, 5: Redis5 as unknown as typeof Redis })) {
     it(`keeps a connection of the app by ioredis ${version} that does not listen, and health says so`, async () => {
       const { sentinels, name, master } = sentinel;
-      const client = new Client({ sentinels, name, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 });
+      const client = new Client({ sentinels, name, ...SENDS_ONCE });
       client.on('error', () => undefined);
       cleanups.push(() => client.disconnect());
       const app = await start(client);

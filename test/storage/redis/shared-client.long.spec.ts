@@ -5,11 +5,10 @@ import { LimiterService, RateLimitModule, type RateLimitModuleOptions, type Redi
 import { whileNoTimeIsOver } from '../../support/time/no-time-is-over.js';
 import { freePort } from '../../support/processes/ports.mjs';
 import { type RedisCluster, type RedisServer, startCluster, startRedis } from '../../support/redis/redis-servers.js';
-import { freshPrefix } from '../../support/limits/stores.js';
+import { freshPrefix, SENDS_ONCE } from '../../support/limits/stores.js';
 import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const silent = { log: () => undefined, warn: () => undefined, error: () => undefined };
-const prompt = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 };
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
@@ -43,8 +42,8 @@ describe('a connection that apps share', () => {
   });
 
   const clients: Record<string, () => RedisClient> = {
-    Redis: () => new Redis(server.url, prompt),
-    Cluster: () => new Cluster(cluster.nodes, { redisOptions: prompt }),
+    Redis: () => new Redis(server.url, SENDS_ONCE),
+    Cluster: () => new Cluster(cluster.nodes, { redisOptions: SENDS_ONCE }),
   };
 
   it.each(Object.keys(clients))('of %s has no more listeners once they have closed', async (kind) => {
@@ -71,7 +70,11 @@ describe('a connection that apps share', () => {
   });
 
   it('has none either if it never came up', async () => {
-    const client = new Redis(await freePort(), '127.0.0.1', { ...prompt, lazyConnect: true, retryStrategy: () => 20 });
+    const client = new Redis(await freePort(), '127.0.0.1', {
+      ...SENDS_ONCE,
+      lazyConnect: true,
+      retryStrategy: () => 20,
+    });
     cleanups.push(() => client.disconnect());
     client.on('error', () => undefined);
     const app = await open(client);
@@ -99,7 +102,7 @@ describe('an app whose Redis refuses the connection', () => {
 
   it('has ended is not waited for', async () => {
     const client = new Redis(await freePort(), '127.0.0.1', {
-      ...prompt,
+      ...SENDS_ONCE,
       lazyConnect: true,
       retryStrategy: () => null,
     });
