@@ -170,23 +170,22 @@ export class Overrides {
   async rollback(version: number, options: unknown, seen?: number): Promise<boolean | 'overtaken'> {
     const location = 'LimiterService.rollback';
     const cause = readRollbackOptions(options, location);
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    return this.untilDone(async () => {
       const history = await this.store.changes(MAX_CHANGES);
       const lastVersion = history.at(-1)?.version ?? 0;
       if (seen !== undefined && seen !== lastVersion) return 'overtaken';
       const items = undone(history, version, location);
       if (items.length === 0) return false;
       const change = { operation: 'restore', items, lastVersion, rollbackTo: version, ...cause } as const;
-      if ((await this.store.write(change)) !== undefined) return true;
-    }
-    throw new RateLimitStoreError(messages.rollbackOvertaken());
+      return (await this.store.write(change)) === undefined ? undefined : true;
+    });
   }
 
   /** Restores what one change has changed to the state before it, unless a later one has changed the same. */
   async undo(version: number, options: unknown): Promise<Undone> {
     const location = 'LimiterService.rollback';
     const cause = readRollbackOptions(options, location);
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    return this.untilDone(async () => {
       const history = await this.store.changes(MAX_CHANGES);
       const change = history.find((each) => each.version === version);
       if (change === undefined) return 'unknown';
@@ -196,9 +195,8 @@ export class Overrides {
       const lastVersion = history.at(-1)!.version;
       const rollbackTo = lastVersion === version ? version - 1 : undefined;
       const undo = await this.store.write({ operation: 'restore', items, lastVersion, rollbackTo, ...cause });
-      if (undo !== undefined) return { version: undo };
-    }
-    throw new RateLimitStoreError(messages.rollbackOvertaken());
+      return undo === undefined ? undefined : { version: undo };
+    });
   }
 
   /** The version of the last change, 0 if there is none. */
@@ -206,13 +204,18 @@ export class Overrides {
     return (await this.store.changes(1)).at(-1)?.version ?? 0;
   }
 
-  /**
-   * Calls a change that depends on what is in force, with the version that it has to be made on, until it says that it is done: it
-   * resolves to `undefined` if others changed something meanwhile.
-   */
+  /** Makes a change that depends on the current overrides, with the version that it has to be made on. Calls it as `untilDone` does. */
   async onLastVersion<T>(change: (lastVersion: number) => Promise<T | undefined>): Promise<T> {
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const done = await change(await this.lastVersion());
+    return this.untilDone(async () => change(await this.lastVersion()));
+  }
+
+  /**
+   * Calls a function again while it resolves to `undefined`: others changed something in between. Throws `RateLimitStoreError` if that
+   * keeps happening.
+   */
+  private async untilDone<T>(attempt: () => Promise<T | undefined>): Promise<T> {
+    for (let attempts = 0; attempts < MAX_ATTEMPTS; attempts++) {
+      const done = await attempt();
       if (done !== undefined) return done;
     }
     throw new RateLimitStoreError(messages.rollbackOvertaken());

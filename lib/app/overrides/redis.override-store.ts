@@ -191,25 +191,26 @@ export class RedisOverrideStore implements OverrideStore {
     }
   }
 
-  /** Reads the store now and again later: each read restarts the one timer. Returns `false` if it failed and the next read may succeed. */
+  /** Reads the store now and again later: each read restarts the one timer. Resolves to `true` if a read soon after may succeed. */
   private async update(): Promise<boolean> {
     let nextMs: number | undefined;
-    let mayFollow = false;
+    let mayRecover = false;
     try {
       await this.read();
       this.warned = false;
     } catch (error) {
       nextMs = RETRY_AFTER_MS;
-      mayFollow = !isErrorReply((error as { cause?: unknown }).cause);
-      this.warn(error);
+      const reason = error instanceof RateLimitStoreError ? error.cause : error;
+      mayRecover = !isErrorReply(reason);
+      this.warn(reason);
     }
     this.readIn(nextMs ?? (this.isDeaf || this.isUnpublished ? POLL_EVERY_MS : READ_EVERY_MS));
-    return !mayFollow;
+    return mayRecover;
   }
 
   /** Reads until it succeeds or the time is over: the nodes of a Cluster that has just connected may still close connections. */
   private async readFirst(end: number): Promise<void> {
-    while (!(await this.update()) && !this.closed && performance.now() < end) await sleep(FIRST_RETRY_AFTER_MS);
+    while ((await this.update()) && !this.closed && performance.now() < end) await sleep(FIRST_RETRY_AFTER_MS);
   }
 
   private readIn(ms: number): void {
@@ -263,8 +264,7 @@ export class RedisOverrideStore implements OverrideStore {
   }
 
   /** Warns of an error reply, once until the next successful read. Checks report failing connections. */
-  private warn(error: unknown): void {
-    const reason = error instanceof RateLimitStoreError ? error.cause : error;
+  private warn(reason: unknown): void {
     if (this.warned || this.closed || !isErrorReply(reason)) return;
     this.warned = true;
     logger.warn(messages.overridesUnreadable(reason.message));

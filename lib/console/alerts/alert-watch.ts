@@ -1,6 +1,7 @@
 import { consoleLogger } from '../../engine/errors/logger.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
+import { withDeadline } from '../../storage/redis/deadline.js';
 import type { Incident, Incidents } from '../api.js';
 import type { ConsoleRedis } from '../telemetry/console-redis.js';
 import { begun, type ConsoleAlert, ended } from './alert.js';
@@ -62,9 +63,9 @@ export class AlertWatch {
   async close(): Promise<void> {
     this.isClosed = true;
     clearTimeout(this.timer);
-    await withDeadline(this.looking, GRACE_MS);
+    await waitAtMost(this.looking, GRACE_MS);
     this.closing.abort(new Error('the app is closing'));
-    await withDeadline(this.looking?.then(() => this.endTurn()) ?? this.endTurn(), REST_MS);
+    await waitAtMost(this.looking?.then(() => this.endTurn()) ?? this.endTurn(), REST_MS);
   }
 
   /** Looks once. Never rejects. */
@@ -201,10 +202,7 @@ export class AlertWatch {
   }
 }
 
-/** Waits for a promise that never rejects, but not for longer. */
-async function withDeadline(promise: Promise<void> | undefined, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => (timer = setTimeout(resolve, ms)));
-  await Promise.race([promise, late]);
-  clearTimeout(timer);
+/** Waits for a promise that never rejects, and goes on without it when the time is up. */
+function waitAtMost(promise: Promise<void> | undefined, ms: number): Promise<void> {
+  return withDeadline(promise ?? Promise.resolve(), ms).catch(() => undefined);
 }
