@@ -68,7 +68,7 @@ export class UnitsAhead implements UnitSource {
       const answer = new TurnAnswer(ms < longest).reserve(store, call.entries, Math.min(longest, ms));
       answers.push(answer);
       // Until the next call is asked for, time passes that could make room for that one.
-      if (isQueued(answer) && answer.isDone && isStillWaiting(call, answer)) break;
+      if (asksQueue(answer) && answer.isDone && isStillWaiting(call, answer)) break;
     }
     return answers;
   }
@@ -123,12 +123,12 @@ function refund({ limit, identity, units, decision }: ReservedUnits): Refund {
   return chargeOf({ limit, identity, cost: units }, decision);
 }
 
-/** Whether a limit was asked that has a queue of its own. */
-function isQueued({ entries }: Turn): boolean {
+/** True if the limit has a queue of its own, such as `leaky-bucket`. */
+function asksQueue({ entries }: Turn): boolean {
   return entries[0]?.limit.algorithm.queue !== undefined;
 }
 
-/** Whether a call was refused, and has time for another try. */
+/** True if a call was refused, and has time for another attempt. */
 function isStillWaiting(call: WaitingCall, answer: TurnAnswer): boolean {
   return !answer.hasFailed && !goesOn(answer) && !new RefusedCall(call, answer).isTooLate;
 }

@@ -1,6 +1,6 @@
 import type { JsonSchema, OptionKind, OptionRows } from './option-row.js';
 import { isCallable } from '../util/is-class.js';
-import { isObject, MAX_INTERVAL_MS, microseconds } from './values.js';
+import { DURATION_FORM, DURATION_UNITS, isObject, MAX_INTERVAL_MS, microseconds } from './values.js';
 
 /** Whole numbers. */
 export function whole(min = 1, max = Number.MAX_SAFE_INTEGER): OptionKind<number> {
@@ -50,8 +50,7 @@ const TIMES = timeSchemas({ exclusiveMinimum: 0, maximum: MAX_INTERVAL_MS });
 
 /** Durations. They are read into microseconds. */
 export const time: OptionKind<number> = {
-  wants:
-    "milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), more than 0 and at most 1 year",
+  wants: `${DURATION_FORM}, more than 0 and at most 1 year`,
   isRight: (value) => !Number.isNaN(microseconds(value)),
   read: microseconds,
   schema: { anyOf: TIMES },
@@ -61,7 +60,7 @@ export const time: OptionKind<number> = {
 export function timeUpTo(mostMs: number, most: string): OptionKind<number> {
   return {
     ...time,
-    wants: `milliseconds or a duration such as '250ms' (units: ms, s, m, h, d, w, y), more than 0 and at most ${most}`,
+    wants: `milliseconds or a duration such as '250ms' ${DURATION_UNITS}, more than 0 and at most ${most}`,
     isRight: (value) => microseconds(value) <= mostMs * 1000,
     schema: { anyOf: timeSchemas({ exclusiveMinimum: 0, maximum: mostMs }) },
   };

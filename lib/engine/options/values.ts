@@ -8,6 +8,11 @@ import ms from 'ms';
  */
 export type Duration = number | string;
 
+/** The units of a duration, for messages. */
+export const DURATION_UNITS = '(units: ms, s, m, h, d, w, y)';
+/** What a duration looks like, for messages. */
+export const DURATION_FORM = `milliseconds or a duration such as '250ms', '10s', '1m' ${DURATION_UNITS}`;
+
 /** The longest interval: a year of 365.25 days, as the `ms` package has it, in milliseconds. */
 export const MAX_INTERVAL_MS = ms('1y');
 

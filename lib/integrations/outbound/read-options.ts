@@ -1,5 +1,5 @@
 import { wholeNumber, refuseUnknown } from '../../engine/options/check-options.js';
-import { givenOptions, milliseconds } from '../../engine/options/values.js';
+import { DURATION_FORM, givenOptions, milliseconds } from '../../engine/options/values.js';
 import { isRecord } from '../../app/config/option-checks.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
@@ -39,8 +39,7 @@ const KNOWN = [
   'priority',
   'ageing',
 ] as const;
-const DURATION =
-  "milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year";
+const DURATION = `${DURATION_FORM}, at most 1 year`;
 
 /** Reads the options of calls. Throws `RateLimitConfigError`. */
 export function readOptions<Sent, Answer>(given: unknown, location: string): OutboundSettings<Sent, Answer> {

@@ -13,7 +13,7 @@ export function routeText(context: ExecutionContext): string {
   return type === null ? 'every route' : `${type.name || 'a class without a name'}.${handler?.name ?? ''}`;
 }
 
-/** The end of a text that was made with a value that was missing, or that is no text. */
+/** The end of a text that was made from a missing value, or from an object. */
 const OF_NOTHING = /(?:^|[^A-Za-z0-9])(?:undefined|null|NaN|\[object Object\])$/;
 /** The most names of fields that a message lists. */
 const MOST_FIELDS = 10;
@@ -21,12 +21,22 @@ const MOST_FIELDS = 10;
 /** The rules whose keys have been reported. */
 const reported = new WeakSet<Rule>();
 
-/** Warns once of a function that makes a key of a value that it did not have: all requests without it would count together. */
-export function warnOfKeyOfNothing(rule: Rule, by: BoundKey, key: string, context: ExecutionContext): void {
-  if (!OF_NOTHING.test(key) || reported.has(rule)) return;
+/** True if all requests without some value would have this key. */
+export function isMadeOfNothing(key: string): boolean {
+  return OF_NOTHING.test(key);
+}
+
+/** Warns once of a function that makes a key of a missing value: all requests without that value would count together. */
+export function warnOfKeyOfNothing(
+  rule: Rule,
+  option: string,
+  key: string,
+  context: ExecutionContext,
+  phase: Phase,
+): void {
+  if (reported.has(rule)) return;
   reported.add(rule);
-  const option = by === rule.settings.key ? 'key' : 'share.by';
-  rule.settings.log.warn(messages.keyOfNothing(rule.name, routeText(context), option, key, rule.phase));
+  rule.settings.log.warn(messages.keyOfNothing(rule.name, routeText(context), option, key, phase));
 }
 
 /** Warns once of users without an id: they count by their addresses, or are refused as if nobody had logged in. */

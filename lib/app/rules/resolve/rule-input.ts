@@ -12,7 +12,7 @@ import { andThen, type Awaitable, isPromise } from '../../../engine/util/awaitab
 import { reasonOf } from '../../../engine/util/reason-of.js';
 import type { Rule } from '../rule.js';
 import { identityOfKey, identityWithoutKey } from './identity.js';
-import { routeText, warnOfKeyOfNothing } from './missing-key-warning.js';
+import { isMadeOfNothing, routeText, warnOfKeyOfNothing } from './missing-key-warning.js';
 
 /** The input from a request that may differ between levels of a hierarchy. */
 export interface LevelInput {
@@ -74,7 +74,9 @@ export class RequestInput implements LevelInput {
     const read = (key: ResolvedKey) => {
       const identity = identityOfKey(rule, key);
       if (identity === undefined) return mayRefuse ? this.withoutKey(rule, by) : undefined;
-      if (typeof by.given === 'function') warnOfKeyOfNothing(rule, by, identity, this.context);
+      if (typeof by.given === 'function' && isMadeOfNothing(identity)) {
+        warnOfKeyOfNothing(rule, option, identity, this.context, this.phaseOf(rule));
+      }
       return identity;
     };
     let key: Awaitable<ResolvedKey>;

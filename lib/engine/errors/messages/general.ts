@@ -1,4 +1,5 @@
 import { LACKS_A_RIGHT } from '../lacks-a-right.js';
+import { DURATION_FORM } from '../../options/values.js';
 import { counted, listOf, show } from '../wording.js';
 import { almost, meant, optionMessages } from './options.js';
 
@@ -127,7 +128,7 @@ export const messages = {
   wrongMode: (variable: string, got: string) =>
     `the variable ${variable} of the environment is ${show(got)}, wants 'shadow', 'enforce' or nothing`,
   shadowMode: () => 'RATE_LIMIT_MODE is shadow: every limit counts and reports, and none refuses or delays',
-  skipsNothing: (location: string, name: string, known: readonly string[]) =>
+  skipsNothing: (location: string, name: unknown, known: readonly string[]) =>
     `${location}: got the name ${show(name)}, wants a limit that holds there: ` +
     (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'none does') +
     (typeof name === 'string'
@@ -244,8 +245,7 @@ export const messages = {
   onlyHeld: (name: string, algo: string, what: string) =>
     `limit '${name}' of algo '${algo}' cannot be ${what}; release its leases instead`,
   wrongActual: (got: unknown) => `the actual cost is ${show(got)}, wants a whole number >= 0`,
-  wrongDuration: (option: string, got: unknown) =>
-    `${option} is ${show(got)}, wants milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year`,
+  wrongDuration: (option: string, got: unknown) => `${option} is ${show(got)}, wants ${DURATION_FORM}, at most 1 year`,
   wrongDate: (name: string, got: unknown) => `${name} is ${show(got)}, wants a date`,
   expectedAllowance: ({ limit, retryAfterMs }: ShownDecision) =>
     `the limit '${limit}' refused (it would allow in ${retryAfterMs} ms), wants it to allow`,
