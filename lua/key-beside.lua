@@ -1,9 +1,9 @@
--- What counters have besides their own keys, by the numbers of these keys and by names: numbers of keys, and texts. A feature finds there
--- what it keeps; a name behind a colon is that of one key.
+-- Further keys and texts of counters, by the number of the counter's key and by name. The name is that of a feature, or a colon and the
+-- end of one key.
 --
 -- Leaves: beside, key_beside
 
 local beside = {}
 
--- A key that a counter has beside its own. Every key is in KEYS: a script makes none.
+-- A further key of a counter. Every key is in KEYS: scripts don't build keys.
 local function key_beside(state, name) return KEYS[beside[state.number][name][1]] end

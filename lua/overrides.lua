@@ -106,7 +106,7 @@ version, at = version + 1, time[1] * 1000000 + time[2]
 local head = '{"version":' .. number(version) .. ',"at":' .. number(at) .. ',"previousAt":' .. number(previous_at)
   .. ARGV[3] .. ARGV[6] .. ',"changes":['
 local change = head .. table.concat(published, ',') .. ']}'
--- Instances poll where this user may not publish, or Redis has no Pub/Sub. What is long is read from the list.
+-- Instances poll where this user may not publish, or Redis has no Pub/Sub. Long changes are read from the list.
 redis.pcall('PUBLISH', ARGV[2], #published == 1 and change or head .. ']}')
 for _, each in ipairs(changed) do
   local hash, field, json, ends = unpack(each)

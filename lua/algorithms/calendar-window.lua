@@ -30,7 +30,7 @@ local function is_within(time, window_start, window_end) return time >= tonumber
 
 local function corrected(count, difference) return max(0, min(tonumber(count) + difference, MAX_OWED)) end
 
--- The first of so many windows, from 0 on, that ends after a time.
+-- The first of `count` windows, counted from 0, that ends after a time.
 local function first_ending_after(time, count, end_of)
   local low, high = 0, count
   while low < high do

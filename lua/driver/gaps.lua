@@ -34,7 +34,7 @@ local function program_of_gaps()
   end
   written[4] = limits
   write(#open, unpack(open))
-  -- What plain counters have beside them is no matter.
+  -- Plain counters have no further keys here.
   write(0)
   for _, gap in ipairs(gaps) do
     for _ = 1, gap.times do

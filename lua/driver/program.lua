@@ -115,7 +115,7 @@ local states = {}
 for i = 1, program[position] do states[program[position + i]] = false end
 position = position + 1 + program[position]
 
--- What counters have besides their keys, by the numbers of these and by names.
+-- Further keys and texts of counters, by the number of the counter's key and by name.
 local beside_count = program[position]
 position = position + 1
 for _ = 1, beside_count do

@@ -1,5 +1,5 @@
 -- Units that are held until they are settled, of limits with `hold`: they are charged when they are reserved, and what was really used
--- replaces them later, where they were charged. Stored in the key that the counter has beside it as `:holds`: a sorted set with a member
+-- replaces them later, where they were charged. Stored in the counter's key `:holds`: a sorted set with a member
 -- `id:units:time:terms` for each hold, by when it lapses; once it was looked at after that, by that less 2^53. Its terms are twice the
 -- windows of the limit that reserved it, and 1 if its units are given back then. All are of the same windows: a counter that is written
 -- under others may have lost their units, and forgets them. A state has `lapsed` until it is saved: those whose units it counts no longer;

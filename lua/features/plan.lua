@@ -2,7 +2,7 @@
 -- Parameters: those of the algorithm; when the window before began, and the one before that; when the next one ends, and the one
 -- after it; rollover in millionths; 1 with credits; 1 where nothing says where windows begin, and the one that runs is kept to.
 -- Stored value: that of window-count.lua, then three doubles: units that moved here; the rate; credits that are used in this window.
--- The credits that are left stand in a key of their own, which the counter has beside it as `:credits`: all its generations have it.
+-- The credits that are left are in a key of their own, `:credits`, which all generations of the counter share.
 -- A state's `gross` is what is left and what is used in this window; the `taken` part of it is off the balance already. Its `age` is the
 -- number of windows since it was charged, nothing where nobody knows the key. Its `rate` is the one under which it was charged
 -- last: whoever gives units back may know an older one, and must not reckon credits anew by that. Its `returned` units are of holds that

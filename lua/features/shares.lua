@@ -2,7 +2,7 @@
 -- own, what the tenants have in common and what each one asked and got, by slices of the span in which the quota comes back.
 -- Parameters: those of the algorithm, then the units that come back in a span, the length of a slice (microseconds), the floor (units that each active tenant may use
 -- in a span at least), the weight and the name of the tenant that asks, which is empty if none does.
--- Stored: MessagePack arrays, which a counter has beside it. Behind `:shares`, three that tenants have in common. First the epoch, the
+-- Stored: MessagePack arrays in keys of their own. Behind `:shares`, three that tenants have in common. First the epoch, the
 -- length and the number of the newest slice; then, of each slice from the newest on, the weights of the tenants that asked last in it,
 -- the units that these are expected to use in a span, and the units used as far as they were expected. Second, of the active
 -- tenants of whom most is expected by weight, each one's name, the slice in which it asked last, its weight and expected units. Third,

@@ -6,7 +6,7 @@ import { afterEach, expect, it } from '@jest/globals';
 import { buildSync, type Format } from 'esbuild';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** What every app has that uses the library without an option. */
+/** Packages that every app with the library has installed. */
 const INSTALLED = ['rxjs', 'tslib', 'reflect-metadata', 'yaml'];
 
 let folder: string | undefined;

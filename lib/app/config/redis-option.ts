@@ -25,7 +25,7 @@ export function isRedisConnection(redis: unknown): boolean {
 function isRedisUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, pathname } = new URL(text);
-  // What follows a comma is no part of an address, and may be a password.
+  // The text after a comma isn't part of the address. It may be a password.
   return /^rediss?:$/.test(protocol) && !/[,;]/.test(hostname + pathname);
 }
 

@@ -3,7 +3,7 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { proxiesOfFastify } from '../transports/framework-address.js';
 import type { RequestLike } from '../transports/request-reader.js';
 
-/** What to set, by framework. */
+/** The setting that names trusted proxies, by framework. */
 const EXPRESS = "app.set('trust proxy', ...)";
 const FASTIFY = 'new FastifyAdapter({ trustProxy: ... })';
 

@@ -34,7 +34,7 @@ const PAGE = 1000;
 /** How often to retry what other changes overtake. */
 const MAX_ATTEMPTS = 10;
 
-/** What came of undoing one change: its undo's version, or the later change that keeps it from being undone. */
+/** The outcome of undoing one change: the version of the undo, or the later change that prevents it. */
 export type Undone = { readonly version: number } | { readonly later: number } | 'unknown';
 
 /**

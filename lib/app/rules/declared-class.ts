@@ -76,7 +76,7 @@ export class DeclaredClass {
     return this.routes.map(({ name }) => name).filter((name) => isLost(prototype, name));
   }
 
-  /** Where limits are declared that no request is checked against: Nest calls no guard before these methods. */
+  /** The places of limits that no request is checked against, since Nest calls no guard before these methods. */
   get unread(): readonly string[] {
     const { type, methods } = this;
     const isRead = ({ name }: DeclaredMethod) => mayHaveGuards(type.prototype as object, name);

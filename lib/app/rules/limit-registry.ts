@@ -68,7 +68,7 @@ export class LimitRegistry {
   /** Whether anything on routes finds limits by the request. */
   choosesOnRoutes = false;
   private readonly moduleLimits: readonly NamedLimit[];
-  /** The places of the module's limits by their names, of those that depend on the request too. */
+  /** The places of the module's limits by name, including limits that depend on the request. */
   private readonly modulePlaces = new Map<string, string>();
   private readonly defined = new Map<string, NamedLimit>();
   /** Whether a limit without a name may have any key. */
@@ -139,7 +139,7 @@ export class LimitRegistry {
     return [...this.moduleLimits, ...this.defined.values()];
   }
 
-  /** What the limits of the app count by. */
+  /** The kinds of keys that the limits of the app count by. */
   get keysInUse(): KeysInUse {
     const rules = [...this.moduleRules, ...this.named.map(({ rule }) => rule)];
     return {
@@ -237,7 +237,7 @@ export class LimitRegistry {
     return rule;
   }
 
-  /** Says of a name in a place that no defined limit has it. */
+  /** The message for a name that no defined limit has. */
   unknown(location: string, name: string): string {
     const inModule = this.modulePlaces.get(name);
     return inModule === undefined

@@ -77,7 +77,7 @@ export class Namespaces {
     }
   }
 
-  /** What to do about limits without a namespace. One of its own would not help where nothing reads them. */
+  /** The message for limits without a namespace. A namespace wouldn't help where nothing reads the limits. */
   private nameless(declarer: Declarer): string {
     const { type, method } = declarer;
     const methods = method === undefined ? this.scanner.getAllMethodNames(type.prototype as object) : [method];

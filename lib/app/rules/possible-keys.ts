@@ -31,18 +31,18 @@ export function takesAnyKey(rule: Rule): boolean {
   return formOf(key.given) === undefined || (hasKey !== true && !rule.countsRequests);
 }
 
-/** Whether a limit counts requests by their address: all, or those without its key. */
+/** True if a limit counts requests by their address: all of them, or those without its key. */
 export function countsAddresses({ settings, countsRequests }: Rule, onRoutes = countsRequests): boolean {
   const { given } = settings.key;
   if (given === 'ip') return settings.hasKey === true || onRoutes;
   return typeof given === 'string' && given !== 'global' && settings.onMissingKey === 'ip';
 }
 
-/** What the limits of an app count by, as far as lists for all of them depend on it. */
+/** The kinds of keys that the limits of an app count by. Lists for all limits depend on them. */
 export interface KeysInUse {
-  /** Whether any limit takes any text. */
+  /** True if a limit may have any text as its key. */
   readonly takesAny: boolean;
-  /** Whether any limit counts addresses. */
+  /** True if a limit counts by address. */
   readonly countsAddresses: boolean;
   readonly ipv6Prefix?: number | undefined;
 }

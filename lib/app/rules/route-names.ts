@@ -72,13 +72,12 @@ export function isHandler(method: object): boolean {
   return keys.some((key) => Reflect.hasMetadata(key, method));
 }
 
-/** Metadata keys of decorators whose methods Nest calls without guards, or that only matter where guards are called. */
+/** Metadata keys that don't mean that Nest calls guards: its own enhancers, events, schedules, and documentation. */
 const WITHOUT_GUARDS =
   /^(?:nestjs-sluice:|design:|__(?:guards|interceptors|pipes|exceptionFilters)__$|swagger\/|EVENT_LISTENER_METADATA$|SCHEDULE)/;
 
 /**
- * Whether Nest may call guards before a method: it is a route, or a package has decorated it whose methods may be called as routes are,
- * such as tools and commands.
+ * True if Nest may call guards before a method: it's a route, or another package has decorated it, as packages of tools and commands do.
  */
 export function mayHaveGuards(prototype: object, method: string): boolean {
   const handler = (prototype as Record<string, object>)[method]!;

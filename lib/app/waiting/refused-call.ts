@@ -31,12 +31,12 @@ export class RefusedCall {
     return this.isEarly ? this.longest.decision.retryAfterMs : this.call.leastWaitMs(this.refusals);
   }
 
-  /** Whether its time is up before it can have its units. */
+  /** True if its time is up before it can have its units. */
   get isTooLate(): boolean {
     return this.call.isTooLate(this.leastWaitMs);
   }
 
-  /** Whether a call overtakes this one that got its units in the same round: both wait for the same, and both have time. */
+  /** True if a call that got its units in the same round would overtake this one: both wait for the same, and both have time. */
   isOvertakenBy(call: WaitingCall): boolean {
     return !this.call.isSettled && !this.isEarly && !call.isTooLate(call.leastWaitMs(this.refusals));
   }

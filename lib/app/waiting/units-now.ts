@@ -97,7 +97,7 @@ export class UnitsNow implements UnitSource {
   }
 }
 
-/** Whether the queue of a limit decided. */
+/** True if the queue of a limit decided. */
 function isQueued({ entries, decisions }: Turn): boolean {
   return entries.some(({ limit }, index) => {
     return limit.algorithm.queue !== undefined && !limit.shadow && decisions[index]!.source !== 'list';

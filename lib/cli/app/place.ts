@@ -57,7 +57,7 @@ interface Wanted {
   readonly name: string | undefined;
   /** Whether the command needs no limit. */
   readonly optional?: boolean;
-  /** Whether the command asks for what instances publish of the limit. */
+  /** True if the command reads the limit that instances publish. */
   readonly published?: boolean;
 }
 

@@ -13,8 +13,8 @@ import type { Place } from './place.js';
 const ANY_KEY = () => undefined;
 
 /**
- * A place with its limit as instances with a console publish it: only they know by what it counts. What `--limit` says holds where none
- * does, and where the two have different algorithms. Throws `UsageError` if nothing says what the limit is.
+ * A place with its limit as instances with a console publish it: only they know by what it counts. `--limit` applies if no instance
+ * publishes the limit, or if the two have different algorithms. Throws `UsageError` if neither is given.
  */
 export async function asPublished(place: Place): Promise<Place> {
   if ('file' in place || place.published === undefined) return place;
@@ -24,7 +24,7 @@ export async function asPublished(place: Place): Promise<Place> {
   );
   const found = app?.limits.find(({ info, definition }) => info.name === name && definition !== undefined);
   const definition = found?.definition as ExactLimit | undefined;
-  // One within another limit needs the other, too.
+  // A limit within another one also needs that other limit.
   const isUsable = definition !== undefined && definition.within === undefined;
   if (!isUsable || (limit !== undefined && limit.definition.algo !== definition.algo)) {
     if (limit !== undefined) return place;

@@ -25,7 +25,7 @@ const KEPT_SECONDS = 7 * 86_400;
 interface Reported {
   readonly alert: ConsoleAlert;
   lastAt: number;
-  /** Whether it was stored for the other instances. */
+  /** True if it was stored for the other instances. */
   isStored: boolean;
 }
 

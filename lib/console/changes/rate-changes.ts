@@ -105,7 +105,7 @@ export class RateChanges {
     });
   }
 
-  /** Sets a rate that is made of the current one: of that which somebody has just set, too. */
+  /** Sets a rate that is derived from the current one, including a rate that somebody has just set. */
   private merged(
     entry: CatalogEntry,
     cause: Cause,
@@ -193,7 +193,7 @@ export class RateChanges {
   }
 }
 
-/** What is in force of a limit. */
+/** The current settings of a limit. */
 interface Current {
   readonly algo: string;
   readonly candidate: AlgorithmOptions | undefined;

@@ -246,7 +246,7 @@ function namedBy({ entry: { identity, pattern, ip } }: ListedEntry): string {
 }
 
 /**
- * Whether an identity is made of this part among others, as `ann@x.com|203.0.113.7` is of the account. Whole parts only: who sees no
+ * True if this is one of the parts of an identity, as the account is of `ann@x.com|203.0.113.7`. Whole parts only: who sees no
  * identities could otherwise guess them letter by letter.
  */
 function hasPart(identity: string, part: string): boolean {
@@ -257,7 +257,7 @@ function hasPart(identity: string, part: string): boolean {
   return false;
 }
 
-/** What separates the parts of identities. */
+/** The separators between parts of identities. */
 const PART_ENDS = '|:/,; ';
 
 function isMeant({ deviation, identity }: Found, { find, limit }: DeviationQuery): boolean {

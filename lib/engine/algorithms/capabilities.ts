@@ -80,7 +80,7 @@ export interface HoldsCapability<P, S> {
   /** A stored state with the units that came back before its window ended, if that is over. */
   ended?(parameters: P, stored: S, now: number, holds: HeldUnits, windows: number): S;
   /**
-   * Whether a finished window stays stored without the units that came back before its end: then all lapsed holds are released at
+   * True if a finished window stays stored without the units that came back before its end. Then all lapsed holds are released at
    * once.
    */
   keepsEnded?(state: S): boolean;

@@ -12,8 +12,8 @@ const HALF_AN_HOUR = 1800;
 const MONTH_AND_YEAR: readonly number[] = [2_592_000, 31_536_000];
 
 /**
- * Whether a long duration is a whole number that is less than a second, or that is half an hour, an hour, a day or several of them in
- * seconds, and no number of whole seconds in milliseconds.
+ * True if a long duration looks like seconds: a whole number below 1000, or the seconds of half an hour, an hour, a day or several of
+ * them, unless it's also a number of whole seconds in milliseconds.
  */
 export function isLikelySeconds(value: unknown): value is number {
   if (typeof value !== 'number' || !Number.isInteger(value) || value <= 0) return false;

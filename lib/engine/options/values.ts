@@ -3,8 +3,8 @@ import ms from 'ms';
 /**
  * A length of time: a number of milliseconds, or a string of a number and a unit, such as `'250ms'`, `'10s'`, `'1.5h'` or `'1 week'`.
  * The units are `ms`, `s`, `m` (minutes), `h`, `d`, `w` and `y` (365.25 days), and their English names; upper and lower case are alike. A
- * string without a unit, such as `'60'`, is refused: it would mean milliseconds, and often seconds are meant. So is `'1M'`: `M` is the
- * month of date formats, whose length varies.
+ * string without a unit, such as `'60'`, is refused: it would mean milliseconds, and often seconds are meant. `'1M'` is refused as well:
+ * `M` is the month of date formats, whose length varies.
  */
 export type Duration = number | string;
 
@@ -49,7 +49,7 @@ const WITH_UNIT = /[a-z]$/i;
 /** `ms` would read minutes. */
 const IN_MONTHS = /[^A-Za-z]M$/;
 
-/** Whether the unit of a text is the month of date formats. */
+/** True if the unit of a text is the month of date formats. */
 export function isInMonths(value: unknown): boolean {
   return typeof value === 'string' && IN_MONTHS.test(value);
 }

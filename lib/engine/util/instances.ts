@@ -46,7 +46,7 @@ export class Instances<T extends object, Place = OptionPlace, Made extends objec
     return making;
   }
 
-  /** What was made of the instance of a class; `undefined` if no option names the class, or there is no instance yet. */
+  /** The object made from the instance of a class; `undefined` if no option names the class, or there isn't an instance yet. */
   made(type: Type<T>): Made | undefined {
     const known = this.instances.get(type);
     return known instanceof Promise ? undefined : known;

@@ -1,4 +1,4 @@
-/** What connection strings call their secrets. */
+/** The names of secrets in connection strings. */
 const SECRET_NAME = String.raw`["']?\w*(?:pass|pwd|secret|token|auth|credential|key)\w*["']?\s*`;
 /** A secret with its name: `password=…`, `"password": "…"`. */
 const NAMED = new RegExp(String.raw`(^|[^A-Za-z])(${SECRET_NAME}(?:=|:\s*["']))\s*.*$`, 'is');

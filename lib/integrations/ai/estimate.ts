@@ -24,7 +24,7 @@ export function assertEstimate(estimate: unknown): asserts estimate is TokenUsag
 
 /** Parts that are files, wherever they appear. */
 const FILES: readonly unknown[] = ['file', 'reasoning-file'];
-/** Parts of a tool's result that are no files: what they cost is in the prompt. */
+/** Parts of a tool's result that aren't files: their cost is in the prompt. */
 const NO_FILES: readonly unknown[] = ['text', 'custom'];
 
 /** A part of a prompt, or anything else in it. */
@@ -42,7 +42,7 @@ function isFile(value: unknown): boolean {
   return type === 'tool-result' && holdsFiles(output);
 }
 
-/** Whether the result of a tool has images or files. Their types differ between versions of the AI SDK; some are mere references. */
+/** True if the result of a tool has images or files. Their types differ between versions of the AI SDK; some are only references. */
 function holdsFiles(output: unknown): boolean {
   const { type, value } = (output ?? {}) as { readonly type?: unknown; readonly value?: unknown };
   if (type !== 'content' || !Array.isArray(value)) return false;

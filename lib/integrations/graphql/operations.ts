@@ -200,7 +200,7 @@ export class Operations implements JointCalls {
     }
   }
 
-  /** Makes a request of each query, mutation or subscription that has limits. The events of a subscription are no calls of it. */
+  /** Makes a request of each query, mutation or subscription that has limits. The events of a subscription aren't calls. */
   private readFields(operation: Operation): void {
     const { source } = operation;
     for (const [key, selected] of rootFieldsOf(source)) {

@@ -178,7 +178,7 @@ async function settleCounted(charges: readonly CountedCharge[]): Promise<void> {
   ]);
 }
 
-/** What a function returned for a request. Throws for a value that its type forbids, such as `undefined` of a forgotten `return`. */
+/** The result of a `count` function. Throws for a value that its type forbids, such as `undefined` after a forgotten `return`. */
 function checked(counted: boolean | number): boolean | number {
   if (typeof counted === 'boolean') return counted;
   if (typeof counted !== 'number') throw new RateLimitArgumentError(messages.wrongCount(counted));

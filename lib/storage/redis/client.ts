@@ -34,7 +34,7 @@ export const CONNECT_TIMEOUT_MS = 2000;
  */
 const SILENCE_MS = 2000;
 
-/** What ioredis waits for a connection by default. */
+/** How long ioredis waits for a connection by default. */
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 
 /** The longest time to close a connection: a silent server would keep an ending process alive. */

@@ -9,7 +9,7 @@ const NOT_RUN = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
 const CLOSED = 'Connection is closed.';
 /** A node's reply about keys that it lacks while their slot moves: the destination has them, or accepts new ones. */
 const ASK = /^ASK \d+ (\S+)/;
-/** What ioredis says after it has followed redirections in vain, with the last one. */
+/** The error of ioredis after too many redirections. It contains the last one. */
 const REDIRECTED = /^Too many Cluster redirections.*\bASK \d+ (\S+)/;
 /** Some of the keys have moved and some have not; a moment later, all may have. */
 const TRY_AGAIN = 'TRYAGAIN ';

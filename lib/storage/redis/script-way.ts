@@ -2,7 +2,7 @@ import { isErrorReply, messageOf } from './reply-error.js';
 
 /** After a server forgot the script, this many runs at most are sent with it before its hash is tried again. */
 const MOST_RUNS_BY_EVAL = 1000;
-/** After so many runs by hash, a server counts as one that keeps the script. */
+/** The number of runs by hash after which a server counts as one that keeps the script. */
 const SETTLED = 100;
 
 /** How one server gets a script. */
@@ -20,7 +20,7 @@ export class ScriptWay {
   private left = 0;
   private byHash = 0;
 
-  /** Whether the next run is sent with the script at once. */
+  /** True if the next run is sent with the script at once. */
   skipsHash(): boolean {
     if (this.left > 0) {
       this.left--;
@@ -46,12 +46,12 @@ export class ScriptWay {
   }
 }
 
-/** Whether a server does not know the hash of a script, and so has run nothing. */
+/** True if a server doesn't know the hash of a script, and so has run nothing. */
 export function isNoScript(error: unknown): error is Error {
   return /^(?:ERR )?NOSCRIPT\b/.test(messageOf(error));
 }
 
-/** Whether a server refused the command itself, and so has run nothing: its user may not send it, or there is no such command. */
+/** True if a server refused the command itself, and so has run nothing: its user may not send it, or the command doesn't exist. */
 export function isRefused(error: unknown, command: 'evalsha' | 'eval'): boolean {
   const refusal = new RegExp(`^(?:NOPERM .*'${command}'|ERR unknown command ['"\`]?${command}\\b)`, 'i');
   const unsupported = new RegExp(
@@ -62,11 +62,11 @@ export function isRefused(error: unknown, command: 'evalsha' | 'eval'): boolean 
   return refusal.test(message) || unsupported.test(message);
 }
 
-/** What a server says of itself or of a user, whatever the command. */
+/** Errors about the server or the user, which any command may get. */
 const OF_ANY_COMMAND =
   /^(?:BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|NOAUTH|NOREPLICAS|OOM|READONLY|TRYAGAIN|WRONGPASS) /;
 
-/** Whether a server's reply to `SCRIPT LOAD` means that it loads none. */
+/** True if a server's reply to `SCRIPT LOAD` means that it doesn't load scripts. */
 export function isLoadRefused(error: unknown): error is Error {
   return isErrorReply(error) && !OF_ANY_COMMAND.test(error.message);
 }

@@ -16,7 +16,7 @@ function shaOf(source: string): string {
   return sha;
 }
 
-/** The connections whose servers do not load scripts, as the log says once. */
+/** The connections whose servers don't load scripts. The log reports each once. */
 const reported = new WeakSet<object>();
 
 /** One run of the script. It is sent again only if a server said that it has not run it. */
@@ -29,7 +29,7 @@ interface Run {
   sentAt: number;
   /** The server that did not know the hash. */
   missing?: Connection;
-  /** Whether it is sent with the script. */
+  /** True if it's sent with the script. */
   byEval: boolean;
   /** Why it is. */
   reason?: unknown;
@@ -42,7 +42,7 @@ interface Run {
 export class Script {
   private readonly sha: string;
   private readonly ways = new WeakMap<object, ScriptWay>();
-  /** Whether any run was sent with the script. */
+  /** True if any run was sent with the script. */
   private hasDetours = false;
   /** How many loads and EVALs were answered. */
   private given = 0;
@@ -175,7 +175,7 @@ export class Script {
         failure = next;
       }
     }
-    // Of all that a server refuses, the first is what a user of Redis is asked to have.
+    // The first refusal names the permission that the Redis user needs.
     throw run.byEval && isRefused(failure, 'eval') ? (run.reason ?? failure) : failure;
   }
 

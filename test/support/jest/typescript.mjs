@@ -21,14 +21,14 @@ const OPTIONS = {
   swcrc: false,
 };
 const { version } = JSON.parse(readFileSync(join(ROOT, 'node_modules/@swc/core/package.json'), 'utf8'));
-/** What compiled code depends on besides the text of its file. Copies of the repository with the same packages share the cache. */
+/** The other input of compiled code, next to the text of its file. Copies of the repository with the same packages share the cache. */
 const SETTINGS = JSON.stringify([version, OPTIONS]);
 const HASH_LENGTH = 40;
 
 const require = createRequire(import.meta.url);
 const { _load: load, _resolveFilename: resolveFilename } = Module;
 
-/** What specs import from `@jest/globals`. */
+/** The exports of `@jest/globals` for the current spec. */
 let globals;
 
 export function provideGlobals(given) {
@@ -44,7 +44,7 @@ Module['_resolveFilename'] = function (request, parent, ...rest) {
     const file = resolve(dirname(parent.filename), request.replace(/js$/, 'ts'));
     if (existsSync(file)) return file;
   }
-  // What `import()` of a URL compiles to.
+  // `import()` of a URL compiles to this.
   const path = request.startsWith('file:') ? fileURLToPath(request) : request;
   return resolveFilename.call(this, path, parent, ...rest);
 };

@@ -5,5 +5,5 @@ export type FeatureTerms = NonNullable<LimitSettings['features']>[number];
 type Of = FeatureTerms['of'];
 /** A limit as its features see it. */
 export type FeaturedLimit = Of extends (limit: infer Limit, ...rest: never[]) => unknown ? Limit : never;
-/** What a feature does for a limit. */
+/** A feature applied to a limit. */
 export type LimitFeature = Of extends (...args: never[]) => infer Feature ? Feature : never;

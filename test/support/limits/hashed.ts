@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** What decisions and the console show of an identity. */
+/** The hash of an identity that decisions and the console show. */
 export function hashOf(identity: string): string {
   return createHash('sha256').update(identity).digest('base64url').slice(0, 16);
 }

@@ -78,7 +78,7 @@ export function compile(options: AlgorithmOptions, name?: string): CompiledLimit
 /** Options of algorithms whose counters a store keeps. */
 export type StoredOptions = Exclude<AlgorithmOptions, { algo: 'adaptive' }>;
 
-/** What a limit takes over from the quota before. */
+/** How a limit takes over units from an earlier quota. */
 export type CarryOver = NonNullable<LimitSettings['carry']>;
 
 /** The tick of a limit's clock in microseconds: times within one are the same to it. */

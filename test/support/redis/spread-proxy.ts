@@ -52,7 +52,7 @@ export const spreadHashes =
   (name, before) =>
     name === 'EVALSHA' ? (before + 1) % servers : 0;
 
-/** What each connection begins with: all servers get it. */
+/** The first commands of each connection. All servers get them. */
 const OF_ALL = new Set(['AUTH', 'HELLO', 'SELECT', 'CLIENT']);
 
 /** Stands before several servers, as managed services do, and decides for each command which of them gets it. */

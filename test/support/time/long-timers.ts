@@ -1,7 +1,8 @@
 import { jest } from '@jest/globals';
 
 /**
- * Starts no timer of so many milliseconds or more until mocks are restored, so what happens did not wait for one. Shorter timers run.
+ * Starts no timer of `leastMs` milliseconds or more until mocks are restored, so the code under test can't have waited for one.
+ * Shorter timers run.
  */
 export function stopTimersFrom(leastMs: number): { mockRestore(): void } {
   const start = globalThis.setTimeout;

@@ -201,7 +201,7 @@ export class OperationCost {
     );
   }
 
-  /** What an object that was returned costs: as the most expensive of the types that it may be of. */
+  /** The points of a returned object: those of the most expensive type that it may have. */
   private ofData(
     data: object,
     type: SelectedType,

@@ -40,7 +40,7 @@ export class View implements Counter, OpenCounter {
  * Looks at a counter. Like on Redis, what has expired is gone, whether it was swept or not.
  *
  * @param view is overwritten
- * @param all whether all estimates that have lapsed come off, or at most so many as a check takes off
+ * @param all true to take off all lapsed estimates, false for at most the number that a check takes off
  */
 export function viewOf(
   table: CounterTable,

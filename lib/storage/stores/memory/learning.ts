@@ -128,7 +128,7 @@ export class Learning {
     const note = this.notes.get(key) ?? new Note(key);
     if (now - note.windowEnd >= FLIGHT) {
       note.tag = NO_WINDOW;
-      // What is charged is still given back.
+      // Charged units are still given back.
       note.windowEnd = note.least = 0;
       note.endsAfter = note.most = note.reportedAt = note.probedAt = note.quota = 0;
     }

@@ -11,7 +11,7 @@ export class ProgramKeys {
   private readonly keptOpen: boolean[] = [];
   private openKeys = '';
   private openKeyCount = 0;
-  /** What counters have besides their keys, by the numbers of these and by names. */
+  /** Further keys and texts of counters, by the number of the counter's key and by name. */
   private readonly beside = new Map<string, string>();
 
   constructor(private readonly prefix: string) {}
@@ -54,7 +54,7 @@ export class ProgramKeys {
     return `${this.openKeyCount}${this.openKeys}`;
   }
 
-  /** What counters have besides their keys, as the program has it. */
+  /** The same as the program contains it. */
   get allBeside(): string {
     return this.beside.size === 0 ? '0' : [this.beside.size, ...this.beside.values()].join(',');
   }

@@ -317,7 +317,7 @@ export class RedisStore extends DirectStore implements Store {
 }
 
 const succeeded = (reply: Reply) => reply.operation();
-/** What the script replies to a block of a counter that had one, or offences. */
+/** The script's reply to a block of a counter that already had a block or offences. */
 const WAS_BLOCKED = 2;
 const blocked = (reply: Reply) => reply.operation(WAS_BLOCKED);
 

@@ -66,7 +66,7 @@ export class Stage {
     return stage;
   }
 
-  /** The time in microseconds. With the clock of the suite, it stands still unless it is moved. */
+  /** The time in microseconds. With the clock of the suite, it only changes when it is moved. */
   now(): number {
     return ((this.usesClock ? this.begun : Date.now()) + this.movedMs) * 1000;
   }
@@ -125,8 +125,8 @@ export class Stage {
 }
 
 /**
- * Whether two stores decided differently only because of the time between their clocks: the limit that was refused would have been
- * allowed that much later.
+ * True if two stores decided differently only because of the time between their clocks: the refused limit would have been allowed
+ * that much later.
  */
 function areClose(got: readonly StoreDecision[], expected: readonly StoreDecision[], spareMs: number): boolean {
   const waits = expected.flatMap((ours, index) => {
