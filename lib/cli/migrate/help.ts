@@ -3,6 +3,7 @@ export const HELP = `Usage: nestjs-sluice migrate [options] [path...]
 Converts an app's code from @nestjs/throttler and rate-limiter-flexible, such
 that its routes answer as before. Edits only the places that it converts, and
 package.json. Reports each change, and what it left: where, why, and what to do.
+Files that the project's Prettier has formatted are formatted with it again.
 
 A path is a file or a folder, by default the folder that it runs in. Folders
 node_modules, dist, build and coverage are left out. It needs the TypeScript of

@@ -7,6 +7,7 @@ import { type Command, InputError, type Terminal, UsageError } from '../command.
 import { readArguments } from '../options.js';
 import { loadCompiler } from './compiler.js';
 import { unifiedDiff } from './diff.js';
+import { Formatter } from './formatter.js';
 import { HELP } from './help.js';
 import { finished } from './imports.js';
 import { changedManifest } from './package-json.js';
@@ -51,7 +52,11 @@ export const migrateCommand: Command = {
     const project = new Project(loadCompiler(folder), folder, positionals.length === 0 ? ['.'] : positionals);
     const report = new MigrationReport();
     const changes = origins.flatMap((name) => changesFrom(project, report, name));
-    const merged = [...new Map(changes.map((change) => [change.path, change])).values()];
+    const formatter = new Formatter(folder);
+    const merged: Change[] = [];
+    for (const change of new Map(changes.map((each) => [each.path, each])).values()) {
+      merged.push(await formatted(change, formatter));
+    }
     if (isDry) {
       for (const { shown, before, after } of merged) terminal.stdout.write(unifiedDiff(shown, before, after));
     } else {
@@ -64,6 +69,11 @@ export const migrateCommand: Command = {
     return 0;
   },
 };
+
+async function formatted(change: Change, formatter: Formatter): Promise<Change> {
+  const { path, before, after } = change;
+  return after === undefined ? change : { ...change, after: await formatter.format(path, before, after) };
+}
 
 function changesFrom(project: Project, report: MigrationReport, name: keyof typeof ORIGINS): Change[] {
   const { packages, migrate } = ORIGINS[name];
