@@ -10,7 +10,9 @@ that is not over. What it has used stays used.`,
   },
   unblock: {
     does: `Ends a block of a key, and forgets its offences; after a block of the limit's own
-'blockFor' the key starts fresh.`,
+'blockFor' the key starts fresh. If you know only a part of the key, such as the
+account in ann@x.com|203.0.113.7, give that: the error lists the blocked keys that
+contain it, which instances with a console have noted.`,
     nothing: ', if the key is not blocked',
   },
   reset: {

@@ -77,8 +77,9 @@ export const cliMessages = {
   countsPerRoute: (name: string) => `the limit ${show(name)} counts each route by itself, wants one that does not`,
   wrongPath: (name: string, got: string) =>
     `the key of ${show(name)} is ${show(got)}, wants those of the limits that it is within before it, separated by '/'`,
-  notBlocked: (name: string, key: string) =>
-    `the key ${show(key)} of ${show(name)} is not blocked, so there is nothing to unblock`,
+  notBlocked: (name: string, key: string, others: readonly string[] = []) =>
+    `the key ${show(key)} of ${show(name)} is not blocked, so there is nothing to unblock` +
+    (others.length === 0 ? '' : `; blocked keys that contain it: ${shortened(others)}`),
   nothingCounted: (name: string, key: string) =>
     `the key ${show(key)} of ${show(name)} has used nothing and is not blocked, so there is nothing to reset`,
   noOverride: (name: string, key: string | undefined) =>
