@@ -235,19 +235,21 @@ function readDeviations({ console, fields, exchange }: Call): Answer {
   };
 }
 
-async function ofKey({ console, fields, cause }: Call, action: 'unblock' | 'reset'): Promise<Answer> {
+async function ofKey(call: Call, action: 'unblock' | 'reset'): Promise<Answer> {
+  const { console, fields } = call;
   const target = await console.keys.target(fields);
   return async () =>
-    console.keys.act(target(), action, undefined, await cause(), (limiter, key, options) =>
+    console.keys.act(target(), action, undefined, await call.cause(), (limiter, key, options) =>
       limiter[action](key, options),
     );
 }
 
-async function charge({ console, fields, cause }: Call, action: 'refund' | 'penalize'): Promise<Answer> {
+async function charge(call: Call, action: 'refund' | 'penalize'): Promise<Answer> {
+  const { console, fields } = call;
   const target = await console.keys.target(fields);
   const units = fields.whole('units', 1);
   return async () =>
-    console.keys.act(target(), action, plural(units, 'unit'), await cause(), (limiter, key, options) =>
+    console.keys.act(target(), action, plural(units, 'unit'), await call.cause(), (limiter, key, options) =>
       // The user relies on a change that is reported as done.
       limiter[action](key, units, { ...options, strict: true }),
     );
