@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { changeText } from '../../nest/explain/format.js';
 import type { ListEntry } from '../../app/config/list-entry.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
@@ -8,7 +9,7 @@ import type { OverrideRecord } from '../../app/overrides/override-record.js';
 import { printable, printableJson } from '../../engine/util/printable.js';
 import { changesRedisOf, placesOf, type Places } from '../app/app-redis.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
-import { causeText, recordReport, valueText } from '../app/override-text.js';
+import { recordReport, valueText } from '../app/override-text.js';
 import { readPlace } from '../app/place.js';
 import type { StartedApp } from '../app/started-app.js';
 import { storedOverride } from '../app/stored-overrides.js';
@@ -145,5 +146,5 @@ function textOf({ entry, limit, before, after }: ListReport): string {
 }
 
 function stateText(record: OverrideRecord | undefined): string {
-  return record === undefined ? 'on no list by a change' : valueText(record) + causeText(record);
+  return record === undefined ? 'on no list by a change' : valueText(record) + changeText(record);
 }

@@ -1,4 +1,5 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { causeText, changeText } from '../../nest/explain/format.js';
 import type { LimitMode } from '../../engine/limits/limit-mode.js';
 import type { CurrentMode, CurrentRate } from '../../app/overrides/override.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
@@ -6,7 +7,7 @@ import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { columns, printable, printableJson } from '../../engine/util/printable.js';
 import { changesRedisOf, placesOf } from '../app/app-redis.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
-import { causeText, entryText, overrideReport, valueText } from '../app/override-text.js';
+import { entryText, overrideReport, valueText } from '../app/override-text.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { readPlace } from '../app/place.js';
 import { asPublished, refuseBareAddress } from '../app/published-limit.js';
@@ -120,7 +121,7 @@ async function list(read: ReadArguments): Promise<string> {
   const rows = found.map(({ kind, limit, key, record }) => [
     limit === '' ? 'all limits' : limit,
     kind === 'list' ? entryText(key) : key === '' ? 'all keys' : key,
-    `${valueText(record)}${causeText(record)}`,
+    `${valueText(record)}${changeText(record)}`,
   ]);
   return columns([['limit', 'key', 'change'], ...rows], [0, 1, 2])
     .map((line) => `${printable(line, Infinity)}\n`)
@@ -178,9 +179,8 @@ function cells({ rate, mode }: Current): string[] {
 
 function sourceText({ source, override }: CurrentRate | CurrentMode): string {
   if (override === undefined) return source === 'policy' ? 'the policy' : 'the configuration';
-  const { key, version, by, reason } = override;
-  const cause = [by, reason].filter((text) => text !== undefined).join(': ');
-  return `change ${version}${key === undefined ? '' : ` of '${key}'`}${cause === '' ? '' : ` (${cause})`}`;
+  const { key, version } = override;
+  return `change ${version}${key === undefined ? '' : ` of '${key}'`}${causeText(override)}`;
 }
 
 function ofKey({ values }: ReadArguments): { key?: string } {
