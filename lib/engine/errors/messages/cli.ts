@@ -1,6 +1,6 @@
 import { nearest } from '../../util/nearest.js';
 import { counted, listOf, show } from '../wording.js';
-import { meant, optionMessages } from './options.js';
+import { meant, nearDuration, optionMessages } from './options.js';
 
 /** The most names to list. */
 const MOST_NAMES = 20;
@@ -27,7 +27,8 @@ export const cliMessages = {
     `option ${show(got)} is unknown${meantOption(got, known)}, wants only ${known.map((option) => `--${option}`).join(', ')}`,
   unreadableArguments: (reason: string) => reason,
   optionTwice: (option: string) => `option '--${option}' is given twice, wants it once`,
-  wrongOption: (option: string, got: unknown, wants: string) => `option '--${option}' is ${show(got)}, wants ${wants}`,
+  wrongOption: (option: string, got: unknown, wants: string) =>
+    `option '--${option}' is ${show(got)}, wants ${wants}${nearDuration(got, wants)}`,
   unknownValue: (option: string, got: string, known: readonly string[]) =>
     `option '--${option}' is ${show(got)}${meant(got, known)}, wants one of ${known.join(', ')}`,
   limitWants: () => 'a limit such as gcra:60/1s, as no instance with a console publishes it',
