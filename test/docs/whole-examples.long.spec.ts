@@ -45,6 +45,19 @@ const PG = `declare module 'pg' {
 }
 `;
 
+/** What an example uses of `@nestjs/jwt`, which is not installed here. Tokens are their payloads. */
+const JWT_TYPES = `declare module '@nestjs/jwt' {
+  export class JwtService { verifyAsync<T>(token: string): Promise<T>; }
+  export class JwtModule { static register(options: { secret: string }): import('@nestjs/common').DynamicModule; }
+}
+`;
+const JWT = `
+export class JwtService { async verifyAsync(token) { return JSON.parse(token); } }
+export class JwtModule {
+  static register() { return { module: JwtModule, providers: [JwtService], exports: [JwtService] }; }
+}
+`;
+
 // The same app, before and after it moved.
 const [, move] = /^```diff\n([^]*?)^```/m.exec(
   readFileSync(join(PACKAGE_FOLDER, 'docs/migrating-from-throttler.md'), 'utf8'),
@@ -119,6 +132,10 @@ beforeAll(async () => {
   };
   writeFileSync(join(folder, 'pg.d.ts'), PG);
   writeFileSync(join(folder, 'postgres.ts'), POSTGRES);
+  writeFileSync(join(folder, 'jwt.d.ts'), JWT_TYPES);
+  mkdirSync(join(folder, 'node_modules/@nestjs/jwt'), { recursive: true });
+  writeFileSync(join(folder, 'node_modules/@nestjs/jwt/package.json'), '{ "type": "module", "exports": "./index.js" }');
+  writeFileSync(join(folder, 'node_modules/@nestjs/jwt/index.js'), JWT);
   writeFileSync(
     join(folder, 'tsconfig.json'),
     JSON.stringify({
@@ -248,6 +265,21 @@ describe('a guide begins with an example', () => {
     const page = 'before-and-after-authentication';
     expect(await statuses(page, '/reports', 4, { authorization: 'Bearer ada' })).toEqual([200, 200, 200, 429]);
     expect(await statuses(page, '/reports', 3)).toEqual([403, 403, 429]);
+  });
+
+  it('counts the users of tokens, and wrong tokens by address', async () => {
+    const ada = { authorization: 'Bearer {"sub":"ada"}' };
+    expect(await statuses('jwt-and-passport', '/reports', 4, ada)).toEqual([200, 200, 200, 429]);
+    const response = await fetch(`${urlOf('jwt-and-passport')}/reports`, { headers: { authorization: 'Bearer x' } });
+    expect([response.status, response.headers.get('ratelimit-policy')]).toEqual([401, '"address";q=8;w=60']);
+    expect(await statuses('jwt-and-passport', '/reports', 4)).toEqual([401, 401, 401, 429]);
+  });
+
+  it('shows the address that a proxy reports, and counts by it', async () => {
+    const shown = await fetch(`${urlOf('behind-a-proxy')}/ip`, { headers: from('6.6.6.6, 203.0.113.7, 10.0.0.2') });
+    expect(await shown.json()).toMatchObject({ counted: 'ip:203.0.113.7' });
+    expect(await statuses('behind-a-proxy', '/reports', 4, from('203.0.113.7'))).toEqual([200, 200, 200, 429]);
+    expect(await statuses('behind-a-proxy', '/reports', 1, from('203.0.113.8'))).toEqual([200]);
   });
 
   it('counts the clients of a proxy one by one', async () => {
