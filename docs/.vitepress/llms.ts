@@ -20,28 +20,27 @@ function usefulPages(): { text: string; files: string[] }[] {
 
 /** The site's `llms.txt`: each page with what it is about. `base` is the path of the site. */
 export function llmsText(base: string): string {
-  return listOf(`All pages in one file: [llms-full.txt](${base}llms-full.txt)`, (file) => base + pathOf(file));
-}
-
-/** The package's `llms.txt`, with the same pages as files of the package. */
-export function llmsTextOfPackage(): string {
-  return listOf('How to use it, in short: [SKILL.md](SKILL.md)', (file) => file);
-}
-
-function listOf(first: string, linkOf: (file: string) => string): string {
   const parts = usefulPages().map(
-    ({ text, files }) => `## ${text}\n\n${files.map((file) => lineOf(file, linkOf(file))).join('\n')}\n`,
+    ({ text, files }) => `## ${text}\n\n${files.map((file) => lineOf(file, base)).join('\n')}\n`,
   );
-  return `# nestjs-sluice\n\n> ${SUMMARY}\n\n${first}\n\n${parts.join('\n')}`;
+  return `# nestjs-sluice\n\n> ${SUMMARY}\n\nAll pages in one file: [llms-full.txt](${base}llms-full.txt)\n\n${parts.join('\n')}`;
 }
 
-function pathOf(file: string): string {
-  return pageOf(file)!.replace(/(?:(^|\/)index)?\.md$/, (_, folder?: string) => folder ?? '.html');
+/** The package's `llms.txt`: the pages that `docs/index.md` lists, as files of the package. */
+export function llmsTextOfPackage(): string {
+  const lines = read('docs/index.md')
+    .replace(/^# .*$/m, 'How to use it, in short: [SKILL.md](SKILL.md)')
+    .replaceAll(/^\| (?:[-\w]+ .*\| what it is about|-+ \| -+) +\|\n/gm, '')
+    .replaceAll(/^\| (\[.*\)) +\| (.*?) +\|$/gm, '- $1: $2')
+    .replaceAll(/\]\(([\w./-]+\.md)\)/g, '](docs/$1)')
+    .replace('(docs/SKILL.md)', '(SKILL.md)');
+  return `# nestjs-sluice\n\n> ${SUMMARY}\n\n${lines}`;
 }
 
-function lineOf(file: string, link: string): string {
+function lineOf(file: string, base: string): string {
+  const path = pageOf(file)!.replace(/(?:(^|\/)index)?\.md$/, (_, folder?: string) => folder ?? '.html');
   const about = [aboutOf(file), ...(WORDS[file] === undefined ? [] : [`also: ${WORDS[file].join(', ')}`])];
-  return `- [${headingOf(file)}](${link}): ${about.filter((each) => each !== '').join('; ')}`;
+  return `- [${headingOf(file)}](${base}${path}): ${about.filter((each) => each !== '').join('; ')}`;
 }
 
 /** What a table of `docs/index.md` says of a page, or else its first sentence. */
