@@ -66,7 +66,6 @@ import { bindGatewayFilters } from './gateway-refusals.filter.js';
 import { requestProviders } from './request.providers.js';
 import { ruleProviders } from './rule.providers.js';
 import { Transports } from './request/transports.js';
-import { OutboundCalls } from '../integrations/outbound/outbound-calls.js';
 import { WaitQueues } from '../app/waiting/wait-queues.js';
 
 /** How long a closing app waits for work that holds leases: supervisors kill it after 10 or 30 s. */
@@ -90,7 +89,6 @@ const providers: Provider[] = [
   ...ruleProviders,
   ...requestProviders,
   WaitQueues,
-  OutboundCalls,
   Overrides,
   LimiterService,
   ApiDocumentation,
@@ -115,12 +113,20 @@ const exported: (Type | string | symbol)[] = [
   Explainer,
   RouteRulesRegistry,
   HandlerClasses,
+  // Used by services of other entry points.
+  WaitQueues,
 ];
 // Nest reads the metadata of a module's class once it has found all modules of an app, and so has loaded all of its files.
 onLimiterRecorded((name) => {
   providers.push(limiterProvider(name));
   exported.push(getLimiterToken(name));
 });
+
+/** @internal Adds a service of another entry point, for apps that import it. Call it when the service's file is loaded. */
+export function addService(service: Type): void {
+  providers.push(service);
+  exported.push(service);
+}
 
 /** The limits of the app: of all its routes, and of its code through `LimiterService`. */
 @Global()

@@ -18,9 +18,9 @@ function words(line: string): string[] {
   return [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word!);
 }
 
-/** Returns the cells of a table, with waits rounded up: some seconds may have passed. */
+/** The cells of a table. Some of the time is over by now. */
 function cells(text: string): string[][] {
-  const rounded = text.replaceAll(/\b59 min \d+ s\b/g, '1 h').replaceAll(/\b9 min \d+ s\b/g, '10 min');
+  const rounded = text.replaceAll(/59 min \d+ s|60 min/g, '1 h').replaceAll(/9 min \d+ s/g, '10 min');
   return rounded.split('\n').map((line) => line.split(/ {2,}/));
 }
 
