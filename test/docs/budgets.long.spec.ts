@@ -45,7 +45,7 @@ const { define } = ((RateLimitModule: { forRoot: (given: RateLimitModuleOptions)
   }))({ forRoot: (given) => given });
 const example = { algo: 'budget', limit: 10, period: 'month', hold: '5m', onLapse: 'release' } as const;
 
-const PRICE = usd('0.15'); // a million tokens
+const PRICE = usd('0.15'); // per million tokens
 const priceOf = (tokens: number) => Math.ceil((tokens * PRICE) / 1_000_000);
 
 const estimateOf = (prompt: string) => prompt.length + 94;
@@ -71,7 +71,7 @@ class Assistant {
   constructor(private readonly limiters: LimiterService) {}
 
   async answer(org: string, prompt: string, signal: AbortSignal): Promise<AsyncGenerator<string>> {
-    const most = estimateOf(prompt); // prompt tokens, and the most that the answer may have
+    const most = estimateOf(prompt); // prompt tokens, plus the maximum for the answer
     const call = await this.limiters.reserve([
       { limit: 'requests', key: org },
       { limit: 'tokens', key: org, cost: most },
