@@ -135,11 +135,11 @@ describe('budgets', () => {
     for (const [, time, what, decision, spent, held, remaining, retryAfterMs] of rows) {
       const [day, month, at] = time!.replace(',', '').split(' ') as [string, string, string];
       clock.set(`2026-${month === 'October' ? '10' : '09'}-${day.padStart(2, '0')}T${at}:00Z`);
-      const [, who, does, units] = /^(\w)(?:'s hold lapses| (reserves|settles at) (\d+))/.exec(what!) ?? [];
+      const [, who, does, units] = /^(\w)(?:'s hold expires| (reserves|settles at) (\d+))/.exec(what!) ?? [];
       if (does === 'reserves') {
         const answer = await limiter.reserve('a', { cost: Number(units) });
         if (answer.id !== undefined) ids.set(who!, answer.id);
-        const told = [answer.allowed ? 'allowed' : 'refused', answer.retryAfterMs.toLocaleString('en')];
+        const told = [answer.allowed ? 'allowed' : 'rejected', answer.retryAfterMs.toLocaleString('en')];
         expect([what, ...told]).toEqual([what, decision, retryAfterMs]);
         seen.push(who);
       } else if (does === 'settles at') {
