@@ -10,8 +10,7 @@ import { unifiedDiff } from '../migrate/diff.js';
 import { finished } from '../migrate/imports.js';
 import { Source } from '../migrate/source.js';
 import { addExample, addModule, addTestHelper, controllerFile } from './add-limits.js';
-import { PackageManager } from './package-manager.js';
-import { type ProjectFiles, projectFiles, shownPath } from './project-files.js';
+import { PackageManager, type ProjectFiles, projectFiles, shownPath } from './project-files.js';
 
 const PACKAGE = 'nestjs-sluice';
 
