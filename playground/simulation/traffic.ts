@@ -1,5 +1,5 @@
 import { oneOf } from '../../lib/engine/options/check-options.js';
-import { randomNumbers } from '../../lib/cli/simulate/generator.js';
+import { randomNumbers } from '../../lib/cli/simulate/random-numbers.js';
 
 /** How requests come. */
 export const PATTERNS = ['steady', 'burst', 'poisson', 'edge', 'drawn'] as const;

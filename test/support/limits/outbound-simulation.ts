@@ -3,7 +3,7 @@ import { jest } from '@jest/globals';
 import type { ResponseHeaders, UpstreamResponse } from '../../../lib/integrations/outbound/index.js';
 import type { Store } from '../../../lib/index.js';
 import type { Check } from '../../../lib/testing/store/index.js';
-import { randomNumbers } from '../../../lib/cli/simulate/generator.js';
+import { randomNumbers } from '../../../lib/cli/simulate/random-numbers.js';
 import { WaitQueues } from '../../../lib/app/waiting/wait-queues.js';
 import { Flights } from '../../../lib/integrations/outbound/learning/flights.js';
 import type { OutboundRule } from '../../../lib/integrations/outbound/learning/learned-rule.js';
