@@ -69,6 +69,7 @@ it('the app of the guide counts on node-redis, and closes its client last', asyn
   await admin.flushdb();
   const errors = jest.spyOn(console, 'error').mockImplementation(() => undefined);
   const app = await NestFactory.create(AppModule);
+  app.enableShutdownHooks(); // closes the connection when the process gets a signal
   await app.listen(3000);
   const url = await running.getUrl();
   const client = running.get<Redis>(REDIS);
