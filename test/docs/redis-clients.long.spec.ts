@@ -59,7 +59,11 @@ afterEach(() => void jest.restoreAllMocks());
 const NestFactory = {
   create: async (module: typeof AppModule) => {
     running = await Factory.create(module, { logger: false, abortOnError: false });
-    return { listen: (_: number) => running.listen(0, '127.0.0.1') };
+    const { enableShutdownHooks } = running;
+    return {
+      enableShutdownHooks: () => void enableShutdownHooks.call(running),
+      listen: (_: number) => running.listen(0, '127.0.0.1'),
+    };
   },
 };
 
