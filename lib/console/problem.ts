@@ -42,5 +42,5 @@ export class ConsoleProblem extends Error {
 /** The problem of a request with wrong fields. */
 export function wrongFields(errors: readonly FieldError[]): ConsoleProblem {
   const shown = errors.map(({ field, message }) => ({ field, message: consoleMessages.ofHeaders(message) }));
-  return new ConsoleProblem(400, shown.map(({ field, message }) => `'${field}' ${message}`).join('; '), shown);
+  return new ConsoleProblem(400, shown.map(({ field, message }) => `${field}: ${message}`).join('; '), shown);
 }

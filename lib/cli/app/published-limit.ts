@@ -28,7 +28,7 @@ export async function asPublished(place: Place): Promise<Place> {
   const isUsable = definition !== undefined && definition.within === undefined;
   if (!isUsable || (limit !== undefined && limit.definition.algo !== definition.algo)) {
     if (limit !== undefined) return place;
-    throw new UsageError(cliMessages.missingOption('limit', cliMessages.limitWants()));
+    throw new UsageError(cliMessages.missingOption('limit', cliMessages.limitExpected()));
   }
   const isByFunction = definition.key === undefined && found!.info.key !== 'ip';
   const known = isByFunction ? { ...definition, key: ANY_KEY } : definition;

@@ -11,7 +11,7 @@ const HELP = `Usage: nestjs-sluice check [options] <file...>
 
 Reads policy files as an app would, and reports what is wrong with them, one
 problem a line, such as
-  limits.yaml:12:11 limits.api.rate: got -1, wants a whole number >= 1
+  limits.yaml:12:11 limits.api.rate: expected a whole number >= 1, received -1
 
 What only the app knows is checked when it starts: whether it has the limits that
 a policy changes, and what their options make together.

@@ -16,7 +16,7 @@ A limit is algo:rate/interval[,option=value...][@name]
   Of units that tenants share, the total is simulated: leave 'share' out.
 
 Options:
-  --limit <limit>     a limit; may be given several times, wants at least one
+  --limit <limit>     a limit; required, may be given several times
   --policy <file>     the limits of a policy file, with their names; may stand beside
                       --limit. Their keys are ip, user or global, or that of --key
   --path <path>       only requests of a path, such as '/api/*'; may be given several

@@ -24,8 +24,10 @@ export abstract class DeviationsController {
     const exchange = new Exchange(this.host.httpAdapter, request, response);
     const fields = Fields.ofBody(exchange.request.body, 'kind', 'find', 'limit', 'cursor');
     const kind = fields.oneOf('kind', KINDS);
-    const wants = `a text of at most ${LONGEST_FIND} characters`;
-    const find = fields.optional('find', (field) => fields.text(field, wants, ({ length }) => length <= LONGEST_FIND));
+    const expected = `a text of at most ${LONGEST_FIND} characters`;
+    const find = fields.optional('find', (field) =>
+      fields.text(field, expected, ({ length }) => length <= LONGEST_FIND),
+    );
     const limit = fields.optional('limit', (field) => fields.text(field, 'the name of a limit'));
     if (limit !== undefined && limit !== '' && this.console.catalog.find(limit) === undefined) {
       fields.refuse('limit', consoleMessages.unknownLimit());

@@ -47,13 +47,13 @@ describe.each(UNITLESS)('the duration %j, which has no unit that is known', (tex
     ['every', { policy: { source: () => ({}), watch: true, every: text } }],
   ])('is refused as %s', async (option, options) => {
     const refused = expect(start(options)).rejects;
-    await refused.toThrow(new RegExp(`option '${option}(\\[1\\])?' is .*${text.replace('.', '\\.')}.*, wants .*`));
+    await refused.toThrow(new RegExp(`${option}(\\[1\\])?: expected .*, received .*${text.replace('.', '\\.')}.*`));
   });
 
   it('is refused in calls', () => {
     expect(() => new TestClock().advance(text)).toThrow(
       new RateLimitArgumentError(
-        `duration is '${text}', wants milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year`,
+        `duration: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year, received '${text}'`,
       ),
     );
   });
@@ -65,24 +65,30 @@ describe.each(UNITLESS)('the duration %j, which has no unit that is known', (tex
       resolve = () => limit;
     }
     const refused = expect(start({ limits: [Plans] })).rejects;
-    await refused.toThrow(`Plans: option 'ttl' is '${text}', wants a duration`);
+    await refused.toThrow(`Plans.ttl: expected a duration such as '1m', more than 0, received '${text}'`);
   });
 
   it.each(['timeout', 'ageing', 'maxLearnedWait'])('is refused as %s of calls to others', (option) => {
-    expect(() => readOutbound({ [option]: text }, 'fetch')).toThrow(`option '${option}' is '${text}', wants`);
+    expect(() => readOutbound({ [option]: text }, 'fetch')).toThrow(
+      new RegExp(`${option}: expected .+, received '${text.replace('.', '\\.')}'`),
+    );
   });
 
   it.each(['recheck', 'keepFor'])('is refused as %s of jobs', (option) => {
     expect(() => readJobOptions({ key: 'a', [option]: text }, 'Jobs')).toThrow(
-      `option '${option}' is '${text}', wants`,
+      new RegExp(`${option}: expected .+, received '${text.replace('.', '\\.')}'`),
     );
   });
 
   it('is refused by commands', async () => {
-    await simulated('--generate', 'poisson:1/s', '--for', text).rejects.toThrow(`'--for'`);
-    await simulated('--reorder', text, 'log').rejects.toThrow(`'--reorder'`);
+    await simulated('--generate', 'poisson:1/s', '--for', text).rejects.toThrow(
+      `--for: expected a duration such as '10s', '1m', '1h', at most 1 year and more than 0, received '${text}'`,
+    );
+    await simulated('--reorder', text, 'log').rejects.toThrow('--reorder: expected');
     const redis = ['--redis', 'redis://localhost', '--limit', 'gcra:1/1s', '--name', 'a', '--key', 'a'];
-    expect(() => explainSettings([...redis, '--timeout', text], {})).toThrow(`'--timeout'`);
+    expect(() => explainSettings([...redis, '--timeout', text], {})).toThrow(
+      `--timeout: expected a duration such as 500ms or 2s, received '${text}'`,
+    );
   });
 
   it('matches no duration of the JSON Schema', () => {
@@ -97,7 +103,7 @@ describe.each(UNITLESS)('the duration %j, which has no unit that is known', (tex
 it.each(['fixed-window:3/250', 'fixed-window:3/1m,blockFor=60', 'fixed-window:3/1m,blockFor=1m/60'])(
   'the limit %s of a command line is refused',
   (spec) => {
-    expect(() => readLimit(spec)).toThrow(/, wants .*duration.* such as/);
+    expect(() => readLimit(spec)).toThrow(/: expected .*duration.* such as/);
   },
 );
 
@@ -111,7 +117,7 @@ it('keeps what overrides of an earlier release mean', () => {
 
 it('says what to write for a month', async () => {
   await expect(start({ limits: [{ ...limit, interval: '1M' }] })).rejects.toThrow(
-    "limits[0]: option 'interval' is '1M', wants milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), " +
+    "limits[0].interval: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), " +
       "more than 0 and at most 1 year; write '1m' for a minute, and for a month '30d' or the algorithm 'calendar-window' with period: 'month'",
   );
 });

@@ -164,11 +164,15 @@ describe('axios', () => {
   it.each([undefined, null, {}, 'axios'])('refuses to be attached to %p', (instance) => {
     const attach = () => limiters.axios('shopify').attach(instance as never);
     expect(attach).toThrow(RateLimitConfigError);
-    expect(attach).toThrow('wants an instance of axios such as httpService.axiosRef');
+    expect(attach).toThrow('expected an instance of axios such as httpService.axiosRef');
   });
 
   it('names itself in errors', () => {
-    expect(() => limiters.axios('nobody')).toThrow("LimiterService.axios: got the name 'nobody'");
-    expect(() => limiters.dispatcher('nobody')).toThrow("LimiterService.dispatcher: got the name 'nobody'");
+    expect(() => limiters.axios('nobody')).toThrow(
+      "LimiterService.axios: unknown limit 'nobody', expected a defined limit: 'shopify', 'slots'",
+    );
+    expect(() => limiters.dispatcher('nobody')).toThrow(
+      "LimiterService.dispatcher: unknown limit 'nobody', expected a defined limit: 'shopify', 'slots'",
+    );
   });
 });
