@@ -65,10 +65,9 @@ export type {
   DecisionObserver,
   ObservedDecision,
 } from './app/hooks/decision-hook.js';
-export { headerIdentity } from './app/key-resolvers/header.js';
+export { headerIdentity } from './engine/limits/limit-key.js';
 export { ipIdentity } from './app/key-resolvers/ip.js';
-export type { LimitKey } from './app/key-resolvers/index.js';
-export type { KeyFunction, KeyResolver, ResolvedKey } from './app/key-resolvers/key-resolver.js';
+export type { KeyFunction, KeyResolver, LimitKey, ResolvedKey } from './engine/limits/limit-key.js';
 export type {
   CommonLimitOptions,
   Count,

@@ -1,6 +1,7 @@
 import { type CanActivate, type DynamicModule, Module, type Provider, type Type } from '@nestjs/common';
-import { consoleControllers } from './console.controllers.js';
 import {
+  CONSOLE_ROUTES,
+  CONSOLE_SETTINGS,
   type RateLimitConsoleAsyncOptions,
   type RateLimitConsoleOptions,
   type RateLimitConsoleSettings,
@@ -9,8 +10,8 @@ import {
   readOptions,
   type ReadRoutes,
 } from './console-options.js';
-import { CONSOLE_ROUTES, CONSOLE_SETTINGS } from './console-tokens.js';
-import { Roles } from './http/roles.js';
+import { consoleControllers } from './http/controllers.js';
+import { Roles } from './http/guards.js';
 import { RateLimitConsole } from './rate-limit-console.js';
 
 /**

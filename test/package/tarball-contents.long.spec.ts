@@ -69,6 +69,8 @@ describe('the package', () => {
     'LICENSE',
     'CHANGELOG.md',
     'SECURITY.md',
+    'SKILL.md',
+    'llms.txt',
   ])('has %s', (path) => {
     expect(paths).toContain(path);
   });
@@ -89,7 +91,7 @@ describe('the package', () => {
 
   it('has nothing but the build and the documentation', () => {
     const allowed =
-      /^(dist|docs|schematics)\/|^(package\.json|limits\.schema\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/;
+      /^(dist|docs|schematics)\/|^(package\.json|limits\.schema\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|SKILL\.md|llms\.txt)$/;
     expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   });
 
@@ -100,16 +102,17 @@ describe('the package', () => {
 
   it('has no pages for work on the library itself', () => {
     expect(
-      paths.filter((path) =>
-        /^docs\/(decisions|architecture|benchmarks|index|\.vitepress)|CONTRIBUTING|^\.github/.test(path),
-      ),
+      paths.filter((path) => /^docs\/(decisions|architecture|\.vitepress)|CONTRIBUTING|^\.github|^bench/.test(path)),
     ).toEqual([]);
   });
 
   it('has no screenshots, which are larger than all else', () => {
     expect(paths.filter((path) => path.endsWith('.png'))).toEqual([]);
-    // The README's one picture; test/docs/browser/picture.long.spec.ts holds it small.
-    expect(paths.filter((path) => /\.(?:webp|jpe?g|gif|svg|avif)$/.test(path))).toEqual(['docs/picture.webp']);
+    // The chart, and the README's picture; test/docs/browser/picture.long.spec.ts holds it small.
+    expect(paths.filter((path) => /\.(?:webp|jpe?g|gif|svg|avif)$/.test(path))).toEqual([
+      'docs/benchmarks.svg',
+      'docs/picture.webp',
+    ]);
   });
 
   it('has what its pages link to', () => {

@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
+import type { KeyFunction, KeyResolver } from '../../engine/limits/limit-key.js';
 import { isClassWith } from '../../engine/util/instances.js';
-import type { KeyFunction, KeyResolver } from './key-resolver.js';
 import type { KeyScheme } from './key-scheme.js';
 
 /** Keys of the app have no name of their own. */

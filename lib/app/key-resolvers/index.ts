@@ -9,24 +9,6 @@ import { userKey } from './user.js';
 /** Every form of `key`. To add one, add a line here. */
 const list = [ipKey, userKey, globalKey, headerKey, functionKey, classKey] as const;
 
-type KeyOf<S> = S extends KeyScheme<infer Key, infer _> ? Key : never;
-
-/**
- * Who a limit counts.
- * @useDeclaredType
- */
-export type LimitKey = KeyOf<(typeof list)[number]>;
-
-/** The identity that a `key` makes of a value that somebody has written down; `undefined` if it never makes it. */
-export function identityOfValue(key: unknown, value: string): string | undefined {
-  if (typeof key !== 'string') return value;
-  for (const scheme of keySchemes) {
-    const parameter = scheme.parse(key, '');
-    if (parameter !== undefined) return scheme.identityOf === undefined ? value : scheme.identityOf(parameter, value);
-  }
-  return value;
-}
-
 /** The form of the identities that a `key` makes; `undefined` if it may be any text. */
 export function formOf(key: unknown): KeyForm | undefined {
   if (typeof key !== 'string') return undefined;

@@ -63,7 +63,6 @@ export const ipKey: KeyScheme<'ip', true> = {
   describe: (_, name) => ({ name, noun: 'address' }),
   needsRoute: false,
   isPure: true,
-  identityOf: (_, value) => (value.startsWith('ip:') ? value : undefined),
   formOf: () => ({
     begins: IDENTITY,
     isOne: (text, ipv6Prefix) =>

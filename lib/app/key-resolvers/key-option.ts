@@ -1,9 +1,9 @@
-import { text } from '../../engine/options/kinds.js';
+import { keyText as written } from '../../engine/limits/limit-key.js';
 import { keySchemes } from './index.js';
 
 /** The forms of `key` that can be written as text. */
 export const keyText = {
-  ...text("'ip', 'user', 'global' or 'header:<name>'", "^(ip|user|global|header:[!#$%&'*+.^_`|~0-9A-Za-z-]+)$"),
+  ...written,
   isValid: (value: unknown) => typeof value === 'string' && keySchemes.some((scheme) => isOf(scheme, value)),
 };
 

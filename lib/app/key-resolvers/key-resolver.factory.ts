@@ -1,10 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
+import type { LimitKey } from '../../engine/limits/limit-key.js';
 import { givenOptions } from '../../engine/options/values.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { listOf } from '../../engine/errors/wording.js';
-import { keySchemes, type LimitKey } from './index.js';
+import { keySchemes } from './index.js';
 import { byIp, type IdentifyAddress } from './ip.js';
 import type { Identify } from './key-resolver.js';
 import type { KeyDescription, KeyScheme, KeyServices } from './key-scheme.js';

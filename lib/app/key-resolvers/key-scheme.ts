@@ -53,12 +53,6 @@ export interface KeyScheme<Key = unknown, P = unknown> {
   /** Whether it depends on the request alone, so that limits with equal keys share the result. */
   readonly isPure?: boolean;
   /**
-   * The identity that it makes of a value that somebody has written down: for a header, the hash of its value. A value that is an
-   * identity already is returned unchanged. `undefined` if it never makes it. Without this method, the value itself is the
-   * identity.
-   */
-  identityOf?(parameter: P, value: string): string | undefined;
-  /**
    * The form of the identities that it makes.
    * @default any text
    */

@@ -2,7 +2,7 @@ import type { ModuleRef } from '@nestjs/core';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { Instances, withMethod } from '../../engine/util/instances.js';
-import type { KeyResolver } from './key-resolver.js';
+import type { KeyResolver } from '../../engine/limits/limit-key.js';
 
 /** The instances of the classes named as a `key`. */
 export class ResolverInstances extends Instances<KeyResolver> {

@@ -9,7 +9,6 @@ export const userKey: KeyScheme<'user', true> = {
   needsRoute: true,
   needsUser: true,
   isPure: true,
-  identityOf: (_, value) => (value.startsWith('user:') ? value : undefined),
   formOf: () => ({
     begins: 'user:',
     isOne: (text) => text.startsWith('user:') && text.length > 'user:'.length,

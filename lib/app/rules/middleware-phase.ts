@@ -17,7 +17,7 @@ export function earlyForms(): string {
 export function refuseWhatNeedsARoute(
   key: BoundKey,
   options: AllCommonOptions,
-  trait: RequestTrait | undefined,
+  trait: RequestTrait<BoundKey> | undefined,
   location: string,
   everywhere: boolean,
 ): void {

@@ -37,7 +37,7 @@ export interface RuleSettings {
   /** An option that it has, because of which no limit can be within it. */
   readonly childless?: string | undefined;
   /** The trait of requests and calls by which they meet a version of it. */
-  readonly trait?: RequestTrait | undefined;
+  readonly trait?: RequestTrait<BoundKey> | undefined;
   readonly count: Count;
   readonly skip: CommonLimitOptions['skip'];
   readonly answer: RefusalAnswer;

@@ -1,4 +1,6 @@
-import { ConsoleLog } from '../../console/changes/console-log.js';
+import { ConsoleLog } from '../../console/changes/change-log.js';
+import { readNoted } from '../../console/telemetry/noted-keys.js';
+import { hasPart } from '../../console/views/has-part.js';
 import { ShownNames } from '../../console/shown-names.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import type { ExplainedLimit } from '../../nest/explain/explanation.js';
@@ -9,15 +11,37 @@ import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { keysOfShown } from '../../app/rules/resolve/keys-of-shown.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { columns, printable, printableJson, showMs } from '../../engine/util/printable.js';
-import { placesOf, redisOf } from '../app/app-redis.js';
-import { withApp } from '../app/operation.js';
-import { isWithoutHome } from '../app/region-role.js';
-import { asPublished, refuseBareAddress } from '../app/published-limit.js';
-import type { StartedApp } from '../app/started-app.js';
+import { placesOf, redisOf, type StartedApp } from '../app/started-app.js';
+import {
+  argumentsOf,
+  asPublished,
+  causeOf,
+  OPERATION_OPTIONS,
+  refuseBareAddress,
+  timeOf,
+  withApp,
+} from '../app/operation.js';
+import { type Place, readPlace } from '../app/place.js';
+import { isWithoutHome } from '../app/app-redis.js';
 import { assertCountsHere, assertHasHome, assertUsed } from '../app/used-names.js';
-import { type Command, InputError, UsageError } from '../command.js';
-import { KEY_HELP } from './help.js';
-import { type KeyAction, type KeySettings, readSettings } from './key.settings.js';
+import { hashedHeader } from '../../app/key-resolvers/header.js';
+import { type Command, type CommandOptions, InputError, type ReadArguments, UsageError } from '../command.js';
+
+/** What is done to the counter of a key. */
+export type KeyAction = 'block' | 'unblock' | 'reset';
+
+/** The settings of a command line. */
+export interface KeySettings {
+  readonly action: KeyAction;
+  readonly place: Place;
+  readonly limit: string;
+  readonly key: string;
+  /** How long a block lasts. */
+  readonly time: string;
+  readonly cause: { readonly by?: string; readonly reason?: string };
+  readonly force: boolean;
+  readonly json: boolean;
+}
 
 /** The state of a key, before or after. */
 interface KeyState {
@@ -38,6 +62,9 @@ interface KeyReport {
   readonly unread?: string;
 }
 
+/** The most blocked keys that an error names. */
+const MOST_FOUND = 20;
+
 type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<unknown>;
 
 const CHANGES: Readonly<Record<KeyAction, Change>> = {
@@ -46,24 +73,75 @@ const CHANGES: Readonly<Record<KeyAction, Change>> = {
   reset: (limiter, key, options) => limiter.reset(key, options),
 };
 
+const BLOCK_OPTIONS: CommandOptions = {
+  for: { value: '<time>', help: 'How long, at most 1 year (default: 10m)' },
+  ...OPERATION_OPTIONS,
+};
+const OPTIONS: CommandOptions = { ...BLOCK_OPTIONS, for: { ...BLOCK_OPTIONS['for']!, onlyFor: "'block'" } };
+
+const ABOUT: Readonly<Record<KeyAction, { does: string; options: CommandOptions; nothing: string }>> = {
+  block: {
+    does: `Blocks a key on all instances, even if it has units left, and replaces its current block.
+The counter of the key stays as it is.`,
+    options: BLOCK_OPTIONS,
+    nothing: '',
+  },
+  unblock: {
+    does: `Ends the block of a key and forgets its offences. If the limit's own 'blockFor' had
+blocked the key, the key also starts with all units. If you know only a part of the
+key, such as the account in ann@x.com|203.0.113.7, give that part: the error lists the
+blocked keys that contain it, as far as instances with a console have recorded them.`,
+    options: OPTIONS,
+    nothing: ', or the key is not blocked',
+  },
+  reset: {
+    does: 'Gives a key all its units back, and ends its block.',
+    options: OPTIONS,
+    nothing: ', or the key has used nothing',
+  },
+};
+
 const command = (action: KeyAction): Command => ({
-  help: KEY_HELP[action],
-  async run(args, { stdout }) {
-    const read = readSettings(action, args, process.env);
-    readCause(read.cause, `nestjs-sluice ${action}`);
-    const settings = { ...read, place: await asPublished(read.place) };
-    const report = await withApp(settings.place, true, (app) => changeKey(app, settings));
+  usage: ['<limit> <key> --redis <url> --limit <limit>', '<limit> <key> --module <file>'],
+  about: `${ABOUT[action].does} Prints the state before and after.
+
+<limit> is the name of the limit in the app, from 'define' or the module's 'limits'.
+<key> is what the limit counts by, such as tenant:acme or ip:203.0.113.7.`,
+  options: ABOUT[action].options,
+  exits: {
+    1: `nothing was changed: Redis cannot be reached or has no counter of the limit${ABOUT[action].nothing}`,
+  },
+  async run(read, { stdout }) {
+    const settings = readSettings(action, read, process.env);
+    readCause(settings.cause, `nestjs-sluice ${action}`);
+    const place = await asPublished(settings.place);
+    const report = await withApp(place, true, (app) => changeKey(app, { ...settings, place }));
     stdout.write(settings.json ? `${printableJson(report)}\n` : textOf(report, settings));
     return 0;
   },
 });
 
-/** Refuses a key for a time. */
+/** Blocks a key for a while. */
 export const blockCommand = command('block');
 /** Ends the block of a key. */
 export const unblockCommand = command('unblock');
-/** Forgets what a key has used. */
+/** Gives a key all its units back. */
 export const resetCommand = command('reset');
+
+/** Reads the command line. Throws `UsageError` or `RateLimitConfigError`. */
+function readSettings(action: KeyAction, read: ReadArguments, environment: NodeJS.ProcessEnv): KeySettings {
+  const [limit = '', key = ''] = argumentsOf(read, 'the name of a limit', 'a key such as tenant:acme');
+  return {
+    action,
+    place: readPlace(read, environment, { name: limit, published: true }),
+    limit,
+    key: hashedHeader(key),
+    time: timeOf(read) ?? '10m',
+    cause: causeOf(read),
+    force: read.switches.has('force'),
+    json: read.switches.has('json'),
+  };
+}
 
 async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyReport> {
   const { action, place, limit, key: shown, time, force } = settings;
@@ -85,8 +163,9 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
       await assertUsed(places, rule!.limit);
     }
   }
-  if (action === 'unblock' && before.state?.blockedForMs === 0)
-    throw new InputError(cliMessages.notBlocked(limit, shown));
+  if (action === 'unblock' && before.state?.blockedForMs === 0) {
+    throw new InputError(cliMessages.notBlocked(limit, shown, await blockedWithPart(app, rule!, shown)));
+  }
   if (action === 'reset' && before.state !== undefined && !isUsed) {
     throw new InputError(cliMessages.nothingCounted(limit, shown));
   }
@@ -95,6 +174,22 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   await leave(new ConsoleLog(redisOf(app).redis, new ShownNames(false)), settings);
   const isUnread = places !== undefined && isWithoutHome(places.role, places.home);
   return { action, limit, key: shown, before, after, ...(isUnread && { unread: cliMessages.changesAtHome() }) };
+}
+
+/** The blocked keys of a limit that contain a part, as far as instances with a console have noted them. */
+async function blockedWithPart(app: StartedApp, rule: Rule, part: string): Promise<string[]> {
+  const { notes } = await readNoted(redisOf(app).redis, 'blocks', Date.now()).catch(() => ({ notes: [] }));
+  const noted = notes.filter(({ label, identity }) => label === rule.name && hasPart(identity, part));
+  const keys = [...new Set(noted.map(({ identity }) => identity))].slice(0, MOST_FOUND);
+  const blocked = await Promise.all(
+    keys.map(async (shown) => {
+      const path = keysOfShown(rule, shown);
+      if (path === undefined) return false;
+      const { limits } = await app.service.explain({ limit: rule.name, key: path.key, ...path.options });
+      return (limits[0]?.state?.blockedForMs ?? 0) > 0;
+    }),
+  );
+  return keys.filter((_, index) => blocked[index]);
 }
 
 /** Whether something is known of a key. */

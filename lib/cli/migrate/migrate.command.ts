@@ -4,10 +4,9 @@ import { migrateMessages } from '../../engine/errors/messages/migrate.js';
 import { VERSION } from '../../storage/telemetry/version.js';
 import { printable } from '../../engine/util/printable.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
-import { readArguments } from '../options.js';
 import { loadCompiler } from './compiler.js';
 import { unifiedDiff } from './diff.js';
-import { HELP } from './help.js';
+import { Formatter } from './formatter.js';
 import { finished } from './imports.js';
 import { changedManifest } from './package-json.js';
 import { hasUncommittedChanges, Project } from './project.js';
@@ -32,14 +31,21 @@ interface Change {
 
 /** `migrate [path...]`. */
 export const migrateCommand: Command = {
-  help: HELP,
-  async run(args, terminal) {
-    const options = {
-      'dry-run': { type: 'boolean' },
-      force: { type: 'boolean' },
-      from: { type: 'string' },
-    } as const;
-    const { switches, values, positionals } = readArguments(args, options);
+  usage: ['[options] [path...]'],
+  about: `Converts an app's code from @nestjs/throttler and rate-limiter-flexible so that its routes
+respond as before. Edits only the code that it converts, and package.json. Reports each
+change, and each place that you need to convert yourself, with the reason. Formats the
+files that it changes with the project's Prettier, if they were formatted with it before.
+
+A path is a file or a folder (default: this folder). Skips the folders node_modules, dist,
+build and coverage. Uses the project's own TypeScript, version 5 or 6.`,
+  options: {
+    'dry-run': { help: 'Prints the changes as a unified diff; writes nothing' },
+    from: { value: '<package>', help: 'Converts only one package: throttler or rate-limiter-flexible' },
+    force: { help: 'Runs even if the git work tree has uncommitted changes' },
+  },
+  exits: { 0: 'success, even if some places are left for you', 1: 'the project cannot be read' },
+  async run({ switches, values, positionals }, terminal) {
     const from = values.get('from');
     const origins = NAMES.filter((name) => from === undefined || name === from);
     if (origins.length === 0) throw new UsageError(cliMessages.wrongOption('from', from, `one of ${NAMES.join(', ')}`));
@@ -51,7 +57,11 @@ export const migrateCommand: Command = {
     const project = new Project(loadCompiler(folder), folder, positionals.length === 0 ? ['.'] : positionals);
     const report = new MigrationReport();
     const changes = origins.flatMap((name) => changesFrom(project, report, name));
-    const merged = [...new Map(changes.map((change) => [change.path, change])).values()];
+    const formatter = new Formatter(folder);
+    const merged: Change[] = [];
+    for (const change of new Map(changes.map((each) => [each.path, each])).values()) {
+      merged.push(await formatted(change, formatter));
+    }
     if (isDry) {
       for (const { shown, before, after } of merged) terminal.stdout.write(unifiedDiff(shown, before, after));
     } else {
@@ -64,6 +74,11 @@ export const migrateCommand: Command = {
     return 0;
   },
 };
+
+async function formatted(change: Change, formatter: Formatter): Promise<Change> {
+  const { path, before, after } = change;
+  return after === undefined ? change : { ...change, after: await formatter.format(path, before, after) };
+}
 
 function changesFrom(project: Project, report: MigrationReport, name: keyof typeof ORIGINS): Change[] {
   const { packages, migrate } = ORIGINS[name];

@@ -1,29 +1,87 @@
 import { createReadStream } from 'node:fs';
 import { access, constants, realpath, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
-import { printableJson } from '../../engine/util/printable.js';
+import { printableJson, showMs } from '../../engine/util/printable.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
-import { lookOf } from '../look.js';
+import { lookOf, tableOf } from './table.js';
 import { chartOf } from './chart.js';
 import { generate } from './generator.js';
-import { HELP } from './help.js';
 import { LogInput } from './log-input.js';
-import { Progress } from './progress.js';
 import { type InputReport, reportOf } from './report.js';
-import { readSettings, type SimulateSettings } from './settings.js';
+import { readSettings, SIMULATE_OPTIONS, type SimulateSettings } from './settings.js';
 import { Simulation } from './simulation.js';
-import { tableOf } from './table.js';
+
+/** Nothing is shown of what is over sooner. */
+const AFTER_MS = 500;
+const EVERY_MS = 200;
+const CLEARED = '\r\u001B[K';
+
+/** One line on a terminal about how much of the input has been read. */
+export class Progress {
+  private readonly began: number;
+  private last = -Infinity;
+  private read = 0;
+  private isShown = false;
+
+  /** @param total the bytes of the input; `undefined` if it ends nobody knows when */
+  constructor(
+    private readonly stream: Writable & { readonly isTTY?: boolean },
+    private readonly total: number | undefined,
+    private readonly now: () => number = () => performance.now(),
+  ) {
+    this.began = now();
+  }
+
+  add(bytes: number): void {
+    this.read += bytes;
+    if (this.stream.isTTY !== true) return;
+    const now = this.now();
+    if (now - this.began < AFTER_MS || now - this.last < EVERY_MS) return;
+    this.last = now;
+    this.isShown = true;
+    this.stream.write(CLEARED + this.text(now - this.began));
+  }
+
+  end(): void {
+    if (this.isShown) this.stream.write(CLEARED);
+  }
+
+  private text(passedMs: number): string {
+    const { read, total } = this;
+    if (total === undefined || total < read) return `${sizeOf(read)} read`;
+    const left = (passedMs / read) * (total - read);
+    return `${Math.floor((100 * read) / total)}% of ${sizeOf(total)}, ${showMs(Math.ceil(left / 1000) * 1000)} left`;
+  }
+}
+
+function sizeOf(bytes: number): string {
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+}
 
 const CHUNK_BYTES = 1 << 20;
 
 /** Runs limits over the requests of a log. */
 export const simulateCommand: Command = {
-  help: HELP,
-  async run(args, terminal) {
-    const settings = await readSettings(args);
+  usage: ['--limit <limit> [options] <log | ->', '--limit <limit> --generate poisson:80/s [options]'],
+  about: `Runs limits over the requests of an access log, each at its own time, and reports which
+requests they would have allowed and rejected. A request uses units only if all limits
+allow it.
+
+A limit is algo:rate/interval[,option=value...][@name], such as
+  gcra:60/1s                      gcra:60/1s,burst=120@api
+  sliding-window:1000/1m          sliding-log:5/15m,blockFor=1h
+  calendar-window:1000/day,timezone=Europe/Berlin
+  token-bucket:5/10s,burst=20     gcra:500/1s,key=global,mode=shadow
+  sliding-log:5/15m,blockFor=1m/10m/1h,forgetAfter=1d
+Its options are those of the algorithm, blockFor, strike, forgetAfter, mode and key. If
+tenants share units, simulate the total: omit 'share'.`,
+  options: SIMULATE_OPTIONS,
+  exits: { 1: 'the log cannot be read' },
+  async run(read, terminal) {
+    const settings = await readSettings(read);
     if (settings.svg !== undefined) await assertWritable(settings.svg, settings.input);
     const simulation = new Simulation(settings.limits, settings.maxKeys);
     const input = await runInput(settings, simulation, terminal);

@@ -1,6 +1,7 @@
 import type { RequestTrait } from '../../storage/features/request-trait.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { NOBODY } from '../../engine/limits/hierarchy.js';
+import type { BoundKey } from '../../app/key-resolvers/key-resolver.factory.js';
 import { LeveledInput } from '../../app/rules/resolve/leveled-input.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { type AskedLimit, ofShare } from './asked-limit.js';
@@ -45,7 +46,7 @@ export function askedOfRoute(
 }
 
 /** Why it is not known what the request says of itself, if that matters to the limit. */
-function unknownOf({ by, option }: RequestTrait, limit: CompiledLimit): string[] {
+function unknownOf({ by, option }: RequestTrait<BoundKey>, limit: CompiledLimit): string[] {
   if (typeof by === 'function') return [reasons.isFunction(option)];
   return limit.unmet !== limit || by.given === 'global' ? [] : [reasons.tenantNotGiven(by.noun)];
 }

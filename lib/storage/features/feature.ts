@@ -67,7 +67,7 @@ export interface Feature<Terms extends object = never> {
   /** The feature of a limit that has it by its algorithm's own options. */
   readonly ofOptions?: FeatureOfOptions;
   /** What requests and calls have to say to meet a limit with these options; nothing if that has no versions for them. */
-  trait?(options: object, location: string, bind: BindKey): RequestTrait | undefined;
+  trait?<Key>(options: object, location: string, bind: BindKey<Key>): RequestTrait<Key> | undefined;
   /** Its layer of the store stack, where counters live on Redis: the layer hands on all checks until a limit has the feature. */
   readonly layer?: (surroundings: LayerSurroundings) => ((inner: Store) => StoreLayer) | undefined;
   /** What is shown of a limit's own units; nothing of a limit that does not have the feature. */

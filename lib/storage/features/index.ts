@@ -69,7 +69,11 @@ export function featureTerms(options: object, location: string): FeatureTerms[] 
 export const featuresOfOptions: readonly FeatureOfOptions[] = features.flatMap(({ ofOptions }) => ofOptions ?? []);
 
 /** What requests and calls have to say to meet a limit; nothing if they all meet it alike. Throws `RateLimitConfigError`. */
-export function requestTraitOf(options: object, location: string, bind: BindKey): RequestTrait | undefined {
+export function requestTraitOf<Key>(
+  options: object,
+  location: string,
+  bind: BindKey<Key>,
+): RequestTrait<Key> | undefined {
   for (const feature of features) {
     const trait = feature.trait?.(options, location, bind);
     if (trait !== undefined) return trait;

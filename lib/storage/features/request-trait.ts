@@ -1,17 +1,16 @@
 import type { ExecutionContext } from '@nestjs/common';
-import type { BoundKey } from '../../app/key-resolvers/key-resolver.factory.js';
-import type { LimitKey } from '../../app/key-resolvers/index.js';
 import type { CompiledLimit, MetBy } from '../../engine/limits/compiled-limit.js';
+import type { LimitKey } from '../../engine/limits/limit-key.js';
 import type { Awaitable } from '../../engine/util/awaitable.js';
 
-/** What requests and calls say of themselves by which they meet a version of a limit. */
-export interface RequestTrait {
+/** What requests and calls say of themselves by which they meet a version of a limit. `Key` is a key that was bound. */
+export interface RequestTrait<Key> {
   /** The option by which a limit has it and a call says it. */
   readonly option: string;
   /** The option whose function `metBy` may call, for explanations of what fails. */
   readonly calls: string;
   /** Finds it in a request: a key, or a function of the app, which may find nothing. */
-  readonly by: BoundKey | ((context: ExecutionContext) => Awaitable<unknown>);
+  readonly by: Key | ((context: ExecutionContext) => Awaitable<unknown>);
   /**
    * By what those who say this meet a limit. Throws `RateLimitArgumentError`.
    *
@@ -24,4 +23,4 @@ export interface RequestTrait {
 }
 
 /** Binds the key of an option. */
-export type BindKey = (key: LimitKey, location: string, option: string) => BoundKey;
+export type BindKey<Key> = (key: LimitKey, location: string, option: string) => Key;

@@ -7,8 +7,7 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../../lib/index.js';
-import { readSettings as explainSettings } from '../../../lib/cli/explain/settings.js';
-import { readSettings as simulateSettings } from '../../../lib/cli/simulate/settings.js';
+import { runHere } from '../../cli/run-program.js';
 import { readJobOptions } from '../../../lib/integrations/bullmq/read-job-options.js';
 import { readOptions as readOutbound } from '../../../lib/integrations/outbound/read-options.js';
 import { readLimit } from '../../../lib/cli/limit-spec.js';
@@ -19,12 +18,12 @@ import { Test } from '@nestjs/testing';
 /** Also `M`, the month of date formats, which would be read as minutes. */
 const UNITLESS = ['60', '1000', ' 60 ', '0.5', '1e3', '60 ', '.5', '1M', '3 M', '.5M'];
 
+const MONTH = "'1m' for a minute, and for a month '30d' or the algorithm 'calendar-window' with period: 'month'";
+
 const start = (options: RateLimitModuleOptions) =>
   Test.createTestingModule({ imports: [RateLimitModule.forRoot(options)] })
     .compile()
     .then((app) => app.init());
-
-const simulated = (...args: string[]) => expect(simulateSettings(['--limit', 'gcra:1/1s', ...args]));
 
 const limit = { algo: 'gcra', rate: 1, interval: '1s' } as const;
 
@@ -53,7 +52,8 @@ describe.each(UNITLESS)('the duration %j, which has no unit that is known', (tex
   it('is refused in calls', () => {
     expect(() => new TestClock().advance(text)).toThrow(
       new RateLimitArgumentError(
-        `duration: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year, received '${text}'`,
+        `duration: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year` +
+          `, received '${text}'; write ${text.endsWith('M') ? MONTH : `'${text.trim()}s' for seconds, or '${text.trim()}ms' for milliseconds`}`,
       ),
     );
   });
@@ -81,14 +81,18 @@ describe.each(UNITLESS)('the duration %j, which has no unit that is known', (tex
   });
 
   it('is refused by commands', async () => {
-    await simulated('--generate', 'poisson:1/s', '--for', text).rejects.toThrow(
-      `--for: expected a duration such as '10s', '1m', '1h', at most 1 year and more than 0, received '${text}'`,
-    );
-    await simulated('--reorder', text, 'log').rejects.toThrow('--reorder: expected');
-    const redis = ['--redis', 'redis://localhost', '--limit', 'gcra:1/1s', '--name', 'a', '--key', 'a'];
-    expect(() => explainSettings([...redis, '--timeout', text], {})).toThrow(
-      `--timeout: expected a duration such as 500ms or 2s, received '${text}'`,
-    );
+    const limited = ['--limit', 'gcra:1/1s'];
+    const place = ['--redis', 'redis://localhost', '--name', 'a', '--key', 'a'];
+    const wrong: [option: string, args: string[]][] = [
+      ['for', ['simulate', ...limited, '--generate', 'poisson:1/s', '--for', text]],
+      ['reorder', ['simulate', ...limited, '--reorder', text, 'log']],
+      ['timeout', ['explain', ...limited, ...place, '--timeout', text]],
+    ];
+    for (const [option, args] of wrong) {
+      const { code, stderr } = await runHere(args);
+      expect([option, code]).toEqual([option, 2]);
+      expect(stderr).toContain(`--${option}: expected `);
+    }
   });
 
   it('matches no duration of the JSON Schema', () => {
@@ -115,9 +119,19 @@ it('keeps what overrides of an earlier release mean', () => {
   expect(patchOf({ rate: 5, interval: '1s' })).toEqual({ rate: 5, interval: '1s' });
 });
 
-it('says what to write for a month', async () => {
-  await expect(start({ limits: [{ ...limit, interval: '1M' }] })).rejects.toThrow(
-    "limits[0].interval: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), " +
-      "more than 0 and at most 1 year; write '1m' for a minute, and for a month '30d' or the algorithm 'calendar-window' with period: 'month'",
+const AT = ['--redis', 'redis://localhost', '--name', 'a', '--key', 'a'];
+const UNITS = '(units: ms, s, m, h, d, w, y)';
+
+it.each([
+  ['1M', MONTH],
+  ['1 month', "for a month '30d' or the algorithm 'calendar-window' with period: 'month'"],
+  ['2months', "for a month '30d' or the algorithm 'calendar-window' with period: 'month'"],
+  ['60', "'60s' for seconds, or '60ms' for milliseconds"],
+])('says what to write in place of %j', async (interval, hint) => {
+  await expect(start({ limits: [{ ...limit, interval }] })).rejects.toThrow(
+    `limits[0].interval: expected milliseconds or a duration such as '250ms', '10s', '1m' ${UNITS}, ` +
+      `more than 0 and at most 1 year, received '${interval}'; write ${hint}`,
   );
+  const { stderr } = await runHere(['explain', '--limit', 'gcra:1/1s', ...AT, '--timeout', interval]);
+  expect(stderr).toContain(`is '${interval}', wants a duration such as 500ms or 2s ${UNITS}; write ${hint}`);
 });

@@ -4,7 +4,7 @@ import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import type { BoundKey } from '../../key-resolvers/key-resolver.factory.js';
 import { assertCost } from '../../../engine/limits/arguments.js';
-import type { ResolvedKey } from '../../key-resolvers/key-resolver.js';
+import type { ResolvedKey } from '../../../engine/limits/limit-key.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { assertPriority, type Priority } from '../../../engine/limits/priority.js';
 import type { RequestParts } from '../../transports/request-reader.js';

@@ -1,6 +1,6 @@
 import { nearest } from '../../util/nearest.js';
 import { counted, didYouMean, listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
-import { optionMessages } from './options.js';
+import { nearDuration, optionMessages } from './options.js';
 
 /** The most names to list. */
 const MOST_NAMES = 20;
@@ -29,7 +29,8 @@ export const cliMessages = {
     `unknown option ${show(received)}${meantOption(received, known)}`,
   unreadableArguments: (reason: string) => reason,
   optionTwice: (option: string) => `--${option}: the option is given twice. Give it once`,
-  wrongOption: (option: string, received: unknown, expected: string) => wrongInput(`--${option}`, expected, received),
+  wrongOption: (option: string, received: unknown, expected: string) =>
+    wrongInput(`--${option}`, expected, received) + nearDuration(received, expected),
   unknownValue: (option: string, received: string, known: readonly string[]) =>
     didYouMean(received, known) === ''
       ? wrongInput(`--${option}`, `one of ${known.join(', ')}`, received)
@@ -84,8 +85,9 @@ export const cliMessages = {
     `the limit ${show(name)} counts each route separately. Choose a limit that does not`,
   wrongPath: (name: string, received: string) =>
     wrongInput(`key of ${show(name)}`, "it after those of the limits that it is within, separated by '/'", received),
-  notBlocked: (name: string, key: string) =>
-    `the key ${show(key)} of ${show(name)} is not blocked, so there is nothing to unblock`,
+  notBlocked: (name: string, key: string, others: readonly string[] = []) =>
+    `the key ${show(key)} of ${show(name)} is not blocked, so there is nothing to unblock` +
+    (others.length === 0 ? '' : `; blocked keys that contain it: ${shortened(others)}`),
   nothingCounted: (name: string, key: string) =>
     `the key ${show(key)} of ${show(name)} has used nothing and is not blocked, so there is nothing to reset`,
   noOverride: (name: string, key: string | undefined) =>

@@ -1,4 +1,5 @@
 import { show, wrongInput } from '../wording.js';
+import { nearDuration } from './options.js';
 
 /** The messages of the console. Those about a field of a request follow the name of the field. */
 export const consoleMessages = {
@@ -18,7 +19,8 @@ export const consoleMessages = {
     `${wrongInput('body', 'a JSON object', received)}; the app's body parser has to read application/json`,
   unknownField: (known: readonly string[]) => `unknown field, expected one of ${known.join(', ')}`,
   missingField: (expected: string) => `missing, expected ${expected}`,
-  wrongField: (received: unknown, expected: string) => `expected ${expected}, received ${show(received)}`,
+  wrongField: (received: unknown, expected: string) =>
+    `expected ${expected}, received ${show(received)}${nearDuration(received, expected)}`,
   readOnly: () => "this console is read-only: it has no option 'write'",
   needsRole: (role: string, option: string) =>
     `this needs the role '${role}', which only the guards of the option '${option}' give` +

@@ -1,5 +1,5 @@
 import { LACKS_A_RIGHT } from '../lacks-a-right.js';
-import { DURATION_FORM } from '../../options/values.js';
+import { DURATION_FORM, durationHint } from '../../options/values.js';
 import { counted, didYouMean, listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
 import { almost, optionMessages } from './options.js';
 
@@ -273,7 +273,7 @@ export const messages = {
     `limit '${name}' of algo '${algo}' cannot be ${what}. Release its leases instead`,
   wrongActual: (received: unknown) => wrongInput('actual cost', 'a whole number >= 0', received),
   wrongDuration: (option: string, received: unknown) =>
-    wrongInput(option, `${DURATION_FORM}, at most 1 year`, received),
+    wrongInput(option, `${DURATION_FORM}, at most 1 year`, received) + durationHint(received),
   wrongDate: (name: string, received: unknown) => wrongInput(name, 'a date', received),
   expectedAllowance: ({ limit, retryAfterMs }: ShownDecision) =>
     `limit '${limit}': expected it to allow, but it rejected (it would allow in ${retryAfterMs} ms)`,

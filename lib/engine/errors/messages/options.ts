@@ -1,5 +1,5 @@
 import { editsBetween } from '../../util/nearest.js';
-import { isInMonths } from '../../options/values.js';
+import { durationHint } from '../../options/values.js';
 import { listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
 
 /** After a name that is right in another place: one that differs by a letter, such as `limit` and `limits`. */
@@ -8,11 +8,9 @@ export function almost(name: string, known: readonly string[]): string {
   return near === undefined ? '' : `. Did you mean '${near}'?`;
 }
 
-/** After a duration in months. */
-function inMonths(received: unknown): string {
-  return isInMonths(received)
-    ? "; write '1m' for a minute, and for a month '30d' or the algorithm 'calendar-window' with period: 'month'"
-    : '';
+/** After a value that is almost a duration, where one is expected. */
+export function nearDuration(received: unknown, expected: string): string {
+  return /duration/.test(expected) ? durationHint(received) : '';
 }
 
 /** Options that other packages have, and this one has not. */
@@ -54,7 +52,7 @@ export const optionMessages = {
   /** A message, and how to move the app if the value looks like options of another package. */
   hinted: (message: string, received: unknown) => message + likeOther(received),
   wrong: (place: string, received: unknown, expected: string) =>
-    wrongInput(place, expected, received) + inMonths(received),
+    wrongInput(place, expected, received) + nearDuration(received, expected),
   missing: (place: string, expected: string) => missingInput(place, expected),
   unknown: (name: string, known: readonly string[]) => unknownName('option', name, known) + ofOther(name),
   likelySeconds: (place: string, received: number, limit?: string) =>

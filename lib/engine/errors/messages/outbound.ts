@@ -12,9 +12,9 @@ export const outboundMessages = {
   wrongPriority: (location: string, received: unknown) =>
     wrongInput(`${location}.priority`, 'the function to return a number', received),
   noAxios: (received: unknown) =>
-    wrongInput('LimiterService.axios.attach', 'an instance of axios such as httpService.axiosRef', received),
+    wrongInput('OutboundLimiter.axios.attach', 'an instance of axios such as httpService.axiosRef', received),
   oldHandler: () =>
-    'LimiterService.dispatcher: expected requests of the same undici as the dispatcher, from version 7 on, received one of another undici',
+    'OutboundLimiter.dispatcher: expected requests of the same undici as the dispatcher, from version 7 on, received one of another undici',
   settleFailed: (location: string, limit: string) =>
     `${location}: the function 'settle' failed, so limit '${limit}' keeps its original charge`,
   longRefusal: () => 'the rest of a rejection is not read, since the request is sent again',

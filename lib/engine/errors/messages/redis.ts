@@ -21,6 +21,10 @@ const ADVICE: readonly (readonly [error: RegExp, advice: string])[] = [
     /wrong version number|packet length too long|before secure TLS connection/,
     'which does not use TLS. Write redis:// instead of rediss://, or enable TLS there',
   ],
+  [
+    /no answer to the TLS handshake/,
+    'which probably does not use TLS. Write redis:// instead of rediss://, or enable TLS there',
+  ],
   [/All sentinels are unreachable/, "none of which answers. Set 'sentinels' to the hosts and ports of running ones"],
   [
     /Failed to refresh slots cache|root nodes/i,
@@ -52,6 +56,7 @@ export const redisMessages = {
     const advice = adviceOn(reason);
     return `Redis at ${server} is not connected: ${advice === undefined ? reason : `${reason.replace(/\.$/, '')}, ${advice}`}`;
   },
+  noHandshake: () => 'no answer to the TLS handshake',
   urlExpected: (url: string) => `the URL '${url}'`,
   sentByEval: (reason: string) =>
     `Redis does not keep the limiter's scripts, so EVAL sends them whenever Redis lacks them: ${reason}`,

@@ -1,5 +1,4 @@
-import type { LimitKey } from '../../../app/key-resolvers/index.js';
-import { keyText } from '../../../app/key-resolvers/key-option.js';
+import { keyText, type LimitKey } from '../../../engine/limits/limit-key.js';
 import { number, object, orFunction, readLater, whole, words } from '../../../engine/options/kinds.js';
 import type { OptionKind, OptionRows } from '../../../engine/options/option-row.js';
 

@@ -255,11 +255,11 @@ describe('the option usage', () => {
   it.each([
     [
       true,
-      /usage: expected milliseconds or a duration such as '400d', at least 1 day and at most 10 years; or \{ keep, timezone\?.+, received true/,
+      /usage: expected milliseconds or a duration such as '400d' \(units: ms, s, m, h, d, w, y\), at least 1 day and at most 10 years; or \{ keep, timezone\?.+, received true/,
     ],
     [
       '1h',
-      /usage: expected milliseconds or a duration such as '400d', at least 1 day and at most 10 years.+, received '1h'/,
+      /usage: expected milliseconds or a duration such as '400d' \(units: ms, s, m, h, d, w, y\), at least 1 day and at most 10 years.+, received '1h'/,
     ],
     ['11y', /usage: expected .+, received '11y'/],
     [NaN, /usage: expected .+, received NaN/],

@@ -1,0 +1,111 @@
+import { Inject, Injectable, type OnModuleDestroy } from '@nestjs/common';
+import type { LimitDefinition } from '../../app/config/limit-definition.js';
+import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
+import { RateLimitConfigError, RateLimitStoreError } from '../../engine/errors/errors.js';
+import { logger } from '../../engine/errors/logger.js';
+import { OnceLogger } from '../../engine/errors/once-logger.js';
+import { outboundMessages } from '../../engine/errors/messages/outbound.js';
+import { WaitQueues } from '../../app/waiting/wait-queues.js';
+import { addService } from '../../nest/rate-limit.module.js';
+import { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { listedLimits, refuseWrongList } from '../../app/rules/listed-limits.js';
+import type { Store } from '../../storage/stores/store.js';
+import { Flights } from './learning/flights.js';
+import { LearnedRule, type OutboundRule } from './learning/learned-rule.js';
+import { LearnedRules } from './learning/learned-rules.js';
+import type { AxiosOptions, LimitedAxios } from './clients/axios-types.js';
+import { limitedAxios } from './clients/limited-axios.js';
+import { limitedDispatcher } from './clients/limited-dispatcher.js';
+import type { DispatcherOptions, LimitedDispatcher } from './clients/undici-types.js';
+import { limitedFetch } from './clients/limited-fetch.js';
+import { OutboundCaller } from './outbound-caller.js';
+import type { FetchOptions, LearnedLimit, OutboundLimits } from './outbound-options.js';
+import { readOptions } from './read-options.js';
+
+const log = new OnceLogger(logger);
+
+/** Makes clients for outbound calls whose calls wait for their turn. Inject it like `LimiterService`. */
+@Injectable()
+export class OutboundLimiter implements OnModuleDestroy {
+  private readonly flights: Flights;
+  private readonly learned: LearnedRules;
+
+  /** @internal */
+  constructor(
+    private readonly registry: LimitRegistry,
+    @Inject(RATE_LIMIT_STORE) private readonly store: Store,
+    private readonly waits: WaitQueues,
+  ) {
+    this.learned = new LearnedRules(registry);
+    this.flights = new Flights(store, this.learned, (error) => {
+      // The store reports its own errors.
+      if (!(error instanceof RateLimitStoreError)) log.error(outboundMessages.learningFailed(), error);
+    });
+  }
+
+  /** Called by Nest: waits until the store has learnt everything. */
+  onModuleDestroy(): Promise<void> {
+    return this.flights.settled();
+  }
+
+  /**
+   * Makes a `fetch` for outbound calls. Each call waits for its turn at the limits, in order, and takes units of all of them or
+   * of none. A call rejects with `RateLimitTimeoutError` as soon as its wait is known to exceed `timeout`, with the reason of its
+   * signal, with `RateLimitArgumentError` for a wrong key or cost, and as `fetch` does. Units of `concurrency` limits are held
+   * until the body has been read or cancelled. Throws `RateLimitConfigError`.
+   */
+  fetch(limits: OutboundLimits, options?: FetchOptions): typeof fetch {
+    return limitedFetch(this.caller(limits, options, 'OutboundLimiter.fetch'));
+  }
+
+  /**
+   * Limits axios instances, such as that of `@nestjs/axios`: `outbound.axios('shopify').attach(httpService.axiosRef)`. Their
+   * requests wait like calls of `fetch`. Throws `RateLimitConfigError`.
+   */
+  axios(limits: OutboundLimits, options?: AxiosOptions): LimitedAxios {
+    return limitedAxios(this.caller(limits, options, 'OutboundLimiter.axios'));
+  }
+
+  /**
+   * Makes an interceptor for undici, version 7 or later: `agent.compose(outbound.dispatcher('github'))`. Its requests wait like
+   * calls of `fetch`. Throws `RateLimitConfigError`.
+   */
+  dispatcher(limits: OutboundLimits, options?: DispatcherOptions): LimitedDispatcher {
+    return limitedDispatcher(this.caller(limits, options, 'OutboundLimiter.dispatcher'));
+  }
+
+  private caller<Sent, Answer>(limits: OutboundLimits, options: unknown, location: string) {
+    const rules = this.rules(limits, location);
+    const settings = readOptions<Sent, Answer>(options, location);
+    refuseOtherNames(settings.learn, rules, location);
+    for (const rule of rules) {
+      if (!(rule instanceof LearnedRule)) continue;
+      if (settings.learn === false) {
+        throw new RateLimitConfigError(outboundMessages.learnedWithoutLearn(location, rule.name));
+      }
+      rule.waitAtMost(settings.maxLearnedWaitMs);
+    }
+    const { store, waits, flights } = this;
+    return new OutboundCaller(rules, settings, { store, waits }, flights);
+  }
+
+  private rules(limits: OutboundLimits, location: string): OutboundRule[] {
+    const rules = listedLimits<string | LimitDefinition | LearnedLimit>(limits, location).map((limit) =>
+      LearnedRules.defines(limit)
+        ? this.learned.rule(limit as LearnedLimit, location)
+        : this.registry.rule(limit as string | LimitDefinition, { location, namespace: '' }),
+    );
+    refuseWrongList(rules, location);
+    return rules;
+  }
+}
+
+// Whoever imports it can inject it, without a module of its own.
+addService(OutboundLimiter);
+
+/** Refuses names of limits that the calls do not use, which would learn nothing. */
+function refuseOtherNames(learn: boolean | object, rules: readonly OutboundRule[], location: string): void {
+  const names = rules.map(({ name }) => name);
+  const other = Object.keys(learn).find((name) => !names.includes(name));
+  if (other !== undefined) throw new RateLimitConfigError(outboundMessages.learnsOther(location, other, names));
+}
