@@ -94,7 +94,7 @@ export class LimitRegistry {
     @Inject(RATE_LIMIT_POLICY) private readonly policy?: Policy,
   ) {
     for (const { option, got } of likelySeconds(options.defaults ?? {}, limitOptions)) {
-      this.log.warn(optionMessages.likelySeconds('defaults', option, got));
+      this.log.warn(optionMessages.likelySeconds(`defaults.${option}`, got));
     }
     const specs = (options.limits ?? []).map((definition, index): NamedLimit | ByRequest => {
       if (!isFixed(definition)) return definition;
@@ -258,7 +258,7 @@ export class LimitRegistry {
     const algorithm = algorithms.get(definition.algo);
     if (algorithm === undefined) return;
     for (const { option, got } of likelySeconds(definition, optionsOf(algorithm))) {
-      this.log.warn(optionMessages.likelySeconds(`${location} (limit '${name}')`, option, got));
+      this.log.warn(optionMessages.likelySeconds(`${location}.${option}`, got, name));
     }
   }
 
