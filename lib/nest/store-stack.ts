@@ -119,7 +119,7 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
   // `scope: 'instance'` and of features are always there, and only pass checks on until a limit needs them.
   const layers = [
     isShared && ((inner: Store) => new InstanceScopeStore(inner, local)),
-    ...(onRedis === undefined ? [] : layersOfFeatures({ ...settings, ...onRedis, alone })),
+    ...(onRedis === undefined ? [] : await layersOfFeatures({ ...settings, ...onRedis, alone })),
     channel && remembersRefusals && ((inner: Store) => new RefusalCacheStore(inner, channel)),
     isShared && ((inner: Store) => new FallbackStore(inner, local, fallback)),
   ];

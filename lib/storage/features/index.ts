@@ -88,11 +88,9 @@ export function childlessOption(options: object, location: string): string | und
 }
 
 /** The layers that features have in the store stack, from top to bottom. */
-export function layersOfFeatures(surroundings: LayerSurroundings): ((inner: Store) => StoreLayer)[] {
-  return features.flatMap((feature) => {
-    const layer = feature.layer?.(surroundings);
-    return layer === undefined ? [] : [layer];
-  });
+export async function layersOfFeatures(surroundings: LayerSurroundings): Promise<((inner: Store) => StoreLayer)[]> {
+  const layers = await Promise.all(features.map(({ layer }) => layer?.(surroundings)));
+  return layers.filter((layer) => layer !== undefined);
 }
 
 /** Which of a limit's units are whose, as its features say. */
