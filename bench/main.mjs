@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- --quick] [--only <case>[=<part of a title>],...] [--profile] [--resume] [--out <folder>]`: times
- * nestjs-sluice beside its peers and writes docs/benchmarks.md; what is not the whole of it, into a folder of its own. What each
+ * nestjs-sluice beside its peers and writes bench/NOTES.md; what is not the whole of it, into a folder of its own. What each
  * case found is kept, so that `--resume` goes on where a run was interrupted.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ const { values: options } = parseArgs({
 const { quick } = options;
 const isWhole = !quick && options.only === undefined;
 const temporary = join(tmpdir(), 'sluice-bench');
-const folder = options.out ?? (isWhole ? fileURLToPath(new URL('../docs', import.meta.url)) : temporary);
+const folder = options.out ?? (isWhole ? fileURLToPath(new URL('.', import.meta.url)) : temporary);
 const settings = {
   ...(quick
     ? { rounds: 1, ms: 400, seconds: 1, appRounds: 1, httpRounds: 1, processes: 1 }
@@ -129,7 +129,7 @@ try {
     const lacking = yes || hasReason(what) ? '' : '; report/reasons.mjs has no reason';
     console.log(`${yes ? 'reached    ' : 'not reached'} ${what}: ${value.toFixed(2)} (${target})${lacking}`);
   }
-  console.log(`Written to ${join(folder, 'benchmarks.md')}`);
+  console.log(`Written to ${join(folder, 'NOTES.md')}`);
 } finally {
   await server?.stop();
 }

@@ -1,4 +1,4 @@
-/** Writes benchmarks.md and its charts. */
+/** Writes NOTES.md and its charts. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { cpus, totalmem, type } from 'node:os';
 import { format } from 'oxfmt';
@@ -59,12 +59,12 @@ function profileOf(reached, title, profile) {
 
 /** Writes what the cases found into a folder. */
 export async function write({ cases, results, versions, disturbed, command, to }) {
-  await mkdir(to, { recursive: true });
+  await mkdir(new URL('charts/', to), { recursive: true });
   const reached = targets(results);
   const charts = new Map();
   const page = {
     chart(name, svg) {
-      const file = `benchmarks-${name}.svg`;
+      const file = `charts/${name}.svg`;
       charts.set(file, svg);
       return `![${name}](${file})`;
     },
@@ -74,7 +74,8 @@ export async function write({ cases, results, versions, disturbed, command, to }
   const pictures = cases.flatMap(({ name, picture }) => (picture === undefined ? [] : picture(results[name], page)));
   const sections = cases.flatMap(({ name, section }) => section(results[name], page));
   const parts = [
-    '# Benchmarks',
+    '# Notes on benchmarks',
+    'Targets, misses, profiles and what was tried, for people who work on the library. [Benchmarks](../docs/benchmarks.md) is the page for users.',
     'What limits cost an app, beside its peers in one run: less is better where time is named, more where decisions are.',
     ...pictures,
     figures(results),
@@ -85,7 +86,7 @@ export async function write({ cases, results, versions, disturbed, command, to }
     machine(versions, disturbed),
   ];
   for (const [file, svg] of charts) await writeFile(new URL(file, to), svg);
-  const { code } = await format('benchmarks.md', parts.filter(Boolean).join('\n\n'));
-  await writeFile(new URL('benchmarks.md', to), code);
+  const { code } = await format('NOTES.md', parts.filter(Boolean).join('\n\n'));
+  await writeFile(new URL('NOTES.md', to), code);
   return reached;
 }

@@ -12,6 +12,7 @@ import { picturesOfBothThemes } from './pictures.js';
 import { scrollingCode } from './scrolling-code.js';
 import { sidebar } from './sidebar.js';
 import { slug } from './slug.js';
+import { tabs } from './tabs.js';
 import { indexed } from './words.js';
 
 const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as { version: string };
@@ -46,6 +47,7 @@ export default defineConfig({
       diagrams(md);
       picturesOfBothThemes(md);
       scrollingCode(md);
+      tabs(md);
     },
   },
   themeConfig: {

@@ -1,35 +1,26 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import { filesOfPages, headingOf, pageOf, REPOSITORY } from './pages.js';
-import { sidebar } from './sidebar.js';
+import { headingOf, pageOf, REPOSITORY } from './pages.js';
+import { groups } from './sidebar.js';
 import { WORDS } from './words.js';
 
 const SUMMARY =
   'Rate limiting for NestJS. Limits are declared on routes, controllers, the module and in code; one atomic call decides all limits of a request, on Redis or in the process.';
 
-/** Groups whose pages help nobody to use the library. */
-const ABOUT = ['About', 'Decisions'];
-
 const read = (file: string): string => readFileSync(join(REPOSITORY, file), 'utf8');
 
-/** The pages that help to use the library, by the groups of the sidebar. */
-function groups(): { text: string; files: string[] }[] {
-  const files = new Map(filesOfPages().map((file) => [placeOf(file), file]));
-  return sidebar()
-    .filter(({ text }) => !ABOUT.includes(text!))
-    .map(({ text, items }) => ({
-      text: text!,
-      files: items!.flatMap(({ link }) => files.get(link!) ?? []),
-    }));
-}
-
-function placeOf(file: string): string {
-  return `/${pageOf(file)!.replace(/(?:(^|\/)index)?\.md$/, '$1')}`;
+/** The pages that help to use the library, in the groups of the sidebars. */
+function usefulPages(): { text: string; files: string[] }[] {
+  const all = groups()
+    .filter(({ part }) => part !== 'internals')
+    .map(({ text, entries }) => ({ text, files: entries.filter((entry) => typeof entry === 'string') }));
+  all.find(({ text }) => text === 'Reference')!.files.unshift('docs/algorithms/README.md');
+  return all;
 }
 
 /** What stands in `llms.txt`: each page with what it is about. `base` is the path under which the site stands. */
 export function llmsText(base: string): string {
-  const parts = groups().map(
+  const parts = usefulPages().map(
     ({ text, files }) => `## ${text}\n\n${files.map((file) => lineOf(file, base)).join('\n')}\n`,
   );
   return `# nestjs-sluice\n\n> ${SUMMARY}\n\nAll pages in one file: [llms-full.txt](${base}llms-full.txt)\n\n${parts.join('\n')}`;
@@ -57,7 +48,7 @@ function aboutOf(file: string): string {
 
 /** What stands in `llms-full.txt`: the pages themselves, each below its file's path. */
 export function llmsFullText(): string {
-  const pages = groups().flatMap(({ files }) => files);
+  const pages = usefulPages().flatMap(({ files }) => files);
   return `# nestjs-sluice\n\n> ${SUMMARY}\n\n${pages.map((file) => `<!-- ${file} -->\n\n${read(file).trim()}\n`).join('\n')}`;
 }
 

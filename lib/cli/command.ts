@@ -1,18 +1,12 @@
 import type { Readable, Writable } from 'node:stream';
+import { parseArgs } from 'node:util';
+import { cliMessages } from '../engine/errors/messages/cli.js';
 
 /** Where a command reads and writes. */
 export interface Terminal {
   readonly stdin: Readable;
   readonly stdout: Writable;
   readonly stderr: Writable;
-}
-
-/** A command of the program. */
-export interface Command {
-  /** The text of its `--help`. */
-  readonly help: string;
-  /** Runs the command, and returns its exit code. Throws `UsageError` for wrong arguments, and `InputError` for a wrong input. */
-  run(args: readonly string[], terminal: Terminal): Promise<number>;
 }
 
 /** The command line is wrong: exit code 2. */
@@ -23,4 +17,146 @@ export class UsageError extends Error {
 /** A file or address on the command line cannot be read or written: exit code 1. */
 export class InputError extends Error {
   override readonly name = 'InputError';
+}
+
+/** An option of a command. Without a `value` it is a switch. */
+export interface CommandOption {
+  /** Its line of `--help`. */
+  readonly help: string;
+  /** The name of its value, such as `<url>`. */
+  readonly value?: string;
+  /** True if the option may be given several times. */
+  readonly repeats?: true;
+  /** The commands that have the option, if this one refuses it. */
+  readonly onlyFor?: string;
+}
+
+/** The options of a command by their names. */
+export type CommandOptions = Readonly<Record<string, CommandOption>>;
+
+/** A command of the program. Its `--help` and the parser read the same table. */
+export interface Command {
+  /** What follows the name of the command, for each way to call it. */
+  readonly usage: readonly string[];
+  /** What the command does. */
+  readonly about: string;
+  readonly options: CommandOptions;
+  /** What else users should know. */
+  readonly notes?: string;
+  /** What exit codes 0 and 1 mean. */
+  readonly exits: { readonly 0?: string; readonly 1?: string };
+  /** Runs the command, and returns its exit code. Throws `UsageError` for wrong arguments, and `InputError` for a wrong input. */
+  run(read: ReadArguments, terminal: Terminal): Promise<number>;
+}
+
+/** The options and positional arguments of a command line. */
+export interface ReadArguments {
+  readonly switches: ReadonlySet<string>;
+  readonly values: ReadonlyMap<string, string>;
+  readonly lists: ReadonlyMap<string, readonly string[]>;
+  readonly positionals: readonly string[];
+}
+
+/** Reads a command line strictly: no unknown options, and only options that repeat may be given twice. */
+export function readArguments(args: readonly string[], options: CommandOptions): ReadArguments {
+  const { tokens, positionals } = parsed(args, options);
+  const switches = new Set<string>();
+  const values = new Map<string, string>();
+  const lists = new Map<string, string[]>();
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue;
+    const { name, value } = token;
+    const list = lists.get(name);
+    if (list !== undefined) list.push(value ?? '');
+    else if (options[name]?.repeats === true) lists.set(name, [value ?? '']);
+    else if (values.has(name) || switches.has(name)) throw new UsageError(cliMessages.optionTwice(name));
+    else if (value === undefined) switches.add(name);
+    else values.set(name, value);
+  }
+  const read = { switches, values, lists, positionals };
+  for (const [name, { onlyFor }] of Object.entries(options)) {
+    if (onlyFor !== undefined) refuseOptions(read, [name], onlyFor);
+  }
+  return read;
+}
+
+/** Refuses options that a command takes only elsewhere. */
+export function refuseOptions(read: ReadArguments, options: readonly string[], others: string): void {
+  const { values, switches, lists } = read;
+  const wrong = options.find((option) => values.has(option) || switches.has(option) || lists.has(option));
+  if (wrong !== undefined) throw new UsageError(cliMessages.optionWithout(wrong, others));
+}
+
+function parsed(args: readonly string[], table: CommandOptions) {
+  const options = Object.fromEntries(
+    Object.entries(table).map(([name, { value, repeats = false }]) => [
+      name,
+      { type: value === undefined ? ('boolean' as const) : ('string' as const), multiple: repeats },
+    ]),
+  );
+  const config = { args: [...args], options, allowPositionals: true, tokens: true } as const;
+  try {
+    return parseArgs({ ...config, strict: true });
+  } catch (error) {
+    if (!isParseError(error)) throw error;
+    for (const token of parseArgs({ ...config, strict: false }).tokens) {
+      if (token.kind !== 'option' || Object.hasOwn(table, token.name)) continue;
+      throw new UsageError(cliMessages.unknownOption(token.rawName, [...Object.keys(table), 'help']));
+    }
+    // The rest of its message is about arguments that begin with a hyphen.
+    throw new UsageError(cliMessages.unreadableArguments(error.message.split(/\.\s/)[0]!));
+  }
+}
+
+function isParseError(error: unknown): error is Error {
+  return error instanceof TypeError && String((error as NodeJS.ErrnoException).code).startsWith('ERR_PARSE_ARGS');
+}
+
+/** Maximum length of a line of `--help`. */
+const WIDTH = 88;
+const HELP: CommandOption = { help: 'Shows this text' };
+
+/** The text of a command's `--help`. */
+export function helpOf(name: string, { usage, about, options, notes, exits }: Command): string {
+  const shown = Object.entries({ ...options, help: HELP }).filter(([, { onlyFor }]) => onlyFor === undefined);
+  const calls = usage.map((each, i) => `${i === 0 ? 'Usage:' : '      '} nestjs-sluice ${name} ${each}`);
+  const codes = Object.entries({ 0: 'success', ...exits, 2: 'the command line is wrong' });
+  return [
+    calls.join('\n'),
+    about,
+    `Options:\n${helpRows(shown.map(([option, each]) => [labelOf(option, each), textOf(each)]))}`,
+    ...(notes === undefined ? [] : [notes]),
+    `Exit codes:\n${helpRows(codes)}`,
+    '',
+  ]
+    .join('\n\n')
+    .replace(/\n+$/, '\n');
+}
+
+/** Rows of a name and a text, with the texts in a column of their own. */
+export function helpRows(rows: readonly (readonly [name: string, text: string])[]): string {
+  const column = Math.max(...rows.map(([name]) => name.length)) + 4;
+  const lines = rows.flatMap(([name, text]) =>
+    wrapped(text, WIDTH - column).map((line, i) => (i === 0 ? `  ${name}`.padEnd(column) : ' '.repeat(column)) + line),
+  );
+  return lines.join('\n');
+}
+
+function labelOf(name: string, { value }: CommandOption): string {
+  return `--${name}${value === undefined ? '' : ` ${value}`}`;
+}
+
+function textOf({ help, repeats }: CommandOption): string {
+  return repeats ? `${help} (repeatable)` : help;
+}
+
+function wrapped(text: string, width: number): string[] {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)!;
+    if (line === '') lines[lines.length - 1] = word;
+    else if (line.length + 1 + word.length <= width) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
 }

@@ -1,7 +1,7 @@
 import { cliMessages } from '../engine/errors/messages/cli.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../engine/errors/errors.js';
 import { VERSION } from '../storage/telemetry/version.js';
-import { type Command, InputError, type Terminal, UsageError } from './command.js';
+import { type Command, helpOf, helpRows, InputError, readArguments, type Terminal, UsageError } from './command.js';
 import { withoutSecrets, withoutSecretsIn } from '../engine/util/without-secrets.js';
 import { printable } from '../engine/util/printable.js';
 
@@ -11,107 +11,45 @@ interface Listed {
   readonly load: () => Promise<Command>;
 }
 
-/** Every command. To add one, add a line here. */
-const COMMANDS = new Map<string, Listed>([
-  [
-    'init',
-    {
-      summary: 'adds limits to a Nest project',
+type AppCommands = typeof import('./app/app.commands.js');
+
+/** A command about the counters of an app. These are loaded as one file. */
+const ofApps = (name: keyof AppCommands) => async () => (await import('./app/app.commands.js'))[name];
+
+/** Every command, in the order of `--help`. To add one, add a line here. */
+const COMMANDS: ReadonlyMap<string, Listed> = new Map(
+  Object.entries<Listed>({
+    init: {
+      summary: 'Adds rate limits to a Nest project',
       load: async () => (await import('./init/init.command.js')).initCommand,
     },
-  ],
-  [
-    'check',
-    {
-      summary: 'reports what is wrong in policy files',
+    check: {
+      summary: 'Checks policy files and lists their mistakes',
       load: async () => (await import('./check/check.command.js')).checkCommand,
     },
-  ],
-  [
-    'simulate',
-    {
-      summary: 'runs limits over an access log, and reports what they would have refused',
+    simulate: {
+      summary: 'Runs limits over an access log and shows what they would have rejected',
       load: async () => (await import('./simulate/simulate.command.js')).simulateCommand,
     },
-  ],
-  [
-    'explain',
-    {
-      summary: 'explains what limits do to a request of an app',
-      load: async () => (await import('./app/app.commands.js')).explainCommand,
-    },
-  ],
-  [
-    'console',
-    {
-      summary: 'serves the console of an app without the app',
-      load: async () => (await import('./app/app.commands.js')).consoleCommand,
-    },
-  ],
-  [
-    'migrate',
-    {
-      summary: 'converts an app from @nestjs/throttler or rate-limiter-flexible',
+    explain: { summary: 'Explains which limits apply to a request, and why', load: ofApps('explainCommand') },
+    console: { summary: "Serves an app's console without the app", load: ofApps('consoleCommand') },
+    migrate: {
+      summary: 'Converts an app from @nestjs/throttler or rate-limiter-flexible',
       load: async () => (await import('./migrate/migrate.command.js')).migrateCommand,
     },
-  ],
-  [
-    'block',
-    {
-      summary: 'refuses a key of a limit for a time',
-      load: async () => (await import('./app/app.commands.js')).blockCommand,
+    block: { summary: 'Blocks a key of a limit for a while', load: ofApps('blockCommand') },
+    unblock: { summary: 'Unblocks a key', load: ofApps('unblockCommand') },
+    reset: { summary: "Resets a key's counter", load: ofApps('resetCommand') },
+    deny: { summary: 'Denies all requests of a client', load: ofApps('denyCommand') },
+    allow: { summary: 'Exempts a client from limits', load: ofApps('allowCommand') },
+    unlist: { summary: "Removes an entry that 'deny' or 'allow' added", load: ofApps('unlistCommand') },
+    rates: { summary: 'Lists and changes rates and modes of limits', load: ofApps('ratesCommand') },
+    call: {
+      summary: 'Prints the redis-cli commands that evaluate a limit',
+      load: ofApps('callCommand'),
     },
-  ],
-  [
-    'unblock',
-    {
-      summary: 'ends the block of a key',
-      load: async () => (await import('./app/app.commands.js')).unblockCommand,
-    },
-  ],
-  [
-    'reset',
-    {
-      summary: 'forgets what a key has used',
-      load: async () => (await import('./app/app.commands.js')).resetCommand,
-    },
-  ],
-  [
-    'deny',
-    {
-      summary: 'refuses clients',
-      load: async () => (await import('./app/app.commands.js')).denyCommand,
-    },
-  ],
-  [
-    'allow',
-    {
-      summary: 'exempts clients from limits',
-      load: async () => (await import('./app/app.commands.js')).allowCommand,
-    },
-  ],
-  [
-    'unlist',
-    {
-      summary: 'ends an entry of deny or allow',
-      load: async () => (await import('./app/app.commands.js')).unlistCommand,
-    },
-  ],
-  [
-    'rates',
-    {
-      summary: 'lists and changes rates and modes of limits',
-      load: async () => (await import('./app/app.commands.js')).ratesCommand,
-    },
-  ],
-  [
-    'call',
-    {
-      summary: 'prints the lines of redis-cli that decide a limit by hand',
-      load: async () => (await import('./app/app.commands.js')).callCommand,
-    },
-  ],
-]);
+  }),
+);
 
 /** Exit codes: the command line is wrong; something it names cannot be used. */
 const WRONG_USAGE = 2;
@@ -140,12 +78,12 @@ export async function runProgram(args: readonly string[], terminal: Terminal): P
   const command = await listed.load();
   const options = rest.slice(0, rest.includes('--') ? rest.indexOf('--') : rest.length);
   if (options.includes('--help') || options.includes('-h')) {
-    terminal.stdout.write(command.help);
+    terminal.stdout.write(helpOf(name!, command));
     return 0;
   }
   const program = `nestjs-sluice ${name}`;
   try {
-    return await command.run(rest, terminal);
+    return await command.run(readArguments(rest, command.options), terminal);
   } catch (error) {
     if (isWrongUsage(error)) return failed(terminal, program, error.message, WRONG_USAGE);
     if (error instanceof InputError) return failed(terminal, program, error.message, WRONG_INPUT);
@@ -167,17 +105,17 @@ function failed({ stderr }: Terminal, program: string, message: string, code: nu
 }
 
 function help(): string {
-  const width = Math.max(...[...COMMANDS.keys()].map((name) => name.length));
-  const lines = [...COMMANDS].map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
   return [
     'Usage: nestjs-sluice <command> [options]',
     '',
     'Commands:',
-    ...lines,
+    helpRows([...COMMANDS].map(([name, { summary }]) => [name, summary])),
     '',
     'Options:',
-    '  --help     this text, or after a command that of the command',
-    '  --version  the version of the package',
+    helpRows([
+      ['--help', 'Shows this text, or the help of the command before it'],
+      ['--version', 'Shows the version of the package'],
+    ]),
     '',
   ].join('\n');
 }

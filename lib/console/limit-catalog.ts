@@ -1,4 +1,5 @@
-import { algorithms, type AlgorithmOptions } from '../engine/algorithms/index.js';
+import type { AlgorithmOptions } from '../engine/algorithms/index.js';
+import { rateText } from '../nest/explain/format.js';
 import { milliseconds } from '../engine/options/values.js';
 import { nameOfKey } from '../nest/explain/described-limit.js';
 import type { CompiledLimit } from '../engine/limits/compiled-limit.js';
@@ -161,11 +162,6 @@ const MOST_GIVEN = 10_000;
 function countersOf(name: string, namespace: string): string {
   const place = OF_MODULE.test(namespace) ? '@module' : namespace.split(` ${ROUTE_OF_CLASS}`)[0]!;
   return `${place}\n${name}`;
-}
-
-/** A rate as text, such as `gcra:20/1s`. */
-export function rateText(options: AlgorithmOptions): string {
-  return algorithms.get(options.algo)?.defaultName(options as never) ?? options.algo;
 }
 
 function perSecondOf(options: AlgorithmOptions): number | null {

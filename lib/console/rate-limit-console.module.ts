@@ -1,5 +1,4 @@
 import { type CanActivate, type DynamicModule, Module, type Provider, type Type } from '@nestjs/common';
-import { consoleControllers } from './console.controllers.js';
 import {
   type RateLimitConsoleAsyncOptions,
   type RateLimitConsoleOptions,
@@ -10,6 +9,7 @@ import {
   type ReadRoutes,
 } from './console-options.js';
 import { CONSOLE_ROUTES, CONSOLE_SETTINGS } from './console-tokens.js';
+import { consoleControllers } from './http/controllers.js';
 import { Roles } from './http/roles.js';
 import { RateLimitConsole } from './rate-limit-console.js';
 

@@ -5,7 +5,13 @@ import { brokenLinks, filesNamedIn } from '../support/pages.js';
 import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
 describe('the pages of the repository', () => {
-  const paths = [...listed('.'), ...listed('docs', { recursive: true }), ...listed('.github', { recursive: true })];
+  const paths = [
+    ...listed('.'),
+    ...listed('bench'),
+    ...listed('bench/charts'),
+    ...listed('docs', { recursive: true }),
+    ...listed('.github', { recursive: true }),
+  ];
   const pages = paths.filter((path) => path.endsWith('.md'));
 
   it('link to files and headings that are there', () => {

@@ -3,13 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import MarkdownIt from 'markdown-it';
-import type { MarkdownRenderer } from 'vitepress';
+import type { DefaultTheme, MarkdownRenderer } from 'vitepress';
 import { comparisons } from '../../docs/.vitepress/comparisons.js';
 import { linksOfTheRepository } from '../../docs/.vitepress/links.js';
 import { filesOfPages, pageOf } from '../../docs/.vitepress/pages.js';
 import { picturesOfBothThemes } from '../../docs/.vitepress/pictures.js';
 import { sidebar } from '../../docs/.vitepress/sidebar.js';
 import { slug } from '../../docs/.vitepress/slug.js';
+import { tabs } from '../../docs/.vitepress/tabs.js';
 import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
 function rendered(plugin: (md: MarkdownRenderer) => void, markdown: string, path: string): string {
@@ -92,19 +93,44 @@ describe('the comparison on the page of an algorithm', () => {
 });
 
 describe('the sidebar', () => {
-  it('has each page once', () => {
-    const links = sidebar().flatMap(({ items }) => items!.map(({ link }) => link!));
-    const pages = filesOfPages().filter((file) => file !== 'docs/index.md');
-    const wanted = pages.map((file) => `/${pageOf(file)!.replace(/(^|\/)index\.md$|\.md$/, '$1')}`);
-    const ofPages = links.filter((link) => !link.includes('#') && !link.startsWith('/api/'));
-    expect(ofPages.toSorted()).toEqual(wanted.toSorted());
+  const all = sidebar();
+  /** As VitePress chooses: the deepest place, and the first of several. */
+  const places = Object.keys(all).toSorted((one, other) => other.split('/').length - one.split('/').length);
+  const shownOn = (file: string) => {
+    const items = all[places.find((place) => `/${pageOf(file)}`.startsWith(place))!] as DefaultTheme.SidebarItem[];
+    return items.flatMap((item) => [item, ...(item.items ?? [])]);
+  };
+
+  it.each(filesOfPages().filter((file) => file !== 'docs/index.md'))('has the page that it is shown on: %s', (file) => {
+    const link = `/${pageOf(file)!.replace(/(^|\/)index\.md$|\.md$/, '$1')}`;
+    expect(shownOn(file).filter((item) => item.link === link)).toHaveLength(1);
+  });
+
+  it('has at most 45 entries on the pages that most people read', () => {
+    expect(shownOn('docs/start.md').filter(({ link }) => link !== undefined).length).toBeLessThanOrEqual(45);
   });
 
   it('names pages as the tables of docs/index.md do, or by their headings', () => {
-    const names = new Map(sidebar().flatMap(({ items }) => items!.map(({ link, text }) => [link, text])));
+    const shown = Object.values(sidebar()).flatMap((items) => items as DefaultTheme.SidebarItem[]);
+    const names = new Map(shown.flatMap(({ items }) => items ?? []).map(({ link, text }) => [link, text]));
     expect(names.get('/guides/explain')).toBe('Explaining limits');
     expect(names.get('/migrating-from-rate-limiter-flexible')).toBe('From rate-limiter-flexible');
     expect(names.get('/decisions/0003-the-servers-time')).toBe("3. The server's time");
+  });
+});
+
+describe('blocks of code with labels', () => {
+  const md = new MarkdownIt();
+  tabs(md as unknown as MarkdownRenderer);
+  const typesOf = (source: string) =>
+    md.parse(source, {}).map(({ type }) => type.replace('container_code-group', 'tabs'));
+
+  it('are tabs where they follow each other, and nowhere else', () => {
+    const npm = '```sh [npm]\nnpm i a\n```\n\n';
+    const pnpm = '```sh [pnpm]\npnpm add a\n```\n\n';
+    const plain = '```sh\nls\n```\n\n';
+    expect(typesOf(npm + pnpm + plain)).toEqual(['tabs_open', 'fence', 'fence', 'tabs_close', 'fence']);
+    expect(typesOf(plain + npm)).toEqual(['fence', 'fence']);
   });
 });
 

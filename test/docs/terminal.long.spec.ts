@@ -20,7 +20,7 @@ function words(line: string): string[] {
 
 /** The cells of a table. Some of the time is over by now. */
 function cells(text: string): string[][] {
-  const rounded = text.replaceAll(/(?:59\.\d+|60) min/g, '1 h').replaceAll(/9\.\d+ min/g, '10 min');
+  const rounded = text.replaceAll(/59 min \d+ s|60 min/g, '1 h').replaceAll(/9 min \d+ s/g, '10 min');
   return rounded.split('\n').map((line) => line.split(/ {2,}/));
 }
 

@@ -12,8 +12,8 @@ export const HomeInstall = (): VNode =>
   h('div', { class: 'home-install' }, [
     h('div', { class: 'vp-doc', innerHTML: pitch.install }),
     h('p', [
-      h('strong', `${pitch.ofThrottler.app} × the CPU, ${pitch.ofThrottler.redis} × the Redis CPU`),
-      ' of @nestjs/throttler for the limits of a request, in an app with 20 routes and two limits. ',
+      h('strong', `${pitch.ofPeers.shared} to ${pitch.ofPeers.quiet} × the decisions`),
+      ' of the fastest other library, with 256 checks in flight on Redis. One at a time, a check is slower. ',
       h('a', { href: withBase('/benchmarks.html') }, 'All figures'),
     ]),
   ]);
@@ -28,7 +28,7 @@ export const HomePitch = (): VNode =>
           src: picture,
           width: 960,
           height: 480,
-          alt: 'The console, with what each limit allows and refuses, and the playground, with the same requests decided by several algorithms',
+          alt: 'The console shows what each limit allows and rejects. The playground shows how several algorithms decide the same requests.',
         }),
       ]),
     ]),

@@ -13,8 +13,8 @@ export interface Pitch {
   readonly example: string;
   /** The same app with `@nestjs/throttler` and with this, as HTML. */
   readonly migration: string;
-  /** Of what `@nestjs/throttler` takes: CPU of the app, and of Redis. */
-  readonly ofThrottler: { readonly app: string; readonly redis: string };
+  /** Decisions with 256 checks in flight, divided by those of the fastest other library: on a shared and on a quiet machine. */
+  readonly ofPeers: { readonly shared: string; readonly quiet: string };
 }
 
 declare const data: Pitch;
@@ -33,9 +33,9 @@ export default {
       install: renderer.render('```sh\nnpm i nestjs-sluice\n```', { path: START }),
       example: renderer.render(found(START, /^```ts\n[^]*?^```/m), { path: START }),
       migration: renderer.render(found(MIGRATING, /^```diff\n[^]*?^```/m), { path: MIGRATING }),
-      ofThrottler: {
-        app: found(BENCHMARKS, /(?<=^\| Its own CPU a request, .*\| @nestjs\/throttler +\| )[\d.]+/m),
-        redis: found(BENCHMARKS, /(?<=^\| An app with 20 routes .*\| @nestjs\/throttler +\| )[\d.]+/m),
+      ofPeers: {
+        quiet: found(BENCHMARKS, /(?<=^\| one limit, 10,000 keys, 256 in flight +\| \*\*)[\d.]+/m),
+        shared: found(BENCHMARKS, /(?<=^\| one limit, 10,000 keys, 256 in flight .*\| \*\*)[\d.]+(?= ×\*\* +\|$)/m),
       },
     };
   },

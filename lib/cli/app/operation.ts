@@ -1,19 +1,20 @@
 import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { milliseconds } from '../../engine/options/values.js';
-import { InputError, UsageError } from '../command.js';
-import type { KnownOptions, ReadArguments } from '../options.js';
+import { type CommandOptions, InputError, type ReadArguments, UsageError } from '../command.js';
 import { PLACE_OPTIONS, type Place } from './place.js';
 import { assertConnected, startApp, type StartedApp } from './started-app.js';
 
 /** The options of all commands that change something. */
-export const OPERATION_OPTIONS: KnownOptions = {
+export const OPERATION_OPTIONS = {
   ...PLACE_OPTIONS,
-  by: { type: 'string' },
-  reason: { type: 'string' },
-  force: { type: 'boolean' },
-  json: { type: 'boolean' },
-};
+  by: { value: '<name>', help: 'Who makes the change, for the log' },
+  reason: { value: '<text>', help: 'Why, for the log' },
+  force: {
+    help: 'Makes the change even if the limit has no counter now, no instance has used the prefix yet, or the key is an address',
+  },
+  json: { help: 'Prints JSON' },
+} as const satisfies CommandOptions;
 
 /** Who makes a change, and why. */
 export function causeOf({ values }: ReadArguments): { by?: string; reason?: string } {

@@ -29,13 +29,6 @@ export function valueText({ patch, mode, list }: OverrideRecord): string {
     .join(' ');
 }
 
-/** Until when, since which change, by whom and why. */
-export function causeText({ version, expiresAt, by, reason }: OverrideRecord): string {
-  const until = expiresAt === null ? '' : ` until ${new Date(expiresAt).toISOString()}`;
-  const cause = [by, reason].filter((text) => text !== undefined).join(': ');
-  return `${until}, change ${version}${cause === '' ? '' : ` (${cause})`}`;
-}
-
 /** Who a list names, as it is written on the command line. */
 export function entryText(key: string): string {
   const { ip, identity, pattern } = entryOf(key);

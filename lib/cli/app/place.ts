@@ -4,9 +4,8 @@ import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { milliseconds } from '../../engine/options/values.js';
-import { UsageError } from '../command.js';
+import { type CommandOptions, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 import { readDefinition } from '../limit-spec.js';
-import type { KnownOptions, ReadArguments } from '../options.js';
 
 /** A limit on Redis, as an app would define it. */
 export interface PlacedLimit {
@@ -37,16 +36,39 @@ export interface ModulePlace {
 /** Where a command finds limits. */
 export type Place = RedisPlace | ModulePlace;
 
-/** The options that say it. */
-export const PLACE_OPTIONS: KnownOptions = {
-  redis: { type: 'string' },
-  home: { type: 'string' },
-  prefix: { type: 'string' },
-  timeout: { type: 'string' },
-  limit: { type: 'string' },
-  everywhere: { type: 'boolean' },
-  module: { type: 'string' },
-};
+/** The options of commands that read an app's Redis. */
+export const REDIS_OPTIONS = {
+  redis: { value: '<url>', help: "The app's Redis (default: the environment variable REDIS_URL)" },
+  home: {
+    value: '<url>',
+    help:
+      "The home of the app's 'regions', if it has several: the Redis that keeps rates, modes, lists and limits of scope 'world' " +
+      '(default: the environment variable HOME_REDIS_URL)',
+  },
+  prefix: { value: '<prefix>', help: "The app's 'prefix' (default: sluice)" },
+  timeout: { value: '<time>', help: 'How long to wait for Redis (default: 2s)' },
+} as const satisfies CommandOptions;
+
+/** The help of a limit's definition. */
+export const LIMIT_HELP =
+  'The limit as the app defines it: algo:rate/interval[,option=value...], such as gcra:60/1s,burst=120 or concurrency:5/1m; add ' +
+  'scope=world if it counts over several regions';
+
+/** The options that say where limits are. */
+export const PLACE_OPTIONS = {
+  ...REDIS_OPTIONS,
+  limit: {
+    value: '<limit>',
+    help: `${LIMIT_HELP}. You can omit it if instances with a console have published the limit`,
+  },
+  everywhere: { help: "The limit is one of the module's 'limits'" },
+  module: {
+    value: '<file>',
+    help:
+      "Takes limits, Redis and prefix from the app's compiled module instead: ./dist/app.module.js or, with the name of its class, " +
+      './dist/app.module.js#AppModule. The app is started without listening, and closed again',
+  },
+} as const satisfies CommandOptions;
 
 const OF_REDIS = ['redis', 'home', 'prefix', 'timeout', 'limit', 'everywhere'];
 const REDIS_FORM = 'a URL such as redis://localhost:6379';
@@ -120,13 +142,3 @@ function assertRedis(option: 'redis' | 'home', text: string): void {
 
 /** Stands for a limit of which a command needs nothing but the name. */
 const UNKNOWN: ExactLimit = { algo: 'gcra', rate: 1, interval: '1s' };
-
-/** Refuses options that a command takes only elsewhere. */
-export function refuseOptions(
-  { values, switches }: Pick<ReadArguments, 'values' | 'switches'>,
-  options: readonly string[],
-  others: string,
-): void {
-  const wrong = options.find((option) => values.has(option) || switches.has(option));
-  if (wrong !== undefined) throw new UsageError(cliMessages.optionWithout(wrong, others));
-}

@@ -3,19 +3,57 @@ import { USUAL_TIME } from '../../storage/stores/redis/fast-way/plain-checks.js'
 import { GeneralProgram } from '../../storage/stores/redis/general-program.js';
 import { decisionScript } from '../../storage/stores/redis/script.generated.js';
 import { printable } from '../../engine/util/printable.js';
-import type { Command } from '../command.js';
-import { type AskedOnce, readSettings } from './call.settings.js';
-import { CALL_HELP } from './help.js';
+import { type Command, type ReadArguments, UsageError } from '../command.js';
+import { algorithms } from '../../engine/algorithms/index.js';
+import { checkLimit } from '../../app/config/limit-options.js';
+import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { isCost } from '../../engine/limits/arguments.js';
+import { blockTerms } from '../../engine/limits/block-terms.js';
+import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { MODULE_NAMESPACE } from '../../engine/limits/limit-settings.js';
+import { algorithmOptions } from '../../app/rules/common-options.js';
+import { argumentsOf } from '../app/operation.js';
+import { readDefinition } from '../limit-spec.js';
 import { units } from '../../engine/util/figures.js';
+
+/** One limit that is asked once. */
+interface AskedOnce {
+  readonly limit: CompiledLimit;
+  /** Whom it counts. */
+  readonly identity: string;
+  readonly cost: number;
+  readonly peek: boolean;
+  readonly prefix: string;
+}
 
 /** Longer than any calendar window. */
 const MUCH_LATER = 20 * 366 * 86_400 * 1e6;
 
 /** Prints the lines of a shell that ask one limit once, and what Redis replies. */
 export const callCommand: Command = {
-  help: CALL_HELP,
-  run(args, { stdout }) {
-    const asked = readSettings(args);
+  usage: ['<limit> <key> --limit <limit> [options]', '--script'],
+  about: `Prints the redis-cli commands that load the script and evaluate a limit, and explains the
+reply. It connects to neither Redis nor an app. With --script it prints the script itself,
+for redis-cli or for a service in another language.
+
+<limit> is the name of the limit in the app, from 'define' or the module's 'limits'.
+<key> is what the limit counts by, such as tenant:acme or ip:203.0.113.7.`,
+  options: {
+    limit: {
+      value: '<limit>',
+      help:
+        'The limit as the app defines it: algo:rate/interval[,option=value...], such as gcra:60/1s,burst=120. Neither concurrency nor ' +
+        "limits with the scope 'world' work here",
+    },
+    everywhere: { help: "The limit is one of the module's 'limits'" },
+    cost: { value: '<units>', help: 'The units to take (default: 1)' },
+    peek: { help: 'Only looks, and takes nothing' },
+    prefix: { value: '<prefix>', help: "The app's 'prefix' (default: sluice)" },
+    script: { help: 'Prints the script' },
+  },
+  exits: {},
+  run(read, { stdout }) {
+    const asked = readSettings(read);
     stdout.write(asked === undefined ? decisionScript() : textOf(asked, Date.now() * 1000));
     return Promise.resolve(0);
   },
@@ -69,4 +107,45 @@ function replyOf({ limit }: AskedOnce, now: number): string[] {
 /** A word of a shell that stands for itself. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** Reads the command line; nothing, if only the script is wanted. Throws `UsageError` or `RateLimitConfigError`. */
+function readSettings(read: ReadArguments): AskedOnce | undefined {
+  const { values, switches, positionals } = read;
+  if (switches.has('script')) {
+    const beside = [...values.keys(), ...switches].find((option) => option !== 'script');
+    if (beside !== undefined) throw new UsageError(cliMessages.optionWithout(beside, "a limit, not beside '--script'"));
+    if (positionals.length > 0) argumentsOf(read);
+    return undefined;
+  }
+  const [name = '', identity = ''] = argumentsOf(read, 'the name of a limit', 'a key such as tenant:acme');
+  const spec = values.get('limit');
+  if (spec === undefined) throw new UsageError(cliMessages.missingOption('limit', 'a limit such as gcra:60/1s'));
+  const limit = limitOf(name, spec, switches.has('everywhere'));
+  const cost = values.get('cost') ?? '1';
+  if (!/^\d+$/.test(cost) || !isCost(Number(cost))) {
+    throw new UsageError(cliMessages.wrongOption('cost', cost, 'a whole number of units'));
+  }
+  const prefix = values.get('prefix') ?? 'sluice';
+  if (!/^[^{}]+$/.test(prefix))
+    throw new UsageError(cliMessages.wrongOption('prefix', prefix, 'a text without braces'));
+  return { limit, identity, cost: Number(cost), peek: switches.has('peek'), prefix };
+}
+
+function limitOf(name: string, spec: string, everywhere: boolean): CompiledLimit {
+  const definition = { ...readDefinition(spec), name };
+  if (definition.scope === 'world') throw new UsageError(cliMessages.worldNotCalled(spec));
+  const { mode, blockFor, strike, forgetAfter } = definition;
+  if (algorithms.get(definition.algo)?.leases !== undefined) {
+    throw new UsageError(cliMessages.notCalled(spec, definition.algo));
+  }
+  const location = everywhere ? `limits.${name}` : `define.${name}`;
+  checkLimit(definition, location);
+  return new CompiledLimit(algorithmOptions(definition), {
+    location,
+    name,
+    namespace: everywhere ? MODULE_NAMESPACE : '',
+    shadow: mode === 'shadow',
+    ...blockTerms({ blockFor, strike, forgetAfter }, location),
+  });
 }

@@ -4,24 +4,7 @@ import { isPolicyPath } from '../../app/policy/read-text.js';
 import { showProblem } from '../../app/policy/problems.js';
 import type { PolicyReading } from '../../app/policy/read-policy.js';
 import { type Command, UsageError } from '../command.js';
-import { readArguments } from '../options.js';
 import { printable, printableJson } from '../../engine/util/printable.js';
-
-const HELP = `Usage: nestjs-sluice check [options] <file...>
-
-Reads policy files as an app would, and reports what is wrong with them, one
-problem a line, such as
-  limits.yaml:12:11 limits.api.rate: got -1, wants a whole number >= 1
-
-What only the app knows is checked when it starts: whether it has the limits that
-a policy changes, and what their options make together.
-
-Options:
-  --json      writes JSON instead
-  --help      this text
-
-Exit codes: 0 if all files are right, 1 if not, 2 if the command line is wrong
-`;
 
 /** The report on one file. */
 interface FileReport {
@@ -35,9 +18,15 @@ interface FileReport {
 
 /** Reads policy files, and reports what is wrong with them. */
 export const checkCommand: Command = {
-  help: HELP,
-  async run(args, { stdout }) {
-    const { switches, positionals } = readArguments(args, { json: { type: 'boolean' } });
+  usage: ['[options] <file...>'],
+  about: `Checks policy files as an app would when it loads them, and prints one mistake per line:
+its file, line, column, option and what was expected.
+
+Two things are only checked when the app starts: that the app has the limits that a policy
+changes, and that the policy fits their other options.`,
+  options: { json: { help: 'Prints JSON' } },
+  exits: { 0: 'all files are valid', 1: 'a file has mistakes or cannot be read' },
+  async run({ switches, positionals }, { stdout }) {
     if (positionals.length === 0) throw new UsageError(cliMessages.noPolicy());
     const wrong = positionals.find((path) => !isPolicyPath(path));
     if (wrong !== undefined) throw new UsageError(cliMessages.noPolicyFile(wrong));

@@ -5,31 +5,36 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import { placesOf, redisOf } from '../app/app-redis.js';
 import { withApp } from '../app/operation.js';
-import { readPlace, type RedisPlace } from '../app/place.js';
+import { readPlace, REDIS_OPTIONS, type RedisPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/region-role.js';
-import { type Command, InputError, UsageError } from '../command.js';
-import { type KnownOptions, type ReadArguments, readArguments } from '../options.js';
-import { HELP } from './help.js';
+import { type Command, InputError, type ReadArguments, UsageError } from '../command.js';
 import type { ObserverOptions } from './observer-app.js';
 
-const OPTIONS: KnownOptions = {
-  redis: { type: 'string' },
-  home: { type: 'string' },
-  prefix: { type: 'string' },
-  timeout: { type: 'string' },
-  port: { type: 'string' },
-  write: { type: 'boolean' },
-  by: { type: 'string' },
-  plain: { type: 'boolean' },
-};
 const HOST = '127.0.0.1';
 const USUAL_PREFIX = 'sluice';
 
 /** Serves the console without the app. */
 export const consoleCommand: Command = {
-  help: HELP,
-  async run(args, { stdout }) {
-    const read = readArguments(args, OPTIONS);
+  usage: ['--redis <url> [--home <url>] [--prefix <prefix>] [--write --by <name>]'],
+  about: `Serves an app's console without the app, for example while none of its instances runs. It
+reads the limits that instances with a console have published on Redis in the last week,
+and prints a link with a token. The server listens on this machine only. It counts nothing
+and, without --write, changes nothing. Ctrl+C ends it.`,
+  options: {
+    ...REDIS_OPTIONS,
+    port: { value: '<port>', help: 'The port on 127.0.0.1 (default: a free port)' },
+    write: { help: 'Lets everyone who has the link make changes' },
+    by: { value: '<name>', help: 'Who makes the changes, for the log; required with --write' },
+    plain: { help: 'Shows identities as plain text, not as hashes' },
+  },
+  notes: `If the app has 'regions', --redis is the Redis of one region. Without --home, the console
+neither shows nor changes rates, modes and lists, and cannot look up limits of scope
+'world'. With --home it can do both, without being an instance of a region.
+
+Limits that count in the app's processes, such as adaptive ones, and limits that are
+declared on routes are shown, but cannot be looked up.`,
+  exits: { 1: 'Redis cannot be reached, or has no published limits with this prefix' },
+  async run(read, { stdout }) {
     if (read.positionals.length > 0)
       throw new UsageError(cliMessages.extraArgument(withoutSecrets(read.positionals[0]), []));
     const place = readPlace(read, process.env, { name: undefined, optional: true }) as RedisPlace;

@@ -1,26 +1,80 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import type { Explanation } from '../../nest/explain/explanation.js';
 import { formatExplanation } from '../../nest/explain/format.js';
-import { type Command, UsageError } from '../command.js';
+import { type Command, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 import { printableJson } from '../../engine/util/printable.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { placesOf } from '../app/app-redis.js';
-import type { Place } from '../app/place.js';
+import { LIMIT_HELP, type Place, PLACE_OPTIONS, readPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/region-role.js';
 import { assertCountsHere, assertHasHome } from '../app/used-names.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { addressesOf } from '../../storage/redis/store-error.js';
 import { startApp, whyNotConnected, type StartedApp } from '../app/started-app.js';
-import { HELP } from './help.js';
-import { type CommandQuestion, readSettings } from './settings.js';
+import { withoutSecrets } from '../../engine/util/without-secrets.js';
 
 const UNREAD = 1;
+const OF_ROUTES = ['controller', 'handler'];
+
+/** The question for `LimiterService.explain`. */
+type CommandQuestion =
+  | ({ readonly limit: string; readonly key: string; readonly ip?: string } & AskedUnits)
+  | ({ readonly controller: string; readonly handler: string; readonly key?: readonly string[] } & AskedUnits);
+
+interface AskedUnits {
+  readonly cost?: number;
+  readonly share?: string;
+}
+
+/** The settings of a command line. */
+interface ExplainSettings {
+  readonly place: Place;
+  readonly question: CommandQuestion;
+  readonly json: boolean;
+}
 
 /** Explains what limits do to a request. */
 export const explainCommand: Command = {
-  help: HELP,
-  async run(args, { stdout }) {
-    const { place, question, json } = readSettings(args, process.env);
+  usage: [
+    '--redis <url> --limit <limit> --name <name> --key <key>',
+    '--module <file> --name <name> --key <key>',
+    '--module <file> --controller <class> --handler <method> [--key <key>...]',
+  ],
+  about: `Explains what limits do to a request: which limits apply, where they are configured, which
+changes are in force, how many units are left, and whether the request would be allowed.
+Uses no units and writes nothing to Redis.
+
+With --redis, it explains one limit of 'define' as --limit describes it, with the changes
+and lists that Redis keeps. It knows neither the module's options nor a policy. In a
+region, the home keeps these changes: without --home they are reported as unknown.
+
+With --module, it explains the app itself: it starts the app without listening, runs all
+that its modules do at start-up, and closes it again.`,
+  options: {
+    ...PLACE_OPTIONS,
+    limit: { value: '<limit>', help: LIMIT_HELP },
+    name: { value: '<name>', help: 'The name of the limit' },
+    controller: { value: '<class>', help: 'The class of a route' },
+    handler: { value: '<method>', help: 'The method of a route' },
+    key: {
+      value: '<key>',
+      repeats: true,
+      help: 'A key such as tenant:acme or ip:203.0.113.7; for a route, one per kind of key that its limits use',
+    },
+    cost: { value: '<units>', help: 'The units that the request takes (default: 1)' },
+    share: {
+      value: '<tenant>',
+      help: 'The tenant, for limits whose units tenants share (default: explains the total of all tenants)',
+    },
+    ip: {
+      value: '<address>',
+      help: 'The address of the client, for lists of addresses. For a route, it is the first address among the keys',
+    },
+    json: { help: 'Prints JSON' },
+  },
+  exits: { 1: 'the app cannot be started, or Redis or the home cannot be read' },
+  async run(read, { stdout }) {
+    const { place, question, json } = readSettings(read, process.env);
     const app = await startApp(place, { changes: false });
     const explanation = await explained(app, place, question);
     stdout.write(json ? `${printableJson(explanation)}\n` : formatExplanation(explanation));
@@ -63,4 +117,47 @@ function withoutChanges({ limits, ...explanation }: Explanation): Explanation {
     limits: limits.map(({ decision: _, ...limit }) => ({ ...limit, reason })),
     unread: cliMessages.changesAtHome(),
   };
+}
+
+/** Reads the command line. Throws `UsageError` or `RateLimitConfigError`. */
+function readSettings(read: ReadArguments, environment: NodeJS.ProcessEnv): ExplainSettings {
+  if (read.positionals.length > 0) throw new UsageError(cliMessages.noArguments(withoutSecrets(read.positionals[0]!)));
+  if (!read.values.has('module')) refuseOptions(read, OF_ROUTES, "explanations of an app, with '--module'");
+  const place = readPlace(read, environment, { name: read.values.get('name') });
+  const name = 'file' in place ? read.values.get('name') : place.limit?.name;
+  return { place, question: questionOf(read, name), json: read.switches.has('json') };
+}
+
+function questionOf({ values, lists }: ReadArguments, name: string | undefined): CommandQuestion {
+  const keys = lists.get('key') ?? [];
+  const share = values.get('share');
+  if (share === '') throw new UsageError(cliMessages.wrongOption('share', share, 'a tenant'));
+  const asked = {
+    ...(values.has('cost') ? { cost: units(values.get('cost')!) } : {}),
+    ...(share === undefined ? {} : { share }),
+  };
+  const [controller, handler] = OF_ROUTES.map((option) => values.get(option));
+  if (controller !== undefined || handler !== undefined) {
+    if (values.has('name')) throw new UsageError(cliMessages.optionWithout('name', 'limits, not for routes'));
+    if (values.has('ip')) throw new UsageError(cliMessages.optionWithout('ip', 'limits, not for routes'));
+    if (controller === undefined) throw new UsageError(cliMessages.missingOption('controller', 'the name of a class'));
+    if (handler === undefined) throw new UsageError(cliMessages.missingOption('handler', 'the name of a method'));
+    return { controller, handler, ...(keys.length > 0 ? { key: keys } : {}), ...asked };
+  }
+  if (name === undefined) {
+    throw new UsageError(cliMessages.missingOption('name', "the name of a limit, or '--controller' and '--handler'"));
+  }
+  const [key, ...others] = keys;
+  if (key === undefined) throw new UsageError(cliMessages.missingOption('key', 'an identity such as tenant:acme'));
+  if (others.length > 0) throw new UsageError(cliMessages.optionTwice('key'));
+  const ip = values.get('ip');
+  return { limit: name, key, ...asked, ...(ip === undefined ? {} : { ip }) };
+}
+
+function units(text: string): number {
+  const cost = Number(text);
+  if (!/^\d+$/.test(text) || !Number.isSafeInteger(cost)) {
+    throw new UsageError(cliMessages.wrongOption('cost', text, 'a whole number >= 0'));
+  }
+  return cost;
 }

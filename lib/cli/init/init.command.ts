@@ -9,9 +9,7 @@ import { type Compiler, loadCompiler } from '../migrate/compiler.js';
 import { unifiedDiff } from '../migrate/diff.js';
 import { finished } from '../migrate/imports.js';
 import { Source } from '../migrate/source.js';
-import { readArguments } from '../options.js';
 import { addExample, addModule, addTestHelper, controllerFile } from './add-limits.js';
-import { HELP } from './help.js';
 import { PackageManager } from './package-manager.js';
 import { type ProjectFiles, projectFiles, shownPath } from './project-files.js';
 
@@ -26,14 +24,24 @@ interface Change {
 
 /** Adds limits to a Nest project. */
 export const initCommand: Command = {
-  help: HELP,
-  async run(args, { stdout }) {
-    const options = {
-      module: { type: 'string' },
-      'dry-run': { type: 'boolean' },
-      'skip-install': { type: 'boolean' },
-    } as const;
-    const { switches, values, positionals } = readArguments(args, options);
+  usage: ['[options]'],
+  about: `Adds to the Nest project in this folder: the module, which counts on the Redis of the
+variable REDIS_URL, or in the process if it is not set; an example limit on the first
+controller; and the helper that turns limits off in e2e tests. Existing code is left
+unchanged. 'nest add nestjs-sluice' does the same.
+
+Installs nestjs-sluice with the project's package manager (npm, pnpm or yarn) if it is
+missing.`,
+  options: {
+    module: {
+      value: '<file>',
+      help: 'The file of the root module (default: app.module.ts in the source folder of nest-cli.json)',
+    },
+    'dry-run': { help: 'Prints a diff; changes and installs nothing' },
+    'skip-install': { help: 'Installs nothing; prints what to install' },
+  },
+  exits: { 1: "this isn't a Nest project, or it could not be changed" },
+  async run({ switches, values, positionals }, { stdout }) {
     if (positionals.length > 0) throw new UsageError(cliMessages.noArguments(positionals[0]));
     const files = projectFiles(process.cwd(), values.get('module'));
     const changes = changesOf(files, loadCompiler(files.folder));

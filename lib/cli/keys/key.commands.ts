@@ -10,14 +10,30 @@ import { keysOfShown } from '../../app/rules/resolve/keys-of-shown.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { columns, printable, printableJson, showMs } from '../../engine/util/printable.js';
 import { placesOf, redisOf } from '../app/app-redis.js';
-import { withApp } from '../app/operation.js';
+import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
+import { type Place, readPlace } from '../app/place.js';
 import { isWithoutHome } from '../app/region-role.js';
 import { asPublished, refuseBareAddress } from '../app/published-limit.js';
 import type { StartedApp } from '../app/started-app.js';
 import { assertCountsHere, assertHasHome, assertUsed } from '../app/used-names.js';
-import { type Command, InputError, UsageError } from '../command.js';
-import { KEY_HELP } from './help.js';
-import { type KeyAction, type KeySettings, readSettings } from './key.settings.js';
+import { hashedHeader } from '../../app/key-resolvers/header.js';
+import { type Command, type CommandOptions, InputError, type ReadArguments, UsageError } from '../command.js';
+
+/** What is done to the counter of a key. */
+export type KeyAction = 'block' | 'unblock' | 'reset';
+
+/** The settings of a command line. */
+export interface KeySettings {
+  readonly action: KeyAction;
+  readonly place: Place;
+  readonly limit: string;
+  readonly key: string;
+  /** How long a block lasts. */
+  readonly time: string;
+  readonly cause: { readonly by?: string; readonly reason?: string };
+  readonly force: boolean;
+  readonly json: boolean;
+}
 
 /** The state of a key, before or after. */
 interface KeyState {
@@ -46,24 +62,73 @@ const CHANGES: Readonly<Record<KeyAction, Change>> = {
   reset: (limiter, key, options) => limiter.reset(key, options),
 };
 
+const BLOCK_OPTIONS: CommandOptions = {
+  for: { value: '<time>', help: 'How long, at most 1 year (default: 10m)' },
+  ...OPERATION_OPTIONS,
+};
+const OPTIONS: CommandOptions = { ...BLOCK_OPTIONS, for: { ...BLOCK_OPTIONS['for']!, onlyFor: "'block'" } };
+
+const ABOUT: Readonly<Record<KeyAction, { does: string; options: CommandOptions; nothing: string }>> = {
+  block: {
+    does: `Blocks a key on all instances, even if it has units left, and replaces its current block.
+The counter of the key stays as it is.`,
+    options: BLOCK_OPTIONS,
+    nothing: '',
+  },
+  unblock: {
+    does: `Ends the block of a key and forgets its offences. If the limit's own 'blockFor' had
+blocked the key, the key also starts with all units.`,
+    options: OPTIONS,
+    nothing: ', or the key is not blocked',
+  },
+  reset: {
+    does: 'Gives a key all its units back, and ends its block.',
+    options: OPTIONS,
+    nothing: ', or the key has used nothing',
+  },
+};
+
 const command = (action: KeyAction): Command => ({
-  help: KEY_HELP[action],
-  async run(args, { stdout }) {
-    const read = readSettings(action, args, process.env);
-    readCause(read.cause, `nestjs-sluice ${action}`);
-    const settings = { ...read, place: await asPublished(read.place) };
-    const report = await withApp(settings.place, true, (app) => changeKey(app, settings));
+  usage: ['<limit> <key> --redis <url> --limit <limit>', '<limit> <key> --module <file>'],
+  about: `${ABOUT[action].does} Prints the state before and after.
+
+<limit> is the name of the limit in the app, from 'define' or the module's 'limits'.
+<key> is what the limit counts by, such as tenant:acme or ip:203.0.113.7.`,
+  options: ABOUT[action].options,
+  exits: {
+    1: `nothing was changed: Redis cannot be reached or has no counter of the limit${ABOUT[action].nothing}`,
+  },
+  async run(read, { stdout }) {
+    const settings = readSettings(action, read, process.env);
+    readCause(settings.cause, `nestjs-sluice ${action}`);
+    const place = await asPublished(settings.place);
+    const report = await withApp(place, true, (app) => changeKey(app, { ...settings, place }));
     stdout.write(settings.json ? `${printableJson(report)}\n` : textOf(report, settings));
     return 0;
   },
 });
 
-/** Refuses a key for a time. */
+/** Blocks a key for a while. */
 export const blockCommand = command('block');
 /** Ends the block of a key. */
 export const unblockCommand = command('unblock');
-/** Forgets what a key has used. */
+/** Gives a key all its units back. */
 export const resetCommand = command('reset');
+
+/** Reads the command line. Throws `UsageError` or `RateLimitConfigError`. */
+function readSettings(action: KeyAction, read: ReadArguments, environment: NodeJS.ProcessEnv): KeySettings {
+  const [limit = '', key = ''] = argumentsOf(read, 'the name of a limit', 'a key such as tenant:acme');
+  return {
+    action,
+    place: readPlace(read, environment, { name: limit, published: true }),
+    limit,
+    key: hashedHeader(key),
+    time: timeOf(read) ?? '10m',
+    cause: causeOf(read),
+    force: read.switches.has('force'),
+    json: read.switches.has('json'),
+  };
+}
 
 async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyReport> {
   const { action, place, limit, key: shown, time, force } = settings;

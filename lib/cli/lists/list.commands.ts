@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { changeText } from '../../nest/explain/format.js';
 import type { ListEntry } from '../../app/config/list-entry.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
@@ -8,14 +9,15 @@ import type { OverrideRecord } from '../../app/overrides/override-record.js';
 import { printable, printableJson } from '../../engine/util/printable.js';
 import { changesRedisOf, placesOf, type Places } from '../app/app-redis.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
-import { causeText, recordReport, valueText } from '../app/override-text.js';
-import { readPlace, refuseOptions } from '../app/place.js';
+import { recordReport, valueText } from '../app/override-text.js';
+import { readPlace } from '../app/place.js';
 import type { StartedApp } from '../app/started-app.js';
 import { storedOverride } from '../app/stored-overrides.js';
 import { assertKeepsChanges, assertUsedName, assertUsedPrefix } from '../app/used-names.js';
-import { type Command, InputError } from '../command.js';
-import { type ReadArguments, readArguments } from '../options.js';
-import { LIST_HELP, type ListAction } from './help.js';
+import { type Command, type CommandOption, type CommandOptions, InputError, type ReadArguments } from '../command.js';
+
+/** What a command does to a list. */
+type ListAction = 'deny' | 'allow' | 'unlist';
 
 /** What a command did. */
 interface ListReport {
@@ -25,12 +27,51 @@ interface ListReport {
   readonly after: OverrideRecord | undefined;
 }
 
+const FOR: CommandOption = {
+  value: '<time>',
+  help: "How long, at most 1 year (default: until you remove it with 'unlist')",
+};
+const NAMED = "limits that are defined: here '--name' says which";
+const options = (time: CommandOption): CommandOptions => ({
+  name: { value: '<limit>', help: 'The name of the limit in the app (default: all limits)' },
+  for: time,
+  ...OPERATION_OPTIONS,
+  limit: { ...OPERATION_OPTIONS.limit, onlyFor: NAMED },
+  everywhere: { ...OPERATION_OPTIONS.everywhere, onlyFor: NAMED },
+});
+
+const ABOUT: Readonly<Record<ListAction, { does: string; options: CommandOptions; nothing: string }>> = {
+  deny: {
+    does: `Denies all requests of a client on all instances, without a call to Redis. Replaces an
+entry of the client that 'allow' added.`,
+    options: options(FOR),
+    nothing: '',
+  },
+  allow: {
+    does: `Exempts a client from one limit or all limits on all instances. Replaces an entry of the
+client that 'deny' added.`,
+    options: options(FOR),
+    nothing: '',
+  },
+  unlist: {
+    does: `Removes an entry that 'deny' or 'allow' added. Entries of the module's options or of a
+policy then apply again.`,
+    options: options({ ...FOR, onlyFor: "'deny' and 'allow'" }),
+    nothing: ', or there is no such entry',
+  },
+};
+
 const command = (action: ListAction): Command => ({
-  help: LIST_HELP[action],
-  async run(args, { stdout }) {
-    const read = readArguments(args, { ...OPERATION_OPTIONS, for: { type: 'string' }, name: { type: 'string' } });
-    refuseOptions(read, ['limit', 'everywhere'], "limits that are defined: here '--name' says which");
-    if (action === 'unlist') refuseOptions(read, ['for'], "'deny' and 'allow'");
+  usage: ['<who> [--name <limit>] --redis <url>', '<who> [--name <limit>] --module <file>'],
+  about: `${ABOUT[action].does} Prints the entry before and after.
+
+<who> is an address or network such as 203.0.113.7 or 10.0.0.0/8, an identity that limits
+count by such as tenant:acme, or a prefix of identities such as 'trial:*'.`,
+  options: ABOUT[action].options,
+  exits: {
+    1: `nothing was changed: Redis cannot be reached, no instance uses the prefix or the limit${ABOUT[action].nothing}`,
+  },
+  async run(read, { stdout }) {
     const [who = ''] = argumentsOf(read, 'who: an address, a network, an identity or a pattern');
     const name = read.values.get('name');
     // Before anything is connected.
@@ -105,5 +146,5 @@ function textOf({ entry, limit, before, after }: ListReport): string {
 }
 
 function stateText(record: OverrideRecord | undefined): string {
-  return record === undefined ? 'on no list by a change' : valueText(record) + causeText(record);
+  return record === undefined ? 'on no list by a change' : valueText(record) + changeText(record);
 }

@@ -4,10 +4,8 @@ import { migrateMessages } from '../../engine/errors/messages/migrate.js';
 import { VERSION } from '../../storage/telemetry/version.js';
 import { printable } from '../../engine/util/printable.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
-import { readArguments } from '../options.js';
 import { loadCompiler } from './compiler.js';
 import { unifiedDiff } from './diff.js';
-import { HELP } from './help.js';
 import { finished } from './imports.js';
 import { changedManifest } from './package-json.js';
 import { hasUncommittedChanges, Project } from './project.js';
@@ -32,14 +30,20 @@ interface Change {
 
 /** `migrate [path...]`. */
 export const migrateCommand: Command = {
-  help: HELP,
-  async run(args, terminal) {
-    const options = {
-      'dry-run': { type: 'boolean' },
-      force: { type: 'boolean' },
-      from: { type: 'string' },
-    } as const;
-    const { switches, values, positionals } = readArguments(args, options);
+  usage: ['[options] [path...]'],
+  about: `Converts an app's code from @nestjs/throttler and rate-limiter-flexible so that its routes
+respond as before. Edits only the code that it converts, and package.json. Reports each
+change, and each place that you need to convert yourself, with the reason.
+
+A path is a file or a folder (default: this folder). Skips the folders node_modules, dist,
+build and coverage. Uses the project's own TypeScript, version 5 or 6.`,
+  options: {
+    'dry-run': { help: 'Prints the changes as a unified diff; writes nothing' },
+    from: { value: '<package>', help: 'Converts only one package: throttler or rate-limiter-flexible' },
+    force: { help: 'Runs even if the git work tree has uncommitted changes' },
+  },
+  exits: { 0: 'success, even if some places are left for you', 1: 'the project cannot be read' },
+  async run({ switches, values, positionals }, terminal) {
     const from = values.get('from');
     const origins = NAMES.filter((name) => from === undefined || name === from);
     if (origins.length === 0) throw new UsageError(cliMessages.wrongOption('from', from, `one of ${NAMES.join(', ')}`));

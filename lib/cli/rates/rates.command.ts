@@ -1,4 +1,5 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
+import { causeText, changeText } from '../../nest/explain/format.js';
 import type { LimitMode } from '../../engine/limits/limit-mode.js';
 import type { CurrentMode, CurrentRate } from '../../app/overrides/override.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
@@ -6,23 +7,14 @@ import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { columns, printable, printableJson } from '../../engine/util/printable.js';
 import { changesRedisOf, placesOf } from '../app/app-redis.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
-import { causeText, entryText, overrideReport, valueText } from '../app/override-text.js';
+import { entryText, overrideReport, valueText } from '../app/override-text.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
-import { readPlace, refuseOptions } from '../app/place.js';
+import { readPlace } from '../app/place.js';
 import { asPublished, refuseBareAddress } from '../app/published-limit.js';
 import type { StartedApp } from '../app/started-app.js';
 import { storedOverrides } from '../app/stored-overrides.js';
 import { assertKeepsChanges, assertUsedForChange } from '../app/used-names.js';
-import { type Command, InputError, UsageError } from '../command.js';
-import { type KnownOptions, type ReadArguments, readArguments } from '../options.js';
-import { HELP } from './help.js';
-
-const OPTIONS: KnownOptions = {
-  ...OPERATION_OPTIONS,
-  key: { type: 'string' },
-  for: { type: 'string' },
-  inherit: { type: 'string' },
-};
+import { type Command, InputError, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 
 /** A rate and a mode, before or after. */
 interface Current {
@@ -79,9 +71,34 @@ const NAMES = ['list', ...Object.keys(PARTS)];
 
 /** Lists and changes rates and modes. */
 export const ratesCommand: Command = {
-  help: HELP,
-  async run(args, { stdout }) {
-    const read = readArguments(args, OPTIONS);
+  usage: [
+    '[list] --redis <url>',
+    'set <limit> <option=value...> --redis <url> --limit <limit>',
+    'mode <limit> enforce|shadow|off --redis <url> --limit <limit>',
+    'clear <limit> --redis <url> --limit <limit>',
+    '... --module <file>',
+  ],
+  about: `Changes rates and modes of limits on all instances without a deployment, and prints them
+before and after:
+  nestjs-sluice rates set api rate=50 burst=100 --key 'tenant:*' --for 1h
+'list' shows all changes of rates, modes and lists that apply now. 'clear' removes the
+changes of a limit's rate and mode.`,
+  options: {
+    key: {
+      value: '<key>',
+      help: "Only for this key, or for all keys with a prefix: 'tenant:*' (default: all keys)",
+    },
+    for: { value: '<time>', help: 'How long, at most 1 year (default: until you clear it)' },
+    inherit: {
+      value: '<how>',
+      help: 'What happens to units already used: keep, proportional, additive or reset (default: keep)',
+    },
+    ...OPERATION_OPTIONS,
+  },
+  exits: {
+    1: 'nothing was changed: Redis cannot be reached or has no counter of the limit, or there is no change to clear',
+  },
+  async run(read, { stdout }) {
     const [name = 'list'] = read.positionals;
     if (!NAMES.includes(name)) throw new UsageError(cliMessages.unknownPart(String(withoutSecrets(name)), NAMES));
     const part = Object.hasOwn(PARTS, name) ? PARTS[name] : undefined;
@@ -104,7 +121,7 @@ async function list(read: ReadArguments): Promise<string> {
   const rows = found.map(({ kind, limit, key, record }) => [
     limit === '' ? 'all limits' : limit,
     kind === 'list' ? entryText(key) : key === '' ? 'all keys' : key,
-    `${valueText(record)}${causeText(record)}`,
+    `${valueText(record)}${changeText(record)}`,
   ]);
   return columns([['limit', 'key', 'change'], ...rows], [0, 1, 2])
     .map((line) => `${printable(line, Infinity)}\n`)
@@ -162,9 +179,8 @@ function cells({ rate, mode }: Current): string[] {
 
 function sourceText({ source, override }: CurrentRate | CurrentMode): string {
   if (override === undefined) return source === 'policy' ? 'the policy' : 'the configuration';
-  const { key, version, by, reason } = override;
-  const cause = [by, reason].filter((text) => text !== undefined).join(': ');
-  return `change ${version}${key === undefined ? '' : ` of '${key}'`}${cause === '' ? '' : ` (${cause})`}`;
+  const { key, version } = override;
+  return `change ${version}${key === undefined ? '' : ` of '${key}'`}${causeText(override)}`;
 }
 
 function ofKey({ values }: ReadArguments): { key?: string } {

@@ -1,9 +1,8 @@
 import { milliseconds } from '../../engine/options/values.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { show } from '../../engine/errors/wording.js';
-import { UsageError } from '../command.js';
+import { type CommandOptions, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 import { assertNames, ofOne, readLimits } from '../limit-spec.js';
-import { type KnownOptions, type ReadArguments, readArguments } from '../options.js';
 import { assertKeySyntax } from './fields.js';
 import { formatNamed } from './formats.js';
 import { readFilters } from './filters.js';
@@ -12,26 +11,30 @@ import type { LogSettings } from './log-input.js';
 import { policyLimits } from './policy-limits.js';
 import { SimulatedLimit } from './simulated-limit.js';
 
-const OPTIONS: KnownOptions = {
-  limit: { type: 'string', multiple: true },
-  policy: { type: 'string' },
-  path: { type: 'string', multiple: true },
-  status: { type: 'string', multiple: true },
-  key: { type: 'string' },
-  cost: { type: 'string' },
-  time: { type: 'string' },
-  format: { type: 'string' },
-  reorder: { type: 'string' },
-  generate: { type: 'string' },
-  for: { type: 'string' },
-  seed: { type: 'string' },
-  keys: { type: 'string' },
-  'max-keys': { type: 'string' },
-  json: { type: 'boolean' },
-  svg: { type: 'string' },
+/** The options of `simulate`. */
+export const SIMULATE_OPTIONS: CommandOptions = {
+  limit: { value: '<limit>', repeats: true, help: 'A limit' },
+  policy: {
+    value: '<file>',
+    help: 'Simulates the limits of a policy file, alone or with those of --limit. Their keys are ip, user, global, or that of --key',
+  },
+  path: { value: '<path>', repeats: true, help: "Only requests of this path, such as '/api/*'" },
+  status: { value: '<status>', repeats: true, help: 'Only requests with this status code, such as 404 or 2xx' },
+  key: { value: '<key>', help: 'ip, global, a field, or a template such as {tenant}:{user} (default: ip)' },
+  cost: { value: '<field>', help: 'The field with the units of a request (default: 1 unit each)' },
+  time: { value: '<field>', help: 'The field with the time, for ndjson (default: detected)' },
+  format: { value: '<format>', help: 'ndjson, nginx, apache, combined or common (default: detected)' },
+  reorder: { value: '<time>', help: 'How late a line may be and still be sorted by its time (default: 10s)' },
+  generate: { value: '<traffic>', help: 'Generates requests instead of reading a log: poisson:80/s or constant:80/s' },
+  for: { value: '<time>', help: 'How long to generate requests (default: 1h)' },
+  seed: { value: '<number>', help: 'Seed of the random requests (default: 1)' },
+  keys: { value: '<number>', help: 'Number of keys that generated requests have (default: 1)' },
+  'max-keys': { value: '<number>', help: 'Maximum number of keys in memory (default: 100000)' },
+  json: { help: 'Prints JSON instead of a table' },
+  svg: { value: '<file>', help: 'Also writes a chart of allowed and rejected requests' },
 };
 
-const OF_LOGS = ['key', 'cost', 'time', 'format', 'reorder'];
+const OF_LOGS = ['key', 'cost', 'time', 'format', 'reorder', 'path', 'status'];
 const OF_GENERATED = ['for', 'seed', 'keys'];
 
 const MAX_KEYS = 100_000;
@@ -64,8 +67,7 @@ interface GeneratedInput {
 }
 
 /** Reads a command line. Throws `UsageError` or `RateLimitConfigError` before anything is read. */
-export async function readSettings(args: readonly string[]): Promise<SimulateSettings> {
-  const read = readArguments(args, OPTIONS);
+export async function readSettings(read: ReadArguments): Promise<SimulateSettings> {
   const { values, lists, switches } = read;
   const specs = lists.get('limit') ?? [];
   const policy = values.get('policy');
@@ -93,31 +95,26 @@ export async function readSettings(args: readonly string[]): Promise<SimulateSet
 
 const LIMIT = 'at least one, such as --limit gcra:60/1s';
 
-function inputOf({ values, lists, positionals }: ReadArguments, keys: readonly string[]): LogFile | GeneratedInput {
+function inputOf(read: ReadArguments, keys: readonly string[]): LogFile | GeneratedInput {
+  const { values, lists, positionals } = read;
   const spec = values.get('generate');
   const inputs = [...positionals, ...(spec === undefined ? [] : [`--generate ${spec}`])];
   if (inputs.length > 1) throw new UsageError(cliMessages.twoInputs(inputs));
   if (spec !== undefined) {
-    refuse(values, OF_LOGS, 'a log');
-    refuse(lists, ['path', 'status'], 'a log');
+    refuseOptions(read, OF_LOGS, 'a log');
     const other = keys.find((key) => key !== 'ip' && key !== 'global');
     if (other !== undefined) throw new UsageError(cliMessages.keyOfGenerated(other));
     return { kind: 'generated', spec, generated: generatedOf(spec, values) };
   }
   const [path] = positionals;
   if (path === undefined || path === '') throw new UsageError(cliMessages.noInput());
-  refuse(values, OF_GENERATED, "'--generate'");
+  refuseOptions(read, OF_GENERATED, "'--generate'");
   const format = values.get('format');
   // Reports a wrong name before anything is read.
   if (format !== undefined) formatNamed(format);
   const filters = readFilters(lists.get('path') ?? [], lists.get('status') ?? []);
   const wanted = { keys, cost: values.get('cost'), time: values.get('time'), filters };
   return { kind: 'log', path, log: { format, wanted, reorderWindow: durationOf(values, 'reorder', REORDER, 0) } };
-}
-
-function refuse(values: ReadonlyMap<string, unknown>, options: readonly string[], other: string): void {
-  const option = options.find((each) => values.has(each));
-  if (option !== undefined) throw new UsageError(cliMessages.optionWithout(option, other));
 }
 
 const GENERATE = "'poisson:' or 'constant:' and requests/interval, such as poisson:80/s";

@@ -9,11 +9,10 @@ import { reasonOf } from '../../engine/util/reason-of.js';
 import { lookOf } from '../look.js';
 import { chartOf } from './chart.js';
 import { generate } from './generator.js';
-import { HELP } from './help.js';
 import { LogInput } from './log-input.js';
 import { Progress } from './progress.js';
 import { type InputReport, reportOf } from './report.js';
-import { readSettings, type SimulateSettings } from './settings.js';
+import { readSettings, SIMULATE_OPTIONS, type SimulateSettings } from './settings.js';
 import { Simulation } from './simulation.js';
 import { tableOf } from './table.js';
 
@@ -21,9 +20,23 @@ const CHUNK_BYTES = 1 << 20;
 
 /** Runs limits over the requests of a log. */
 export const simulateCommand: Command = {
-  help: HELP,
-  async run(args, terminal) {
-    const settings = await readSettings(args);
+  usage: ['--limit <limit> [options] <log | ->', '--limit <limit> --generate poisson:80/s [options]'],
+  about: `Runs limits over the requests of an access log, each at its own time, and reports which
+requests they would have allowed and rejected. A request uses units only if all limits
+allow it.
+
+A limit is algo:rate/interval[,option=value...][@name], such as
+  gcra:60/1s                      gcra:60/1s,burst=120@api
+  sliding-window:1000/1m          sliding-log:5/15m,blockFor=1h
+  calendar-window:1000/day,timezone=Europe/Berlin
+  token-bucket:5/10s,burst=20     gcra:500/1s,key=global,mode=shadow
+  sliding-log:5/15m,blockFor=1m/10m/1h,forgetAfter=1d
+Its options are those of the algorithm, blockFor, strike, forgetAfter, mode and key. If
+tenants share units, simulate the total: omit 'share'.`,
+  options: SIMULATE_OPTIONS,
+  exits: { 1: 'the log cannot be read' },
+  async run(read, terminal) {
+    const settings = await readSettings(read);
     if (settings.svg !== undefined) await assertWritable(settings.svg, settings.input);
     const simulation = new Simulation(settings.limits, settings.maxKeys);
     const input = await runInput(settings, simulation, terminal);

@@ -11,11 +11,7 @@ import { CONSOLE_HEADER } from '../api.js';
 import { CONSOLE_LIMIT, tooMany } from '../console-limit.js';
 import { ConsoleProblem } from '../problem.js';
 import { clientOf, type ConsoleRequest, keepContext } from './exchange.js';
-
-export { CONSOLE_LIMIT };
-
-/** The handlers that can be called from outside the page: links lead to it, and it loads its files. */
-const OPEN_HANDLERS: readonly string[] = ['page', 'asset'];
+import { OPEN } from './route.js';
 
 /** Checks each request before the app's own guards do: it stops clients that send too many, and pages of other sites. */
 @Injectable()
@@ -39,7 +35,7 @@ export class ConsoleRequestGuard implements CanActivate {
     const identity = clientOf(request, this.settings.ipv6Prefix);
     const { allowed, retryAfterMs } = await this.limiter.consume(identity);
     if (!allowed) throw tooMany(retryAfterMs);
-    if (!OPEN_HANDLERS.includes(context.getHandler().name)) {
+    if (Reflect.getMetadata(OPEN, context.getHandler()) !== true) {
       if (!isSameOrigin(request)) throw new ConsoleProblem(403, consoleMessages.crossOrigin());
       if (request.method === 'POST') assertPage(request);
     }

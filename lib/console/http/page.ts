@@ -1,8 +1,13 @@
+import { randomBytes } from 'node:crypto';
 import { brotliDecompressSync } from 'node:zlib';
+import { headerOf } from '../../app/transports/header-of.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { PAGE_SCRIPT, PAGE_STYLE, type PageAsset } from '../page.generated.js';
+import { ConsoleProblem } from '../problem.js';
+import type { Answer, Call } from './route.js';
 
 /** What the page may do: run its own script, and talk to this console. */
-export function policyOf(nonce: string): string {
+function policyOf(nonce: string): string {
   return [
     "default-src 'none'",
     `script-src 'nonce-${nonce}'`,
@@ -23,7 +28,7 @@ const STYLE_NAME = `console.${PAGE_STYLE.hash}.css`;
  *
  * @param base where the console is, as seen from the page: empty, or the last part of its path and a slash
  */
-export function pageOf(base: string, nonce: string): string {
+function pageOf(base: string, nonce: string): string {
   const at = escaped(base);
   return `<!doctype html>
 <html lang="en">
@@ -47,7 +52,7 @@ export function pageOf(base: string, nonce: string): string {
 }
 
 /** A file of the page. */
-export interface ServedAsset {
+interface ServedAsset {
   readonly type: string;
   readonly brotli: Buffer;
   /** The uncompressed file, for clients that do not accept Brotli. */
@@ -59,9 +64,33 @@ const ASSETS: ReadonlyMap<string, ServedAsset> = new Map([
   [STYLE_NAME, assetOf(PAGE_STYLE, 'text/css; charset=utf-8')],
 ]);
 
-/** A file of the page by name; `undefined` for unknown ones, such as those of an older version. */
-export function assetNamed(name: string): ServedAsset | undefined {
-  return ASSETS.get(name);
+/** Serves the page. */
+export function servePage({ exchange, folder }: Call): Answer {
+  const nonce = randomBytes(16).toString('base64');
+  // Links are relative to the folder of the page.
+  const base = exchange.path.endsWith('/') ? '' : `${folder}/`;
+  return () =>
+    exchange.send(200, pageOf(base, nonce), {
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy': policyOf(nonce),
+    });
+}
+
+/** Serves a file of the page. */
+export function serveAsset({ exchange }: Call): Answer {
+  const { params, headers } = exchange.request;
+  // Unknown files are those of an older version.
+  const asset = ASSETS.get(params?.['file'] ?? '');
+  if (asset === undefined) throw new ConsoleProblem(404, consoleMessages.noFile());
+  const readsBrotli = /(?:^|,)\s*br\s*(?:,|;|$)/.test(headerOf(headers, 'accept-encoding') ?? '');
+  return () =>
+    exchange.file(readsBrotli ? asset.brotli : asset.plain(), {
+      'content-type': asset.type,
+      // The name contains a hash of the contents.
+      'cache-control': 'private, max-age=31536000, immutable',
+      vary: 'accept-encoding',
+      ...(readsBrotli && { 'content-encoding': 'br' }),
+    });
 }
 
 function assetOf({ brotli: text }: PageAsset, type: string): ServedAsset {

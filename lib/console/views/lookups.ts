@@ -7,7 +7,8 @@ import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { keyProblem } from '../../app/rules/possible-keys.js';
 import { hashOf } from '../../storage/telemetry/decision-event.js';
 import type { HistoryWindow, LimitState, Lookup } from '../api.js';
-import { type CatalogEntry, type LimitCatalog, rateText } from '../limit-catalog.js';
+import { rateText } from '../../nest/explain/format.js';
+import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import { wrongFields } from '../problem.js';
 import { addressIn, countedIdentity, type ShownNames } from '../shown-names.js';
 

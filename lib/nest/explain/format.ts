@@ -1,7 +1,6 @@
 import { algorithms, type AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { HeldNow } from '../../engine/limits/held-now.js';
 import type { RecentUsage } from '../../engine/limits/recent-usage.js';
-import type { ChangeCause } from '../../app/overrides/change-cause.js';
 import type { ListedEntry } from '../../app/overrides/lists/list.js';
 import type { Override } from '../../app/overrides/override.js';
 import { plural, spaced } from '../../engine/util/figures.js';
@@ -163,15 +162,28 @@ function listText(entry: ListedEntry): string {
   return `'${named}' is on the list '${list}' of ${of}${untilText(entry)}${change}${causeText(entry)}`;
 }
 
-function overrideText({ key, version, ...rest }: Override): string {
-  return `${key === undefined ? 'all keys' : `'${key}'`}${untilText(rest)}, change ${version}${causeText(rest)}`;
+function overrideText({ key, ...rest }: Override): string {
+  return `${key === undefined ? 'all keys' : `'${key}'`}${changeText(rest)}`;
 }
 
-function untilText({ expiresAt }: { expiresAt?: number | undefined }): string {
-  return expiresAt === undefined ? '' : ` until ${new Date(expiresAt).toISOString()}`;
+/** When a change ends, its number, who made it and why. */
+export function changeText(
+  change: CauseInfo & { readonly version: number; readonly expiresAt?: number | null | undefined },
+): string {
+  return `${untilText(change)}, change ${change.version}${causeText(change)}`;
 }
 
-function causeText({ by, reason }: ChangeCause): string {
+function untilText({ expiresAt }: { expiresAt?: number | null | undefined }): string {
+  return typeof expiresAt !== 'number' ? '' : ` until ${new Date(expiresAt).toISOString()}`;
+}
+
+interface CauseInfo {
+  readonly by?: string | undefined;
+  readonly reason?: string | undefined;
+}
+
+/** Who made a change and why, in brackets. */
+export function causeText({ by, reason }: CauseInfo): string {
   const cause = [by, reason].filter((text) => text !== undefined).join(': ');
   return cause === '' ? '' : ` (${cause})`;
 }
@@ -202,7 +214,8 @@ function originText({ location, definition, byFunction }: LimitOrigin): string {
   return definition === undefined ? of : `${of} (${definition})`;
 }
 
-function rateText(options: AlgorithmOptions): string {
+/** A rate as text, such as `gcra:60/1m`. */
+export function rateText(options: AlgorithmOptions): string {
   return algorithms.get(options.algo)?.defaultName(options as never) ?? options.algo;
 }
 

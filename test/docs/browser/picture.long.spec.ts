@@ -63,7 +63,7 @@ describe('the picture of the README', () => {
     expect(statSync(PICTURE).size).toBeLessThan(30_000);
   });
 
-  it.each(['README.md', 'docs/start.md'])('stands in %s, by a path that holds in the package', (page) => {
+  it.each(['README.md', 'docs/start/going-live.md'])('stands in %s, by a path that holds in the package', (page) => {
     const [, path] = /!\[[^\]]{20,}\]\(([^)]+)\)/.exec(readFileSync(join(PACKAGE_FOLDER, page), 'utf8'))!;
     expect(join(PACKAGE_FOLDER, page, '..', path!)).toBe(PICTURE);
   });

@@ -7,8 +7,7 @@ import {
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../../lib/index.js';
-import { readSettings as explainSettings } from '../../../lib/cli/explain/settings.js';
-import { readSettings as simulateSettings } from '../../../lib/cli/simulate/settings.js';
+import { runHere } from '../../cli/run-program.js';
 import { readJobOptions } from '../../../lib/integrations/bullmq/read-job-options.js';
 import { readOptions as readOutbound } from '../../../lib/integrations/outbound/read-options.js';
 import { readLimit } from '../../../lib/cli/limit-spec.js';
@@ -23,8 +22,6 @@ const start = (options: RateLimitModuleOptions) =>
   Test.createTestingModule({ imports: [RateLimitModule.forRoot(options)] })
     .compile()
     .then((app) => app.init());
-
-const simulated = (...args: string[]) => expect(simulateSettings(['--limit', 'gcra:1/1s', ...args]));
 
 const limit = { algo: 'gcra', rate: 1, interval: '1s' } as const;
 
@@ -79,10 +76,18 @@ describe.each(UNITLESS)('the duration %j, which has no unit that is known', (tex
   });
 
   it('is refused by commands', async () => {
-    await simulated('--generate', 'poisson:1/s', '--for', text).rejects.toThrow(`'--for'`);
-    await simulated('--reorder', text, 'log').rejects.toThrow(`'--reorder'`);
-    const redis = ['--redis', 'redis://localhost', '--limit', 'gcra:1/1s', '--name', 'a', '--key', 'a'];
-    expect(() => explainSettings([...redis, '--timeout', text], {})).toThrow(`'--timeout'`);
+    const limited = ['--limit', 'gcra:1/1s'];
+    const place = ['--redis', 'redis://localhost', '--name', 'a', '--key', 'a'];
+    const wrong: [option: string, args: string[]][] = [
+      ['for', ['simulate', ...limited, '--generate', 'poisson:1/s', '--for', text]],
+      ['reorder', ['simulate', ...limited, '--reorder', text, 'log']],
+      ['timeout', ['explain', ...limited, ...place, '--timeout', text]],
+    ];
+    for (const [option, args] of wrong) {
+      const { code, stderr } = await runHere(args);
+      expect([option, code]).toEqual([option, 2]);
+      expect(stderr).toContain(`'--${option}'`);
+    }
   });
 
   it('matches no duration of the JSON Schema', () => {

@@ -1,13 +1,13 @@
 /**
- * One of several instances of regions, each a process with the built package. It asks for one key of a limit for as long as its input
- * says, and publishes every 20 ms what was allowed since: a list of times, in milliseconds, before and after each.
+ * One of several instances in regions, each a process with the built package. It calls one key of a limit from 'go' to 'stop'.
+ * Every 20 ms it sends the times, in milliseconds, before and after each call that was allowed.
  */
 import 'reflect-metadata';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { LimiterService, RateLimitModule } from '../../../dist/index.js';
 
-const { url, home, region, prefix, limit, forMs, perSecond } = JSON.parse(process.argv[2]);
+const { url, home, region, prefix, limit, perSecond } = JSON.parse(process.argv[2]);
 const EVERY_MS = 10;
 
 class AppModule {}
@@ -30,7 +30,9 @@ async function ask() {
   const { allowed } = await api.consume('user:1');
   if (allowed) uses.push([before, now()]);
 }
-for (const end = now() + forMs; now() < end;) {
+let stopped = false;
+process.once('message', () => (stopped = true));
+while (!stopped) {
   for (let asked = 0; asked < (perSecond * EVERY_MS) / 1000; asked++) {
     const asking = ask()
       .catch(() => undefined)

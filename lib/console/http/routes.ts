@@ -1,0 +1,256 @@
+import { hashedHeader } from '../../app/key-resolvers/header.js';
+import { LISTS } from '../../app/config/list-entry.js';
+import { consoleMessages } from '../../engine/errors/messages/console.js';
+import { LIMIT_MODES } from '../../engine/limits/limit-mode.js';
+import { plural } from '../../engine/util/figures.js';
+import type { DeviationKind, Range } from '../api.js';
+import { RANGES } from '../views/overviews.js';
+import { clientOf, SECURITY_HEADERS } from './exchange.js';
+import { serveAsset, servePage } from './page.js';
+import {
+  type Answer,
+  type Call,
+  cursorOf,
+  declaredLimit,
+  endsOf,
+  ofDeclared,
+  ofLimit,
+  post,
+  type Route,
+  shownLimit,
+  view,
+} from './route.js';
+
+const [ask, act, change] = [post('view'), post('act'), post('change')];
+const RANGE_NAMES = Object.keys(RANGES) as Range[];
+const KINDS: readonly DeviationKind[] = ['overrides', 'blocks', 'lists', 'leases'];
+/** The longest text that is looked for: as long as an identity. */
+const LONGEST_FIND = 1024;
+const KEY = ['limit', 'identity', 'id'];
+
+/** Every route. Identities are always in the body, so that no log of URLs has them. */
+export const ROUTES: readonly Route[] = [
+  { ...view('', undefined, servePage), isOpen: true },
+  { ...view('assets/:file', undefined, serveAsset), isOpen: true },
+  view(
+    'api/session',
+    undefined,
+    ({ console }) =>
+      () =>
+        console.session,
+  ),
+  view(
+    'api/incidents',
+    undefined,
+    ({ console }) =>
+      () =>
+        console.incidents.now(),
+  ),
+  view('api/overview', ['range'], ({ console, fields }) => {
+    const range = fields.optional('range', (field) => fields.oneOf(field, RANGE_NAMES)) ?? '5m';
+    return () => console.overviews.overview(range);
+  }),
+  view('api/live', ['limit', 'top'], serveLive),
+  view('api/top', ['limit'], (call) => {
+    const limit = shownLimit(call);
+    return () => call.console.top.of(limit);
+  }),
+  ask('api/lookup', ['identity'], ({ console, fields, exchange }) => {
+    const identity = fields.identity();
+    return async () => {
+      await console.lookupBudget.take(clientOf(exchange.request, console.ipv6Prefix));
+      return console.lookups.all(identity);
+    };
+  }),
+  ask('api/deviations', ['kind', 'find', 'limit', 'cursor'], readDeviations),
+  view('api/lists', ['cursor'], ({ console, fields }) => {
+    const cursor = cursorOf(fields);
+    return () => console.lists.page(cursor);
+  }),
+  view('api/rates', ['limit'], (call) => {
+    const { console, fields } = call;
+    const limit = fields.has('limit') ? declaredLimit(call) : undefined;
+    return async () => console.rates.all(await console.overviews.lastHour(), limit);
+  }),
+  view('api/demand', ['limit'], (call) => ofDeclared(call, (entry) => call.console.demands.of(entry))),
+  view('api/tenants', ['limit'], (call) => ofDeclared(call, (entry) => call.console.parts.tenants(entry))),
+  view('api/tree', ['limit'], (call) =>
+    ofDeclared(call, async (entry) => {
+      const { console, exchange } = call;
+      await console.deviationBudget.take(clientOf(exchange.request, console.ipv6Prefix));
+      return console.parts.tree(entry);
+    }),
+  ),
+  view('api/changes', ['limit'], (call) => {
+    const limit = call.fields.has('limit') ? shownLimit(call) : undefined;
+    return () => call.console.changes.read(limit);
+  }),
+  view('api/rollback', ['version'], ({ console, fields }) => {
+    const version = fields.text('version', 'the number of a change', (text) => /^\d{1,15}$/.test(text));
+    return () => console.undoing.preview(Number(version));
+  }),
+
+  // Responds only to users who have the role.
+  { method: 'GET', path: 'api/act', role: 'act', read: serveNothing },
+  act('api/keys/block', [...KEY, 'duration'], async (call) => {
+    const { console, fields } = call;
+    const target = await console.keys.target(fields);
+    const duration = fields.duration('duration');
+    const after = typeof duration === 'number' ? `${duration} ms` : duration;
+    return async () =>
+      console.keys.act(target(), 'block', after, await call.cause(), (limiter, key, options) =>
+        limiter.block(key, duration, options),
+      );
+  }),
+  act('api/keys/unblock', KEY, (call) => ofKey(call, 'unblock')),
+  act('api/keys/reset', KEY, (call) => ofKey(call, 'reset')),
+  act('api/keys/refund', [...KEY, 'units'], (call) => charge(call, 'refund')),
+  act('api/keys/penalize', [...KEY, 'units'], (call) => charge(call, 'penalize')),
+  act('api/keys/override', [...KEY, 'patch', 'expiresIn'], async (call) => {
+    const { fields, console } = call;
+    const { keys, rates } = console;
+    rates.limit(fields);
+    const target = await keys.target(fields);
+    const patch = fields.patch();
+    const { expiresIn } = endsOf(fields);
+    return async () => {
+      await call.checkEnds(expiresIn !== undefined, () => keys.hasEndlessRate(target()));
+      return keys.override(target(), patch, expiresIn, await call.cause());
+    };
+  }),
+  act('api/keys/clear-override', KEY, async (call) => {
+    const { fields, console } = call;
+    const { keys, rates } = console;
+    rates.limit(fields);
+    const target = await keys.target(fields);
+    return async () => {
+      await call.checkEnds(true, () => keys.hasEndlessRate(target()));
+      return keys.clearOverride(target(), await call.cause());
+    };
+  }),
+  act('api/lists', ['list', 'identity', 'ip', 'limit', 'expiresIn'], (call) => {
+    const { fields, console } = call;
+    const { lists } = console;
+    const list = fields.oneOf('list', LISTS);
+    const listing = lists.listing(fields);
+    const ends = endsOf(fields);
+    return async () => {
+      await call.checkEnds(ends.expiresIn !== undefined, () => lists.isEndless(listing()));
+      return lists.put(list, listing(), ends, await call.cause());
+    };
+  }),
+  act('api/lists/remove', ['id', 'identity', 'ip', 'limit'], (call) => {
+    const { fields, console } = call;
+    const { lists } = console;
+    const id = fields.optional('id', (field) => fields.text(field, "the 'id' of an entry"));
+    const listing = lists.listing(fields);
+    return async () => {
+      await call.checkEnds(true, () => lists.isEndless(id ?? listing()));
+      return id === undefined ? lists.end(listing(), await call.cause()) : lists.endById(id, await call.cause());
+    };
+  }),
+
+  { method: 'GET', path: 'api/write', role: 'change', read: serveNothing },
+  change('api/rates/set', ['limit', 'patch', 'expiresIn'], (call) => {
+    const { console, fields } = call;
+    const limit = console.rates.limit(fields);
+    const patch = fields.patch();
+    const ends = endsOf(fields);
+    return async () => console.rates.set(limit!, patch, ends, await call.cause());
+  }),
+  change('api/rates/clear', ['limit'], (call) =>
+    ofLimit(call, (limit, cause) => call.console.rates.clear(limit, cause)),
+  ),
+  change('api/deviations/clear', ['limit', 'of', 'id'], (call) => {
+    const { console, fields } = call;
+    const limit = console.rates.limit(fields);
+    const of = fields.oneOf('of', ['rate', 'mode']);
+    const id = fields.text('id', "the 'id' of an override");
+    return async () => console.rates.clearOf(limit!, of, id, await call.cause());
+  }),
+  change('api/modes/set', ['limit', 'mode', 'expiresIn'], (call) => {
+    const { console, fields } = call;
+    const limit = console.rates.limit(fields);
+    const mode = fields.oneOf('mode', LIMIT_MODES);
+    const ends = endsOf(fields);
+    return async () => console.rates.setMode(limit!, mode, ends, await call.cause());
+  }),
+  change('api/modes/clear', ['limit'], (call) =>
+    ofLimit(call, (limit, cause) => call.console.rates.clearMode(limit, cause)),
+  ),
+  change('api/candidates/set', ['limit', 'patch'], (call) => {
+    const { console, fields } = call;
+    const limit = console.rates.limit(fields);
+    const patch = fields.patch();
+    return async () => console.rates.setCandidate(limit!, patch, await call.cause());
+  }),
+  change('api/candidates/enforce', ['limit'], (call) =>
+    ofLimit(call, (limit, cause) => call.console.rates.enforceCandidate(limit, cause)),
+  ),
+  change('api/candidates/clear', ['limit'], (call) =>
+    ofLimit(call, (limit, cause) => call.console.rates.clearCandidate(limit, cause)),
+  ),
+  change('api/rollback', ['version', 'newest'], (call) => {
+    const { console, fields } = call;
+    const version = fields.whole('version', 0);
+    const newest = fields.optional('newest', (field) => fields.whole(field, 0));
+    return async () => console.undoing.rollback(version, newest, await call.cause());
+  }),
+  change('api/undo', ['version'], (call) => {
+    const { console, fields } = call;
+    const version = fields.whole('version', 1);
+    return async () => console.undoing.undo(version, await call.cause());
+  }),
+];
+
+function serveNothing({ exchange }: Call): Answer {
+  return () => exchange.send(204, undefined, {});
+}
+
+function serveLive(call: Call): Answer {
+  const { console, fields, exchange } = call;
+  const isTop = fields.optional('top', (field) => fields.oneOf(field, ['0', '1'])) === '1';
+  const limit = isTop || fields.has('limit') ? shownLimit(call) : undefined;
+  return () => {
+    const from = clientOf(exchange.request, console.ipv6Prefix);
+    console.live.makeRoom(from);
+    console.live.add(exchange.raw(), SECURITY_HEADERS, isTop ? limit : undefined, from);
+  };
+}
+
+function readDeviations({ console, fields, exchange }: Call): Answer {
+  const kind = fields.oneOf('kind', KINDS);
+  const wants = `a text of at most ${LONGEST_FIND} characters`;
+  const find = fields.optional('find', (field) => fields.text(field, wants, ({ length }) => length <= LONGEST_FIND));
+  const limit = fields.optional('limit', (field) => fields.text(field, 'the name of a limit'));
+  if (limit !== undefined && limit !== '' && console.catalog.find(limit) === undefined) {
+    fields.refuse('limit', consoleMessages.unknownLimit());
+  }
+  const cursor = cursorOf(fields);
+  return async () => {
+    if (kind === 'blocks' || kind === 'leases') {
+      await console.deviationBudget.take(clientOf(exchange.request, console.ipv6Prefix));
+    }
+    return console.deviations.page({ kind, find: hashedHeader(find?.trim() ?? ''), limit, cursor });
+  };
+}
+
+async function ofKey(call: Call, action: 'unblock' | 'reset'): Promise<Answer> {
+  const { console, fields } = call;
+  const target = await console.keys.target(fields);
+  return async () =>
+    console.keys.act(target(), action, undefined, await call.cause(), (limiter, key, options) =>
+      limiter[action](key, options),
+    );
+}
+
+async function charge(call: Call, action: 'refund' | 'penalize'): Promise<Answer> {
+  const { console, fields } = call;
+  const target = await console.keys.target(fields);
+  const units = fields.whole('units', 1);
+  return async () =>
+    console.keys.act(target(), action, plural(units, 'unit'), await call.cause(), (limiter, key, options) =>
+      // The user relies on a change that is reported as done.
+      limiter[action](key, units, { ...options, strict: true }),
+    );
+}
