@@ -198,63 +198,8 @@ export class CompiledLimit extends LimitTerms {
     });
   }
 
-  /** @deprecated Say `meet({ priority })`. */
-  forPriority(priority?: Priority): CompiledLimit {
-    return this.meet({ priority });
-  }
-
-  /** @deprecated Say `meet({ tenant })`. */
-  forTenant(tenant: object | undefined): CompiledLimit {
-    return this.meet({ ...this.metBy, tenant });
-  }
-
-  /** @deprecated Say `meet({ anchor })`. */
-  forAnchor(anchor: unknown): CompiledLimit {
-    return this.meet({ ...this.metBy, anchor: anchor ?? null });
-  }
-
-  /** @deprecated Say `meet(other.metBy)`. */
-  asMet(other: CompiledLimit): CompiledLimit {
-    return this.meet(other.metBy);
-  }
-
-  /** @deprecated Say `inNamespace(namespace)`. */
-  within(namespace: string): CompiledLimit {
-    return this.inNamespace(namespace);
-  }
-
-  /** @deprecated Say `withoutRedis()`. */
-  withoutPrefetch(): CompiledLimit {
-    return this.withoutRedis();
-  }
-
-  /** @deprecated Say `partOf(part)`. */
-  share(part: number): CompiledLimit {
-    return this.partOf(part);
-  }
-
-  /** @deprecated Say `metBy.tenant`. */
-  get tenant(): (Record<'id', string> & Record<'weight', number>) | undefined {
-    return (this.metBy as Partial<Record<'tenant', Record<'id', string> & Record<'weight', number>>>).tenant;
-  }
-
   /** Whether a function of the request sets where its windows begin, and this version is used without its result. */
   get asksForAnchor(): boolean {
     return asksForAnchor(this.options);
-  }
-
-  /** @deprecated Say `metBy.priority`. */
-  get priority(): Priority | undefined {
-    return this.whole === this ? undefined : (this.metBy['priority'] as Priority);
-  }
-
-  /** @deprecated Say `hasTenants`. */
-  get isShared(): boolean {
-    return this.hasTenants;
-  }
-
-  /** @deprecated Say `unmet`. */
-  get ofAllTenants(): CompiledLimit {
-    return this.hasTenants ? this.unmet : this;
   }
 }

@@ -180,16 +180,6 @@ export abstract class LimitTerms {
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
   }
 
-  /** @deprecated Ask `together`. */
-  get above(): number {
-    return this.together === undefined ? 0 : this.quota - this.declared.quota;
-  }
-
-  /** @deprecated Say `withholds`. */
-  get kept(): number {
-    return this.withholds - this.above;
-  }
-
   /** The option that gives its windows more than their quota; `undefined` if there is none. */
   get planOption(): 'credits' | 'rollover' | undefined {
     if (this.varies) return this.takesCredits ? 'credits' : 'rollover';

@@ -156,26 +156,3 @@ describe('a limit with a variant of its algorithm', () => {
     expect(limitWith(plain).partOf(0.5).features).toBeUndefined();
   });
 });
-
-describe('what code may still say of the version that requests meet', () => {
-  const month = { algo: 'calendar-window', rate: 10, period: 'month' } as const;
-  const limit = reserving(options);
-  const anchored = reserving({ ...month, anchor: () => 0 });
-
-  it('is the same version by another name', () => {
-    const sheddable = limit.meet({ priority: 'sheddable' });
-    expect([limit.forPriority().quota, limit.forPriority('critical').quota]).toEqual([7, 10]);
-    expect([limit.asMet(sheddable), sheddable.asMet(limit)]).toEqual([sheddable, limit]);
-    expect([limit.within('other').id, limit.share(0.5).quota]).toEqual(['other:api:gd', 5]);
-    expect([limit.ofAllTenants, limit.tenant, limit.isShared]).toEqual([limit, undefined, false]);
-  });
-
-  it('keeps the priority where only a tenant or an anchor is named', () => {
-    const sheddable = limit.meet({ priority: 'sheddable' });
-    expect([limit.forTenant({ id: 'acme', weight: 1 }), limit.forAnchor(0)]).toEqual([limit, limit]);
-    expect(sheddable.forTenant({ id: 'acme', weight: 1 })).toBe(sheddable);
-    const atEpoch = anchored.forAnchor(0);
-    expect([atEpoch.quota, atEpoch.forPriority().quota]).toEqual([10, 7]);
-    expect(anchored.asMet(atEpoch)).toBe(atEpoch);
-  });
-});
