@@ -1,3 +1,4 @@
+import { FirstUse } from '../util/first-use.js';
 import { asksForAnchor } from '../algorithms/anchor.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import { RecentMap } from '../util/recent-map.js';
@@ -32,6 +33,9 @@ interface KnownVersions {
   readonly versions: Versions;
   readonly met: RecentMap<CompiledLimit>;
 }
+
+/** The first limit with a candidate. */
+export const candidateUse = new FirstUse();
 
 /**
  * A limit whose options have been read: what stores work with. Requests that say different things of themselves may `meet` different
@@ -71,6 +75,7 @@ export class CompiledLimit extends LimitTerms {
     this.unmet = this.whole = this;
     this.metBy = all.reduce((by, { ofAll }) => (ofAll === undefined ? by : { ...by, ...ofAll }), metBy);
     this.candidate = candidate && this.candidateOf(candidate);
+    if (candidate !== undefined) candidateUse.note();
     this.isAlike = this.versions === undefined;
     this.isPlain = this.isAlike && this.candidate === undefined && this.parent === undefined && !this.off;
   }
