@@ -16,6 +16,7 @@ async function withRetries(send) {
 async function sluice({ quota, windowMs, redisUrl, prefix, packagePath }, limit) {
   const { NestFactory } = await import('@nestjs/core');
   const { LimiterService, RateLimitModule } = await import(packagePath);
+  const { OutboundLimiter } = await import(new URL('outbound/index.js', packagePath).href);
   class AppModule {}
   const module = {
     module: AppModule,
@@ -32,7 +33,7 @@ async function sluice({ quota, windowMs, redisUrl, prefix, packagePath }, limit)
   const limiters = app.get(LimiterService);
   let fallback = 0;
   limiters.decisions$.subscribe(({ source }) => (fallback += source === 'fallback' ? 1 : 0));
-  const call = limiters.fetch(limit, { learn: true, retry: { attempts: 20 } });
+  const call = app.get(OutboundLimiter).fetch(limit, { learn: true, retry: { attempts: 20 } });
   return {
     send: async (url, headers) => void (await (await call(url, { headers })).arrayBuffer()),
     close: () => app.close(),

@@ -18,11 +18,7 @@ import { checkOf, entriesOf, type LimitCheck } from '../app/limiter/limit-checks
 import type { LeasedCheckResult } from '../app/limiter/lease.js';
 import { ReservedCheck } from '../app/limiter/reserved-check.js';
 import { WaitQueues } from '../app/waiting/wait-queues.js';
-import type { AxiosOptions, LimitedAxios } from '../integrations/outbound/clients/axios-types.js';
-import type { DispatcherOptions, LimitedDispatcher } from '../integrations/outbound/clients/undici-types.js';
-import { OutboundCalls } from '../integrations/outbound/outbound-calls.js';
-import type { FetchOptions, OutboundLimits } from '../integrations/outbound/outbound-options.js';
-import { RateLimitArgumentError } from '../engine/errors/errors.js';
+import { RateLimitArgumentError, RateLimitConfigError } from '../engine/errors/errors.js';
 import { byRequestMessages } from '../engine/errors/messages/by-request.js';
 import { RATE_LIMIT_STORE } from '../app/config/tokens.js';
 import type { ChangeCause } from '../app/overrides/change-cause.js';
@@ -70,7 +66,6 @@ export class LimiterService {
     private readonly overrides: Overrides,
     stream: DecisionStream,
     private readonly explainer: Explainer,
-    private readonly outbound: OutboundCalls,
     private readonly resolvers: LimitResolvers,
   ) {
     this.decisions$ = stream.events;
@@ -133,30 +128,19 @@ export class LimiterService {
     return new ReservedCheck(entries, answers, this.store, this.queues);
   }
 
-  /**
-   * Makes a `fetch` for outbound calls. Each call waits for its turn at the limits, in order, and takes units of all of them or
-   * of none. A call rejects with `RateLimitTimeoutError` as soon as its wait is known to exceed `timeout`, with the reason of its
-   * signal, with `RateLimitArgumentError` for a wrong key or cost, and as `fetch` does. Units of `concurrency` limits are held
-   * until the body has been read or cancelled. Throws `RateLimitConfigError`.
-   */
-  fetch(limits: OutboundLimits, options?: FetchOptions): typeof fetch {
-    return this.outbound.fetch(limits, options);
+  /** @internal */
+  fetch(): never {
+    throw isOfOutbound('fetch');
   }
 
-  /**
-   * Limits axios instances, such as that of `@nestjs/axios`: `limiters.axios('shopify').attach(httpService.axiosRef)`. Their
-   * requests wait like calls of `fetch`. Throws `RateLimitConfigError`.
-   */
-  axios(limits: OutboundLimits, options?: AxiosOptions): LimitedAxios {
-    return this.outbound.axios(limits, options);
+  /** @internal */
+  axios(): never {
+    throw isOfOutbound('axios');
   }
 
-  /**
-   * Makes an interceptor for undici, version 7 or later: `agent.compose(limiters.dispatcher('github'))`. Its requests wait like
-   * calls of `fetch`. Throws `RateLimitConfigError`.
-   */
-  dispatcher(limits: OutboundLimits, options?: DispatcherOptions): LimitedDispatcher {
-    return this.outbound.dispatcher(limits, options);
+  /** @internal */
+  dispatcher(): never {
+    throw isOfOutbound('dispatcher');
   }
 
   /**
@@ -290,3 +274,9 @@ export class LimiterService {
     return this.explainer.explain(of);
   }
 }
+
+/** Clients were made by this service before 1.0. */
+const isOfOutbound = (method: string): RateLimitConfigError =>
+  new RateLimitConfigError(
+    `LimiterService.${method} has moved: import OutboundLimiter from 'nestjs-sluice/outbound', inject it, and call its ${method}`,
+  );

@@ -45,7 +45,7 @@ import {
 } from '../app/config/tokens.js';
 import { MODULE_OPTIONS } from '../app/config/module-option-names.js';
 import { type RateLimitSettings, readSettings } from '../app/config/settings.js';
-import { isLikelySeconds } from '../engine/options/likely-seconds.js';
+import { isBelowSecond } from '../engine/options/likely-seconds.js';
 import { Policies } from '../app/policy/policies.js';
 import { policyProviders } from './policy.providers.js';
 import { Overrides } from '../app/overrides/overrides.js';
@@ -66,7 +66,6 @@ import { bindGatewayFilters } from './gateway-refusals.filter.js';
 import { requestProviders } from './request.providers.js';
 import { ruleProviders } from './rule.providers.js';
 import { Transports } from './request/transports.js';
-import { OutboundCalls } from '../integrations/outbound/outbound-calls.js';
 import { WaitQueues } from '../app/waiting/wait-queues.js';
 
 /** How long a closing app waits for work that holds leases: supervisors kill it after 10 or 30 s. */
@@ -90,7 +89,6 @@ const providers: Provider[] = [
   ...ruleProviders,
   ...requestProviders,
   WaitQueues,
-  OutboundCalls,
   Overrides,
   LimiterService,
   ApiDocumentation,
@@ -115,12 +113,20 @@ const exported: (Type | string | symbol)[] = [
   Explainer,
   RouteRulesRegistry,
   HandlerClasses,
+  // Used by services of other entry points.
+  WaitQueues,
 ];
 // Nest reads the metadata of a module's class once it has found all modules of an app, and so has loaded all of its files.
 onLimiterRecorded((name) => {
   providers.push(limiterProvider(name));
   exported.push(getLimiterToken(name));
 });
+
+/** @internal Adds a service of another entry point, for apps that import it. Call it when the service's file is loaded. */
+export function addService(service: Type): void {
+  providers.push(service);
+  exported.push(service);
+}
 
 /** The limits of the app: of all its routes, and of its code through `LimiterService`. */
 @Global()
@@ -209,7 +215,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     if (Object.hasOwn(options, 'redis') && options.redis === undefined && options.store === undefined) {
       moduleLogger.warn(messages.redisUndefined());
     }
-    if (isLikelySeconds(options.sendTimeout)) {
+    if (isBelowSecond(options.sendTimeout)) {
       moduleLogger.warn(optionMessages.likelySeconds('RateLimitModule', 'sendTimeout', options.sendTimeout));
     }
     this.startUp.run();

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import type { TestingModule } from '@nestjs/testing';
 import { Agent, fetch as fetchOfUndici, getGlobalDispatcher, setGlobalDispatcher } from 'undici';
 import type { LimiterService } from '../../lib/index.js';
-import { upstreams } from '../../lib/integrations/outbound/index.js';
+import { type OutboundLimiter, upstreams } from '../../lib/integrations/outbound/index.js';
 import { startLimiters, Upstream } from '../integrations/outbound/upstream.js';
 import { until } from '../support/time/until.js';
 import { untriedCode } from './rows.js';
@@ -18,13 +18,14 @@ const tokensUsed = async (response: Response) => Number(await response.text());
 
 describe('the guide of calls to others', () => {
   let limiters: LimiterService;
+  let outbound: OutboundLimiter;
   let app: TestingModule;
   let upstream: Upstream;
   let headers: Record<string, string>;
   let api: string;
 
   beforeEach(async () => {
-    ({ app, limiters } = await startLimiters({
+    ({ app, limiters, outbound } = await startLimiters({
       define: Object.fromEntries(
         ['openai', 'shopify', 'github', 'shop', 'supplier', 'calls', 'tokens'].map((name) => [
           name,
@@ -46,7 +47,7 @@ describe('the guide of calls to others', () => {
 
   it('limits fetch, and settles what a call cost', async () => {
     const [body, { signal }] = ['x'.repeat(20), new AbortController()];
-    const openai = limiters.fetch('openai', {
+    const openai = outbound.fetch('openai', {
       key: (request) => accountOf(request),
       cost: (request) => tokensOf(request),
       timeout: '30s',
@@ -60,31 +61,31 @@ describe('the guide of calls to others', () => {
   });
 
   it('finds out a rate that nobody knows', async () => {
-    const partner = limiters.fetch({ algo: 'learned', name: 'partner' }, { learn: true, retry: { attempts: 3 } });
+    const partner = outbound.fetch({ algo: 'learned', name: 'partner' }, { learn: true, retry: { attempts: 3 } });
     expect((await partner(api)).status).toBe(200);
   });
 
   it('holds a configured rate that may be too high', async () => {
-    const supplier = limiters.fetch(['supplier', { algo: 'learned', name: 'supplier-learnt' }], { learn: true });
+    const supplier = outbound.fetch(['supplier', { algo: 'learned', name: 'supplier-learnt' }], { learn: true });
     expect([(await supplier(api)).status, await left('supplier')]).toEqual([200, 999]);
   });
 
   it('limits axios and undici', async () => {
     const httpService = new HttpService(axios.create());
     const [options] = [{}];
-    limiters.axios('shopify', options).attach(httpService.axiosRef);
+    outbound.axios('shopify', options).attach(httpService.axiosRef);
     await httpService.axiosRef.get(api);
     const agent = new Agent();
-    const composed = agent.compose(limiters.dispatcher('github', options));
+    const composed = agent.compose(outbound.dispatcher('github', options));
     await (await fetchOfUndici(api, { dispatcher: composed })).text();
-    await (await limiters.fetch('openai', options)(api)).text();
+    await (await outbound.fetch('openai', options)(api)).text();
     expect([await left('shopify'), await left('github'), await left('openai')]).toEqual([999, 999, 999]);
     await agent.close();
   });
 
   it('takes units of several limits', async () => {
     const before = getGlobalDispatcher();
-    const github = limiters.dispatcher(['github', { name: 'parallel', algo: 'concurrency', limit: 20, ttl: '1m' }]);
+    const github = outbound.dispatcher(['github', { name: 'parallel', algo: 'concurrency', limit: 20, ttl: '1m' }]);
     setGlobalDispatcher(new Agent().compose(github));
     await (await fetchOfUndici(api)).text();
     await getGlobalDispatcher().close();
@@ -93,7 +94,7 @@ describe('the guide of calls to others', () => {
   });
 
   it('orders calls', async () => {
-    const shop = limiters.fetch('shop', {
+    const shop = outbound.fetch('shop', {
       priority: (request) => (request.headers.has('x-user') ? 1 : 0),
       ageing: '10m',
     });
@@ -101,14 +102,14 @@ describe('the guide of calls to others', () => {
   });
 
   it("learns by a parser of the user's, and of limits by their names", async () => {
-    const supplier = limiters.fetch('supplier', {
+    const supplier = outbound.fetch('supplier', {
       learn: true,
       parser: ({ headers }) => ({ limits: [{ name: '', remaining: Number(headers.get('x-calls-left')) }] }),
     });
     headers = { 'x-calls-left': '5' };
     await supplier(api);
     await until(async () => (await left('supplier')) === 5);
-    const models = limiters.fetch(['calls', 'tokens'], { learn: { calls: 'requests', tokens: 'input-tokens' } });
+    const models = outbound.fetch(['calls', 'tokens'], { learn: { calls: 'requests', tokens: 'input-tokens' } });
     headers = { 'anthropic-ratelimit-requests-remaining': '50', 'anthropic-ratelimit-input-tokens-remaining': '400' };
     await models(api);
     await until(async () => (await left('calls')) === 50 && (await left('tokens')) === 400);

@@ -4,6 +4,7 @@ import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import * as publicNames from '../../lib/index.js';
 import { Limiter, LimiterService } from '../../lib/index.js';
+import { OutboundLimiter } from '../../lib/integrations/outbound/index.js';
 import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
 const read = (file: string): string => readFileSync(join(PACKAGE_FOLDER, file), 'utf8');
@@ -42,7 +43,8 @@ describe('the reference', () => {
 
   it.each([
     ['Limiter', Limiter.prototype, ['rule', 'refuseHeld']],
-    ['LimiterService', LimiterService.prototype, ['declared', 'lazily', 'ofRule']],
+    ['LimiterService', LimiterService.prototype, ['declared', 'lazily', 'ofRule', 'fetch', 'axios', 'dispatcher']],
+    ['OutboundLimiter', OutboundLimiter.prototype, ['caller', 'rules']],
   ] as const)('has all calls of %s', (name, prototype, internal: readonly string[]) => {
     const part = reference('calls').split(`## \`${name}\`\n`)[1]!.split('\n## ')[0]!;
     const listed = firstCells(part).flatMap((code) => /^\w+\$?/.exec(code) ?? []);

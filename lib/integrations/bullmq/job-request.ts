@@ -1,6 +1,6 @@
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { bullmqMessages } from '../../engine/errors/messages/bullmq.js';
-import { askOf } from '../../app/limiter/limit-ask.js';
+import { askOf } from '../../app/limiter/limit-checks.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import type { LimitedJob } from './job-types.js';

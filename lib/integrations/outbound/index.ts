@@ -1,7 +1,8 @@
 /**
- * What outbound calls learn from responses: the known upstreams, and the types of parsers for others.
+ * Limits calls to other APIs: clients whose calls wait for their turn, the known upstreams, and the types of parsers for others.
  * @module nestjs-sluice/outbound
  */
+export { OutboundLimiter } from './outbound-limiter.js';
 export { parseUpstream, type Upstream, type UpstreamName, upstreams } from './headers/upstreams.js';
 export type {
   UpstreamLimit,

@@ -2,7 +2,7 @@ import { RateLimitTimeoutError } from '../../app/waiting/rate-limit-timeout.erro
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
-import type { LimitAsk } from '../../app/limiter/limit-ask.js';
+import type { LimitAsk } from '../../app/limiter/limit-checks.js';
 import type { WaitOptions } from '../../app/waiting/waiting-call.js';
 import { type ReadReport, readUpstream } from './headers/read-upstream.js';
 import type { UpstreamResponse } from './headers/upstream-report.js';

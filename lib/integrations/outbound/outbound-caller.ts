@@ -4,7 +4,7 @@ import { OnceLogger } from '../../engine/errors/once-logger.js';
 import { outboundMessages } from '../../engine/errors/messages/outbound.js';
 import { assertActual } from '../../engine/limits/arguments.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
-import { askOf, type LimitAsk } from '../../app/limiter/limit-ask.js';
+import { askOf, type LimitAsk } from '../../app/limiter/limit-checks.js';
 import type { Flights } from './learning/flights.js';
 import { LearnedRule, type OutboundRule } from './learning/learned-rule.js';
 import { Learner } from './learning/learner.js';

@@ -1,5 +1,6 @@
 import { Controller, Get, HttpException, HttpStatus, Res } from '@nestjs/common';
-import { LimiterService, RateLimitTimeoutError } from 'nestjs-sluice';
+import { RateLimitTimeoutError } from 'nestjs-sluice';
+import { OutboundLimiter } from 'nestjs-sluice/outbound';
 import { QuoteProvider } from './quote-provider.js';
 
 interface HeaderSink {
@@ -13,10 +14,10 @@ export class QuotesController {
 
   constructor(
     private readonly provider: QuoteProvider,
-    limiters: LimiterService,
+    outbound: OutboundLimiter,
   ) {
     const limit = { name: 'quotes', algo: 'fixed-window', rate: 5, interval: '10s' } as const;
-    this.fetch = limiters.fetch(limit, { timeout: 1500, learn: true, retry: { attempts: 2 } });
+    this.fetch = outbound.fetch(limit, { timeout: 1500, learn: true, retry: { attempts: 2 } });
   }
 
   /** Waits for its turn at the provider, but for no longer than a client would. */

@@ -9,6 +9,7 @@ import {
   RateLimitTimeoutError,
   RateLimitWaitersError,
 } from '../../../lib/index.js';
+import type { OutboundLimiter } from '../../../lib/integrations/outbound/index.js';
 import type { Check, ReserveEntry } from '../../../lib/testing/store/index.js';
 import { startLimiters, Upstream } from '../../integrations/outbound/upstream.js';
 import { until } from '../../support/time/until.js';
@@ -46,7 +47,7 @@ type Wait = (limiters: LimiterService, key: string, url: string) => Promise<unkn
 const acquire: Wait = (limiters, key) => limiters.for('one').acquire(key);
 const acquireLevels: Wait = (limiters, key) => limiters.for('user').acquire('u', { within: { one: key } });
 const fetchBoth: Wait = (limiters, key, url) =>
-  limiters
+  outbound
     .fetch(['one', 'other'], { key })(url)
     .then((response) => response.text());
 
@@ -61,6 +62,7 @@ const kinds: [string, LimitDefinition, Wait][] = [
 
 let app: TestingModule;
 let limiters: LimiterService;
+let outbound: OutboundLimiter;
 let store: CountingStore;
 let upstream: Upstream;
 
@@ -74,7 +76,7 @@ afterEach(async () => {
 });
 
 async function start(define: Record<string, LimitDefinition>, options: object = {}): Promise<void> {
-  ({ app, limiters } = await startLimiters({ store, define, ...options }));
+  ({ app, limiters, outbound } = await startLimiters({ store, define, ...options }));
 }
 
 /** Turns of the event loop in which all that is asked at once has been answered. */
@@ -112,8 +114,8 @@ describe.each(kinds)('calls that wait: %s', (_, one, wait) => {
 describe('calls of several limits', () => {
   it('are woken by those that refused them, not by the others', async () => {
     await start({ one: { ...windows, rate: 2 }, other });
-    await Promise.all([1, 2].map(() => limiters.fetch(['one', 'other'])(upstream.url)));
-    const waiting = outcomeOf(limiters.fetch(['one', 'other'])(upstream.url));
+    await Promise.all([1, 2].map(() => outbound.fetch(['one', 'other'])(upstream.url)));
+    const waiting = outcomeOf(outbound.fetch(['one', 'other'])(upstream.url));
     await until(() => store.asked.get('one global') === 3);
     await turns();
     store.asked.clear();
@@ -143,9 +145,9 @@ describe('calls of several limits', () => {
     await turns();
     await expect(user.acquire('u', { within, timeout: 0 })).rejects.toThrow(RateLimitTimeoutError);
     await limiters.for('own').consume('global');
-    const call = outcomeOf(limiters.fetch('own')(upstream.url));
+    const call = outcomeOf(outbound.fetch('own')(upstream.url));
     await until(() => store.asked.get('own global')! >= 2);
-    await expect(limiters.fetch('own', { timeout: 0 })(upstream.url)).rejects.toThrow(RateLimitTimeoutError);
+    await expect(outbound.fetch('own', { timeout: 0 })(upstream.url)).rejects.toThrow(RateLimitTimeoutError);
     expect([patient, call]).toEqual([{}, {}]);
   });
 });
@@ -155,7 +157,7 @@ describe('calls to upstreams that wait', () => {
     await start({ one: windows });
     await limiters.for('one').consume('tenant:acme');
     const waiting = ['tenant:acme', 'tenant:other'].map((key) =>
-      outcomeOf(limiters.fetch('one', { key })(upstream.url)),
+      outcomeOf(outbound.fetch('one', { key })(upstream.url)),
     );
     await until(() => waiting[1]!.value !== undefined);
     await turns();
@@ -168,11 +170,11 @@ describe('calls to upstreams that wait', () => {
     await start({ one: windows }, { maxWaiters: 1 });
     for (let key = 0; key < 10; key++) {
       await limiters.for('one').consume(`${key}`);
-      outcomeOf(limiters.fetch('one', { key: `${key}` })(upstream.url));
+      outcomeOf(outbound.fetch('one', { key: `${key}` })(upstream.url));
     }
     await until(() => store.asked.get('one 9') === 2);
     await expect(limiters.for('one').acquire('other')).rejects.toThrow(RateLimitWaitersError);
-    await expect(limiters.fetch('one', { key: 'other' })(upstream.url)).rejects.toThrow(RateLimitWaitersError);
+    await expect(outbound.fetch('one', { key: 'other' })(upstream.url)).rejects.toThrow(RateLimitWaitersError);
   });
 
   it('go before one that is sent again later, by their priority', async () => {
@@ -183,7 +185,7 @@ describe('calls to upstreams that wait', () => {
       response.writeHead(status, status === 503 ? { 'retry-after': '3600' } : {}).end();
     });
     await start({ one: other });
-    const fetchOne = limiters.fetch('one', {
+    const fetchOne = outbound.fetch('one', {
       retry: { attempts: 2 },
       priority: ({ url }) => (url.endsWith('/click') ? 1 : 0),
     });

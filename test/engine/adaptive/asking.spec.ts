@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
 import { type Limiter, type LimiterService, MemoryStore } from '../../../lib/index.js';
+import type { OutboundLimiter } from '../../../lib/integrations/outbound/index.js';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
 import { startLimiters, Upstream } from '../../integrations/outbound/upstream.js';
 import { ask, chargeOf, ManualClock } from '../../support/limits/stores.js';
@@ -8,11 +9,14 @@ import { ask, chargeOf, ManualClock } from '../../support/limits/stores.js';
 describe('three slots, two of them for those who are not critical', () => {
   let app: TestingModule;
   let limiters: LimiterService;
+  let outbound: OutboundLimiter;
   let slots: Limiter;
 
   beforeEach(async () => {
     const slot = { algo: 'adaptive', scope: 'instance', min: 1, max: 3, initial: 3 } as const;
-    ({ app, limiters } = await startLimiters({ define: { slots: slot, ranked: { ...slot, priority: 'critical' } } }));
+    ({ app, limiters, outbound } = await startLimiters({
+      define: { slots: slot, ranked: { ...slot, priority: 'critical' } },
+    }));
     slots = limiters.for('slots');
   });
   afterEach(() => app.close());
@@ -27,7 +31,7 @@ describe('three slots, two of them for those who are not critical', () => {
 
   it('are asked for by fetch as the limit says', async () => {
     const upstream = await Upstream.start((_, response) => void response.writeHead(200).write('some'));
-    const call = limiters.fetch('ranked', { key: 'db', timeout: 0 });
+    const call = outbound.fetch('ranked', { key: 'db', timeout: 0 });
     const responses = [await call(upstream.url), await call(upstream.url), await call(upstream.url)];
     expect(responses.map(({ status }) => status)).toEqual([200, 200, 200]);
     await expect(call(upstream.url)).rejects.toThrow("limit 'ranked'");

@@ -5,12 +5,14 @@ import axios, { AxiosError, type AxiosInstance } from 'axios';
 import { Readable } from 'node:stream';
 import { lastValueFrom } from 'rxjs';
 import { LimiterService, RateLimitConfigError, RateLimitModule, RateLimitTimeoutError } from '../../../lib/index.js';
+import { OutboundLimiter } from '../../../lib/integrations/outbound/index.js';
 import { until } from '../../support/time/until.js';
 import { Upstream } from './upstream.js';
 
 describe('axios', () => {
   let app: TestingModule;
   let limiters: LimiterService;
+  let outbound: OutboundLimiter;
   let upstream: Upstream;
   let http: HttpService;
   let answers: [status: number, headers: Record<string, string>, body?: string][];
@@ -31,6 +33,7 @@ describe('axios', () => {
     app.useLogger(false);
     await app.init();
     limiters = app.get(LimiterService);
+    outbound = app.get(OutboundLimiter);
     http = app.get(HttpService);
     detach = () => undefined;
     answers = [];
@@ -49,7 +52,7 @@ describe('axios', () => {
   const left = async (limit: string) => (await limiters.for(limit).peek('global')).remaining;
 
   it('waits for its turn, as @nestjs/axios sends requests, until it is detached', async () => {
-    detach = limiters.axios('shopify').attach(http.axiosRef);
+    detach = outbound.axios('shopify').attach(http.axiosRef);
     const { data, status } = await lastValueFrom(http.post(`${upstream.url}/orders`, { id: 1 }));
     expect([status, data, await left('shopify')]).toEqual([200, 1, 39]);
     expect(upstream.received).toEqual([{ method: 'POST', url: '/orders', body: '{"id":1}' }]);
@@ -60,7 +63,7 @@ describe('axios', () => {
 
   it('is detached in any order', async () => {
     const instance = axios.create();
-    const [first, second] = ['shopify', 'slots'].map((name) => limiters.axios(name).attach(instance));
+    const [first, second] = ['shopify', 'slots'].map((name) => outbound.axios(name).attach(instance));
     first!();
     await instance.get(upstream.url);
     expect(await left('shopify')).toBe(40);
@@ -70,11 +73,11 @@ describe('axios', () => {
   });
 
   it('ends waits that are too long, and those that are aborted', async () => {
-    detach = limiters.axios('shopify', { timeout: '1s' }).attach(http.axiosRef);
+    detach = outbound.axios('shopify', { timeout: '1s' }).attach(http.axiosRef);
     await limiters.for('shopify').consume('global', 40);
     await expect(http.axiosRef.get(upstream.url)).rejects.toThrow(RateLimitTimeoutError);
     detach();
-    detach = limiters.axios('shopify').attach(http.axiosRef);
+    detach = outbound.axios('shopify').attach(http.axiosRef);
     const controller = new AbortController();
     const waiting = http.axiosRef.get(upstream.url, { signal: controller.signal }).catch((error: unknown) => error);
     controller.abort();
@@ -83,7 +86,7 @@ describe('axios', () => {
   });
 
   it('counts by what is sent, and settles by what comes back', async () => {
-    detach = limiters
+    detach = outbound
       .axios('shopify', {
         key: ({ headers }) => String((headers as Record<string, string>)['shop']),
         cost: ({ data }) => String(data).length,
@@ -96,7 +99,7 @@ describe('axios', () => {
   });
 
   it('learns, also from refusals, and of the body', async () => {
-    detach = limiters.axios('shopify', { learn: true, maxLearnedWait: '5s' }).attach(http.axiosRef);
+    detach = outbound.axios('shopify', { learn: true, maxLearnedWait: '5s' }).attach(http.axiosRef);
     answers = [
       [200, { 'X-Shopify-Shop-Api-Call-Limit': '32/40' }],
       [429, { 'Retry-After': '2.0' }],
@@ -106,7 +109,7 @@ describe('axios', () => {
     await expect(http.axiosRef.get(upstream.url)).rejects.toThrow(AxiosError);
     await until(async () => !(await limiters.for('shopify').peek('global')).allowed);
     const graphql = axios.create();
-    limiters.axios('shopify', { key: 'graphql', cost: 2, learn: true, parser: 'shopify-graphql' }).attach(graphql);
+    outbound.axios('shopify', { key: 'graphql', cost: 2, learn: true, parser: 'shopify-graphql' }).attach(graphql);
     const throttleStatus = { maximumAvailable: 1000, currentlyAvailable: 12, restoreRate: 50 };
     answers = [
       [200, { 'content-type': 'application/json' }, JSON.stringify({ extensions: { cost: { throttleStatus } } })],
@@ -122,7 +125,7 @@ describe('axios', () => {
     });
 
     it('sends what was refused again', async () => {
-      limiters.axios('shopify', { retry: { attempts: 3 } }).attach(instance);
+      outbound.axios('shopify', { retry: { attempts: 3 } }).attach(instance);
       answers = [
         [429, { 'Retry-After': '0' }],
         [503, { 'Retry-After': '0' }],
@@ -135,7 +138,7 @@ describe('axios', () => {
     });
 
     it('does not send a stream twice', async () => {
-      limiters.axios('shopify', { retry: { attempts: 3 } }).attach(instance);
+      outbound.axios('shopify', { retry: { attempts: 3 } }).attach(instance);
       answers = [[429, { 'Retry-After': '0' }]];
       const data = adapter === 'http' ? Readable.from(['once']) : new Blob(['once']).stream();
       await expect(instance.put(upstream.url, data)).rejects.toMatchObject({ response: { status: 429 } });
@@ -143,7 +146,7 @@ describe('axios', () => {
     });
 
     it('holds units until the body was read', async () => {
-      limiters.axios('slots').attach(instance);
+      outbound.axios('slots').attach(instance);
       const requests = [instance.get(upstream.url), instance.get(upstream.url), instance.get(upstream.url)];
       // Which of those that go at once the upstream answers first is not said.
       expect(new Set((await Promise.all(requests)).map(({ data }) => data as number))).toEqual(new Set([1, 2, 3]));
@@ -154,7 +157,7 @@ describe('axios', () => {
   });
 
   it('holds units until a stream has ended', async () => {
-    detach = limiters.axios('slots').attach(http.axiosRef);
+    detach = outbound.axios('slots').attach(http.axiosRef);
     const { data } = await http.axiosRef.get<NodeJS.ReadableStream>(upstream.url, { responseType: 'stream' });
     expect(await left('slots')).toBe(0);
     data.resume();
@@ -162,13 +165,13 @@ describe('axios', () => {
   });
 
   it.each([undefined, null, {}, 'axios'])('refuses to be attached to %p', (instance) => {
-    const attach = () => limiters.axios('shopify').attach(instance as never);
+    const attach = () => outbound.axios('shopify').attach(instance as never);
     expect(attach).toThrow(RateLimitConfigError);
     expect(attach).toThrow('wants an instance of axios such as httpService.axiosRef');
   });
 
   it('names itself in errors', () => {
-    expect(() => limiters.axios('nobody')).toThrow("LimiterService.axios: got the name 'nobody'");
-    expect(() => limiters.dispatcher('nobody')).toThrow("LimiterService.dispatcher: got the name 'nobody'");
+    expect(() => outbound.axios('nobody')).toThrow("OutboundLimiter.axios: got the name 'nobody'");
+    expect(() => outbound.dispatcher('nobody')).toThrow("OutboundLimiter.dispatcher: got the name 'nobody'");
   });
 });

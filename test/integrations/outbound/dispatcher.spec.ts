@@ -4,7 +4,7 @@ import * as undici7 from 'undici';
 import type { Agent as AnyAgent, Dispatcher } from 'undici';
 import { createRequire } from 'node:module';
 import { Readable, Writable } from 'node:stream';
-import type { DispatcherOptions } from '../../../lib/integrations/outbound/index.js';
+import type { OutboundLimiter, DispatcherOptions } from '../../../lib/integrations/outbound/index.js';
 import { type LimiterService, RateLimitArgumentError, RateLimitTimeoutError } from '../../../lib/index.js';
 import { until } from '../../support/time/until.js';
 import { startLimiters, Upstream } from './upstream.js';
@@ -19,12 +19,13 @@ describe.each(versions)(
   (version, { Agent, fetch: fetchOfUndici, interceptors, request, stream }) => {
     let app: TestingModule;
     let limiters: LimiterService;
+    let outbound: OutboundLimiter;
     let upstream: Upstream;
     let agent: AnyAgent;
     let answers: [status: number, headers: Record<string, string>][];
 
     beforeEach(async () => {
-      ({ app, limiters } = await startLimiters({
+      ({ app, limiters, outbound } = await startLimiters({
         define: {
           github: { algo: 'fixed-window', rate: 50, interval: '1h' },
           slots: { algo: 'concurrency', limit: 1, ttl: '1m' },
@@ -47,7 +48,7 @@ describe.each(versions)(
 
     const left = async (limit: string) => (await limiters.for(limit).peek('global')).remaining;
     const limited = (limit = 'github', options?: DispatcherOptions): Dispatcher =>
-      agent.compose(limiters.dispatcher(limit, options));
+      agent.compose(outbound.dispatcher(limit, options));
 
     it('lets requests of each kind wait for their turn', async () => {
       const dispatcher = limited();
@@ -93,7 +94,7 @@ describe.each(versions)(
     });
 
     it('refuses what undici before 7 would send through it', () => {
-      const dispatch = limiters.dispatcher('github')((_request: never, _handler: never) => true);
+      const dispatch = outbound.dispatcher('github')((_request: never, _handler: never) => true);
       const handler = { onConnect: Function.prototype, onError: Function.prototype };
       expect(() => dispatch({} as never, handler as never)).toThrow(RateLimitArgumentError);
     });

@@ -1,11 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
-import type { TestingModule } from '@nestjs/testing';
-import type { FetchOptions } from '../../../lib/integrations/outbound/index.js';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { type FetchOptions, OutboundLimiter } from '../../../lib/integrations/outbound/index.js';
 import {
-  type LimiterService,
+  LimiterService,
   RateLimitArgumentError,
   RateLimitConfigError,
+  RateLimitModule,
   RateLimitStoreError,
   RateLimitTimeoutError,
 } from '../../../lib/index.js';
@@ -30,11 +31,12 @@ const bodies = async (responses: Promise<Response>[]) =>
 describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place) => {
   let app: TestingModule;
   let limiters: LimiterService;
+  let outbound: OutboundLimiter;
   let upstream: Upstream;
 
   beforeEach(async () => {
     const redis = place === 'in process' ? {} : { redis: process.env['TEST_REDIS_URL']!, prefix: freshPrefix() };
-    ({ app, limiters } = await startLimiters({ define: DEFINE, onStoreError: 'deny', ...redis }));
+    ({ app, limiters, outbound } = await startLimiters({ define: DEFINE, onStoreError: 'deny', ...redis }));
     upstream = await Upstream.start();
   });
 
@@ -46,7 +48,7 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
   const left = async (limit: string, key = 'global') => (await limiters.for(limit).peek(key)).remaining;
 
   it('does as fetch does, within the limit', async () => {
-    const call = limiters.fetch('few');
+    const call = outbound.fetch('few');
     const response = await call(`${upstream.url}/v1/chat?x=1`, { method: 'POST', body: 'hello', headers: { a: 'b' } });
     expect([response.status, response.url, await response.text()]).toEqual([200, `${upstream.url}/v1/chat?x=1`, '1']);
     expect(upstream.received).toEqual([{ method: 'POST', url: '/v1/chat?x=1', body: 'hello' }]);
@@ -56,20 +58,20 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
   });
 
   it('lets calls go out one after another, in their order', async () => {
-    const call = limiters.fetch('slots');
+    const call = outbound.fetch('slots');
     await Promise.all(Array.from({ length: 6 }, async (_, index) => (await call(`${upstream.url}/${index}`)).text()));
     expect(upstream.received.map(({ url }) => url)).toEqual(['/0', '/1', '/2', '/3', '/4', '/5']);
   });
 
   it.each(['quick', 'paced'])('spaces calls as the limit %s says', async (limit) => {
-    const call = limiters.fetch(limit);
+    const call = outbound.fetch(limit);
     const start = performance.now();
     await bodies(Array.from({ length: 4 }, () => call(upstream.url)));
     expect(performance.now() - start).toBeGreaterThanOrEqual(55);
   });
 
   it('ends a wait that is known to be too long, with the decision', async () => {
-    const call = limiters.fetch('few', { timeout: '10m' });
+    const call = outbound.fetch('few', { timeout: '10m' });
     await Promise.all([call(upstream.url), call(upstream.url)]);
     const error = (await call(upstream.url).catch((reason: unknown) => reason)) as RateLimitTimeoutError;
     expect(error).toBeInstanceOf(RateLimitTimeoutError);
@@ -80,22 +82,22 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
   });
 
   it.each([0, '10ms'])('ends waits of %p behind others, too', async (timeout) => {
-    const patient = limiters.fetch('few');
+    const patient = outbound.fetch('few');
     const held = outcomeOf(Promise.all([patient(upstream.url), patient(upstream.url), patient(upstream.url)]));
     await until(() => upstream.received.length === 2);
-    await expect(limiters.fetch('few', { timeout })(upstream.url)).rejects.toThrow(RateLimitTimeoutError);
+    await expect(outbound.fetch('few', { timeout })(upstream.url)).rejects.toThrow(RateLimitTimeoutError);
     expect(held).toEqual({});
     await limiters.for('few').reset('global');
-    await expect(limiters.fetch('few', { timeout: 0 })(upstream.url)).resolves.toMatchObject({ status: 200 });
+    await expect(outbound.fetch('few', { timeout: 0 })(upstream.url)).resolves.toMatchObject({ status: 200 });
   });
 
   it('refuses at once what never fits', async () => {
-    const call = limiters.fetch('few', { cost: 3 });
+    const call = outbound.fetch('few', { cost: 3 });
     await expect(call(upstream.url)).rejects.toThrow("limit 'few' never allows 3 units at once, wants at most 2");
   });
 
   it('waits no longer once its signal aborts, and takes nothing', async () => {
-    const call = limiters.fetch('few');
+    const call = outbound.fetch('few');
     await bodies([call(upstream.url), call(upstream.url)]);
     const controller = new AbortController();
     const waiting = call(upstream.url, { signal: controller.signal });
@@ -108,7 +110,7 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
   });
 
   it('counts by a key and a cost of the request, whose body may be read', async () => {
-    const call = limiters.fetch('tokens', {
+    const call = outbound.fetch('tokens', {
       key: (request) => `account:${request.headers.get('account')}`,
       cost: async (request) => (await request.text()).length,
     });
@@ -119,18 +121,18 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
   });
 
   it('sends a body that is a stream, once', async () => {
-    const call = limiters.fetch('tokens', { cost: async (request) => (await request.text()).length });
+    const call = outbound.fetch('tokens', { cost: async (request) => (await request.text()).length });
     const body = new Blob(['1234', '56']).stream();
     const response = await call(upstream.url, { method: 'POST', body, duplex: 'half' });
     expect([response.status, upstream.received[0]!.body, await left('tokens')]).toEqual([200, '123456', 94]);
   });
 
   it('takes units of all limits, or of none', async () => {
-    const both = limiters.fetch(['few', 'tokens'], { timeout: 0 });
+    const both = outbound.fetch(['few', 'tokens'], { timeout: 0 });
     await bodies([both(upstream.url), both(upstream.url)]);
     await expect(both(upstream.url)).rejects.toMatchObject({ decision: { limit: 'few' } });
     expect([await left('few'), await left('tokens')]).toEqual([0, 98]);
-    const other = limiters.fetch(['tokens', { name: 'own', algo: 'fixed-window', rate: 1, interval: '1h' }], {
+    const other = outbound.fetch(['tokens', { name: 'own', algo: 'fixed-window', rate: 1, interval: '1h' }], {
       cost: 1,
     });
     await other(upstream.url);
@@ -138,7 +140,7 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
   });
 
   it('settles what a call cost in the end', async () => {
-    const call = limiters.fetch('tokens', {
+    const call = outbound.fetch('tokens', {
       cost: 10,
       settle: async (response) => Number(response.headers.get('used') ?? (await response.text()).length),
     });
@@ -162,13 +164,13 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
       },
     ],
   ])('leaves the charge as it is where settle %s', async (_what, settle) => {
-    const response = await limiters.fetch('tokens', { cost: 10, settle })(upstream.url);
+    const response = await outbound.fetch('tokens', { cost: 10, settle })(upstream.url);
     expect([await response.text(), await left('tokens')]).toEqual(['1', 90]);
   });
 
   describe('holds units of concurrency', () => {
     it('until the body was read', async () => {
-      const call = limiters.fetch('slots');
+      const call = outbound.fetch('slots');
       const first = await call(upstream.url);
       expect([first.url, first.status, await left('slots')]).toEqual([`${upstream.url}/`, 200, 0]);
       const second = outcomeOf(call(upstream.url));
@@ -189,7 +191,7 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
         },
       ],
     ])('until the body was %s', async (_how, end) => {
-      const response = await limiters.fetch('slots')(upstream.url);
+      const response = await outbound.fetch('slots')(upstream.url);
       expect(await left('slots')).toBe(0);
       await end(response);
       await until(async () => (await left('slots')) === 1);
@@ -200,7 +202,7 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
       upstream = await Upstream.start((request, response) =>
         request.url === '/none' ? void response.writeHead(204).end() : void request.socket.destroy(),
       );
-      const call = limiters.fetch('slots');
+      const call = outbound.fetch('slots');
       expect((await call(`${upstream.url}/none`)).status).toBe(204);
       await until(async () => (await left('slots')) === 1);
       await expect(call(`${upstream.url}/broken`)).rejects.toThrow('fetch failed');
@@ -208,7 +210,7 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
     });
 
     it('and asks for one of them, whatever the cost of the call', async () => {
-      const response = await limiters.fetch(['slots', 'tokens'], { cost: 20 })(upstream.url);
+      const response = await outbound.fetch(['slots', 'tokens'], { cost: 20 })(upstream.url);
       expect([await left('slots'), await left('tokens')]).toEqual([0, 80]);
       await response.arrayBuffer();
     });
@@ -216,7 +218,7 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
 
   /** Has calls wait behind one that goes on until they do. */
   async function order(ageing: string | number, calls: readonly (readonly [string, number])[]) {
-    const call = limiters.fetch('slots', {
+    const call = outbound.fetch('slots', {
       priority: (request) => Number(request.headers.get('priority')),
       ageing,
     });
@@ -254,11 +256,11 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
   });
 
   it.each<[string, unknown, unknown, string]>([
-    ['an unknown name', 'nobody', undefined, "LimiterService.fetch: got the name 'nobody', wants a defined limit:"],
-    ['no limit', undefined, undefined, 'LimiterService.fetch: got undefined, wants the name of a defined limit'],
-    ['an empty list', [], undefined, 'LimiterService.fetch: got [], wants the name of a defined limit'],
+    ['an unknown name', 'nobody', undefined, "OutboundLimiter.fetch: got the name 'nobody', wants a defined limit:"],
+    ['no limit', undefined, undefined, 'OutboundLimiter.fetch: got undefined, wants the name of a defined limit'],
+    ['an empty list', [], undefined, 'OutboundLimiter.fetch: got [], wants the name of a defined limit'],
     ['one limit twice', ['few', 'few'], undefined, "the limit 'few' is in the list twice, wants it once"],
-    ['no options', 'few', 5, 'LimiterService.fetch: got 5, wants an object of options'],
+    ['no options', 'few', 5, 'OutboundLimiter.fetch: got 5, wants an object of options'],
     ['an unknown option', 'few', { colour: 1 }, "option 'colour' is unknown, wants only key, cost, timeout"],
     ['an empty key', 'few', { key: '' }, "option 'key' is '', wants a string that is not empty, or a function"],
     ['a cost', 'few', { cost: 0.5 }, "option 'cost' is 0.5, wants a whole number >= 0, or a function"],
@@ -267,7 +269,7 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
     ['a priority', 'few', { priority: NaN }, "option 'priority' is NaN, wants a number, or a function"],
     ['an ageing', 'few', { ageing: -1 }, "option 'ageing' is -1, wants milliseconds or a duration"],
   ])('refuses %s where it is written', (_what, limits, options, message) => {
-    const make = () => limiters.fetch(limits as string, options as FetchOptions);
+    const make = () => outbound.fetch(limits as string, options as FetchOptions);
     expect(make).toThrow(RateLimitConfigError);
     expect(make).toThrow(message);
   });
@@ -277,15 +279,15 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
     ['cost', { cost: async () => NaN }, "the function 'cost' gave NaN for limit 'few', wants a whole number >= 0"],
     ['priority', { priority: () => Infinity }, "the function 'priority' gave Infinity, wants a number"],
   ])('refuses a wrong %s of a function before anything is sent', async (_what, options, message) => {
-    const call = limiters.fetch('few', options)(upstream.url);
+    const call = outbound.fetch('few', options)(upstream.url);
     await expect(call).rejects.toThrow(RateLimitArgumentError);
-    await expect(call).rejects.toThrow(`LimiterService.fetch: ${message}`);
-    await expect(limiters.fetch('few')('no url')).rejects.toThrow('Failed to parse URL');
+    await expect(call).rejects.toThrow(`OutboundLimiter.fetch: ${message}`);
+    await expect(outbound.fetch('few')('no url')).rejects.toThrow('Failed to parse URL');
     expect([upstream.received, await left('few')]).toEqual([[], 2]);
   });
 
   it('takes over a rate that is changed while calls wait', async () => {
-    const call = limiters.fetch('few');
+    const call = outbound.fetch('few');
     await bodies([call(upstream.url), call(upstream.url)]);
     const waiting = call(upstream.url);
     await limiters.setRate('few', { rate: 5 });
@@ -295,7 +297,7 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
   });
 
   it.each(['few', 'hourly'])('rejects those who wait when the app shuts down: %s', async (limit) => {
-    const call = limiters.fetch(limit);
+    const call = outbound.fetch(limit);
     await bodies([call(upstream.url)]);
     await limiters.for(limit).consume('global');
     const before = await left(limit);
@@ -305,5 +307,24 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
     await app.close();
     await waiting;
     await expect(call(upstream.url)).rejects.toThrow('the app is shutting down');
+  });
+});
+
+describe('OutboundLimiter', () => {
+  it('can also be listed in the providers of a module, for one that is loaded later', async () => {
+    const imports = [RateLimitModule.forRoot({ define: DEFINE })];
+    const app = await Test.createTestingModule({ imports, providers: [OutboundLimiter] }).compile();
+    const upstream = await Upstream.start();
+    expect(await (await app.get(OutboundLimiter).fetch('few')(upstream.url)).text()).toBe('1');
+    await upstream.close();
+    await app.close();
+  });
+
+  it.each(['fetch', 'axios', 'dispatcher'])('is what the former LimiterService.%s names', async (method) => {
+    const app = await Test.createTestingModule({ imports: [RateLimitModule.forRoot({ define: DEFINE })] }).compile();
+    const former = app.get<Record<string, () => void>>(LimiterService);
+    const message = `import OutboundLimiter from 'nestjs-sluice/outbound', inject it, and call its ${method}`;
+    expect(() => former[method]!()).toThrow(`LimiterService.${method} has moved: ${message}`);
+    await app.close();
   });
 });

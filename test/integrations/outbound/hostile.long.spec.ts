@@ -5,6 +5,7 @@ import axios from 'axios';
 import type { TestingModule } from '@nestjs/testing';
 import { Agent } from 'undici';
 import {
+  type OutboundLimiter,
   parseUpstream,
   type UpstreamParser,
   type UpstreamResponse,
@@ -101,6 +102,7 @@ describe('an upstream that lies', () => {
 describe('calls', () => {
   let app: TestingModule;
   let limiters: LimiterService;
+  let outbound: OutboundLimiter;
   let clock: TestClock;
   let upstream: Upstream;
   let answer: Answer;
@@ -112,7 +114,7 @@ describe('calls', () => {
       slots: { algo: 'concurrency', limit: 1, ttl: '1m' },
       one: { algo: 'fixed-window', rate: 1, interval: '1h' },
     } as const;
-    ({ app, limiters } = await startLimiters({ define, store: createTestingStore({ clock }) }));
+    ({ app, limiters, outbound } = await startLimiters({ define, store: createTestingStore({ clock }) }));
     answer = (_, response) => void response.end('ok');
     upstream = await Upstream.start((...all) => answer(...all));
   });
@@ -126,7 +128,7 @@ describe('calls', () => {
   const isFree = () => until(async () => (await left('slots')) === 1);
 
   it('hold nothing after answers of each kind', async () => {
-    const call = limiters.fetch('slots', { learn: true });
+    const call = outbound.fetch('slots', { learn: true });
     answer = ({ url = '' }, response) => {
       const status = Number(url.slice(1));
       const headers = { 'set-cookie': ['a=1', 'b=2'], ...(status === 302 && { location: '/200' }) };
@@ -161,7 +163,7 @@ describe('calls', () => {
 
   it.each(['http', 'fetch'])('of axios hold nothing once a stream was read (%s)', async (adapter) => {
     const { axiosRef } = new HttpService(axios.create({ adapter }));
-    limiters.axios('slots', { retry: { attempts: 2 } }).attach(axiosRef);
+    outbound.axios('slots', { retry: { attempts: 2 } }).attach(axiosRef);
     answer = (_, response, number) =>
       void response.writeHead(number === 1 ? 429 : 200, { 'retry-after': '0' }).end('ok'.repeat(50_000));
     const { data } = await axiosRef.get<AsyncIterable<Uint8Array>>(upstream.url, { responseType: 'stream' });
@@ -177,7 +179,7 @@ describe('calls', () => {
       upstream.held.push(response);
       response.writeHead(200).write('some');
     };
-    const response = await limiters.fetch('slots')(upstream.url);
+    const response = await outbound.fetch('slots')(upstream.url);
     expect(await left('slots')).toBe(0);
     upstream.held[0]!.destroy();
     await isFree();
@@ -189,7 +191,7 @@ describe('calls', () => {
       response.writeHead(200, { 'content-length': '100' }).write('some');
       setTimeout(() => response.destroy(), 5);
     };
-    const response = await limiters.fetch('slots')(upstream.url);
+    const response = await outbound.fetch('slots')(upstream.url);
     await expect(response.text()).rejects.toThrow('terminated');
     await isFree();
   });
@@ -201,7 +203,7 @@ describe('calls', () => {
     });
     const abort = () => controller.abort(new Error('enough'));
     const send = (limit: string, options = {}) =>
-      limiters.fetch(limit, options)(upstream.url, { signal: controller.signal });
+      outbound.fetch(limit, options)(upstream.url, { signal: controller.signal });
 
     it('before anything, while the key is asked for, or while they wait, take nothing', async () => {
       abort();
@@ -212,7 +214,7 @@ describe('calls', () => {
         return 'global';
       };
       await expect(send('slots', { key })).rejects.toThrow('enough');
-      await (await limiters.fetch('one')(upstream.url)).text();
+      await (await outbound.fetch('one')(upstream.url)).text();
       controller = new AbortController();
       const waiting = expect(send('one')).rejects.toThrow('enough');
       abort();
@@ -271,9 +273,9 @@ describe('calls', () => {
     ['fetch', 300],
     ['dispatcher', 1000],
   ])('of %s wait together by the hundred, and all go out (%d)', async (client, count) => {
-    await (await limiters.fetch('one')(upstream.url)).text();
-    const dispatcher = new Agent({ connections: 50 }).compose(limiters.dispatcher('one'));
-    const limited = limiters.fetch('one');
+    await (await outbound.fetch('one')(upstream.url)).text();
+    const dispatcher = new Agent({ connections: 50 }).compose(outbound.dispatcher('one'));
+    const limited = outbound.fetch('one');
     const { signal } = new AbortController();
     const warnings: Error[] = [];
     const warn = (warning: Error) => warnings.push(warning);
@@ -317,7 +319,7 @@ describe('calls', () => {
       answer = (_, response) => endless(response, 200);
       const bodies: unknown[] = [];
       const parse: UpstreamParser = ({ body }) => ({ limits: bodies.splice(0, 1, body) && [] });
-      const call = limiters.fetch('slots', { learn: true, timeout: '1s', parser: { parse, readsBody: true } });
+      const call = outbound.fetch('slots', { learn: true, timeout: '1s', parser: { parse, readsBody: true } });
       const response = await call(upstream.url);
       expect([response.status, bodies]).toEqual([200, [undefined]]);
       // What the sockets and streams on the way keep comes on top.
@@ -331,7 +333,7 @@ describe('calls', () => {
       answer = (_, response) => void response.writeHead(200, { 'content-type': 'application/json' }).write('1');
       const bodies: unknown[] = [];
       const parse: UpstreamParser = ({ body }) => ({ limits: bodies.splice(0, 1, body) && [] });
-      const call = limiters.fetch('slots', { learn: true, timeout: 0, parser: { parse, readsBody: true } });
+      const call = outbound.fetch('slots', { learn: true, timeout: 0, parser: { parse, readsBody: true } });
       const response = await call(upstream.url);
       expect([response.status, bodies]).toEqual([200, [undefined]]);
     });
@@ -342,7 +344,7 @@ describe('calls', () => {
         else if (number === 1) endless(response, 429);
         else response.writeHead(429, { 'retry-after': '0' }).write('some');
       };
-      const dispatcher = new Agent().compose(limiters.dispatcher('slots', { retry: { attempts: 3 } }));
+      const dispatcher = new Agent().compose(outbound.dispatcher('slots', { retry: { attempts: 3 } }));
       const { body, statusCode } = await dispatcher.request({ origin: upstream.url, path: '/', method: 'GET' });
       expect([statusCode, await body.text()]).toEqual([200, 'ok']);
       await isFree();
@@ -355,7 +357,7 @@ describe('calls', () => {
       define: { one: { algo: 'fixed-window', rate: 1, interval: '1h' } },
       maxWaiters: 2,
     });
-    const call = few.limiters.fetch('one');
+    const call = few.outbound.fetch('one');
     const outcomes = Array.from({ length: 5 }, () => outcomeOf(call(upstream.url)));
     await until(() => outcomes.filter(({ reason }) => reason !== undefined).length === 2);
     expect(outcomes.slice(1, 3)).toEqual([{}, {}]);
@@ -369,7 +371,7 @@ describe('calls', () => {
     const size = 4_000_000;
     answer = (_, response) => void response.end(Buffer.alloc(size));
     const settled: Response[] = [];
-    const call = limiters.fetch('api', { settle: (response) => (settled.push(response), 1) });
+    const call = outbound.fetch('api', { settle: (response) => (settled.push(response), 1) });
     const response = await call(upstream.url);
     await until(() => settled.length === 1);
     await new Promise(setImmediate);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { TestingModule } from '@nestjs/testing';
 import fc from 'fast-check';
-import type { FetchOptions, OutboundLimits } from '../../../lib/integrations/outbound/index.js';
+import type { OutboundLimiter, FetchOptions, OutboundLimits } from '../../../lib/integrations/outbound/index.js';
 import { type LimiterService, RateLimitConfigError, RateLimitTimeoutError } from '../../../lib/index.js';
 import { LearnedRule } from '../../../lib/integrations/outbound/learning/learned-rule.js';
 import { createTestingStore, TestClock } from '../../../lib/testing/index.js';
@@ -20,6 +20,7 @@ describe('a limit without a configured rate', () => {
   let clock: TestClock;
   let app: TestingModule;
   let limiters: LimiterService;
+  let outbound: OutboundLimiter;
   let upstream: Upstream;
   let headers: OutgoingHttpHeaders;
   let status: number;
@@ -30,7 +31,7 @@ describe('a limit without a configured rate', () => {
       known: { algo: 'gcra', rate: 1, interval: '1s' },
       ceiling: { algo: 'fixed-window', rate: 2, interval: '1h' },
     } as const;
-    ({ app, limiters } = await startLimiters({ define, store: createTestingStore({ clock }) }));
+    ({ app, limiters, outbound } = await startLimiters({ define, store: createTestingStore({ clock }) }));
     [headers, status] = [{}, 200];
     upstream = await Upstream.start((_, response) => void response.writeHead(status, headers).end());
   });
@@ -40,7 +41,7 @@ describe('a limit without a configured rate', () => {
     await app.close();
   });
 
-  const client = (options: FetchOptions = {}) => limiters.fetch(PARTNER, { learn: true, timeout: 0, ...options });
+  const client = (options: FetchOptions = {}) => outbound.fetch(PARTNER, { learn: true, timeout: 0, ...options });
   const call = async (options?: FetchOptions) => (await client(options)(upstream.url)).arrayBuffer();
   /** Milliseconds until another call may go out. */
   async function waitMs(options?: FetchOptions): Promise<number> {
@@ -78,7 +79,7 @@ describe('a limit without a configured rate', () => {
   });
 
   it('holds below a configured rate that is too high', async () => {
-    const both = limiters.fetch(['ceiling', PARTNER], { learn: true, timeout: 0 });
+    const both = outbound.fetch(['ceiling', PARTNER], { learn: true, timeout: 0 });
     const send = async () => (await both(upstream.url)).arrayBuffer();
     const refusal = () => send().catch((reason: unknown) => reason as RateLimitTimeoutError);
     await send();
@@ -144,9 +145,9 @@ describe('a limit without a configured rate', () => {
     ['with a rate', { ...PARTNER, rate: 5 }, { learn: true }, "option 'rate' is unknown, wants only algo, name"],
     ['twice in a list', [PARTNER, PARTNER], { learn: true }, "the limit 'partner' is in the list twice, wants it once"],
   ])('is refused %s', (_what, limits, options, message) => {
-    const make = () => limiters.fetch(limits as OutboundLimits, options);
+    const make = () => outbound.fetch(limits as OutboundLimits, options);
     expect(make).toThrow(RateLimitConfigError);
-    expect(make).toThrow(`LimiterService.fetch: ${message}`);
+    expect(make).toThrow(`OutboundLimiter.fetch: ${message}`);
   });
 
   it('takes over any rate that a store may say', () => {
@@ -222,10 +223,10 @@ it('shares what it learnt among all instances on Redis', async () => {
   const [one, other] = [await startLimiters(options), await startLimiters(options)];
   const upstream = await Upstream.start((_, response) => void response.writeHead(200, ADOPTED).end());
   try {
-    await one.limiters.fetch(PARTNER, { learn: true })(upstream.url);
+    await one.outbound.fetch(PARTNER, { learn: true })(upstream.url);
     await one.app.close();
     const calls = Array.from({ length: 30 }, () =>
-      other.limiters.fetch(PARTNER, { learn: true, timeout: '5s' })(upstream.url),
+      other.outbound.fetch(PARTNER, { learn: true, timeout: '5s' })(upstream.url),
     );
     expect((await Promise.all(calls)).map((response) => response.status)).toEqual(calls.map(() => 200));
   } finally {

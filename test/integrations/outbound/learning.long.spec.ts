@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { TestingModule } from '@nestjs/testing';
-import type { FetchOptions } from '../../../lib/integrations/outbound/index.js';
+import type { OutboundLimiter, FetchOptions } from '../../../lib/integrations/outbound/index.js';
 import { type LimiterService, RateLimitTimeoutError } from '../../../lib/index.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
@@ -24,6 +24,7 @@ describe.each(['in process', 'on Redis'])('what an upstream says, learnt %s', (p
   let prefix: string;
   let app: TestingModule;
   let limiters: LimiterService;
+  let outbound: OutboundLimiter;
   let upstream: Upstream;
   let headers: OutgoingHttpHeaders;
   let status: number;
@@ -36,7 +37,7 @@ describe.each(['in process', 'on Redis'])('what an upstream says, learnt %s', (p
 
   beforeEach(async () => {
     prefix = freshPrefix();
-    ({ app, limiters } = await start());
+    ({ app, limiters, outbound } = await start());
     [headers, status, body] = [{}, 200, 'ok'];
     upstream = await Upstream.start((_, response) => void response.writeHead(status, headers).end(body));
   });
@@ -50,7 +51,7 @@ describe.each(['in process', 'on Redis'])('what an upstream says, learnt %s', (p
   /** Makes a call that an upstream answers so. */
   async function call(options: FetchOptions, told: OutgoingHttpHeaders, limits: string | string[] = 'api') {
     headers = told;
-    const response = await limiters.fetch(limits, { learn: true, ...options })(upstream.url, {
+    const response = await outbound.fetch(limits, { learn: true, ...options })(upstream.url, {
       method: 'POST',
       body: '1',
     });
@@ -69,7 +70,7 @@ describe.each(['in process', 'on Redis'])('what an upstream says, learnt %s', (p
       if (request.url === '/now') response.writeHead(200, { RateLimit: '"default";r=50;t=30' }).end();
       else waiting.held.push(response);
     });
-    const send = limiters.fetch('api', { learn: true });
+    const send = outbound.fetch('api', { learn: true });
     const slow = [send(`${waiting.url}/slow`), send(`${waiting.url}/slow`)];
     await until(() => waiting.held.length === 2);
     await send(`${waiting.url}/now`);
@@ -161,7 +162,7 @@ describe.each(['in process', 'on Redis'])('what an upstream says, learnt %s', (p
       extensions: { cost: { throttleStatus: { maximumAvailable: 1000, currentlyAvailable: 300, restoreRate: 50 } } },
     });
     headers = { 'content-type': 'application/json; charset=utf-8' };
-    const send = limiters.fetch('api', { learn: true, parser: 'shopify-graphql', cost: 10 });
+    const send = outbound.fetch('api', { learn: true, parser: 'shopify-graphql', cost: 10 });
     expect(await (await send(upstream.url)).text()).toBe(body);
     await until(async () => (await peek('api')).remaining === 300);
     body = 'no JSON at all';
@@ -169,7 +170,7 @@ describe.each(['in process', 'on Redis'])('what an upstream says, learnt %s', (p
   });
 
   it('forgets what was in flight when a call fails', async () => {
-    const send = limiters.fetch('api', { learn: true });
+    const send = outbound.fetch('api', { learn: true });
     const dead = await Upstream.start();
     const { url } = dead;
     await dead.close();
@@ -187,7 +188,7 @@ describe.each(['in process', 'on Redis'])('what an upstream says, learnt %s', (p
         status = 429;
         await call({}, { 'Retry-After': '20' });
         await until(async () => !(await peek('api', other.limiters)).allowed);
-        const waiting = other.limiters.fetch('api', { timeout: '1s' })(upstream.url);
+        const waiting = other.outbound.fetch('api', { timeout: '1s' })(upstream.url);
         await expect(waiting).rejects.toMatchObject({ decision: { allowed: false, remaining: 0 } });
       } finally {
         await other.app.close();
@@ -205,7 +206,7 @@ describe.each(['in process', 'on Redis'])('what an upstream says, learnt %s', (p
     ['maxLearnedWait', 'long', "option 'maxLearnedWait' is 'long', wants milliseconds or a duration"],
     ['retry', 3, "option 'retry' is 3, wants an object such as { attempts: 3 }"],
   ])('refuses a wrong %s (%p)', (option, value, message) => {
-    expect(() => limiters.fetch('api', { [option]: value })).toThrow(`LimiterService.fetch: ${message}`);
+    expect(() => outbound.fetch('api', { [option]: value })).toThrow(`OutboundLimiter.fetch: ${message}`);
   });
 
   it.each<[unknown, string]>([
@@ -213,7 +214,7 @@ describe.each(['in process', 'on Redis'])('what an upstream says, learnt %s', (p
     [{ attempts: 0 }, "option 'attempts' is 0, wants a whole number >= 1"],
     [{ attempts: 2, wait: 5 }, "option 'wait' is unknown, wants only attempts"],
   ])('refuses a wrong retry (%p)', (retry, message) => {
-    const make = () => limiters.fetch('api', { retry } as FetchOptions);
-    expect(make).toThrow(`LimiterService.fetch.retry: ${message}`);
+    const make = () => outbound.fetch('api', { retry } as FetchOptions);
+    expect(make).toThrow(`OutboundLimiter.fetch.retry: ${message}`);
   });
 });

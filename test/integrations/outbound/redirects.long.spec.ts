@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import axios from 'axios';
 import type { TestingModule } from '@nestjs/testing';
 import { Agent, interceptors } from 'undici';
-import type { AxiosOptions } from '../../../lib/integrations/outbound/index.js';
+import type { OutboundLimiter, AxiosOptions } from '../../../lib/integrations/outbound/index.js';
 import type { LimiterService } from '../../../lib/index.js';
 import { until } from '../../support/time/until.js';
 import { type Answer, startLimiters, Upstream } from './upstream.js';
@@ -14,11 +14,12 @@ const endless: Answer = ({ url = '' }, response) =>
 describe('calls that are redirected', () => {
   let app: TestingModule;
   let limiters: LimiterService;
+  let outbound: OutboundLimiter;
   let upstream: Upstream;
   let answer: Answer;
 
   beforeEach(async () => {
-    ({ app, limiters } = await startLimiters({
+    ({ app, limiters, outbound } = await startLimiters({
       define: {
         api: { algo: 'fixed-window', rate: 1000, interval: '1h' },
         slots: { algo: 'concurrency', limit: 1, ttl: '1m' },
@@ -38,9 +39,9 @@ describe('calls that are redirected', () => {
 
   it('by fetch are charged for each request, and wait', async () => {
     answer = endless;
-    await expect(limiters.fetch('five', { timeout: 0 })(`${upstream.url}/1`)).rejects.toThrow("limit 'five'");
+    await expect(outbound.fetch('five', { timeout: 0 })(`${upstream.url}/1`)).rejects.toThrow("limit 'five'");
     expect(upstream.received).toHaveLength(5);
-    await expect(limiters.fetch(['slots', 'api'])(`${upstream.url}/1`)).rejects.toMatchObject({
+    await expect(outbound.fetch(['slots', 'api'])(`${upstream.url}/1`)).rejects.toMatchObject({
       message: 'fetch failed',
       cause: { message: 'redirect count exceeded' },
     });
@@ -59,7 +60,7 @@ describe('calls that are redirected', () => {
   ])('by fetch send %s on after a %d', async (_what, status, init, expected) => {
     answer = ({ url }, response) =>
       void (url === '/from' ? response.writeHead(status, { location: '/to' }).end() : response.end('there'));
-    for (const call of [limiters.fetch('api'), limiters.fetch('slots', { learn: true })]) {
+    for (const call of [outbound.fetch('api'), outbound.fetch('slots', { learn: true })]) {
       const response = await call(new Request(`${upstream.url}/from`, init));
       expect([response.redirected, response.url, await response.clone().text(), await response.text()]).toEqual([
         true,
@@ -88,7 +89,7 @@ describe('calls that are redirected', () => {
     const keys: string[] = [];
     const key = (request: Request) => (keys.push(new URL(request.url).pathname), 'global');
     const secrets = { authorization: 'Bearer a', cookie: 'b=c', 'x-own': 'd' };
-    const response = await limiters.fetch('api', { key })(`${upstream.url}/from`, { headers: secrets });
+    const response = await outbound.fetch('api', { key })(`${upstream.url}/from`, { headers: secrets });
     expect(await response.text()).toBe('there');
     expect(headers[0]).toMatchObject(secrets);
     expect([headers[1]!['x-own'], headers[1]!.authorization, headers[1]!.cookie]).toEqual(['d', undefined, undefined]);
@@ -104,7 +105,7 @@ describe('calls that are redirected', () => {
       response.end();
     };
     const referrer = 'http://shop.example/';
-    const { url } = await limiters.fetch('api')(`${upstream.url}/from`, { referrer });
+    const { url } = await outbound.fetch('api')(`${upstream.url}/from`, { referrer });
     expect(url).toBe(`${upstream.url}/z%C3%BCrich?%C3%A9`);
     expect(referers).toEqual([referrer, referrer]);
   });
@@ -115,7 +116,7 @@ describe('calls that are redirected', () => {
     ['another scheme', {}, 'data:text/plain,a'],
   ])('fail as fetch does with %s', async (_what, init, location) => {
     answer = (_, response) => void response.writeHead(307, { location }).end();
-    await expect(limiters.fetch('slots')(upstream.url, init)).rejects.toThrow('fetch failed');
+    await expect(outbound.fetch('slots')(upstream.url, init)).rejects.toThrow('fetch failed');
     expect(upstream.received).toHaveLength(1);
     await isFree();
   });
@@ -123,7 +124,7 @@ describe('calls that are redirected', () => {
   describe.each(['http', 'fetch'])('by axios (%s)', (adapter) => {
     const attached = (limits: string | string[], options: AxiosOptions = {}, defaults = {}) => {
       const instance = axios.create({ adapter, ...defaults });
-      limiters.axios(limits, options).attach(instance);
+      outbound.axios(limits, options).attach(instance);
       return instance;
     };
 
@@ -211,7 +212,7 @@ describe('calls that are redirected', () => {
     answer = ({ url }, response) =>
       void (url === '/from' ? response.writeHead(status, { location: '/to' }).end() : response.end('there'));
     const instance = axios.create();
-    limiters.axios('slots').attach(instance);
+    outbound.axios('slots').attach(instance);
     const { data } = await instance.post(`${upstream.url}/from`, { c: 3 });
     expect([data, seen()]).toEqual(['there', ['POST /from {"c":3}', 'POST /to {"c":3}']]);
     await isFree();
@@ -219,7 +220,7 @@ describe('calls that are redirected', () => {
 
   it('but not followed, as the caller wants it, are one request', async () => {
     answer = endless;
-    const call = limiters.fetch('slots');
+    const call = outbound.fetch('slots');
     const manual = await call(`${upstream.url}/1`, { redirect: 'manual' });
     expect([manual.status, await manual.text()]).toEqual([302, 'over there']);
     await expect(call(`${upstream.url}/1`, { redirect: 'error' })).rejects.toThrow('fetch failed');
@@ -230,7 +231,7 @@ describe('calls that are redirected', () => {
 
   it('by the interceptor of undici that stands in front are charged for each request', async () => {
     answer = endless;
-    const limited = limiters.dispatcher('five', { timeout: 0 });
+    const limited = outbound.dispatcher('five', { timeout: 0 });
     const dispatcher = new Agent().compose(limited, interceptors.redirect({ maxRedirections: 20 }));
     const sent = dispatcher.request({ origin: upstream.url, path: '/1', method: 'GET' });
     await expect(sent).rejects.toThrow("limit 'five'");

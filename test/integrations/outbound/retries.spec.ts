@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
-import type { FetchOptions } from '../../../lib/integrations/outbound/index.js';
+import type { OutboundLimiter, FetchOptions } from '../../../lib/integrations/outbound/index.js';
 import type { LimiterService } from '../../../lib/index.js';
 import { retryWaitMs } from '../../../lib/integrations/outbound/retry-wait.js';
 import { until } from '../../support/time/until.js';
@@ -16,12 +16,13 @@ const report = (retryAfterMs?: number, refused = true) => ({ limits: [], refused
 describe('calls that were refused', () => {
   let app: TestingModule;
   let limiters: LimiterService;
+  let outbound: OutboundLimiter;
   let upstream: Upstream;
   /** What is answered, one after another; then 200. */
   let refusals: [status: number, headers: Record<string, string>][];
 
   beforeEach(async () => {
-    ({ app, limiters } = await startLimiters({ define: DEFINE }));
+    ({ app, limiters, outbound } = await startLimiters({ define: DEFINE }));
     refusals = [];
     upstream = await Upstream.start((_, response, number) => {
       const [status, headers] = refusals.shift() ?? [200, {}];
@@ -36,7 +37,7 @@ describe('calls that were refused', () => {
 
   const left = async (limit: string) => (await limiters.for(limit).peek('global')).remaining;
   const fetchWith = (options: FetchOptions = {}, limits: string | string[] = 'api') =>
-    limiters.fetch(limits, { retry: { attempts: 3 }, ...options });
+    outbound.fetch(limits, { retry: { attempts: 3 }, ...options });
 
   it('are sent again after what Retry-After says, with the same body, and charged again', async () => {
     refusals = [
@@ -59,7 +60,7 @@ describe('calls that were refused', () => {
 
   it('are not sent again unless that is asked for', async () => {
     refusals = [[429, { 'Retry-After': '0' }]];
-    expect((await limiters.fetch('api')(upstream.url)).status).toBe(429);
+    expect((await outbound.fetch('api')(upstream.url)).status).toBe(429);
   });
 
   it('are sent again from a Request, whose body is kept', async () => {

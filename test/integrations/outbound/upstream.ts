@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { LimiterService, RateLimitModule, type RateLimitModuleOptions } from '../../../lib/index.js';
+import { OutboundLimiter } from '../../../lib/integrations/outbound/index.js';
 import { patient } from '../../support/redis/patience.mjs';
 
 export type Answer = (request: IncomingMessage, response: ServerResponse, number: number) => void;
@@ -51,9 +52,9 @@ export class Upstream {
 /** An app's limiters, and their end. */
 export async function startLimiters(
   options: RateLimitModuleOptions,
-): Promise<{ limiters: LimiterService; app: TestingModule }> {
+): Promise<{ limiters: LimiterService; outbound: OutboundLimiter; app: TestingModule }> {
   const app = await Test.createTestingModule({ imports: [RateLimitModule.forRoot(patient(options))] }).compile();
   app.useLogger(false);
   await app.init();
-  return { limiters: app.get(LimiterService), app };
+  return { limiters: app.get(LimiterService), outbound: app.get(OutboundLimiter), app };
 }

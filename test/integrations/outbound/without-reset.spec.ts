@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { TestingModule } from '@nestjs/testing';
-import type { FetchOptions } from '../../../lib/integrations/outbound/index.js';
+import type { OutboundLimiter, FetchOptions } from '../../../lib/integrations/outbound/index.js';
 import type { LimitDefinition, LimiterService } from '../../../lib/index.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { variants } from '../../support/tier.js';
@@ -22,12 +22,18 @@ const LIMITS = variants(Object.keys(DEFINE) as (keyof typeof DEFINE)[]);
 describe.each(['in process', 'on Redis'])('an upstream that reports no usable reset, learnt %s', (place) => {
   let app: TestingModule;
   let limiters: LimiterService;
+  let outbound: OutboundLimiter;
   let upstream: Upstream;
   let headers: OutgoingHttpHeaders;
 
   beforeEach(async () => {
     const redis = place === 'in process' ? {} : { redis: process.env['TEST_REDIS_URL']!, prefix: freshPrefix() };
-    ({ app, limiters } = await startLimiters({ define: DEFINE, onStoreError: 'deny', timeout: '5s', ...redis }));
+    ({ app, limiters, outbound } = await startLimiters({
+      define: DEFINE,
+      onStoreError: 'deny',
+      timeout: '5s',
+      ...redis,
+    }));
     upstream = await Upstream.start((_, response) => void response.writeHead(200, headers).end('ok'));
   });
 
@@ -39,7 +45,7 @@ describe.each(['in process', 'on Redis'])('an upstream that reports no usable re
   const peek = (limit: string) => limiters.for(limit as never).peek('global');
   async function call(limit: string, reported: OutgoingHttpHeaders, options: FetchOptions = {}) {
     headers = reported;
-    await (await limiters.fetch(limit, { learn: true, timeout: '1h', ...options })(upstream.url)).text();
+    await (await outbound.fetch(limit, { learn: true, timeout: '1h', ...options })(upstream.url)).text();
   }
   const none = { 'x-ratelimit-limit': '1000', 'x-ratelimit-remaining': '0' };
 
@@ -74,10 +80,10 @@ describe.each(['in process', 'on Redis'])('an upstream that reports no usable re
 });
 
 it('waits for a steady limit as before, if its next units come back in time', async () => {
-  const { app, limiters } = await startLimiters({ define: DEFINE });
+  const { app, limiters, outbound } = await startLimiters({ define: DEFINE });
   const headers = { 'x-ratelimit-limit': '1000', 'x-ratelimit-remaining': '0' };
   const upstream = await Upstream.start((_, response) => void response.writeHead(200, headers).end('ok'));
-  await (await limiters.fetch('gcra', { learn: true })(upstream.url)).text();
+  await (await outbound.fetch('gcra', { learn: true })(upstream.url)).text();
   await until(async () => !(await limiters.for('gcra').peek('global')).allowed);
   const { retryAfterMs } = await limiters.for('gcra').peek('global');
   expect(retryAfterMs).toBeLessThanOrEqual(86_400);

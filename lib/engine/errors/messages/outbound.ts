@@ -12,9 +12,9 @@ export const outboundMessages = {
   wrongPriority: (location: string, got: unknown) =>
     `${location}: the function 'priority' gave ${show(got)}, wants a number`,
   noAxios: (got: unknown) =>
-    `LimiterService.axios: attach got ${show(got)}, wants an instance of axios such as httpService.axiosRef`,
+    `OutboundLimiter.axios: attach got ${show(got)}, wants an instance of axios such as httpService.axiosRef`,
   oldHandler: () =>
-    'LimiterService.dispatcher: got a request of another undici, wants requests of the undici that the dispatcher is of, from version 7 on',
+    'OutboundLimiter.dispatcher: got a request of another undici, wants requests of the undici that the dispatcher is of, from version 7 on',
   settleFailed: (location: string, limit: string) =>
     `${location}: the function 'settle' failed, so limit '${limit}' stays charged as before`,
   longRefusal: () => 'the rest of a refusal is not read, since the request is sent again',

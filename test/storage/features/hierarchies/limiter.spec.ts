@@ -11,6 +11,7 @@ import {
   RateLimitModule,
   RateLimitTimeoutError,
 } from '../../../../lib/index.js';
+import { OutboundLimiter } from '../../../../lib/integrations/outbound/index.js';
 import { connectRedis, freshPrefix, ManualClock, storeKinds } from '../../../support/limits/stores.js';
 
 const define = defineLimits({
@@ -292,6 +293,6 @@ describe.each(Object.entries(storeKinds))('limits within others, from code, on %
     await rejects(limiter.check([{ limit: 'user', key: 'u1' }]), "limit 'user' is within 'team' and 'org'");
     await rejects(limiter.check([{ limit: 'org', key: 'o1', within: {} }]), 'wants none');
     expect(() => limiter.for({ algo: 'gcra', rate: 1, interval: 1, within: 'nobody' })).toThrow(RateLimitConfigError);
-    expect(() => limiter.fetch('user', { key: 'k' })).toThrow("limit 'user' is within another one");
+    expect(() => app!.get(OutboundLimiter).fetch('user', { key: 'k' })).toThrow("limit 'user' is within another one");
   });
 });

@@ -11,6 +11,7 @@ import {
   RateLimitArgumentError,
   RateLimitConfigError,
 } from '../../../../lib/index.js';
+import { OutboundLimiter } from '../../../../lib/integrations/outbound/index.js';
 import { exhaust } from '../../../../lib/testing/index.js';
 import { HttpApp, startUp } from '../../../e2e/http-app.js';
 
@@ -194,11 +195,11 @@ describe('a limit with shares', () => {
   });
 
   it('is not for calls to others and jobs, which say no tenant', async () => {
-    const { limiter } = await start();
+    const { app, limiter } = await start();
     expect(() => rateLimited(async () => undefined, { limiter: limiter.for('gpu'), key: () => 'global' })).toThrow(
       "rateLimited: limit 'gpu' shares its units among tenants, wants a limit without 'share': nothing says here whose they are",
     );
-    expect(() => limiter.fetch('gpu')).toThrow(
+    expect(() => app.nest.get(OutboundLimiter).fetch('gpu')).toThrow(
       "limit 'gpu' shares its units among tenants, wants a limit without 'share'",
     );
   });

@@ -6,6 +6,7 @@ import { logger } from '../../engine/errors/logger.js';
 import { OnceLogger } from '../../engine/errors/once-logger.js';
 import { outboundMessages } from '../../engine/errors/messages/outbound.js';
 import { WaitQueues } from '../../app/waiting/wait-queues.js';
+import { addService } from '../../nest/rate-limit.module.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { listedLimits, refuseWrongList } from '../../app/rules/listed-limits.js';
 import type { Store } from '../../storage/stores/store.js';
@@ -23,12 +24,13 @@ import { readOptions } from './read-options.js';
 
 const log = new OnceLogger(logger);
 
-/** Makes limited clients for outbound calls, for each kind of client. */
+/** Makes clients for outbound calls whose calls wait for their turn. Inject it like `LimiterService`. */
 @Injectable()
-export class OutboundCalls implements OnModuleDestroy {
+export class OutboundLimiter implements OnModuleDestroy {
   private readonly flights: Flights;
   private readonly learned: LearnedRules;
 
+  /** @internal */
   constructor(
     private readonly registry: LimitRegistry,
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
@@ -46,16 +48,30 @@ export class OutboundCalls implements OnModuleDestroy {
     return this.flights.settled();
   }
 
-  fetch(limits: OutboundLimits, options: FetchOptions | undefined): typeof fetch {
-    return limitedFetch(this.caller(limits, options, 'LimiterService.fetch'));
+  /**
+   * Makes a `fetch` for outbound calls. Each call waits for its turn at the limits, in order, and takes units of all of them or
+   * of none. A call rejects with `RateLimitTimeoutError` as soon as its wait is known to exceed `timeout`, with the reason of its
+   * signal, with `RateLimitArgumentError` for a wrong key or cost, and as `fetch` does. Units of `concurrency` limits are held
+   * until the body has been read or cancelled. Throws `RateLimitConfigError`.
+   */
+  fetch(limits: OutboundLimits, options?: FetchOptions): typeof fetch {
+    return limitedFetch(this.caller(limits, options, 'OutboundLimiter.fetch'));
   }
 
-  axios(limits: OutboundLimits, options: AxiosOptions | undefined): LimitedAxios {
-    return limitedAxios(this.caller(limits, options, 'LimiterService.axios'));
+  /**
+   * Limits axios instances, such as that of `@nestjs/axios`: `outbound.axios('shopify').attach(httpService.axiosRef)`. Their
+   * requests wait like calls of `fetch`. Throws `RateLimitConfigError`.
+   */
+  axios(limits: OutboundLimits, options?: AxiosOptions): LimitedAxios {
+    return limitedAxios(this.caller(limits, options, 'OutboundLimiter.axios'));
   }
 
-  dispatcher(limits: OutboundLimits, options: DispatcherOptions | undefined): LimitedDispatcher {
-    return limitedDispatcher(this.caller(limits, options, 'LimiterService.dispatcher'));
+  /**
+   * Makes an interceptor for undici, version 7 or later: `agent.compose(outbound.dispatcher('github'))`. Its requests wait like
+   * calls of `fetch`. Throws `RateLimitConfigError`.
+   */
+  dispatcher(limits: OutboundLimits, options?: DispatcherOptions): LimitedDispatcher {
+    return limitedDispatcher(this.caller(limits, options, 'OutboundLimiter.dispatcher'));
   }
 
   private caller<Sent, Answer>(limits: OutboundLimits, options: unknown, location: string) {
@@ -83,6 +99,9 @@ export class OutboundCalls implements OnModuleDestroy {
     return rules;
   }
 }
+
+// Whoever imports it can inject it, without a module of its own.
+addService(OutboundLimiter);
 
 /** Refuses names of limits that the calls do not use, which would learn nothing. */
 function refuseOtherNames(learn: boolean | object, rules: readonly OutboundRule[], location: string): void {
