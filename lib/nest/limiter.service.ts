@@ -22,13 +22,7 @@ import { RateLimitArgumentError, RateLimitConfigError } from '../engine/errors/e
 import { byRequestMessages } from '../engine/errors/messages/by-request.js';
 import { RATE_LIMIT_STORE } from '../app/config/tokens.js';
 import type { ChangeCause } from '../app/overrides/change-cause.js';
-import type {
-  ListedEntry,
-  ListOptions,
-  ListPage,
-  ListPageOptions,
-  UnlistOptions,
-} from '../app/overrides/lists/list.js';
+import type { ListOptions, ListPage, ListPageOptions, UnlistOptions } from '../app/overrides/lists/list.js';
 import type { LimitMode } from '../engine/limits/limit-mode.js';
 import type {
   ChangesOptions,

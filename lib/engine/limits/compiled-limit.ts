@@ -12,7 +12,6 @@ import {
 } from './limit-feature.js';
 import type { LimitPlace, LimitSettings } from './limit-settings.js';
 import { LimitTerms, type PlaceLikeAnother } from './limit-terms.js';
-import type { Priority } from './priority.js';
 
 export {
   type CarryOver,

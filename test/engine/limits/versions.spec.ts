@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../../lib/index.js';
 import { CompiledLimit, type MetBy } from '../../../lib/testing/store/index.js';
-import { compile, featuresOfOptions, featureTerms } from '../../support/limits/stores.js';
+import { compile } from '../../support/limits/stores.js';
 import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../support/limits/features.js';
 
 const options: AlgorithmOptions = { algo: 'gcra', rate: 10, interval: '1s' };
@@ -36,12 +36,6 @@ const plain: LimitFeature = { name: 'plain' };
 function limitWith(...features: readonly LimitFeature[]): CompiledLimit {
   const terms = features.map((feature): FeatureTerms => ({ of: () => feature, terms: {} }));
   return new CompiledLimit(options, { location: 'test', name: 'api', features: terms });
-}
-
-/** A limit that keeps three tenths of its quota. */
-function reserving(given: AlgorithmOptions): CompiledLimit {
-  const features = featureTerms({ ...given, reserveFor: { critical: 0.3 } }, 'test');
-  return new CompiledLimit(given, { location: 'test', name: 'api', features, featuresOfOptions });
 }
 
 describe('a limit that requests meet in versions by a feature', () => {
