@@ -34,11 +34,16 @@ export class LimitReading {
     readonly kind: LimitKind,
     /** An option because of which it needs a name that is the same everywhere, if it has one. */
     readonly needsName: string | undefined,
-    private readonly settingsOf: (limit: CompiledLimit) => RuleSettings,
+    private settingsOf: ((limit: CompiledLimit) => RuleSettings) | undefined,
   ) {}
 
   /** The settings of its rules. */
   settingsFor(limit: CompiledLimit): RuleSettings {
-    return (this.settings ??= this.settingsOf(limit));
+    if (this.settings === undefined) {
+      this.settings = this.settingsOf!(limit);
+      // It keeps all that was read.
+      this.settingsOf = undefined;
+    }
+    return this.settings;
   }
 }

@@ -22,6 +22,7 @@ import { type OptionRows, ownRow } from '../../engine/options/option-row.js';
 import { refuseUnknown } from '../../engine/options/check-options.js';
 import { givenOptions, orElse } from '../../engine/options/values.js';
 import type { Connection } from '../../storage/redis/connection.js';
+import { bare } from '../../engine/util/bare.js';
 import { isPromise } from '../../engine/util/awaitable.js';
 import { ValueCache } from '../../engine/util/value-cache.js';
 import { algorithmOptions, commonOptions } from './common-options.js';
@@ -241,7 +242,7 @@ function refuseOther(given: unknown, location: string): void {
 
 /** Both options in one object, without a prototype, to which other code may have written. */
 function merged<A extends object, B extends object>(options: A, more: B): A & B {
-  return Object.assign(Object.create(null) as object, options, more);
+  return bare({ ...options, ...more });
 }
 
 /** An option of a limit because of which it needs a name that is the same everywhere: code finds what it keeps by that. */

@@ -21,12 +21,12 @@ export const MAX_INTERVAL_MS = ms('1y');
  * attacker write to `Object.prototype`.
  */
 export function givenOptions<T extends object>(options: T, known: readonly (keyof T)[]): T {
-  const given = Object.create(null) as T;
+  const given = {} as T;
   for (const option of known) {
     const everyones: unknown = (Object.prototype as Record<PropertyKey, unknown>)[option];
     if (Object.hasOwn(options, option) || options[option] !== everyones) given[option] = options[option];
   }
-  return given;
+  return Object.setPrototypeOf(given, null) as T;
 }
 
 /** The value, `null` included, or `other` if it is `undefined`. */

@@ -23,7 +23,7 @@ export class ValueCache<V> {
 
   /** Returns the value of an equal object, or makes a new one. */
   of(asked: unknown, make: () => V): V {
-    return this.ofText(this.textOf(asked, 0), make);
+    return this.ofText(this.textOf(asked), make);
   }
 
   /** The same by a text that stands for what is asked. */
@@ -38,24 +38,35 @@ export class ValueCache<V> {
     return value;
   }
 
-  /** Lengths before texts keep apart what is beside each other. */
-  private textOf(value: unknown, depth: number): string {
-    if (typeof value === 'string') return `'${value.length}:${value}`;
-    if (typeof value === 'function') return this.serialOf(value);
-    if (typeof value !== 'object' || value === null) return `${typeof value} ${String(value)}`;
-    if (depth === MAX_DEPTH || !isPlain(value)) return this.serialOf(value);
-    if (Array.isArray(value)) return this.textOfList(value, depth + 1);
-    let text = '{';
-    for (const name of Object.getOwnPropertyNames(value).sort()) {
-      text += `${name.length}:${name}=${this.textOf((value as Record<string, unknown>)[name], depth + 1)},`;
-    }
-    return `${text}}`;
+  /** The text of a value, in one piece: many that are put together take more memory. */
+  private textOf(value: unknown): string {
+    const parts: string[] = [];
+    this.write(parts, value, 0);
+    return parts.join('');
   }
 
-  private textOfList(values: readonly unknown[], depth: number): string {
-    let text = '[';
-    for (const value of values) text += `${this.textOf(value, depth)},`;
-    return `${text}]`;
+  /** Lengths before texts keep apart what follows them. */
+  private write(parts: string[], value: unknown, depth: number): void {
+    if (typeof value === 'string') parts.push(`'${value.length}:${value}`);
+    else if (typeof value === 'function') parts.push(this.serialOf(value));
+    else if (typeof value !== 'object' || value === null) parts.push(`${typeof value} ${String(value)}`);
+    else if (depth === MAX_DEPTH || !isPlain(value)) parts.push(this.serialOf(value));
+    else if (Array.isArray(value)) {
+      parts.push('[');
+      for (const each of value) {
+        this.write(parts, each, depth + 1);
+        parts.push(',');
+      }
+      parts.push(']');
+    } else {
+      parts.push('{');
+      for (const name of Object.getOwnPropertyNames(value).sort()) {
+        parts.push(`${name.length}:${name}=`);
+        this.write(parts, (value as Record<string, unknown>)[name], depth + 1);
+        parts.push(',');
+      }
+      parts.push('}');
+    }
   }
 
   private serialOf(value: object): string {
