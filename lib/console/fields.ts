@@ -1,5 +1,5 @@
 import { hashedHeader } from '../app/key-resolvers/header.js';
-import { milliseconds } from '../engine/options/values.js';
+import { DURATION_UNITS, milliseconds } from '../engine/options/values.js';
 import { consoleMessages } from '../engine/errors/messages/console.js';
 import { isCauseText, CAUSE_WANTS } from '../app/overrides/change-options.js';
 import type { FieldError } from './api.js';
@@ -7,7 +7,7 @@ import { ConsoleProblem, wrongFields } from './problem.js';
 
 /** The longest identity that is looked up, in characters. */
 const LONGEST_IDENTITY = 1024;
-const DURATION_WANTS = "milliseconds or a duration such as '15m', more than 0 and at most 1 year";
+const DURATION_WANTS = `milliseconds or a duration such as '15m' ${DURATION_UNITS}, more than 0 and at most 1 year`;
 
 /** Reads the fields of a request, and collects what is wrong with them. */
 export class Fields {

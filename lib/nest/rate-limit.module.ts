@@ -46,7 +46,7 @@ import {
 } from '../app/config/tokens.js';
 import { MODULE_OPTIONS } from '../app/config/module-option-names.js';
 import { type RateLimitSettings, readSettings } from '../app/config/settings.js';
-import { isLikelySeconds } from '../engine/options/likely-seconds.js';
+import { isBelowSecond } from '../engine/options/likely-seconds.js';
 import { Policies } from '../app/policy/policies.js';
 import { policyProviders } from './policy.providers.js';
 import { Overrides } from '../app/overrides/overrides.js';
@@ -220,7 +220,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
     if (Object.hasOwn(options, 'redis') && options.redis === undefined && options.store === undefined) {
       moduleLogger.warn(messages.redisUndefined());
     }
-    if (isLikelySeconds(options.sendTimeout)) {
+    if (isBelowSecond(options.sendTimeout)) {
       moduleLogger.warn(optionMessages.likelySeconds('RateLimitModule', 'sendTimeout', options.sendTimeout));
     }
     this.startUp.run();

@@ -69,7 +69,9 @@ describe('init', () => {
       // Counts on this Redis, together with all instances; in process if there is none.
       redis: process.env.REDIS_URL,
       // For every route and client.
-      limits: [{ name: 'burst', algo: 'gcra', rate: 20, interval: '1s', burst: 40 }],
+      limits: [
+        { name: 'burst', algo: 'gcra', rate: 20, interval: '1s', burst: 40 },
+      ],
     }),
   ],`,
       ),
@@ -78,11 +80,29 @@ describe('init', () => {
       "  @Get()\n  @RateLimit({ algo: 'token-bucket', rate: 5, interval: '10s' })\n  getHello(): string {",
     );
     expect(read('test/app.e2e-spec.ts')).toContain(
-      'await RateLimitTesting.disable(Test.createTestingModule({\n      imports: [AppModule],\n    })).compile();',
+      `await RateLimitTesting.disable(
+      Test.createTestingModule({
+        imports: [AppModule],
+      }),
+    ).compile();`,
     );
     const texts = Object.keys(FILES).map(read);
     expect((await init()).stdout).toMatch(/^The project has limits already: nothing is changed\.\n/);
     expect(Object.keys(FILES).map(read)).toEqual(texts);
+  });
+
+  it('leaves a formatted project formatted', async () => {
+    write({ ...FILES, '.oxfmtrc.json': JSON.stringify({ singleQuote: true, trailingComma: 'all', printWidth: 80 }) });
+    link('typescript', 'nestjs-sluice');
+    // Oxfmt formats as Prettier does, with its width of 80.
+    const oxfmt = (...args: string[]) =>
+      spawnSync(join(PACKAGE_FOLDER, 'node_modules/.bin/oxfmt'), [...args, 'src', 'test'], {
+        cwd: folder,
+        encoding: 'utf8',
+      });
+    expect(oxfmt('--write')).toMatchObject({ status: 0 });
+    await init();
+    expect(oxfmt('--list-different')).toMatchObject({ status: 0, stdout: '' });
   });
 
   it('shows what it would do', async () => {
@@ -125,7 +145,7 @@ describe('init', () => {
     const text = read('src/app.module.ts');
     expect(text).toContain(expected);
     expect(text).toContain('import { RateLimitModule } from "nestjs-sluice";\n');
-    expect(text).toContain('limits: [{ name: "burst",');
+    expect(text).toContain('{ name: "burst",');
     const { default: ts } = await import('typescript');
     expect(ts.transpileModule(text, { reportDiagnostics: true }).diagnostics).toEqual([]);
   });

@@ -38,6 +38,22 @@ it('limits that instances with a console publish need no definition', async () =
   await json('unblock', 'keys', ACME);
 });
 
+it('a blocked key is found by a whole part of it', async () => {
+  const [key, other] = ['ann@x.com|203.0.113.7', 'ann@x.com|203.0.113.8'];
+  await app.service.for('things').block(key, '1h');
+  await app.service.for('things').block(other, '1h');
+  await app.service.for('plain').block('ip:203.0.113.9', '1h');
+  await app.console.recorder.flush();
+  const unblock = async (part: string) => (await runHere(['unblock', 'things', part, ...place])).stderr;
+  const found = await unblock('ann@x.com');
+  expect(found).toContain("of 'things' is not blocked, so there is nothing to unblock; blocked keys that contain it: ");
+  for (const each of [key, other]) expect(found).toContain(`'${each}'`);
+  for (const part of ['nn@x.com', '203.0.113.9']) expect(await unblock(part)).toMatch(/nothing to unblock$/m);
+  await json('unblock', 'things', key);
+  await app.console.recorder.flush();
+  expect(await unblock('203.0.113.7')).toMatch(/nothing to unblock$/m);
+});
+
 it('what was written of a limit does not stand for its configuration', async () => {
   const { before } = await json('rates', 'set', 'keys', 'rate=500', '--key', ACME, '--limit', 'fixed-window:77/1h');
   expect(before).toMatchObject({ rate: { options: { rate: 10 } } });

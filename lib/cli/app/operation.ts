@@ -1,6 +1,6 @@
 import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
-import { milliseconds } from '../../engine/options/values.js';
+import { DURATION_UNITS, milliseconds } from '../../engine/options/values.js';
 import { type CommandOptions, InputError, type ReadArguments, UsageError } from '../command.js';
 import { PLACE_OPTIONS, type Place } from './place.js';
 import { assertConnected, startApp, type StartedApp } from './started-app.js';
@@ -27,7 +27,11 @@ export function timeOf({ values }: ReadArguments): string | undefined {
   const time = values.get('for');
   if (time !== undefined && !((milliseconds(time) ?? 0) > 0)) {
     throw new UsageError(
-      cliMessages.wrongOption('for', withoutSecrets(time), "a duration such as '10m', '1h', at most 1 year"),
+      cliMessages.wrongOption(
+        'for',
+        withoutSecrets(time),
+        `a duration such as '10m', '1h' ${DURATION_UNITS}, at most 1 year`,
+      ),
     );
   }
   return time;

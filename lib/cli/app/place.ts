@@ -3,7 +3,7 @@ import { isRedisConnection, urlFormOf } from '../../app/config/redis-option.js';
 import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
-import { milliseconds } from '../../engine/options/values.js';
+import { DURATION_UNITS, milliseconds } from '../../engine/options/values.js';
 import { type CommandOptions, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 import { readDefinition } from '../limit-spec.js';
 
@@ -122,7 +122,7 @@ function redisPlace(
     throw new UsageError(cliMessages.missingOption('name', 'the name that the app has for the limit'));
   }
   if (timeout === undefined || timeout <= 0) {
-    throw new UsageError(cliMessages.wrongOption('timeout', time, 'a duration such as 500ms or 2s'));
+    throw new UsageError(cliMessages.wrongOption('timeout', time, `a duration such as 500ms or 2s ${DURATION_UNITS}`));
   }
   const everywhere = switches.has('everywhere');
   if (isAsked && spec === undefined) return { ...place, limit: undefined, published: wantedName };

@@ -52,7 +52,9 @@ function callOf(source: Source): string {
     '  // Counts on this Redis, together with all instances; in process if there is none.',
     '  redis: process.env.REDIS_URL,',
     '  // For every route and client.',
-    `  limits: [{ name: 'burst', algo: 'gcra', rate: 20, interval: '1s', burst: 40 }],`.replaceAll("'", quote),
+    '  limits: [',
+    `    { name: 'burst', algo: 'gcra', rate: 20, interval: '1s', burst: 40 },`.replaceAll("'", quote),
+    '  ],',
     '})',
   ].join('\n');
 }
@@ -110,8 +112,12 @@ export function addTestHelper(source: Source): boolean {
     )
       return;
     source.want(`${PACKAGE}/testing`, 'RateLimitTesting');
-    source.edits.insert(node.getStart(source.ast), 'RateLimitTesting.disable(');
-    source.edits.insert(node.end, ')');
+    const text = source.before(node);
+    // As Prettier lays it out. The lines of a template literal are part of its value.
+    const isOnLines = text.includes('\n') && !text.includes('`');
+    const lead = leadOf(source, node);
+    const inner = isOnLines ? `${lead}  ${text.replaceAll('\n', '\n  ')},${lead}` : text;
+    source.rewrite(node, `RateLimitTesting.disable(${inner})`);
     added = true;
   });
   return added;

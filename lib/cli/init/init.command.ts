@@ -7,6 +7,7 @@ import { printable } from '../../engine/util/printable.js';
 import { type Command, InputError, UsageError } from '../command.js';
 import { type Compiler, loadCompiler } from '../migrate/compiler.js';
 import { unifiedDiff } from '../migrate/diff.js';
+import { Formatter } from '../migrate/formatter.js';
 import { finished } from '../migrate/imports.js';
 import { Source } from '../migrate/source.js';
 import { addExample, addModule, addTestHelper, controllerFile } from './add-limits.js';
@@ -46,8 +47,9 @@ missing.`,
     const files = projectFiles(process.cwd(), values.get('module'));
     const changes = changesOf(files, loadCompiler(files.folder));
     const isDry = switches.has('dry-run');
+    const formatter = new Formatter(files.folder);
     for (const { source, hasCarriageReturns } of changes) {
-      const text = finished(source);
+      const text = await formatter.format(source.path, source.text, finished(source));
       if (isDry) stdout.write(unifiedDiff(source.shown, source.text, text));
       else writeFileSync(source.path, hasCarriageReturns ? text.replaceAll('\n', '\r\n') : text);
     }

@@ -1,4 +1,6 @@
 import { ConsoleLog } from '../../console/changes/console-log.js';
+import { readNoted } from '../../console/telemetry/noted-keys.js';
+import { hasPart } from '../../console/views/has-part.js';
 import { ShownNames } from '../../console/shown-names.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import type { ExplainedLimit } from '../../nest/explain/explanation.js';
@@ -54,6 +56,9 @@ interface KeyReport {
   readonly unread?: string;
 }
 
+/** The most blocked keys that an error names. */
+const MOST_FOUND = 20;
+
 type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<unknown>;
 
 const CHANGES: Readonly<Record<KeyAction, Change>> = {
@@ -77,7 +82,9 @@ The counter of the key stays as it is.`,
   },
   unblock: {
     does: `Ends the block of a key and forgets its offences. If the limit's own 'blockFor' had
-blocked the key, the key also starts with all units.`,
+blocked the key, the key also starts with all units. If you know only a part of the
+key, such as the account in ann@x.com|203.0.113.7, give that part: the error lists the
+blocked keys that contain it, as far as instances with a console have recorded them.`,
     options: OPTIONS,
     nothing: ', or the key is not blocked',
   },
@@ -150,8 +157,9 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
       await assertUsed(places, rule!.limit);
     }
   }
-  if (action === 'unblock' && before.state?.blockedForMs === 0)
-    throw new InputError(cliMessages.notBlocked(limit, shown));
+  if (action === 'unblock' && before.state?.blockedForMs === 0) {
+    throw new InputError(cliMessages.notBlocked(limit, shown, await blockedWithPart(app, rule!, shown)));
+  }
   if (action === 'reset' && before.state !== undefined && !isUsed) {
     throw new InputError(cliMessages.nothingCounted(limit, shown));
   }
@@ -160,6 +168,22 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   await leave(new ConsoleLog(redisOf(app).redis, new ShownNames(false)), settings);
   const isUnread = places !== undefined && isWithoutHome(places.role, places.home);
   return { action, limit, key: shown, before, after, ...(isUnread && { unread: cliMessages.changesAtHome() }) };
+}
+
+/** The blocked keys of a limit that contain a part, as far as instances with a console have noted them. */
+async function blockedWithPart(app: StartedApp, rule: Rule, part: string): Promise<string[]> {
+  const { notes } = await readNoted(redisOf(app).redis, 'blocks', Date.now()).catch(() => ({ notes: [] }));
+  const noted = notes.filter(({ label, identity }) => label === rule.name && hasPart(identity, part));
+  const keys = [...new Set(noted.map(({ identity }) => identity))].slice(0, MOST_FOUND);
+  const blocked = await Promise.all(
+    keys.map(async (shown) => {
+      const path = keysOfShown(rule, shown);
+      if (path === undefined) return false;
+      const { limits } = await app.service.explain({ limit: rule.name, key: path.key, ...path.options });
+      return (limits[0]?.state?.blockedForMs ?? 0) > 0;
+    }),
+  );
+  return keys.filter((_, index) => blocked[index]);
 }
 
 /** Whether something is known of a key. */

@@ -6,6 +6,7 @@ import { printable } from '../../engine/util/printable.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
 import { loadCompiler } from './compiler.js';
 import { unifiedDiff } from './diff.js';
+import { Formatter } from './formatter.js';
 import { finished } from './imports.js';
 import { changedManifest } from './package-json.js';
 import { hasUncommittedChanges, Project } from './project.js';
@@ -33,7 +34,8 @@ export const migrateCommand: Command = {
   usage: ['[options] [path...]'],
   about: `Converts an app's code from @nestjs/throttler and rate-limiter-flexible so that its routes
 respond as before. Edits only the code that it converts, and package.json. Reports each
-change, and each place that you need to convert yourself, with the reason.
+change, and each place that you need to convert yourself, with the reason. Formats the
+files that it changes with the project's Prettier, if they were formatted with it before.
 
 A path is a file or a folder (default: this folder). Skips the folders node_modules, dist,
 build and coverage. Uses the project's own TypeScript, version 5 or 6.`,
@@ -55,7 +57,11 @@ build and coverage. Uses the project's own TypeScript, version 5 or 6.`,
     const project = new Project(loadCompiler(folder), folder, positionals.length === 0 ? ['.'] : positionals);
     const report = new MigrationReport();
     const changes = origins.flatMap((name) => changesFrom(project, report, name));
-    const merged = [...new Map(changes.map((change) => [change.path, change])).values()];
+    const formatter = new Formatter(folder);
+    const merged: Change[] = [];
+    for (const change of new Map(changes.map((each) => [each.path, each])).values()) {
+      merged.push(await formatted(change, formatter));
+    }
     if (isDry) {
       for (const { shown, before, after } of merged) terminal.stdout.write(unifiedDiff(shown, before, after));
     } else {
@@ -68,6 +74,11 @@ build and coverage. Uses the project's own TypeScript, version 5 or 6.`,
     return 0;
   },
 };
+
+async function formatted(change: Change, formatter: Formatter): Promise<Change> {
+  const { path, before, after } = change;
+  return after === undefined ? change : { ...change, after: await formatter.format(path, before, after) };
+}
 
 function changesFrom(project: Project, report: MigrationReport, name: keyof typeof ORIGINS): Change[] {
   const { packages, migrate } = ORIGINS[name];

@@ -1,4 +1,4 @@
-import { milliseconds } from '../../engine/options/values.js';
+import { DURATION_UNITS, milliseconds } from '../../engine/options/values.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { show } from '../../engine/errors/wording.js';
 import { type CommandOptions, type ReadArguments, refuseOptions, UsageError } from '../command.js';
@@ -144,7 +144,7 @@ function durationOf(values: ReadonlyMap<string, string>, option: string, usual: 
   const text = values.get(option) ?? usual;
   const micros = Math.round((milliseconds(text) ?? NaN) * 1000);
   if (!(micros >= least)) {
-    const wants = `a duration such as '10s', '1m', '1h', at most 1 year${least > 0 ? ' and more than 0' : ''}`;
+    const wants = `a duration such as '10s', '1m', '1h' ${DURATION_UNITS}, at most 1 year${least > 0 ? ' and more than 0' : ''}`;
     throw new UsageError(cliMessages.wrongOption(option, text, wants));
   }
   return micros;

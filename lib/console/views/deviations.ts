@@ -13,6 +13,7 @@ import type { LimitCatalog } from '../limit-catalog.js';
 import type { ShownNames } from '../shown-names.js';
 import type { ConsoleRedis } from '../telemetry/console-redis.js';
 import { forgetting, type Note, type Noted, type NotedKeys, readNoted } from '../telemetry/noted-keys.js';
+import { hasPart } from './has-part.js';
 import type { Lookups } from './lookups.js';
 
 /** The entries on one page. */
@@ -244,21 +245,6 @@ function causeOf({ by, reason }: { by?: string | undefined; reason?: string | un
 function namedBy({ entry: { identity, pattern, ip } }: ListedEntry): string {
   return identity ?? pattern ?? ip ?? '';
 }
-
-/**
- * True if this is one of the parts of an identity, as the account is of `ann@x.com|203.0.113.7`. Whole parts only: who sees no
- * identities could otherwise guess them letter by letter.
- */
-function hasPart(identity: string, part: string): boolean {
-  for (let at = identity.indexOf(part); at >= 0; at = identity.indexOf(part, at + 1)) {
-    const [before, after] = [identity[at - 1], identity[at + part.length]];
-    if ([before, after].every((next) => next === undefined || PART_ENDS.includes(next))) return true;
-  }
-  return false;
-}
-
-/** The separators between parts of identities. */
-const PART_ENDS = '|:/,; ';
 
 function isMeant({ deviation, identity }: Found, { find, limit }: DeviationQuery): boolean {
   // What holds for all limits holds for this one, too.

@@ -16,8 +16,14 @@ const MONTH_AND_YEAR: readonly number[] = [2_592_000, 31_536_000];
  * them, unless it's also a number of whole seconds in milliseconds.
  */
 export function isLikelySeconds(value: unknown): value is number {
+  if (isBelowSecond(value)) return true;
   if (typeof value !== 'number' || !Number.isInteger(value) || value <= 0) return false;
-  return value < 1000 || (value % HALF_AN_HOUR === 0 && value % 1000 > 0) || MONTH_AND_YEAR.includes(value);
+  return (value % HALF_AN_HOUR === 0 && value % 1000 > 0) || MONTH_AND_YEAR.includes(value);
+}
+
+/** The same for a duration that is often a second or two, such as a timeout: 1800 and 3600 are milliseconds there. */
+export function isBelowSecond(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value > 0 && value < 1000;
 }
 
 /** The long durations among some options, and among the options of these, that are most likely meant as seconds. */

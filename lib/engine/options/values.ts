@@ -54,6 +54,19 @@ export function isInMonths(value: unknown): boolean {
   return typeof value === 'string' && IN_MONTHS.test(value);
 }
 
+/** A number without a unit. */
+const WITHOUT_UNIT = /^\s*[\d.]+(?:e\d+)?\s*$/i;
+const MONTHS = /^\s*[\d.]+\s*(?:mo|mos|mon|month|months)\s*$/i;
+
+/** What to write in place of a text that is almost a duration, to put behind a message; empty for anything else. */
+export function durationHint(got: unknown): string {
+  if (typeof got !== 'string') return '';
+  const month = "for a month '30d' or the algorithm 'calendar-window' with period: 'month'";
+  if (isInMonths(got)) return `; write '1m' for a minute, and ${month}`;
+  if (MONTHS.test(got)) return `; write ${month}`;
+  return WITHOUT_UNIT.test(got) ? `; write '${got.trim()}s' for seconds, or '${got.trim()}ms' for milliseconds` : '';
+}
+
 /** Reads a duration of any length into milliseconds; NaN if it is not a duration. */
 export function longDuration(value: unknown): number {
   if (typeof value === 'number') return value;

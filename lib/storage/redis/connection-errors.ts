@@ -1,5 +1,6 @@
 import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
+import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { withoutSecretsIn } from '../../engine/util/without-secrets.js';
 
 /** The last error of each connection that is down, such as a refused port or a wrong password. */
@@ -20,6 +21,22 @@ export function lastErrorOf(client: object): string | undefined {
 }
 
 /** The error for a command on a connection that is not ready. */
-export function notConnected(client: { readonly status: string }): RateLimitStoreError {
-  return new RateLimitStoreError(messages.storeNotReady(client.status, lastErrors.get(client)));
+export function notConnected(client: Unready): RateLimitStoreError {
+  return new RateLimitStoreError(whyNotReady(client));
+}
+
+/** What a message says of a connection that is not ready: its state, and its last error if there was one. */
+export function whyNotReady(client: Unready): string {
+  const { status, stream } = client;
+  const isInHandshake = stream?.secureConnecting === true && stream.connecting === false;
+  return messages.storeNotReady(
+    status,
+    lastErrors.get(client) ?? (isInHandshake ? redisMessages.noHandshake() : undefined),
+  );
+}
+
+interface Unready {
+  readonly status: string;
+  /** A TLS socket shows that it is connected and waits for the handshake: a server without TLS never answers it. */
+  readonly stream?: { readonly connecting?: boolean; readonly secureConnecting?: boolean };
 }

@@ -13,6 +13,9 @@ export interface Pipeline {
 /** The part of a socket that is used. */
 export interface Stream {
   readonly bytesRead: number;
+  readonly connecting?: boolean;
+  /** True while a TLS handshake lasts, and while a TLS socket connects. */
+  readonly secureConnecting?: boolean;
   destroy(error: Error): void;
   cork?(): void;
   uncork?(): void;

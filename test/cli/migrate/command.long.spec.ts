@@ -52,7 +52,39 @@ afterEach(() => {
 });
 const start = (files: Readonly<Record<string, string>>) => (folder = new AppFolder(files));
 
+/** A Prettier that breaks lines at semicolons only, and notes which files it got. */
+const PRETTIER = `const isFormatted = (text) => text.includes('// formatted');
+module.exports = {
+  resolveConfig: async () => ({ semi: true }),
+  getFileInfo: async (path, { ignorePath }) => ({ ignored: path.includes('generated') && ignorePath.endsWith('.prettierignore') }),
+  check: async (text, { endOfLine }) => endOfLine === 'lf' && isFormatted(text),
+  format: async (text, { filepath, semi }) => text + '// by prettier: ' + filepath.split('/').pop() + ' ' + semi + '\\n',
+};
+`;
+
 describe('migrate', () => {
+  it('formats files with the Prettier of the project that it had formatted', async () => {
+    const app = start({
+      ...APP,
+      'src/formatted.module.ts': `// formatted\n${MODULE}`,
+      'src/lines.module.ts': `// formatted\n${MODULE}`.replaceAll('\n', '\r\n'),
+      'src/generated.module.ts': `// formatted\n${MODULE}`,
+      'node_modules/prettier/index.js': PRETTIER,
+    });
+    const { code, stderr } = await app.migrate();
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(app.files()['src/formatted.module.ts']).toMatch(
+      /RateLimitModule[^]*\/\/ by prettier: formatted\.module\.ts true\n$/,
+    );
+    expect(app.files()['src/lines.module.ts']).toMatch(
+      /RateLimitModule[^]*\r\n\/\/ by prettier: lines\.module\.ts true\r\n$/,
+    );
+    for (const path of ['src/app.module.ts', 'src/generated.module.ts']) {
+      expect(app.files()[path]).toContain('RateLimitModule');
+      expect(app.files()[path]).not.toContain('by prettier');
+    }
+  });
+
   it('says what it changed, and edits only that', async () => {
     const app = start(APP);
     const { code, stdout, stderr } = await app.migrate();

@@ -103,6 +103,17 @@ describe('a number that is most likely meant as seconds', () => {
     await app.close();
   });
 
+  it('is not a timeout of a few seconds', async () => {
+    @Injectable()
+    class Plans implements LimitResolver {
+      readonly ttl = 3600;
+      resolve = () => null;
+    }
+    const app = await start({ limits: [Plans], sendTimeout: 1800 });
+    expect(warned).toEqual([]);
+    await app.close();
+  });
+
   it('is reported once of what a function gives', async () => {
     @Controller()
     class Reports {

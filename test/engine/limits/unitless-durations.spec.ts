@@ -18,6 +18,8 @@ import { Test } from '@nestjs/testing';
 /** Also `M`, the month of date formats, which would be read as minutes. */
 const UNITLESS = ['60', '1000', ' 60 ', '0.5', '1e3', '60 ', '.5', '1M', '3 M', '.5M'];
 
+const MONTH = "'1m' for a minute, and for a month '30d' or the algorithm 'calendar-window' with period: 'month'";
+
 const start = (options: RateLimitModuleOptions) =>
   Test.createTestingModule({ imports: [RateLimitModule.forRoot(options)] })
     .compile()
@@ -50,7 +52,8 @@ describe.each(UNITLESS)('the duration %j, which has no unit that is known', (tex
   it('is refused in calls', () => {
     expect(() => new TestClock().advance(text)).toThrow(
       new RateLimitArgumentError(
-        `duration is '${text}', wants milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year`,
+        `duration is '${text}', wants milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year` +
+          `; write ${text.endsWith('M') ? MONTH : `'${text.trim()}s' for seconds, or '${text.trim()}ms' for milliseconds`}`,
       ),
     );
   });
@@ -114,9 +117,19 @@ it('keeps what overrides of an earlier release mean', () => {
   expect(patchOf({ rate: 5, interval: '1s' })).toEqual({ rate: 5, interval: '1s' });
 });
 
-it('says what to write for a month', async () => {
-  await expect(start({ limits: [{ ...limit, interval: '1M' }] })).rejects.toThrow(
-    "limits[0]: option 'interval' is '1M', wants milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), " +
-      "more than 0 and at most 1 year; write '1m' for a minute, and for a month '30d' or the algorithm 'calendar-window' with period: 'month'",
+const AT = ['--redis', 'redis://localhost', '--name', 'a', '--key', 'a'];
+const UNITS = '(units: ms, s, m, h, d, w, y)';
+
+it.each([
+  ['1M', MONTH],
+  ['1 month', "for a month '30d' or the algorithm 'calendar-window' with period: 'month'"],
+  ['2months', "for a month '30d' or the algorithm 'calendar-window' with period: 'month'"],
+  ['60', "'60s' for seconds, or '60ms' for milliseconds"],
+])('says what to write in place of %j', async (interval, hint) => {
+  await expect(start({ limits: [{ ...limit, interval }] })).rejects.toThrow(
+    `limits[0]: option 'interval' is '${interval}', wants milliseconds or a duration such as '250ms', '10s', '1m' ${UNITS}, ` +
+      `more than 0 and at most 1 year; write ${hint}`,
   );
+  const { stderr } = await runHere(['explain', '--limit', 'gcra:1/1s', ...AT, '--timeout', interval]);
+  expect(stderr).toContain(`is '${interval}', wants a duration such as 500ms or 2s ${UNITS}; write ${hint}`);
 });

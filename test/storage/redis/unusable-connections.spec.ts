@@ -72,6 +72,12 @@ describe('the log of a connection that is not usable names the option, the serve
     );
   });
 
+  it('for TLS that the server does not speak', async () => {
+    expect(await lineOf(server.url.replace('redis://', 'rediss://'))).toMatch(
+      /no answer to the TLS handshake; option 'redis' leads to \S+, which probably does not speak TLS; write redis:\/\/ in place of rediss:/,
+    );
+  });
+
   it('for Sentinels and nodes of a Cluster', async () => {
     const place = { host: '127.0.0.1', port: 1 };
     expect(await lineOf({ sentinels: [place], name: 'main' })).toContain(

@@ -8,7 +8,7 @@ const IS_ON = process.env['TEST_SCRIPT_KEYS'] === 'declared';
 /** Where a script begins in a compiled module that lua/embed.mjs wrote. */
 const SCRIPT = /((?:^|\n)const (?:[A-Z_]+SCRIPT = |decisionScript = \(\)\s*=>\s*))"/g;
 
-const text = () => readFileSync(new URL('declared-keys.lua', import.meta.url), 'utf8').replaceAll(/^--.*\n/gm, '');
+const text = () => readFileSync(new URL('declared-keys.lua', import.meta.url), 'utf8').replaceAll(/^--.*\n|^\s+/gm, '');
 
 export function withDeclaredKeys(path, source) {
   if (!IS_ON || (!path.endsWith('-script.generated.ts') && !path.endsWith('/script.generated.ts'))) return source;

@@ -32,6 +32,7 @@ async function ask() {
 }
 let stopped = false;
 process.once('message', () => (stopped = true));
+// oxlint-disable-next-line no-unmodified-loop-condition -- The listener above sets it.
 while (!stopped) {
   for (let asked = 0; asked < (perSecond * EVERY_MS) / 1000; asked++) {
     const asking = ask()

@@ -6,7 +6,7 @@ import { byRequestMessages } from '../../../engine/errors/messages/by-request.js
 import { messages } from '../../../engine/errors/messages/general.js';
 import { optionMessages } from '../../../engine/errors/messages/options.js';
 import { wholeNumber } from '../../../engine/options/check-options.js';
-import { isLikelySeconds } from '../../../engine/options/likely-seconds.js';
+import { isBelowSecond } from '../../../engine/options/likely-seconds.js';
 import { longDuration } from '../../../engine/options/values.js';
 import { andThen, type Awaitable, isPromise } from '../../../engine/util/awaitable.js';
 import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
@@ -57,7 +57,7 @@ export class ResolvedLimits {
         messages.wrongOption(location, 'ttl', ttl, "a duration such as '1m', more than 0"),
       );
     }
-    if (isLikelySeconds(ttl)) logger.warn(optionMessages.likelySeconds(location, 'ttl', ttl));
+    if (isBelowSecond(ttl)) logger.warn(optionMessages.likelySeconds(location, 'ttl', ttl));
     this.known = new BoundedMap(wholeNumber(location, 'maxKeys', maxKeys), Infinity);
   }
 

@@ -1,6 +1,6 @@
 import { nearest } from '../../util/nearest.js';
 import { counted, listOf, show } from '../wording.js';
-import { meant, optionMessages } from './options.js';
+import { meant, nearDuration, optionMessages } from './options.js';
 
 /** The most names to list. */
 const MOST_NAMES = 20;
@@ -27,7 +27,8 @@ export const cliMessages = {
     `option ${show(got)} is unknown${meantOption(got, known)}, wants only ${known.map((option) => `--${option}`).join(', ')}`,
   unreadableArguments: (reason: string) => reason,
   optionTwice: (option: string) => `option '--${option}' is given twice, wants it once`,
-  wrongOption: (option: string, got: unknown, wants: string) => `option '--${option}' is ${show(got)}, wants ${wants}`,
+  wrongOption: (option: string, got: unknown, wants: string) =>
+    `option '--${option}' is ${show(got)}, wants ${wants}${nearDuration(got, wants)}`,
   unknownValue: (option: string, got: string, known: readonly string[]) =>
     `option '--${option}' is ${show(got)}${meant(got, known)}, wants one of ${known.join(', ')}`,
   limitWants: () => 'a limit such as gcra:60/1s, as no instance with a console publishes it',
@@ -77,8 +78,9 @@ export const cliMessages = {
   countsPerRoute: (name: string) => `the limit ${show(name)} counts each route by itself, wants one that does not`,
   wrongPath: (name: string, got: string) =>
     `the key of ${show(name)} is ${show(got)}, wants those of the limits that it is within before it, separated by '/'`,
-  notBlocked: (name: string, key: string) =>
-    `the key ${show(key)} of ${show(name)} is not blocked, so there is nothing to unblock`,
+  notBlocked: (name: string, key: string, others: readonly string[] = []) =>
+    `the key ${show(key)} of ${show(name)} is not blocked, so there is nothing to unblock` +
+    (others.length === 0 ? '' : `; blocked keys that contain it: ${shortened(others)}`),
   nothingCounted: (name: string, key: string) =>
     `the key ${show(key)} of ${show(name)} has used nothing and is not blocked, so there is nothing to reset`,
   noOverride: (name: string, key: string | undefined) =>

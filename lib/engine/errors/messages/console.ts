@@ -1,4 +1,5 @@
 import { show } from '../wording.js';
+import { nearDuration } from './options.js';
 
 /** The messages of the console. */
 export const consoleMessages = {
@@ -18,7 +19,7 @@ export const consoleMessages = {
     `the body is ${show(got)}, wants a JSON object; the app's body parser has to read application/json`,
   unknownField: (known: readonly string[]) => `is unknown, wants only ${known.join(', ')}`,
   missingField: (wants: string) => `is missing, wants ${wants}`,
-  wrongField: (got: unknown, wants: string) => `is ${show(got)}, wants ${wants}`,
+  wrongField: (got: unknown, wants: string) => `is ${show(got)}, wants ${wants}${nearDuration(got, wants)}`,
   readOnly: () => "this console is read-only: it has no option 'write'",
   needsRole: (role: string, option: string) =>
     `this needs the role '${role}', which only the guards of the option '${option}' give` +

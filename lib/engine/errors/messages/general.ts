@@ -1,5 +1,5 @@
 import { LACKS_A_RIGHT } from '../lacks-a-right.js';
-import { DURATION_FORM } from '../../options/values.js';
+import { DURATION_FORM, durationHint } from '../../options/values.js';
 import { counted, listOf, show } from '../wording.js';
 import { almost, meant, optionMessages } from './options.js';
 
@@ -245,7 +245,8 @@ export const messages = {
   onlyHeld: (name: string, algo: string, what: string) =>
     `limit '${name}' of algo '${algo}' cannot be ${what}; release its leases instead`,
   wrongActual: (got: unknown) => `the actual cost is ${show(got)}, wants a whole number >= 0`,
-  wrongDuration: (option: string, got: unknown) => `${option} is ${show(got)}, wants ${DURATION_FORM}, at most 1 year`,
+  wrongDuration: (option: string, got: unknown) =>
+    `${option} is ${show(got)}, wants ${DURATION_FORM}, at most 1 year${durationHint(got)}`,
   wrongDate: (name: string, got: unknown) => `${name} is ${show(got)}, wants a date`,
   expectedAllowance: ({ limit, retryAfterMs }: ShownDecision) =>
     `the limit '${limit}' refused (it would allow in ${retryAfterMs} ms), wants it to allow`,

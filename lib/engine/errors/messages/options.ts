@@ -1,5 +1,5 @@
 import { editsBetween, nearest } from '../../util/nearest.js';
-import { isInMonths } from '../../options/values.js';
+import { durationHint } from '../../options/values.js';
 import { listOf, show } from '../wording.js';
 
 /** Behind a name that is unknown: the one that was meant, if one is near. */
@@ -14,11 +14,9 @@ export function almost(name: string, known: readonly string[]): string {
   return near === undefined ? '' : ` (did you mean '${near}'?)`;
 }
 
-/** Behind a duration in months. */
-function inMonths(got: unknown): string {
-  return isInMonths(got)
-    ? "; write '1m' for a minute, and for a month '30d' or the algorithm 'calendar-window' with period: 'month'"
-    : '';
+/** Behind a value that is almost a duration, where one is expected. */
+export function nearDuration(got: unknown, wants: string): string {
+  return /duration/.test(wants) ? durationHint(got) : '';
 }
 
 /** Options that other packages have, and this one has not. */
@@ -60,7 +58,7 @@ export const optionMessages = {
   /** A message, and how to move the app if what it got looks like options of another package. */
   hinted: (message: string, got: unknown) => message + likeOther(got),
   wrong: (option: string, got: unknown, wants: string) =>
-    `option '${option}' is ${show(got)}, wants ${wants}${inMonths(got)}`,
+    `option '${option}' is ${show(got)}, wants ${wants}${nearDuration(got, wants)}`,
   missing: (option: string, wants: string) => `option '${option}' is missing, wants ${wants}`,
   /** Behind what is unknown: the name that was meant, if one is near, and all that there are. */
   unknown: (name: string, known: readonly string[]) =>

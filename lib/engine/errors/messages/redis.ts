@@ -21,6 +21,10 @@ const ADVICE: readonly (readonly [error: RegExp, advice: string])[] = [
       'that speaks TLS, else write redis://)',
   ],
   [
+    /no answer to the TLS handshake/,
+    'which probably does not speak TLS; write redis:// in place of rediss://, or turn TLS on there',
+  ],
+  [
     /wrong version number|packet length too long|before secure TLS connection/,
     'which does not speak TLS; write redis:// in place of rediss://, or turn TLS on there',
   ],
@@ -53,6 +57,7 @@ export const redisMessages = {
     const advice = adviceOn(reason);
     return `Redis at ${server} is not connected: ${advice === undefined ? reason : `${reason.replace(/\.$/, '')}, ${advice}`}`;
   },
+  noHandshake: () => 'no answer to the TLS handshake',
   urlWants: (url: string) => `the URL '${url}'`,
   sentByEval: (reason: string) =>
     `Redis does not keep the limiter's scripts, so EVAL sends them whenever Redis lacks them: ${reason}`,

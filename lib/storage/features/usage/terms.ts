@@ -1,7 +1,7 @@
 import { Calendar, isTimezone, timezone } from '../../../engine/algorithms/calendar.js';
 import { object, timeSchemas, whole } from '../../../engine/options/kinds.js';
 import type { OptionKind, OptionRow, OptionRows } from '../../../engine/options/option-row.js';
-import { type Duration, longDuration } from '../../../engine/options/values.js';
+import { type Duration, DURATION_UNITS, longDuration } from '../../../engine/options/values.js';
 
 /** How long the units that a limit has charged can be read, and in which time zone its days are. */
 export interface UsageOptions {
@@ -44,7 +44,7 @@ const MIN_KEEP_MS = 86_400_000;
 const MAX_KEEP_MS = 10 * 365.25 * 86_400_000;
 
 const keep: OptionKind<number> = {
-  wants: "milliseconds or a duration such as '400d', at least 1 day and at most 10 years",
+  wants: `milliseconds or a duration such as '400d' ${DURATION_UNITS}, at least 1 day and at most 10 years`,
   isRight: (value) => longDuration(value) >= MIN_KEEP_MS && longDuration(value) <= MAX_KEEP_MS,
   schema: { anyOf: timeSchemas({ minimum: MIN_KEEP_MS, maximum: MAX_KEEP_MS }) },
 };

@@ -249,11 +249,11 @@ describe('the option usage', () => {
   it.each([
     [
       true,
-      "option 'usage' is true, wants milliseconds or a duration such as '400d', at least 1 day and at most 10 years; or { keep, timezone?",
+      "option 'usage' is true, wants milliseconds or a duration such as '400d' (units: ms, s, m, h, d, w, y), at least 1 day and at most 10 years; or { keep, timezone?",
     ],
     [
       '1h',
-      "option 'usage' is '1h', wants milliseconds or a duration such as '400d', at least 1 day and at most 10 years",
+      "option 'usage' is '1h', wants milliseconds or a duration such as '400d' (units: ms, s, m, h, d, w, y), at least 1 day and at most 10 years",
     ],
     ['11y', "option 'usage' is '11y', wants"],
     [NaN, "option 'usage' is NaN, wants"],

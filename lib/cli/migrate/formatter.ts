@@ -1,0 +1,52 @@
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+/** The part of Prettier that is used, in types that fit versions 2 and 3. */
+interface Prettier {
+  resolveConfig(path: string, options: object): Promise<object | null>;
+  getFileInfo(path: string, options: object): Promise<{ readonly ignored: boolean }>;
+  check(text: string, options: object): boolean | Promise<boolean>;
+  format(text: string, options: object): string | Promise<string>;
+}
+
+/** Formats changed files with the project's own Prettier. */
+export class Formatter {
+  private prettier: Promise<Prettier | undefined> | undefined;
+
+  constructor(private readonly folder: string) {}
+
+  /**
+   * Returns the new text of a file as the project's Prettier formats it. Returns it unchanged if the project has no Prettier, or if the
+   * file wasn't formatted with it before: then other lines would change as well.
+   */
+  async format(path: string, before: string, after: string): Promise<string> {
+    this.prettier ??= this.load();
+    const prettier = await this.prettier;
+    if (prettier === undefined) return after;
+    try {
+      const { ignored } = await prettier.getFileInfo(path, { ignorePath: join(this.folder, '.prettierignore') });
+      if (ignored) return after;
+      // Files are read without carriage returns, whatever line ends the project has.
+      const options = {
+        ...(await prettier.resolveConfig(path, { editorconfig: true })),
+        filepath: path,
+        endOfLine: 'lf',
+      };
+      return (await prettier.check(before, options)) ? await prettier.format(after, options) : after;
+    } catch {
+      // A broken configuration, or a plugin that isn't installed, is left to the project.
+      return after;
+    }
+  }
+
+  private async load(): Promise<Prettier | undefined> {
+    try {
+      const path = createRequire(join(this.folder, 'package.json')).resolve('prettier');
+      const loaded = (await import(pathToFileURL(path).href)) as { default?: Prettier } & Prettier;
+      return loaded.default ?? loaded;
+    } catch {
+      return undefined;
+    }
+  }
+}

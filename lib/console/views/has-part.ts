@@ -1,0 +1,14 @@
+/** The separators between parts of identities. */
+const PART_ENDS = '|:/,; ';
+
+/**
+ * True if this is one of the parts of an identity, as the account is of `ann@x.com|203.0.113.7`. Whole parts only: who sees no
+ * identities could otherwise guess them letter by letter.
+ */
+export function hasPart(identity: string, part: string): boolean {
+  for (let at = identity.indexOf(part); at >= 0; at = identity.indexOf(part, at + 1)) {
+    const [before, after] = [identity[at - 1], identity[at + part.length]];
+    if ([before, after].every((next) => next === undefined || PART_ENDS.includes(next))) return true;
+  }
+  return false;
+}
