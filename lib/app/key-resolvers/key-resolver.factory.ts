@@ -37,6 +37,8 @@ export class KeyResolverFactory {
   private readonly proxyWarning = new ProxyWarning();
   /** The `identify` functions of keys that depend on the request alone. */
   private readonly pure = new Map<string, Identify>();
+  /** Those by address: all limits share what they remember of addresses. */
+  private readonly addresses = new Map<number, IdentifyAddress>();
 
   constructor(modules: ModuleRef) {
     this.instances = new ResolverInstances(modules, formsOf(keySchemes));
@@ -44,7 +46,9 @@ export class KeyResolverFactory {
 
   /** Counts by address, also as a fallback. */
   byAddress(ipv6Prefix: number): IdentifyAddress {
-    return byIp(ipv6Prefix, this.proxyWarning);
+    let identify = this.addresses.get(ipv6Prefix);
+    if (identify === undefined) this.addresses.set(ipv6Prefix, (identify = byIp(ipv6Prefix, this.proxyWarning)));
+    return identify;
   }
 
   /** Reads a key. Throws `RateLimitConfigError`, which lists the `forms`. */
