@@ -12,6 +12,7 @@ export class LimitKind {
 
   constructor(
     private readonly options: AlgorithmOptions,
+    /** Without a prototype: all of them share it. */
     private readonly settings: Omit<LimitSettings, keyof LimitPlace>,
     private readonly hasRedis: boolean,
   ) {}
@@ -27,7 +28,7 @@ export class LimitKind {
 
   private inPlace(place: Required<LimitPlace>): CompiledLimit {
     if (this.latest !== undefined) return (this.latest = this.latest.inPlace(place));
-    const compiled = new CompiledLimit(this.options, { ...this.settings, ...place });
+    const compiled = new CompiledLimit(this.options, this.settings as LimitSettings, undefined, place);
     return (this.latest = this.hasRedis ? compiled : compiled.withoutRedis());
   }
 }

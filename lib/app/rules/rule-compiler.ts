@@ -24,6 +24,7 @@ import { refuseUnknown } from '../../engine/options/check-options.js';
 import { givenOptions, orElse } from '../../engine/options/values.js';
 import type { Connection } from '../../storage/redis/connection.js';
 import { isPromise } from '../../engine/util/awaitable.js';
+import { bare } from '../../engine/util/bare.js';
 import { ValueCache } from '../../engine/util/value-cache.js';
 import { algorithmOptions, commonOptions } from './common-options.js';
 import { isFixed } from './by-request/is-fixed.js';
@@ -136,7 +137,7 @@ export class RuleCompiler {
     if (namespace !== '' && needsName !== undefined) {
       throw new RateLimitConfigError(messages.noName(location, needsName));
     }
-    const terms: Omit<LimitSettings, keyof LimitPlace> = {
+    const terms = bare<Omit<LimitSettings, keyof LimitPlace>>({
       name,
       nameEnd: this.nameEnd(key, count),
       ...blockTerms(common, location),
@@ -159,7 +160,7 @@ export class RuleCompiler {
       generation,
       carry,
       off,
-    };
+    });
     const kind = this.kinds.of([options, terms], () => new LimitKind(options, terms, this.hasRedis));
     const settings: RuleSettings = {
       key,
@@ -189,8 +190,8 @@ export class RuleCompiler {
       log: this.log,
     };
     const rows = algorithms.get(definition.algo);
-    const seconds = rows === undefined ? NO_SECONDS : likelySeconds(definition, optionsOf(rows));
-    return new LimitReading(kind, needsName, seconds, settings);
+    const seconds = rows === undefined ? [] : likelySeconds(definition, optionsOf(rows));
+    return new LimitReading(kind, needsName, seconds.length === 0 ? NO_SECONDS : seconds, settings);
   }
 
   /** What the module says of failing stores. Without that, a limit over several regions allows nothing which others may have allowed. */
