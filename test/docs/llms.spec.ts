@@ -20,7 +20,7 @@ describe('llms.txt', () => {
       expect(lines.filter((line) => line.includes(`](/base/${page}.html): `))).toHaveLength(1);
     }
     expect(lines).toContain(
-      '- [Lists: exempting and refusing](/base/guides/lists.html): who is exempt from limits, and who is refused; also: allowlist, denylist, whitelist, blacklist, IP block',
+      '- [Allow and deny lists](/base/guides/lists.html): who is exempt from limits, and who is refused; also: allowlist, denylist, whitelist, blacklist, IP block',
     );
     expect(lines.filter((line) => line.startsWith('- ') && /: *$/.test(line))).toEqual([]);
     expect(lines.join('\n')).not.toContain('/decisions/');
