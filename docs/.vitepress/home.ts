@@ -19,7 +19,7 @@ const FEATURES = [
   {
     title: 'All limits, or none',
     details: 'One script call decides all limits of a request. All of them allow it, or none of them is charged.',
-    link: '/guides/declaring-limits#what-is-decided-together',
+    link: '/guides/declaring-limits#which-limits-are-checked-together',
   },
   {
     title: 'Never more than a limit allows',

@@ -18,12 +18,23 @@ function usefulPages(): { text: string; files: string[] }[] {
   return all;
 }
 
-/** What stands in `llms.txt`: each page with what it is about. `base` is the path under which the site stands. */
+/** The site's `llms.txt`: each page with what it is about. `base` is the path of the site. */
 export function llmsText(base: string): string {
   const parts = usefulPages().map(
     ({ text, files }) => `## ${text}\n\n${files.map((file) => lineOf(file, base)).join('\n')}\n`,
   );
   return `# nestjs-sluice\n\n> ${SUMMARY}\n\nAll pages in one file: [llms-full.txt](${base}llms-full.txt)\n\n${parts.join('\n')}`;
+}
+
+/** The package's `llms.txt`: the pages that `docs/index.md` lists, as files of the package. */
+export function llmsTextOfPackage(): string {
+  const lines = read('docs/index.md')
+    .replace(/^# .*$/m, 'How to use it, in short: [SKILL.md](SKILL.md)')
+    .replaceAll(/^\| (?:[-\w]+ .*\| what it is about|-+ \| -+) +\|\n/gm, '')
+    .replaceAll(/^\| (\[.*\)) +\| (.*?) +\|$/gm, '- $1: $2')
+    .replaceAll(/\]\(([\w./-]+\.md)\)/g, '](docs/$1)')
+    .replace('(docs/SKILL.md)', '(SKILL.md)');
+  return `# nestjs-sluice\n\n> ${SUMMARY}\n\n${lines}`;
 }
 
 function lineOf(file: string, base: string): string {

@@ -49,7 +49,7 @@ const GROUPS: readonly Group[] = [
     items: guides('language-models', 'budgets', 'plans', 'usage'),
   },
   { text: 'Calls to other APIs', part: 'main', items: guides('outbound', 'waiting') },
-  { text: 'Transports', part: 'main', items: guides('graphql', 'websockets', 'mcp', 'bullmq') },
+  { text: 'Transports', part: 'main', items: guides('graphql', 'websockets', 'mcp') },
   {
     text: 'Operate',
     part: 'main',

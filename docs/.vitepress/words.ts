@@ -12,12 +12,17 @@ export const WORDS: Readonly<Record<string, readonly string[]>> = {
   'docs/guides/protecting-a-login.md': ['brute force', 'credential stuffing'],
   'docs/guides/instances-and-proxies.md': ['trust proxy', 'X-Forwarded-For', 'load balancer'],
   'docs/guides/regions.md': ['multi-region', 'geo', 'active-active', 'cross-region'],
-  'docs/guides/plans-by-tier.md': ['tiers', 'per-customer limits'],
+  'docs/guides/plans-by-tier.md': ['premium', 'tiers', 'per-customer limits'],
   'docs/guides/rates-from-a-database.md': ['dynamic limits'],
   'docs/guides/policy-files.md': ['YAML', 'config file'],
   'docs/guides/usage.md': ['metering', 'billing'],
   'docs/guides/in-code.md': ['background jobs', 'cron'],
   'docs/guides/other-languages.md': ['Python', 'redis-cli', 'EVALSHA', 'busy-reply-threshold'],
+  'docs/guides/jwt-and-passport.md': ['AuthGuard', 'access token', 'bearer'],
+  'docs/guides/behind-a-proxy.md': ['ALB', 'CloudFront', 'X-Real-IP', 'ingress'],
+  'docs/guides/serverless-and-pm2.md': ['Lambda', 'Vercel', 'cluster mode'],
+  'docs/help/troubleshooting.md': ['not working', 'debug'],
+  'docs/help/comparison.md': ['alternatives', 'versus'],
   'docs/guides/testing.md': ['Jest', 'Vitest', 'mock'],
 };
 

@@ -2,14 +2,9 @@
 
 export type * from './api/overview.js';
 export type * from './api/incidents.js';
-export type * from './api/instances.js';
-export type * from './api/top-keys.js';
-export type * from './api/demand.js';
-export type * from './api/lookup.js';
-export type * from './api/deviations.js';
 export type * from './api/parts.js';
+export type * from './api/lookup.js';
 export type * from './api/changes.js';
-export type * from './api/bodies.js';
 
 /** The header that requests of the page carry, and forms cannot send. */
 export const CONSOLE_HEADER = 'x-rate-limit-console';

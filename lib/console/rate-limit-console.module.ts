@@ -1,5 +1,7 @@
 import { type CanActivate, type DynamicModule, Module, type Provider, type Type } from '@nestjs/common';
 import {
+  CONSOLE_ROUTES,
+  CONSOLE_SETTINGS,
   type RateLimitConsoleAsyncOptions,
   type RateLimitConsoleOptions,
   type RateLimitConsoleSettings,
@@ -8,9 +10,8 @@ import {
   readOptions,
   type ReadRoutes,
 } from './console-options.js';
-import { CONSOLE_ROUTES, CONSOLE_SETTINGS } from './console-tokens.js';
 import { consoleControllers } from './http/controllers.js';
-import { Roles } from './http/roles.js';
+import { Roles } from './http/guards.js';
 import { RateLimitConsole } from './rate-limit-console.js';
 
 /**

@@ -2,7 +2,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { runProgram } from '../../lib/cli/program.js';
-import { Progress } from '../../lib/cli/simulate/progress.js';
+import { Progress } from '../../lib/cli/simulate/simulate.command.js';
 import { LogFolder, runProgram as runBuilt } from './run-program.js';
 
 const logs = new LogFolder();

@@ -3,12 +3,11 @@ import fc from 'fast-check';
 import { MemoryStore } from '../../lib/index.js';
 import { CompiledLimit } from '../../lib/testing/store/index.js';
 import { AdmittedUnits } from '../../lib/cli/simulate/admitted-units.js';
-import { Histogram } from '../../lib/cli/simulate/histogram.js';
+import { Histogram, Timeline } from '../../lib/cli/simulate/timeline.js';
 import type { LoggedRequest } from '../../lib/cli/simulate/logged-request.js';
-import { ReorderBuffer } from '../../lib/cli/simulate/reorder-buffer.js';
+import { ReorderBuffer } from '../../lib/cli/simulate/log-input.js';
 import { SimulatedLimit } from '../../lib/cli/simulate/simulated-limit.js';
 import { Simulation } from '../../lib/cli/simulate/simulation.js';
-import { Timeline } from '../../lib/cli/simulate/timeline.js';
 import { RequestKey } from '../../lib/cli/simulate/tracked-keys.js';
 import {
   algorithmNames,

@@ -24,7 +24,7 @@ import {
 import type { Overview, Range } from '../../lib/console/api.js';
 import { type RateLimitConsoleOptions, RateLimitConsoleModule } from '../../lib/console/index.js';
 import { RateLimitConsole } from '../../lib/console/rate-limit-console.js';
-import { ConsoleClock } from '../../lib/console/telemetry/console-clock.js';
+import { ConsoleClock } from '../../lib/console/telemetry/console-redis.js';
 import { Folder } from '../../lib/console/telemetry/folder.js';
 import { patient } from '../support/redis/patience.mjs';
 

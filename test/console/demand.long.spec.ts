@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { CompiledLimit } from '../../lib/testing/store/index.js';
-import { DemandSampler } from '../../lib/console/telemetry/demand-sampler.js';
 import {
   ALL_HASHES,
+  DemandSampler,
   DemandWindow,
-  MOST_KEYS,
   mergeDemand,
+  MOST_KEYS,
   readDemand,
   writeDemand,
-} from '../../lib/console/telemetry/demand-window.js';
+} from '../../lib/console/telemetry/demand-sampler.js';
 import { summed } from '../../lib/console/views/demands.js';
 import { until } from '../support/time/until.js';
 import { freshPrefix } from '../support/limits/stores.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { InstanceInfo } from '../../lib/console/api.js';
-import { LatencyHistogram } from '../../lib/console/telemetry/latency-histogram.js';
+import { LatencyHistogram } from '../../lib/console/telemetry/bucket.js';
 import { type Evidence, findIncidents, type JudgedStep } from '../../lib/console/views/find-incidents.js';
 import { HOUR_STEPS, STEP_MS } from '../../lib/console/views/incident-thresholds.js';
 

@@ -2,10 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { type Bucket, emptyBucket, noLimitCounts } from '../../lib/console/telemetry/bucket.js';
-import { ConsoleClock } from '../../lib/console/telemetry/console-clock.js';
-import { ConsoleRedis } from '../../lib/console/telemetry/console-redis.js';
+import { ConsoleClock, ConsoleRedis, ENDED } from '../../lib/console/telemetry/console-redis.js';
 import { Folder } from '../../lib/console/telemetry/folder.js';
-import { ENDED } from '../../lib/console/telemetry/lifetimes.js';
 import { Recorder } from '../../lib/console/telemetry/recorder.js';
 import { RESOLUTIONS } from '../../lib/console/telemetry/timeline.js';
 import { WatchedLimits } from '../../lib/console/telemetry/watched-limits.js';

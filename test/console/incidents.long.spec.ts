@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
-import { ConsoleClock } from '../../lib/console/telemetry/console-clock.js';
+import { ConsoleClock } from '../../lib/console/telemetry/console-redis.js';
 import { ensureBuilt } from '../support/processes/built.js';
 import { bundledWorker } from '../support/processes/bundled-worker.js';
 import { connectRedis, freshPrefix } from '../support/limits/stores.js';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { KeyBudget } from '../../lib/console/telemetry/key-budget.js';
-import type { SpaceSaving } from '../../lib/console/telemetry/space-saving.js';
+import { KeyBudget, type SpaceSaving } from '../../lib/console/telemetry/space-saving.js';
 import { propertyRuns } from '../support/limits/property-runs.js';
 
 /** What limits refused: few limits refuse much more than the others. */

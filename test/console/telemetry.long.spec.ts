@@ -4,17 +4,18 @@ import { openDecision } from '../../lib/storage/stores/store-decision.js';
 import {
   type Bucket,
   emptyBucket,
+  LatencyHistogram,
   noLimitCounts,
   OTHERS,
+  quantile,
   readBucket,
   writeBucket,
 } from '../../lib/console/telemetry/bucket.js';
-import { ConsoleClock } from '../../lib/console/telemetry/console-clock.js';
-import { LatencyHistogram, quantile } from '../../lib/console/telemetry/latency-histogram.js';
+import { ConsoleClock } from '../../lib/console/telemetry/console-redis.js';
 import { Tally } from '../../lib/console/telemetry/tally.js';
 import { RESOLUTIONS, Timeline } from '../../lib/console/telemetry/timeline.js';
 import { KeyCounts, namesOf } from '../../lib/console/telemetry/top-keys.js';
-import { KeyBudget } from '../../lib/console/telemetry/key-budget.js';
+import { KeyBudget } from '../../lib/console/telemetry/space-saving.js';
 import { WatchedLimits } from '../../lib/console/telemetry/watched-limits.js';
 import { hashOf } from '../../lib/storage/telemetry/decision-event.js';
 

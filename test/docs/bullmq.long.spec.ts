@@ -129,7 +129,7 @@ describe('the guide of jobs', () => {
 
     contexts.push(app);
     const events = new QueueEvents('sync', { connection });
-    sync.follow(events); // of a class: jobLimitsOf(app.get(SyncProcessor)).follow(events)
+    sync.follow(events); // with a class: jobLimitsOf(app.get(SyncProcessor)).follow(events)
     jobLimitsOf(app.get(SyncProcessor)).follow(events);
     await events.waitUntilReady();
     await limiters.for('shopify').penalize('shop:acme', 1000);

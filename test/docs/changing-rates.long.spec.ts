@@ -27,7 +27,7 @@ class AdminGuard {
 
 @Controller('admin/rates')
 @UseGuards(AdminGuard) // yours: whoever may call this can lift your limits
-@SkipRateLimit() // whom limits or lists refuse could not lift them
+@SkipRateLimit() // otherwise a rejected operator couldn't change the rate
 export class RatesController {
   constructor(private readonly limiters: LimiterService) {}
 
@@ -86,11 +86,11 @@ it('the calls of the guide change the rate of one customer', async () => {
     { rate: 5_000 },
     { key: 'tenant:acme', expiresIn: '2d', by: 'eva', reason: 'migration' },
   );
-  await limiters.setRate('api', { rate: 500 }, { key: 'tenant:*' }); // all whose keys begin so
+  await limiters.setRate('api', { rate: 500 }, { key: 'tenant:*' }); // all keys with this prefix
   expect([await quota('tenant:acme'), await quota('tenant:other'), await quota('user:1')]).toEqual([5000, 500, 100]);
   const told = await limiters.getRate('api', { key: 'tenant:acme' }); // { source: 'key', options: { rate: 5_000, … }, override: … }
   expect(told).toMatchObject({ source: 'key', options: { rate: 5_000 }, override: { by: 'eva', reason: 'migration' } });
-  await limiters.clearRate('api', { key: 'tenant:acme' }); // 'tenant:*' holds for it again
+  await limiters.clearRate('api', { key: 'tenant:acme' }); // 'tenant:*' applies to it again
   expect(await quota('tenant:acme')).toBe(500);
 });
 
@@ -99,7 +99,7 @@ it('the calls of the guide change modes', async () => {
   const { limiters } = app;
   const refused = async (key: string) => !(await limiters.for('api').consume(key, 101)).allowed;
   expect([await refused('tenant:acme'), await refused('user:1')]).toEqual([true, true]);
-  await limiters.setMode('api', 'shadow'); // counts and reports, and refuses nobody
+  await limiters.setMode('api', 'shadow'); // counts and reports, but rejects nothing
   await limiters.setMode('api', 'off', { key: 'tenant:acme', expiresIn: '1h', by: 'eva', reason: 'incident 812' });
   expect([await refused('tenant:acme'), await refused('user:1')]).toEqual([false, false]);
   const told = await limiters.getMode('api', { key: 'tenant:acme' }); // { mode: 'off', source: 'key', override: … }
@@ -113,7 +113,7 @@ it('the calls of the guide tell of a change, and undo it', async () => {
   const { limiters } = app;
   await limiters.setRate('api', { rate: 50 });
   await limiters.setRate('api', { rate: 5000 }, { key: 'tenant:acme', by: 'eva', reason: 'migration' });
-  const [last] = await limiters.changes({ limit: 'api', last: 1 }); // the newest first
+  const [last] = await limiters.changes({ limit: 'api', last: 1 }); // newest first
   // { version: 7, at: 1795302492311, by: 'eva', reason: 'migration',
   //   overrides: [{ kind: 'rate', limit: 'api', key: 'tenant:acme', before: undefined, after: { patch: { rate: 5000 }, … } }] }
   if (last === undefined) throw new Error('no change is in the history');

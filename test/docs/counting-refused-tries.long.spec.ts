@@ -32,7 +32,7 @@ class Codes {
 })
 class CodesModule {}
 
-/** The rows of the table: try, decision, tried. */
+/** The rows of the table: attempt, decision, tried. */
 const rows = readFileSync(GUIDE, 'utf8')
   .split('\n')
   .filter((line) => /^\| \d /.test(line))
@@ -54,7 +54,7 @@ it('the example counts what its table says', async () => {
   for (const [, , decision, tried] of rows) {
     const allowed = await codes.mayTry('+491');
     const looked = await app.get(LimiterService).for('codes').peek('+491');
-    expect(`${allowed ? 'allowed' : 'refused'}, ${looked.remaining} remaining`).toBe(decision);
+    expect(`${allowed ? 'allowed' : 'rejected'}, ${looked.remaining} remaining`).toBe(decision);
     expect(String(looked.tried)).toBe(tried);
   }
   expect(codes.alarms).toEqual(['+491: 5 tries of 3 allowed']);

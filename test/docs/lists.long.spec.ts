@@ -22,7 +22,7 @@ it('the calls of the guide refuse and exempt', async () => {
   const { limiters } = app;
   await limiters.deny({ ip: '203.0.113.0/24' }, { expiresIn: '1h', by: 'eva', reason: 'scraping' }); // for all limits
   await limiters.deny({ identity: 'tenant:acme' }, { limit: 'api' });
-  await limiters.allow({ pattern: 'tenant:partner-*' }, { limit: 'api' }); // all whose keys begin so
+  await limiters.allow({ pattern: 'tenant:partner-*' }, { limit: 'api' }); // all keys with this prefix
 
   const told = await limiters.listEntries({ ip: '203.0.113.7' }); // { entries: [{ entry: { ip: '203.0.113.0/24' }, list: 'deny', by: 'eva', … }] }
   expect(told.entries).toMatchObject([{ entry: { ip: '203.0.113.0/24' }, list: 'deny', by: 'eva' }]);

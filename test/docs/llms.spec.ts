@@ -1,7 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { llmsFullText, llmsText } from '../../docs/.vitepress/llms.js';
+import { llmsFullText, llmsText, llmsTextOfPackage } from '../../docs/.vitepress/llms.js';
 import { indexed, WORDS } from '../../docs/.vitepress/words.js';
 import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 
@@ -20,10 +20,34 @@ describe('llms.txt', () => {
       expect(lines.filter((line) => line.includes(`](/base/${page}.html): `))).toHaveLength(1);
     }
     expect(lines).toContain(
-      '- [Lists: exempting and refusing](/base/guides/lists.html): who is exempt from limits, and who is refused; also: allowlist, denylist, whitelist, blacklist, IP block',
+      '- [Allow and deny lists](/base/guides/lists.html): who is exempt from limits, and who is refused; also: allowlist, denylist, whitelist, blacklist, IP block',
     );
     expect(lines.filter((line) => line.startsWith('- ') && /: *$/.test(line))).toEqual([]);
     expect(lines.join('\n')).not.toContain('/decisions/');
+  });
+});
+
+describe('llms.txt of the package', () => {
+  const file = join(PACKAGE_FOLDER, 'llms.txt');
+  // `UPDATE_LLMS=1 npm run jest -- test/docs/llms.spec.ts` writes it.
+  if (process.env['UPDATE_LLMS'] === '1') writeFileSync(file, llmsTextOfPackage());
+
+  it('lists the pages of today', () => {
+    expect(readFileSync(file, 'utf8')).toBe(llmsTextOfPackage());
+  });
+
+  it('links to files', () => {
+    const links = [...llmsTextOfPackage().matchAll(/\]\(([^)]+)\)/g)].map(([, link]) => link!);
+    expect(links.length).toBeGreaterThan(60);
+    expect(links.filter((link) => !existsSync(join(PACKAGE_FOLDER, link)))).toEqual([]);
+  });
+});
+
+describe('SKILL.md', () => {
+  it('names files of the package', () => {
+    const named = [...readFileSync(join(PACKAGE_FOLDER, 'SKILL.md'), 'utf8').matchAll(/`((?:docs\/|llms)[\w./-]*)`/g)];
+    expect(named.length).toBeGreaterThan(10);
+    expect(named.map(([, path]) => path!).filter((path) => !existsSync(join(PACKAGE_FOLDER, path)))).toEqual([]);
   });
 });
 

@@ -91,7 +91,7 @@ interface Payment {
 
 @Controller('webhooks')
 @SkipRateLimit()
-@UseGuards(SignatureGuard) // yours: lets nobody pass but the payment provider
+@UseGuards(SignatureGuard) // your own guard: only the payment provider passes
 class PaymentsController {
   constructor(@InjectLimiter('plan') private readonly plan: Limiter) {}
 

@@ -92,15 +92,15 @@ class LoginController {
   async login(@Body() body: Credentials) {
     const { email } = body;
     authorise(body);
-    await this.byAccount.reset(accountOf(email)!); // the login worked
+    await this.byAccount.reset(accountOf(email)!); // after a successful login
   }
 
   @Post('operator')
   async operator() {
     await this.byAddress.reset('ip:203.0.113.7');
-    await this.byAddress.unblock('ip:203.0.113.7'); // begins anew, too
+    await this.byAddress.unblock('ip:203.0.113.7'); // also starts fresh
     await this.byAddress.block('ip:203.0.113.7', '1d');
-    await this.byAddress.penalize('ip:203.0.113.7', 3); // a guess at a honeypot account costs more
+    await this.byAddress.penalize('ip:203.0.113.7', 3); // a guess on a honeypot account costs more
   }
 }
 

@@ -37,7 +37,7 @@ class Mailer {
 })
 class MailModule {}
 
-/** The rows of the table: time, wanted, taken, decision. */
+/** The rows of the table: time, upTo, taken, decision. */
 const rows = readFileSync(GUIDE, 'utf8')
   .split('\n')
   .filter((line) => /^\| \d\d:\d\d /.test(line))
@@ -68,18 +68,18 @@ it('the example takes what its table says', async () => {
   const mailer = app.get(Mailer);
   const start = clock.now() / 1000;
   expect(rows).toHaveLength(4);
-  for (const [, time, wanted, taken, decision] of rows) {
+  for (const [, time, upTo, taken, decision] of rows) {
     const [minutes, seconds] = time!.split(':').map(Number) as [number, number];
     clock.set(start + (minutes * 60 + seconds) * 1000);
     const before = mailer.sent.length;
     const { left, retryAfterMs } = await mailer.send(
       't1',
-      Array.from({ length: Number(wanted) }, () => 'mail'),
+      Array.from({ length: Number(upTo) }, () => 'mail'),
     );
     expect(String(mailer.sent.length - before)).toBe(taken);
-    expect(left).toHaveLength(Number(wanted) - Number(taken));
+    expect(left).toHaveLength(Number(upTo) - Number(taken));
     const { remaining } = await app.get(LimiterService).for('mails').peek('t1');
-    if (decision!.startsWith('refused')) expect(decision).toBe(`refused, \`retryAfterMs\` ${retryAfterMs}`);
+    if (decision!.startsWith('rejected')) expect(decision).toBe(`rejected, \`retryAfterMs\` ${retryAfterMs}`);
     else expect(decision).toBe(`allowed, ${remaining} remaining`);
   }
 });

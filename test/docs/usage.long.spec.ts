@@ -94,7 +94,7 @@ describe('the guide to usage', () => {
       if (what!.includes('reserves')) ({ id } = await tokens.reserve('org:1', { cost: units }));
       else if (what!.includes('settles')) await tokens.settle('org:1', id!, units);
       else if (what!.includes('refunded')) await tokens.refund('org:1', units);
-      else expect((await tokens.consume('org:1', units)).allowed).toBe(!what!.includes('refused'));
+      else expect((await tokens.consume('org:1', units)).allowed).toBe(!what!.includes('rejected'));
       const { days } = await tokens.usage('org:1');
       const of = (name: string) => days.find((each) => each.day === name)?.units ?? 0;
       expect([what, of('2026-11-30'), of('2026-12-01')]).toEqual([what, Number(november), Number(december)]);

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ownEnvironment, PACKAGE_FOLDER } from '../support/processes/npm.js';
 import { startRedis } from '../support/redis/redis-servers.js';
+import { until } from '../support/time/until.js';
 
 /** Guides of the program: they begin with its commands, which specs of the program run. */
 const COMMANDS: readonly string[] = ['simulate', 'terminal'];
@@ -28,6 +29,7 @@ const isWhole = (code: string): boolean => /^import /m.test(code) && code.includ
 const examples = new Map(
   pages.map(({ name, text }) => [name, firstOf(text)] as const).filter(([, code]) => isWhole(code)),
 );
+examples.set('skill', firstOf(readFileSync(join(PACKAGE_FOLDER, 'SKILL.md'), 'utf8')));
 // The same guide has one of prom-client.
 const [, promClient] = textOf('prometheus').split('## With prom-client');
 examples.set('prom-client', firstOf(promClient!));
@@ -42,6 +44,19 @@ const PG = `declare module 'pg' {
     query: Query;
     connect(): Promise<{ query: Query; release(): void }>;
   }
+}
+`;
+
+/** What an example uses of `@nestjs/jwt`, which is not installed here. Tokens are their payloads. */
+const JWT_TYPES = `declare module '@nestjs/jwt' {
+  export class JwtService { verifyAsync<T>(token: string): Promise<T>; }
+  export class JwtModule { static register(options: { secret: string }): import('@nestjs/common').DynamicModule; }
+}
+`;
+const JWT = `
+export class JwtService { async verifyAsync(token) { return JSON.parse(token); } }
+export class JwtModule {
+  static register() { return { module: JwtModule, providers: [JwtService], exports: [JwtService] }; }
 }
 `;
 
@@ -119,6 +134,10 @@ beforeAll(async () => {
   };
   writeFileSync(join(folder, 'pg.d.ts'), PG);
   writeFileSync(join(folder, 'postgres.ts'), POSTGRES);
+  writeFileSync(join(folder, 'jwt.d.ts'), JWT_TYPES);
+  mkdirSync(join(folder, 'node_modules/@nestjs/jwt'), { recursive: true });
+  writeFileSync(join(folder, 'node_modules/@nestjs/jwt/package.json'), '{ "type": "module", "exports": "./index.js" }');
+  writeFileSync(join(folder, 'node_modules/@nestjs/jwt/index.js'), JWT);
   writeFileSync(
     join(folder, 'tsconfig.json'),
     JSON.stringify({
@@ -250,6 +269,45 @@ describe('a guide begins with an example', () => {
     expect(await statuses(page, '/reports', 3)).toEqual([403, 403, 429]);
   });
 
+  it('counts the users of tokens, and wrong tokens by address', async () => {
+    const ada = { authorization: 'Bearer {"sub":"ada"}' };
+    expect(await statuses('jwt-and-passport', '/reports', 4, ada)).toEqual([200, 200, 200, 429]);
+    const response = await fetch(`${urlOf('jwt-and-passport')}/reports`, { headers: { authorization: 'Bearer x' } });
+    expect([response.status, response.headers.get('ratelimit-policy')]).toEqual([401, '"address";q=8;w=60']);
+    expect(await statuses('jwt-and-passport', '/reports', 4)).toEqual([401, 401, 401, 429]);
+  });
+
+  it('shows the address that a proxy reports, and counts by it', async () => {
+    const shown = await fetch(`${urlOf('behind-a-proxy')}/ip`, { headers: from('6.6.6.6, 203.0.113.7, 10.0.0.2') });
+    expect(await shown.json()).toMatchObject({ counted: 'ip:203.0.113.7' });
+    expect(await statuses('behind-a-proxy', '/reports', 4, from('203.0.113.7'))).toEqual([200, 200, 200, 429]);
+    expect(await statuses('behind-a-proxy', '/reports', 1, from('203.0.113.8'))).toEqual([200]);
+  });
+
+  it('locks an address out of one account, and unlocks the account', async () => {
+    const page = 'login-by-email-and-address';
+    const log = async (email: string, password = 'wrong') => (await post(page, '/login', { email, password })).status;
+    const all: number[] = [];
+    for (let attempt = 0; attempt < 6; attempt++) all.push(await log('ann@example.com'));
+    expect(all).toEqual([401, 401, 401, 401, 401, 429]);
+    expect(await log('bob@example.com')).toBe(401);
+    const right = 'correct horse battery staple';
+    expect(await log(' Ann@Example.com', right)).toBe(429);
+    expect((await post(page, '/accounts/ann@example.com/unlock', {})).status).toBe(201);
+    expect(await log('ann@example.com', right)).toBe(200);
+  });
+
+  it('holds two places of every export, and releases both', async () => {
+    const ask = async (user: string) =>
+      (await fetch(`${urlOf('two-concurrency-limits')}/exports`, { headers: { 'x-user': user } })).headers.get(
+        'ratelimit',
+      );
+    const first = /^"exports-of-user";r=1;t=\d+, "exports-of-all";r=2;t=\d+$/;
+    expect(await ask('ada')).toMatch(first);
+    // Its places come back a moment after its response.
+    await until(async () => first.test((await ask('ada'))!));
+  });
+
   it('counts the clients of a proxy one by one', async () => {
     expect(await statuses('instances-and-proxies', '/reports', 4, from('203.0.113.7'))).toEqual([200, 200, 200, 429]);
     expect(await statuses('instances-and-proxies', '/reports', 1, from('203.0.113.8'))).toEqual([200]);
@@ -276,6 +334,8 @@ describe('a guide begins with an example', () => {
     ['priorities', '/prices', 1, [200]],
     ['prefetching', '/prices', 2, [200, 200]],
     ['concurrency', '/archive', 2, [200, 200]],
+    ['serverless-and-pm2', '/reports', 5, [200, 200, 200, 200, 429]],
+    ['skill', '/reports/health', 3, [200, 200, 200]],
   ])('answers as its guide says: %s', async (name, path, count, answers) => {
     expect(await statuses(name, path, count)).toEqual(answers);
   });

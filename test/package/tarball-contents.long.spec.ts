@@ -69,6 +69,8 @@ describe('the package', () => {
     'LICENSE',
     'CHANGELOG.md',
     'SECURITY.md',
+    'SKILL.md',
+    'llms.txt',
   ])('has %s', (path) => {
     expect(paths).toContain(path);
   });
@@ -89,7 +91,7 @@ describe('the package', () => {
 
   it('has nothing but the build and the documentation', () => {
     const allowed =
-      /^(dist|docs|schematics)\/|^(package\.json|limits\.schema\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/;
+      /^(dist|docs|schematics)\/|^(package\.json|limits\.schema\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md|SKILL\.md|llms\.txt)$/;
     expect(paths.filter((path) => !allowed.test(path))).toEqual([]);
   });
 

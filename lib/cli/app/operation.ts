@@ -2,8 +2,47 @@ import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { DURATION_UNITS, milliseconds } from '../../engine/options/values.js';
 import { type CommandOptions, InputError, type ReadArguments, UsageError } from '../command.js';
-import { PLACE_OPTIONS, type Place } from './place.js';
-import { assertConnected, startApp, type StartedApp } from './started-app.js';
+import { type Place, PLACE_OPTIONS } from './place.js';
+import { assertConnected, redisOf, startApp, type StartedApp } from './started-app.js';
+import type { ExactLimit } from '../../app/config/limit-definition.js';
+import { addressForm } from '../../app/key-resolvers/index.js';
+import type { Rule } from '../../app/rules/rule.js';
+import { readPublished } from '../../console/telemetry/published-limits.js';
+import { keyMessages } from '../../engine/errors/messages/key.js';
+
+/** Stands for a function that makes the keys of a limit: they may be any text. */
+const ANY_KEY = () => undefined;
+
+/**
+ * A place with its limit as instances with a console publish it: only they know by what it counts. `--limit` applies if no instance
+ * publishes the limit, or if the two have different algorithms. Throws `UsageError` if neither is given.
+ */
+export async function asPublished(place: Place): Promise<Place> {
+  if ('file' in place || place.published === undefined) return place;
+  const { published: name, limit } = place;
+  const app = await withApp({ ...place, limit: undefined }, false, (started) =>
+    readPublished(redisOf(started).redis).catch(() => undefined),
+  );
+  const found = app?.limits.find(({ info, definition }) => info.name === name && definition !== undefined);
+  const definition = found?.definition as ExactLimit | undefined;
+  // A limit within another one also needs that other limit.
+  const isUsable = definition !== undefined && definition.within === undefined;
+  if (!isUsable || (limit !== undefined && limit.definition.algo !== definition.algo)) {
+    if (limit !== undefined) return place;
+    throw new UsageError(cliMessages.missingOption('limit', cliMessages.limitWants()));
+  }
+  const isByFunction = definition.key === undefined && found!.info.key !== 'ip';
+  const known = isByFunction ? { ...definition, key: ANY_KEY } : definition;
+  return { ...place, limit: { name, definition: known as ExactLimit, everywhere: found!.place === 'limits' } };
+}
+
+/** Refuses an address as the key of a limit of which it is not known by what it counts: most count addresses as `ip:…`. */
+export function refuseBareAddress({ settings }: Rule, key: string): void {
+  if (settings.hasKey === true || settings.key.given !== 'ip') return;
+  const address = addressForm(key, settings.ipv6Prefix);
+  if (address === undefined || address === key) return;
+  throw new InputError(cliMessages.bareAddress(key, keyMessages.identity(address)));
+}
 
 /** The options of all commands that change something. */
 export const OPERATION_OPTIONS = {

@@ -3,10 +3,8 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { overridesKey, regionKeys } from '../../storage/stores/redis/keys.js';
 import { InputError } from '../command.js';
-import type { Places } from './app-redis.js';
-import type { AppRedis } from './place-on-redis.js';
-import { anyKey, escaped, listeners, MOST_KEYS } from './key-search.js';
-import { isWithoutHome } from './region-role.js';
+import type { Places } from './started-app.js';
+import { anyKey, type AppRedis, escaped, isWithoutHome, listeners, MOST_KEYS } from './app-redis.js';
 
 /** The most keys of a search for names to suggest. */
 const MOST_FOR_NAMES = 50_000;

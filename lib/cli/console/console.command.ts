@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import type { INestApplication } from '@nestjs/common';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
-import { placesOf, redisOf } from '../app/app-redis.js';
+import { placesOf, redisOf } from '../app/started-app.js';
 import { withApp } from '../app/operation.js';
 import { readPlace, REDIS_OPTIONS, type RedisPlace } from '../app/place.js';
-import { isWithoutHome } from '../app/region-role.js';
+import { isWithoutHome } from '../app/app-redis.js';
 import { type Command, InputError, type ReadArguments, UsageError } from '../command.js';
 import type { ObserverOptions } from './observer-app.js';
 

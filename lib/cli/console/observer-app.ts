@@ -13,8 +13,7 @@ import {
   type Type,
 } from '@nestjs/common';
 import { HttpAdapterHost, NestFactory } from '@nestjs/core';
-import type { ReadSettings } from '../../console/console-options.js';
-import { CONSOLE_SETTINGS } from '../../console/console-tokens.js';
+import { CONSOLE_SETTINGS, type ReadSettings } from '../../console/console-options.js';
 import { moduleOf } from '../../console/rate-limit-console.module.js';
 import type { PublishedLimitInfo, ReadApp } from '../../console/telemetry/published-limits.js';
 import type { LimitDefinition } from '../../app/config/limit-definition.js';
@@ -22,7 +21,7 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { SkipRateLimit } from '../../nest/decorators/skip-rate-limit.decorator.js';
 import { besideRegions } from '../app/in-regions.js';
 import type { RedisPlace } from '../app/place.js';
-import { isWithoutHome, type RegionRole } from '../app/region-role.js';
+import { isWithoutHome, type RegionRole } from '../app/app-redis.js';
 import { InputError } from '../command.js';
 
 export { readPublished } from '../../console/telemetry/published-limits.js';

@@ -4,13 +4,12 @@ import { formatExplanation } from '../../nest/explain/format.js';
 import { type Command, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 import { printableJson } from '../../engine/util/printable.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { placesOf } from '../app/app-redis.js';
+import { placesOf, startApp, type StartedApp, whyNotConnected } from '../app/started-app.js';
 import { LIMIT_HELP, type Place, PLACE_OPTIONS, readPlace } from '../app/place.js';
-import { isWithoutHome } from '../app/region-role.js';
+import { isWithoutHome } from '../app/app-redis.js';
 import { assertCountsHere, assertHasHome } from '../app/used-names.js';
 import { redisMessages } from '../../engine/errors/messages/redis.js';
 import { addressesOf } from '../../storage/redis/store-error.js';
-import { startApp, whyNotConnected, type StartedApp } from '../app/started-app.js';
 import { withoutSecrets } from '../../engine/util/without-secrets.js';
 
 const UNREAD = 1;

@@ -11,8 +11,7 @@ import { Formatter } from '../migrate/formatter.js';
 import { finished } from '../migrate/imports.js';
 import { Source } from '../migrate/source.js';
 import { addExample, addModule, addTestHelper, controllerFile } from './add-limits.js';
-import { PackageManager } from './package-manager.js';
-import { type ProjectFiles, projectFiles, shownPath } from './project-files.js';
+import { PackageManager, type ProjectFiles, projectFiles, shownPath } from './project-files.js';
 
 const PACKAGE = 'nestjs-sluice';
 

@@ -1,4 +1,4 @@
-import { ConsoleLog } from '../../console/changes/console-log.js';
+import { ConsoleLog } from '../../console/changes/change-log.js';
 import { readNoted } from '../../console/telemetry/noted-keys.js';
 import { hasPart } from '../../console/views/has-part.js';
 import { ShownNames } from '../../console/shown-names.js';
@@ -11,12 +11,18 @@ import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { keysOfShown } from '../../app/rules/resolve/keys-of-shown.js';
 import type { Rule } from '../../app/rules/rule.js';
 import { columns, printable, printableJson, showMs } from '../../engine/util/printable.js';
-import { placesOf, redisOf } from '../app/app-redis.js';
-import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
+import { placesOf, redisOf, type StartedApp } from '../app/started-app.js';
+import {
+  argumentsOf,
+  asPublished,
+  causeOf,
+  OPERATION_OPTIONS,
+  refuseBareAddress,
+  timeOf,
+  withApp,
+} from '../app/operation.js';
 import { type Place, readPlace } from '../app/place.js';
-import { isWithoutHome } from '../app/region-role.js';
-import { asPublished, refuseBareAddress } from '../app/published-limit.js';
-import type { StartedApp } from '../app/started-app.js';
+import { isWithoutHome } from '../app/app-redis.js';
 import { assertCountsHere, assertHasHome, assertUsed } from '../app/used-names.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { type Command, type CommandOptions, InputError, type ReadArguments, UsageError } from '../command.js';

@@ -7,12 +7,10 @@ import { entryOf } from '../../app/overrides/lists/listed.js';
 import { readEntry } from '../../app/overrides/lists/list-options.js';
 import type { OverrideRecord } from '../../app/overrides/override-record.js';
 import { printable, printableJson } from '../../engine/util/printable.js';
-import { changesRedisOf, placesOf, type Places } from '../app/app-redis.js';
+import { changesRedisOf, type Places, placesOf, type StartedApp } from '../app/started-app.js';
 import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
-import { recordReport, valueText } from '../app/override-text.js';
+import { recordReport, storedOverride, valueText } from '../app/stored-overrides.js';
 import { readPlace } from '../app/place.js';
-import type { StartedApp } from '../app/started-app.js';
-import { storedOverride } from '../app/stored-overrides.js';
 import { assertKeepsChanges, assertUsedName, assertUsedPrefix } from '../app/used-names.js';
 import { type Command, type CommandOption, type CommandOptions, InputError, type ReadArguments } from '../command.js';
 

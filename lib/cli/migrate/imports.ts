@@ -2,6 +2,17 @@ import type TS from 'typescript';
 import { Edits } from './edits.js';
 import { Source } from './source.js';
 import { quoteOf } from './values.js';
+import { dirname, relative, sep } from 'node:path';
+
+/** Imports a name of another file of the project. */
+export function importOf(source: Source, from: Source, name: string): void {
+  if (source.path === from.path || source.imported.has(name)) return;
+  const path = relative(dirname(source.path), from.path)
+    .replaceAll(sep, '/')
+    .replace(/\.[cm]?tsx?$/, '');
+  const hasExtensions = /from ['"]\.{1,2}\/[^'"]*\.js['"]/.test(source.text);
+  source.want(`${path.startsWith('.') ? path : `./${path}`}${hasExtensions ? '.js' : ''}`, name);
+}
 
 /** The text of a file with its edits, and with its imports as the new code needs them. */
 export function finished(source: Source): string {

@@ -5,14 +5,19 @@ import type { CurrentMode, CurrentRate } from '../../app/overrides/override.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { withoutSecrets } from '../../engine/util/without-secrets.js';
 import { columns, printable, printableJson } from '../../engine/util/printable.js';
-import { changesRedisOf, placesOf } from '../app/app-redis.js';
-import { argumentsOf, causeOf, OPERATION_OPTIONS, timeOf, withApp } from '../app/operation.js';
-import { entryText, overrideReport, valueText } from '../app/override-text.js';
+import { changesRedisOf, placesOf, type StartedApp } from '../app/started-app.js';
+import {
+  argumentsOf,
+  asPublished,
+  causeOf,
+  OPERATION_OPTIONS,
+  refuseBareAddress,
+  timeOf,
+  withApp,
+} from '../app/operation.js';
+import { entryText, overrideReport, storedOverrides, valueText } from '../app/stored-overrides.js';
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { readPlace } from '../app/place.js';
-import { asPublished, refuseBareAddress } from '../app/published-limit.js';
-import type { StartedApp } from '../app/started-app.js';
-import { storedOverrides } from '../app/stored-overrides.js';
 import { assertKeepsChanges, assertUsedForChange } from '../app/used-names.js';
 import { type Command, InputError, type ReadArguments, refuseOptions, UsageError } from '../command.js';
 

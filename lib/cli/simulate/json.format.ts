@@ -1,9 +1,7 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { UsageError } from '../command.js';
-import { type Field, keyField } from './fields.js';
-import { filterOf } from './filters.js';
+import { type Field, filterOf, keyField, type LogFormat } from './logged-request.js';
 import { lineReader } from './line-reader.js';
-import type { LogFormat } from './logged-request.js';
 import { timeOfNumber, timeOfText } from './times.js';
 
 type JsonRecord = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import type { Histogram } from './histogram.js';
+import type { Histogram } from './timeline.js';
 import type { SimulatedLimit } from './simulated-limit.js';
 import type { Simulation } from './simulation.js';
 

@@ -1,15 +1,56 @@
 import { DURATION_UNITS, milliseconds } from '../../engine/options/values.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { show } from '../../engine/errors/wording.js';
-import { type CommandOptions, type ReadArguments, refuseOptions, UsageError } from '../command.js';
-import { assertNames, ofOne, readLimits } from '../limit-spec.js';
-import { assertKeySyntax } from './fields.js';
+import { type CommandOptions, InputError, type ReadArguments, refuseOptions, UsageError } from '../command.js';
+import { assertNames, type LimitSpec, ofOne, readLimits } from '../limit-spec.js';
+import { assertKeySyntax, readFilters } from './logged-request.js';
 import { formatNamed } from './formats.js';
-import { readFilters } from './filters.js';
 import type { Generated } from './generator.js';
 import type { LogSettings } from './log-input.js';
-import { policyLimits } from './policy-limits.js';
 import { SimulatedLimit } from './simulated-limit.js';
+import { algorithms } from '../../engine/algorithms/index.js';
+import { checkLimit } from '../../app/config/limit-options.js';
+import type { ExactLimit } from '../../app/config/limit-definition.js';
+import { blockTerms } from '../../engine/limits/block-terms.js';
+import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+import { FilePolicySource } from '../../app/policy/file.source.js';
+import { showProblem } from '../../app/policy/problems.js';
+import { isPolicyPath } from '../../app/policy/read-text.js';
+import { algorithmOptions } from '../../app/rules/common-options.js';
+
+/** Keys of limits that are fields of logs, too. */
+const FIELDS = ['ip', 'user', 'global'];
+
+/** A limit of a policy, with what the report calls it. */
+interface PolicyLimitSpec extends LimitSpec {
+  readonly spec: string;
+}
+
+/** The limits of a policy file that can be simulated: those with an algorithm that are neither off nor `concurrency`. */
+async function policyLimits(path: string): Promise<PolicyLimitSpec[]> {
+  if (!isPolicyPath(path)) throw new UsageError(cliMessages.noPolicyFile(path));
+  const reading = await new FilePolicySource(path).read();
+  if ('problems' in reading) throw new InputError(reading.problems.map(showProblem).join('; '));
+  const found: PolicyLimitSpec[] = [];
+  for (const [name, { options, mode, place }] of reading.policy.limits) {
+    const { algo } = options;
+    if (algo === undefined || mode === 'off' || algorithms.get(algo)?.leases !== undefined) continue;
+    const definition = { ...options, name } as ExactLimit;
+    checkLimit(definition, place);
+    const { blockFor, strike, forgetAfter, key } = definition;
+    const terms = blockTerms({ blockFor, strike, forgetAfter }, place);
+    const limit = new CompiledLimit(algorithmOptions(definition), {
+      location: place,
+      name,
+      shadow: mode === 'shadow',
+      ...terms,
+    });
+    const own = typeof key === 'string' && FIELDS.includes(key) ? key : undefined;
+    found.push({ limit, key: own, spec: algorithms.get(algo)!.defaultName(algorithmOptions(definition) as never) });
+  }
+  if (found.length === 0) throw new InputError(cliMessages.nothingToSimulate(path));
+  return found;
+}
 
 /** The options of `simulate`. */
 export const SIMULATE_OPTIONS: CommandOptions = {

@@ -1,20 +1,65 @@
 import { createReadStream } from 'node:fs';
 import { access, constants, realpath, stat, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import type { Readable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { type Command, InputError, type Terminal, UsageError } from '../command.js';
-import { printableJson } from '../../engine/util/printable.js';
+import { printableJson, showMs } from '../../engine/util/printable.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
-import { lookOf } from '../look.js';
+import { lookOf, tableOf } from './table.js';
 import { chartOf } from './chart.js';
 import { generate } from './generator.js';
 import { LogInput } from './log-input.js';
-import { Progress } from './progress.js';
 import { type InputReport, reportOf } from './report.js';
 import { readSettings, SIMULATE_OPTIONS, type SimulateSettings } from './settings.js';
 import { Simulation } from './simulation.js';
-import { tableOf } from './table.js';
+
+/** Nothing is shown of what is over sooner. */
+const AFTER_MS = 500;
+const EVERY_MS = 200;
+const CLEARED = '\r\u001B[K';
+
+/** One line on a terminal about how much of the input has been read. */
+export class Progress {
+  private readonly began: number;
+  private last = -Infinity;
+  private read = 0;
+  private isShown = false;
+
+  /** @param total the bytes of the input; `undefined` if it ends nobody knows when */
+  constructor(
+    private readonly stream: Writable & { readonly isTTY?: boolean },
+    private readonly total: number | undefined,
+    private readonly now: () => number = () => performance.now(),
+  ) {
+    this.began = now();
+  }
+
+  add(bytes: number): void {
+    this.read += bytes;
+    if (this.stream.isTTY !== true) return;
+    const now = this.now();
+    if (now - this.began < AFTER_MS || now - this.last < EVERY_MS) return;
+    this.last = now;
+    this.isShown = true;
+    this.stream.write(CLEARED + this.text(now - this.began));
+  }
+
+  end(): void {
+    if (this.isShown) this.stream.write(CLEARED);
+  }
+
+  private text(passedMs: number): string {
+    const { read, total } = this;
+    if (total === undefined || total < read) return `${sizeOf(read)} read`;
+    const left = (passedMs / read) * (total - read);
+    return `${Math.floor((100 * read) / total)}% of ${sizeOf(total)}, ${showMs(Math.ceil(left / 1000) * 1000)} left`;
+  }
+}
+
+function sizeOf(bytes: number): string {
+  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
+}
 
 const CHUNK_BYTES = 1 << 20;
 

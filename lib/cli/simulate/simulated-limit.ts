@@ -1,6 +1,98 @@
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import { Histogram } from './histogram.js';
-import type { SimulatedCounter } from './simulated-counter.js';
+import { Histogram } from './timeline.js';
+import type { State } from '../../engine/algorithms/algorithm.js';
+import { type Block, blockAt, endOf } from '../../storage/stores/memory/block.js';
+import { beginBlock, prolongBlock, takeOver, View } from '../../storage/stores/memory/counter-view.js';
+import { decisionOf, toMs } from '../../storage/stores/memory/evaluation.js';
+import { AdmittedUnits } from './admitted-units.js';
+
+/**
+ * One limit's counter for one identity. It decides like `MemoryStore`, with the same functions. But it is found through its key,
+ * not through a text made for each check, and its clock never goes back.
+ */
+export class SimulatedCounter {
+  /** What it has admitted recently. */
+  readonly admitted = new AdmittedUnits();
+  private stored: State | undefined;
+  /** The last block, while any of it counts. */
+  private block: Block | undefined;
+  /** The state for the current check. */
+  private state!: State;
+  /** Whether the units of the current check fit. */
+  isAllowed = false;
+
+  constructor(private readonly limit: CompiledLimit) {}
+
+  /** Finds out whether units fit. */
+  look(cost: number, now: number): boolean {
+    const { algorithm, parameters, quota } = this.limit;
+    this.state = algorithm.open(parameters, this.stored, now);
+    this.block &&= blockAt(this.limit, this.block, now);
+    this.isAllowed = !this.isBlocked && cost <= quota && algorithm.fits(parameters, this.state, cost);
+    return this.isAllowed;
+  }
+
+  /** Charges units that fit. Returns for how many milliseconds the request is delayed. */
+  charge(cost: number): number {
+    if (cost === 0) return 0;
+    const { algorithm, parameters } = this.limit;
+    const { state } = this;
+    const delay = algorithm.queue === undefined ? 0 : toMs(algorithm.queue.delay(parameters, state, cost));
+    algorithm.take(parameters, state, cost);
+    this.stored = algorithm.save(parameters, state);
+    return delay;
+  }
+
+  /** Ends a refused check without a charge. Returns the wait in milliseconds if this limit refused, or 0 if another one did. */
+  refuse(cost: number): number {
+    const { limit, state } = this;
+    const { algorithm, parameters, quota } = limit;
+    let retryAfterMs = 0;
+    let isChanged = state.migrated && cost > 0;
+    // A request of 0 units begins no block.
+    if (!this.isAllowed && ((limit.blockFor > 0 && cost > 0) || this.isBlocked)) {
+      const view = this.view(cost);
+      if (view.block === undefined) {
+        beginBlock(view);
+        this.block = view.block;
+        isChanged = true;
+      } else if (limit.strikes && cost > 0 && prolongBlock(view)) this.block = view.block;
+      retryAfterMs = decisionOf(view, 0).retryAfterMs;
+    } else if (!this.isAllowed) {
+      retryAfterMs = cost > quota ? Infinity : toMs(algorithm.retryAfter(parameters, state, cost));
+    }
+    if (isChanged) this.stored = algorithm.save(parameters, state);
+    return retryAfterMs;
+  }
+
+  /** Whether it differs from a fresh counter. */
+  isCounting(now: number): boolean {
+    const { algorithm, parameters } = this.limit;
+    if (this.block !== undefined && endOf(this.limit, this.block) > now) return true;
+    return (
+      this.stored !== undefined && algorithm.resetAfter(parameters, algorithm.open(parameters, this.stored, now)) > 0
+    );
+  }
+
+  /** The bytes of its lists, by estimate. */
+  get listedBytes(): number {
+    return this.stored === undefined ? 0 : (this.limit.algorithm.bytes?.(this.stored) ?? 0);
+  }
+
+  private get isBlocked(): boolean {
+    return this.block !== undefined && this.block.duration > 0;
+  }
+
+  private view(cost: number): View {
+    const view = new View();
+    view.limit = this.limit;
+    view.state = this.state;
+    if (this.block !== undefined) takeOver(view, this.block, this.state.now);
+    view.cost = cost;
+    view.allowed = this.isAllowed;
+    return view;
+  }
+}
 
 /** The period of a limit's length in which one counter admitted most. */
 interface Stretch {

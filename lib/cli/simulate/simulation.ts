@@ -1,7 +1,6 @@
-import { Histogram } from './histogram.js';
+import { Histogram, Timeline } from './timeline.js';
 import type { LoggedRequest } from './logged-request.js';
 import type { SimulatedLimit } from './simulated-limit.js';
-import { Timeline } from './timeline.js';
 import { type TrackedKey, TrackedKeys } from './tracked-keys.js';
 
 /**

@@ -1,6 +1,6 @@
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { BoundedMap, Kept } from '../../engine/util/bounded-map.js';
-import { SimulatedCounter } from './simulated-counter.js';
+import { SimulatedCounter } from './simulated-limit.js';
 
 /** The bytes of a key and of each of its counters, without their lists: slightly more than measured. */
 const KEY_BYTES = 400;

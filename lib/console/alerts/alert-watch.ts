@@ -4,8 +4,7 @@ import { reasonOf } from '../../engine/util/reason-of.js';
 import { withDeadline } from '../../storage/redis/deadline.js';
 import type { Incident, Incidents } from '../api.js';
 import type { ConsoleRedis } from '../telemetry/console-redis.js';
-import { begun, type ConsoleAlert, ended } from './alert.js';
-import type { ReadAlerts } from './alert-options.js';
+import { begun, type ConsoleAlert, ended, type ReadAlerts } from './alert-options.js';
 
 /** How often an instance looks for incidents. */
 const LOOK_MS = 5000;

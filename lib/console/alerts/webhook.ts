@@ -1,5 +1,4 @@
-import type { ConsoleAlert } from './alert.js';
-import type { ReadAlerts } from './alert-options.js';
+import type { ConsoleAlert, ReadAlerts } from './alert-options.js';
 
 /** How long a webhook or a function may take. */
 const TIMEOUT_MS = 5000;

@@ -1,8 +1,6 @@
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { LimitMode } from '../../engine/limits/limit-mode.js';
-import type { Incident } from './incidents.js';
-import type { Coverage, InstanceInfo } from './instances.js';
-import type { TopKeys } from './top-keys.js';
+import type { Coverage, Incident, InstanceInfo, TopKeys } from './incidents.js';
 
 /** The ranges of an overview. */
 export type Range = '5m' | '1h' | '1d' | '7d' | '30d';

@@ -11,7 +11,7 @@ import type { Fields } from '../fields.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
 import type { Lookups } from '../views/lookups.js';
 import { type Cause, tried } from './cause.js';
-import type { ConsoleLog, LoggedChange } from './console-log.js';
+import type { ConsoleLog, LoggedChange } from './change-log.js';
 
 /** What is changed: a limit, for an identity. */
 interface Target {

@@ -5,10 +5,9 @@ import type { LimitMode } from '../../engine/limits/limit-mode.js';
 import type { RatePatch } from '../../app/overrides/override.js';
 import type { Overrides } from '../../app/overrides/overrides.js';
 import type { CandidateInfo, Changed, LimitTotals, RateInfo, Rates } from '../api.js';
-import type { Fields } from '../fields.js';
+import { type Fields, wrongFields } from '../fields.js';
 import { rateText } from '../../nest/explain/format.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
-import { wrongFields } from '../problem.js';
 import type { ShownNames } from '../shown-names.js';
 import { type Cause, problemOf, tried, unreadProblem } from './cause.js';
 

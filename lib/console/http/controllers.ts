@@ -18,14 +18,11 @@ import {
 import { HttpAdapterHost } from '@nestjs/core';
 import { SkipRateLimit } from '../../nest/decorators/skip-rate-limit.decorator.js';
 import { actorOf, type Cause } from '../changes/cause.js';
-import type { ConsoleGuard, ReadRoutes } from '../console-options.js';
-import { CONSOLE_ROUTES } from '../console-tokens.js';
-import { Fields } from '../fields.js';
-import { ConsoleProblem } from '../problem.js';
+import { CONSOLE_ROUTES, type ConsoleGuard, type ReadRoutes } from '../console-options.js';
+import { ConsoleProblem, Fields } from '../fields.js';
 import { RateLimitConsole } from '../rate-limit-console.js';
-import { ConsoleRequestGuard, ReadOnlyGuard } from './console-request.guard.js';
+import { ActGuard, ChangeGuard, ConsoleRequestGuard, ReadOnlyGuard, Roles } from './guards.js';
 import { type ConsoleRequest, contextOf, Exchange } from './exchange.js';
-import { ActGuard, ChangeGuard, Roles } from './roles.js';
 import { OPEN, type Route, type RouteRole } from './route.js';
 import { ROUTES } from './routes.js';
 

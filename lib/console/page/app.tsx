@@ -1,11 +1,12 @@
+import { render } from 'preact';
+import { apply } from './data/theme.js';
 import type { JSX } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { connection } from './data/connection.js';
+import { connection, useStore } from './data/store.js';
 import { listen } from './data/live.js';
 import { route } from './data/route.js';
 import { loadSession, session } from './data/session.js';
-import { useStore } from './data/store.js';
-import { zone } from './data/zone.js';
+import { zone } from './data/format.js';
 import { Frame } from './parts/frame.js';
 import { ViewHead, Waiting } from './parts/small.js';
 import { ChangesView } from './views/changes.js';
@@ -36,7 +37,7 @@ const VIEWS = {
   changes: ChangesView,
 } as const;
 
-export function App(): JSX.Element {
+function App(): JSX.Element {
   const now = useStore(route);
   const { session: about, error } = useStore(session);
   const { epoch, state } = useStore(connection);
@@ -74,3 +75,6 @@ export function App(): JSX.Element {
     </Frame>
   );
 }
+
+apply();
+render(<App />, document.getElementById('app')!);

@@ -15,7 +15,7 @@ if (bundled.startsWith(head)) process.exit();
 const { build } = await import('esbuild');
 
 const { outputFiles } = await build({
-  entryPoints: ['main.tsx', 'page.css'].map((file) => fileURLToPath(new URL(file, import.meta.url))),
+  entryPoints: ['app.tsx', 'page.css'].map((file) => fileURLToPath(new URL(file, import.meta.url))),
   bundle: true,
   minify: true,
   write: false,

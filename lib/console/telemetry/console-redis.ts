@@ -6,6 +6,68 @@ import { noteSilence } from '../../storage/redis/silence.js';
 import { asStoreError, serverOf } from '../../storage/redis/store-error.js';
 import { consoleKeys } from '../../storage/stores/redis/keys.js';
 
+// How long instances are known.
+
+/** An instance that has not reported for this long no longer runs: it reports once a second. */
+export const LOST_AFTER_MS = 3500;
+/** How long an instance that ended without saying so is shown as lost. */
+export const LOST_SHOWN_MS = 600_000;
+/** What an ended instance counted is added to the sum of all ended ones this long after its last report. */
+export const FOLD_AFTER_MS = 30_000;
+/** An instance that had no contact for this long finds out whether others took it for an ended one. */
+export const ABSENT_MS = 15_000;
+/** The most instances to keep track of, including those that ended. */
+export const MOST_INSTANCES = 1000;
+/** How long instances of the release before are known after their last report. */
+export const DAY_MS = 86_400_000;
+/** How long the index of instances is kept: longer than any count. */
+export const INDEX_SECONDS = (31 * DAY_MS) / 1000;
+/** The name under which the sum of all ended instances is stored. */
+export const ENDED = 'ended';
+/** How often what the instance is is stored for when it is lost, and how long, in seconds. */
+export const ABOUT_EVERY = 60;
+export const ABOUT_SECONDS = LOST_SHOWN_MS / 1000 + 2 * ABOUT_EVERY;
+/** How often instances say that their limits still hold, in seconds. */
+export const LIMITS_EVERY = 300;
+/** How often ended instances are added to their sum, in seconds. */
+export const FOLD_EVERY = 10;
+
+/** A slower reply shows the time less exactly, and is used only if no faster one came for this long, in milliseconds. */
+const BELIEVED_MS = 10_000;
+
+/** The Redis server's clock, as learnt from replies; this process's own until there is one. */
+export class ConsoleClock {
+  /** How much it is ahead of the monotonic clock. */
+  private ahead: number | undefined;
+  private roundTripMs = Infinity;
+  private learntAt = -Infinity;
+
+  /** Milliseconds since the epoch. */
+  now(): number {
+    return this.ahead === undefined ? Date.now() : performance.now() + this.ahead;
+  }
+
+  /** Whether a reply has shown the server's time. */
+  get isLearnt(): boolean {
+    return this.ahead !== undefined;
+  }
+
+  /** How much the clock of this process is ahead of it, in milliseconds. */
+  get offsetMs(): number {
+    return Math.round(Date.now() - this.now());
+  }
+
+  /** Learns the server's `time`, in milliseconds, from a reply. Both other times are those of the monotonic clock. */
+  learn(time: number, sentAt: number, answeredAt: number): void {
+    const roundTripMs = answeredAt - sentAt;
+    const isOlder = answeredAt - this.learntAt > BELIEVED_MS;
+    if (roundTripMs > this.roundTripMs * 2 + 1 && !isOlder) return;
+    this.ahead = time + roundTripMs / 2 - answeredAt;
+    this.roundTripMs = roundTripMs;
+    this.learntAt = answeredAt;
+  }
+}
+
 /** A command with its arguments. */
 export type Command = readonly [name: string, ...args: (string | number)[]];
 

@@ -1,9 +1,7 @@
 import { Script } from '../../storage/redis/script.js';
 import { addBucket, emptyBucket, readBucket, writeBucket } from './bucket.js';
-import type { ConsoleClock } from './console-clock.js';
-import type { ConsoleRedis } from './console-redis.js';
+import { type ConsoleClock, type ConsoleRedis, ENDED, FOLD_AFTER_MS, LOST_SHOWN_MS } from './console-redis.js';
 import { FOLD_SCRIPT } from './fold-script.generated.js';
-import { ENDED, FOLD_AFTER_MS, LOST_SHOWN_MS } from './lifetimes.js';
 import { RESOLUTIONS, type Resolution } from './timeline.js';
 
 /** The steps to add in one call: between calls, requests of the app get their turn. */

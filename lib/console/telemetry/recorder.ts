@@ -1,14 +1,11 @@
 import type { LookAtAdaptive } from '../../storage/telemetry/adaptive-metrics.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import type { InstanceInfo } from '../api.js';
-import type { ConsoleClock } from './console-clock.js';
-import type { ConsoleRedis } from './console-redis.js';
+import { type ConsoleClock, type ConsoleRedis, FOLD_AFTER_MS, FOLD_EVERY } from './console-redis.js';
 import { Folder } from './folder.js';
-import { FullSince } from './full-since.js';
-import { thisInstance, type PublishedInstance } from './instance.js';
-import { FOLD_AFTER_MS, FOLD_EVERY } from './lifetimes.js';
+import { FullSince, Timeline } from './timeline.js';
+import { type PublishedInstance, thisInstance } from './report.js';
 import { learnTime, Reporter } from './reporter.js';
-import { Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
 
 /** Collects the decisions of this instance in steps, once a second, and has them reported. */

@@ -1,7 +1,68 @@
-import type { Command, ConsoleRedis } from './console-redis.js';
+import { type Command, type ConsoleRedis, DAY_MS, INDEX_SECONDS } from './console-redis.js';
 import { DEMAND_MS, type UnsentWindow } from './demand-sampler.js';
-import { DAY_MS, INDEX_SECONDS } from './lifetimes.js';
-import { type OldStep, RESOLUTIONS, type SentStep } from './timeline.js';
+import { type OldStep, RESOLUTIONS, type SentStep, type Timeline } from './timeline.js';
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { VERSION } from '../../storage/telemetry/version.js';
+import type { AdaptiveNow, InstanceInfo } from '../api.js';
+
+/** What an instance publishes about itself. */
+export type PublishedInstance = Omit<InstanceInfo, 'self'>;
+
+/** The constant facts about this instance. Its id is unique, even if processes in several containers have equal process ids. */
+export function thisInstance() {
+  return { id: randomBytes(6).toString('hex'), version: VERSION, host: hostname().slice(0, 64), pid: process.pid };
+}
+
+/** Reads what an instance has published; `undefined` if it is malformed. */
+export function readInstance(text: unknown): PublishedInstance | undefined {
+  try {
+    const published = JSON.parse(String(text)) as Record<string, unknown>;
+    const { id, version, host, pid, startedAt, clockOffsetMs, lastSeenAt, circuit } = published;
+    const isText = [id, version, host].every((each) => typeof each === 'string');
+    const isNumber = [pid, startedAt, clockOffsetMs, lastSeenAt].every((each) => Number.isFinite(each));
+    const isCircuit = circuit === 'closed' || circuit === 'open' || circuit === 'none';
+    if (!isText || !isNumber || !isCircuit) return undefined;
+    const adaptive = readAdaptive(published['adaptive']);
+    const circuitOpenSince = timeOr(published['circuitOpenSince']);
+    return {
+      ...({ id, version, host, pid, startedAt, clockOffsetMs, lastSeenAt, circuit } as PublishedInstance),
+      ...(circuit === 'open' && circuitOpenSince !== undefined && { circuitOpenSince }),
+      ...(adaptive && { adaptive }),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function readAdaptive(published: unknown): Record<string, AdaptiveNow> | undefined {
+  if (typeof published !== 'object' || published === null) return undefined;
+  const known = Object.entries(published as Record<string, Partial<AdaptiveNow> | null>).flatMap(([label, now]) => {
+    const { limit = NaN, inFlight = NaN } = now ?? {};
+    if (![limit, inFlight].every((each) => Number.isSafeInteger(each) && each >= 0)) return [];
+    const fullSince = timeOr(now?.fullSince);
+    return [[label, { limit, inFlight, ...(fullSince !== undefined && { fullSince }) }]];
+  });
+  return Object.fromEntries(known) as Record<string, AdaptiveNow>;
+}
+
+function timeOr(value: unknown): number | undefined {
+  return Number.isFinite(value) ? (value as number) : undefined;
+}
+
+/** Takes what others have moved to the sum of ended instances out of an instance's own counts: stored steps that are gone. */
+export async function leaveOutFolded(redis: ConsoleRedis, id: string, timeline: Timeline): Promise<void> {
+  const { keys } = redis;
+  for (const { stepMs } of RESOLUTIONS) {
+    const steps = timeline.storedSteps(stepMs);
+    if (steps.length === 0) continue;
+    const [reply] = await redis.run([['hmget', keys.counts(id, stepMs), ...steps]]);
+    const held = reply as (string | null)[];
+    const gone = steps.filter((_, index) => held[index] === null);
+    timeline.takeFolded(stepMs, gone);
+  }
+  await redis.run([['del', keys.folded(id)]]);
+}
 
 /** An interval of an hour that began an hour ago is still read. */
 const DEMAND_SECONDS = (2 * DEMAND_MS) / 1000;

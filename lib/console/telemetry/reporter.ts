@@ -1,11 +1,18 @@
 import { reasonOf } from '../../engine/util/reason-of.js';
-import type { ConsoleClock } from './console-clock.js';
-import { type Command, type ConsoleRedis, timeOf } from './console-redis.js';
-import type { PublishedInstance } from './instance.js';
-import { leaveOutFolded } from './leave-out-folded.js';
-import { ABOUT_EVERY, ABOUT_SECONDS, ABSENT_MS, DAY_MS, LIMITS_EVERY, LOST_AFTER_MS } from './lifetimes.js';
+import {
+  ABOUT_EVERY,
+  ABOUT_SECONDS,
+  ABSENT_MS,
+  type Command,
+  type ConsoleClock,
+  type ConsoleRedis,
+  DAY_MS,
+  LIMITS_EVERY,
+  LOST_AFTER_MS,
+  timeOf,
+} from './console-redis.js';
+import { leaveOutFolded, type PublishedInstance, reportOf, type Sent, storingDemand, storingOf } from './report.js';
 import { publishing } from './published-limits.js';
-import { reportOf, type Sent, storingDemand, storingOf } from './report.js';
 import type { Timeline } from './timeline.js';
 import type { WatchedLimits } from './watched-limits.js';
 

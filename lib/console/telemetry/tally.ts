@@ -5,14 +5,42 @@ import { shownIdentity } from '../../engine/limits/hierarchy.js';
 import type { HeldLease, StoreDecision } from '../../storage/stores/store.js';
 import { becameNear } from '../../storage/telemetry/decision-event.js';
 import type { DecisionTap } from '../../storage/telemetry/decision-tap.js';
-import { AdaptiveLimits } from './adaptive-limits.js';
-import { type Bucket, noCheckCounts, noLimitCounts } from './bucket.js';
-import { CountedLimits } from './counted-limits.js';
-import type { DemandWindow } from './demand-window.js';
-import { LastingDecisions, leasesUnits } from './lasting-decisions.js';
-import { LatencyHistogram } from './latency-histogram.js';
+import { type Bucket, LatencyHistogram, noCheckCounts, noLimitCounts } from './bucket.js';
+import { CountedLimits, LastingDecisions, leasesUnits } from './counted-limits.js';
+import type { DemandWindow } from './demand-sampler.js';
 import type { NotedKeys } from './noted-keys.js';
 import type { TopKeyCounts } from './top-keys.js';
+import type { LookAtAdaptive } from '../../storage/telemetry/adaptive-metrics.js';
+import type { AdaptiveNow } from '../api.js';
+
+/** The adaptive limits that are in use, and their state. */
+class AdaptiveLimits {
+  /** The last request to each, by label. */
+  private readonly last = new Map<string, CheckEntry>();
+
+  asked(label: string, entry: CheckEntry): void {
+    this.last.set(label, entry);
+  }
+
+  /** The current state of each, by label; `undefined` if there are none. */
+  now(look: LookAtAdaptive): Record<string, AdaptiveNow> | undefined {
+    if (this.last.size === 0) return undefined;
+    const seen = [...this.last].flatMap(([label, entry]) => {
+      const { quota: limit, inFlight = 0 } = look(entry) ?? { quota: NaN };
+      return limit >= 0 ? [[label, { limit, inFlight }]] : [];
+    });
+    return Object.fromEntries(seen) as Record<string, AdaptiveNow>;
+  }
+
+  /** Notes in a bucket what they admit and have in flight, if they are in use. */
+  addTo({ limits }: Bucket, look: LookAtAdaptive): void {
+    for (const [label, { limit, inFlight }] of Object.entries(this.now(look) ?? {})) {
+      const counts = limits.get(label) ?? noLimitCounts();
+      if (inFlight === 0 && !limits.has(label)) continue;
+      limits.set(label, { ...counts, looks: 1, admits: limit, inFlight });
+    }
+  }
+}
 
 /** One of this many checks is timed: reading the clock twice would cost more than everything else here. */
 const TIMED_EVERY = 64;

@@ -1,12 +1,16 @@
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import { DemandSampler } from './demand-sampler.js';
-import type { DemandWindow } from './demand-window.js';
-import { KeyBudget } from './key-budget.js';
+import { DemandSampler, type DemandWindow } from './demand-sampler.js';
+import { KeyBudget, SpaceSaving, type Summary } from './space-saving.js';
 import { NotedKeys } from './noted-keys.js';
-import { type PublishedKey, type PublishedLimit, type PublishedLimits } from './published-keys.js';
-import { SpaceSaving, type Summary } from './space-saving.js';
+import {
+  KeyCounts,
+  namesOf,
+  type PublishedKey,
+  type PublishedLimit,
+  type PublishedLimits,
+  type TopKeyCounts,
+} from './top-keys.js';
 import { Tally } from './tally.js';
-import { KeyCounts, namesOf, type TopKeyCounts } from './top-keys.js';
 
 /** The most limits that are viewed at the same time. */
 const MOST_WATCHED = 50;

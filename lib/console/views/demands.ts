@@ -2,16 +2,18 @@ import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import type { Demand, RateOutcome } from '../api.js';
 import type { CatalogEntry } from '../limit-catalog.js';
-import type { ConsoleClock } from '../telemetry/console-clock.js';
-import type { ConsoleRedis } from '../telemetry/console-redis.js';
+import type { ConsoleClock, ConsoleRedis } from '../telemetry/console-redis.js';
 import {
+  ALL_HASHES,
   DEMAND_MS,
   type DemandSampler,
   intervalOf,
+  type KeyDemand,
+  mergeDemand,
   MOST_WINDOWS,
+  readDemand,
   type SampledWindow,
 } from '../telemetry/demand-sampler.js';
-import { ALL_HASHES, type KeyDemand, mergeDemand, readDemand } from '../telemetry/demand-window.js';
 import type { Instances, ReadInstance } from './instances.js';
 
 /** The rates to choose from, at most. */

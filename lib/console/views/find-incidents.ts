@@ -1,6 +1,5 @@
 import type { Incident, IncidentKind, InstanceInfo } from '../api.js';
-import type { Bucket, LimitCounts } from '../telemetry/bucket.js';
-import { quantile } from '../telemetry/latency-histogram.js';
+import { type Bucket, type LimitCounts, quantile } from '../telemetry/bucket.js';
 import * as at from './incident-thresholds.js';
 
 /** What is judged of a step. Before the last minute, limits that refused nothing and came near nothing are left out. */

@@ -1,6 +1,5 @@
 import type { Incident, Incidents, Tick } from '../api.js';
-import type { ConsoleClock } from '../telemetry/console-clock.js';
-import { LOST_SHOWN_MS } from '../telemetry/lifetimes.js';
+import { type ConsoleClock, LOST_SHOWN_MS } from '../telemetry/console-redis.js';
 import { stepOf } from '../telemetry/timeline.js';
 import { findIncidents, type FoundIncident, judged, type JudgedStep } from './find-incidents.js';
 import { HOUR_STEPS, MINUTE_STEPS, MOST_KEYS, STEP_MS } from './incident-thresholds.js';

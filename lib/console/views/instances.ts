@@ -1,8 +1,15 @@
 import type { Coverage, InstanceInfo } from '../api.js';
-import type { ConsoleClock } from '../telemetry/console-clock.js';
-import { type Command, type ConsoleRedis, timeOf } from '../telemetry/console-redis.js';
-import { readInstance } from '../telemetry/instance.js';
-import { ENDED, LOST_AFTER_MS, LOST_SHOWN_MS, MOST_INSTANCES } from '../telemetry/lifetimes.js';
+import {
+  type Command,
+  type ConsoleClock,
+  type ConsoleRedis,
+  ENDED,
+  LOST_AFTER_MS,
+  LOST_SHOWN_MS,
+  MOST_INSTANCES,
+  timeOf,
+} from '../telemetry/console-redis.js';
+import { readInstance } from '../telemetry/report.js';
 import type { Recorder } from '../telemetry/recorder.js';
 
 /** The values to request in one call: between calls, requests of the app get their turn. */

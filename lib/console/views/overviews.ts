@@ -2,16 +2,30 @@ import { reasonOf } from '../../engine/util/reason-of.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { LimitTotals, Overview, Range, Tick } from '../api.js';
 import { type Bucket, readBucket } from '../telemetry/bucket.js';
-import type { ConsoleClock } from '../telemetry/console-clock.js';
-import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
-import { LOST_SHOWN_MS } from '../telemetry/lifetimes.js';
+import { type Command, type ConsoleClock, type ConsoleRedis, LOST_SHOWN_MS } from '../telemetry/console-redis.js';
 import type { Recorder } from '../telemetry/recorder.js';
 import { RESOLUTIONS, stepOf } from '../telemetry/timeline.js';
 import { type FoundInstances, Instances } from './instances.js';
 import type { RedisHealth } from './redis-health.js';
 import { Steps } from './series.js';
-import { ConsoleProblem } from '../problem.js';
-import { Turns } from './turns.js';
+import { ConsoleProblem } from '../fields.js';
+import { setImmediate } from 'node:timers/promises';
+
+/** The characters to read at a time: about a millisecond. */
+const CHARACTERS = 100_000;
+
+/** Lets requests of the app have their turn while much is read. */
+class Turns {
+  private read = 0;
+
+  /** Waits for other work of the process if much has been read since the last time. */
+  async after(characters: number): Promise<void> {
+    this.read += characters;
+    if (this.read < CHARACTERS) return;
+    this.read = 0;
+    await setImmediate();
+  }
+}
 
 export const RANGES = {
   '5m': RESOLUTIONS[0],

@@ -1,6 +1,5 @@
 import type { LimitSeries, LimitTotals, Series } from '../api.js';
-import { addBucket, type Bucket, emptyBucket, LIMIT_COUNTS, type LimitCounts } from '../telemetry/bucket.js';
-import { quantile } from '../telemetry/latency-histogram.js';
+import { addBucket, type Bucket, emptyBucket, LIMIT_COUNTS, type LimitCounts, quantile } from '../telemetry/bucket.js';
 
 /** The counts of several instances, by step. */
 export class Steps {

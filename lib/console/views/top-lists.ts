@@ -1,9 +1,8 @@
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import type { Coverage, TopKey, TopKeys } from '../api.js';
-import type { ConsoleClock } from '../telemetry/console-clock.js';
-import type { Command, ConsoleRedis } from '../telemetry/console-redis.js';
-import { mergePublished, type PublishedLimits, readLimits } from '../telemetry/published-keys.js';
+import type { Command, ConsoleClock, ConsoleRedis } from '../telemetry/console-redis.js';
+import { mergePublished, type PublishedLimits, readLimits } from '../telemetry/top-keys.js';
 import { mergeFrequent, type Summary } from '../telemetry/space-saving.js';
 import type { WatchedLimits } from '../telemetry/watched-limits.js';
 import type { Instances } from './instances.js';

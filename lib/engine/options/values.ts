@@ -54,8 +54,8 @@ export function isInMonths(value: unknown): boolean {
   return typeof value === 'string' && IN_MONTHS.test(value);
 }
 
-/** A number without a unit. */
-const WITHOUT_UNIT = /^\s*[\d.]+(?:e\d+)?\s*$/i;
+/** A number without a unit, short enough to repeat it. */
+const WITHOUT_UNIT = /^\s*[\d.]{1,12}(?:e\d{1,2})?\s*$/i;
 const MONTHS = /^\s*[\d.]+\s*(?:mo|mos|mon|month|months)\s*$/i;
 
 /** What to write in place of a text that is almost a duration, to put behind a message; empty for anything else. */

@@ -89,13 +89,23 @@ export class Operations implements JointCalls {
   /**
    * Ends an operation that was not refused: gives back what its fields did not use, and settles what it cost.
    *
-   * @param result `undefined` if it is not known as a whole
+   * @param result `undefined` if it isn't known as a whole
    */
   end(operation: Operation, result: OperationResult | undefined): void {
+    this.giveBack(operation);
+    this.settle(operation, result);
+  }
+
+  /** Gives back what the fields of an operation did not use. None of them may begin any more. */
+  giveBack(operation: Operation): void {
     operation.isEnded = true;
     for (const field of operation.fields.values()) {
       if (!operation.begun.has(field)) giveBack(field.charges).catch(logFailure);
     }
+  }
+
+  /** Settles what an operation cost. */
+  settle(operation: Operation, result: OperationResult | undefined): void {
     const { cost, whole } = operation;
     if (cost === undefined) return;
     const { costs } = this.services;

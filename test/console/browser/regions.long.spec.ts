@@ -26,8 +26,14 @@ describe('the look-up of a limit over regions', () => {
     const start = (name: string, redis: string) =>
       ConsoleApp.start({ controllers: [], limits: { redis, prefix, define, regions: { name, home } } });
     apps = [await start('eu', eu), await start('us', us)];
-    // Only one of the regions has used it.
-    await until(async () => (await apps[1]!.service.for('everywhere').consume('user:1')).source === 'redis');
+    // Only one of the regions uses it. The home grants units once it has heard of each region.
+    const everywhere = apps[1]!.service.for('everywhere');
+    await until(() =>
+      everywhere.consume('user:1').then(
+        ({ source }) => source === 'redis',
+        () => false,
+      ),
+    );
     await apps[0]!.service.for('here').consume('user:1');
   });
   afterAll(async () => {

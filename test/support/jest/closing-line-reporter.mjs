@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
 
-/** Ends a run with one line: `N passed, N failed`. Under `test/run.mjs`, which prints that line itself, it hands over the numbers. */
+/** Names each skipped test, and ends a run with one line: `N passed, N failed`. `test/run.mjs` prints that line itself and gets the numbers. */
 export default class ClosingLineReporter {
   #line;
 
@@ -16,6 +17,10 @@ export default class ClosingLineReporter {
     // A spec file that could not run has no failed tests of its own.
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
     const skipped = results.numPendingTests + results.numTodoTests;
+    for (const { testFilePath, testResults } of results.testResults)
+      for (const { status, fullName } of testResults)
+        if (status === 'pending' || status === 'todo')
+          process.stdout.write(`skipped: ${relative(process.cwd(), testFilePath)}: ${fullName}\n`);
     const file = process.env.TEST_COUNTS;
     if (file !== undefined) writeFileSync(file, JSON.stringify({ passed, failed, skipped }));
     else this.#line = `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;

@@ -7,7 +7,7 @@ import {
   storeConformance,
   type StoreConformanceOptions,
 } from '../../../lib/testing/store/index.js';
-import { ALGORITHMS } from '../../../lib/testing/store/conformance/limits.js';
+import { ALGORITHMS } from '../../../lib/testing/store/conformance/stage.js';
 import { MapStore } from './map-store.js';
 
 /** Runs the suite, or the tests of it with such a name, and returns the names of those that fail. */

@@ -1,5 +1,5 @@
 import type TS from 'typescript';
-import { importOf } from '../relative-import.js';
+import { importOf } from '../imports.js';
 import type { Source } from '../source.js';
 import { durationOf, numberOf, quoted } from '../values.js';
 import { THROTTLER, type ThrottlerFacts } from './facts.js';

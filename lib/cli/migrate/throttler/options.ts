@@ -2,13 +2,12 @@ import type TS from 'typescript';
 import type { Source } from '../source.js';
 import { durationOf, numberOf, quoted } from '../values.js';
 import { THROTTLER, type ThrottlerFacts } from './facts.js';
-import { keyOfTracker, messageOf, skipOf } from './functions.js';
+import { headersByName, keyOfTracker, messageOf, skipOf } from './functions.js';
 import { defaultMessage } from './guards.js';
 import { type GuardUse, isTest } from './guard-use.js';
 import { convertLimit, limitOfHelper, sharesKeys } from './limits.js';
-import { headersByName } from './headers.js';
 import { convertStorage } from './storage.js';
-import { importOf } from '../relative-import.js';
+import { importOf } from '../imports.js';
 
 /** Converts what sets up `ThrottlerModule`. */
 export class ModuleOptions {

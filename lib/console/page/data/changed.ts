@@ -2,7 +2,7 @@ import type { Changed, KeyChanged, LimitState } from '../../api.js';
 import { post } from './client.js';
 import { moment, whole } from './format.js';
 import { loadSession, session } from './session.js';
-import { say } from './toasts.js';
+import { say } from './store.js';
 
 const UNDONE = { reason: 'Undone at once' } as const;
 

@@ -1,9 +1,7 @@
 import type { Incident, Overview, Tick, TopKeys } from '../../api.js';
 import { get, RequestError, urlOf } from './client.js';
-import { connection } from './connection.js';
-import { skew } from './now.js';
+import { connection, skew, Store } from './store.js';
 import { merged, totalsOf } from './series.js';
-import { Store } from './store.js';
 
 /** The last five minutes, and whatever else the app sends each second. */
 export interface Live extends Omit<Overview, 'range'> {

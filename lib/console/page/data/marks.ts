@@ -1,6 +1,46 @@
-import type { ChangeInfo, InstanceInfo } from '../../api.js';
-import type { ChartMark } from '../parts/chart-marks.js';
+import type { ChangeInfo, InstanceInfo, Overview } from '../../api.js';
+import type { ChartMark } from '../parts/chart-options.js';
 import { plural, withMoments } from './format.js';
+import { setParams, useParam } from './route.js';
+
+/** The part of a range that charts show, in milliseconds since the epoch. It is in the address. */
+interface Zoom {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The part that the address names, and what changes it: `undefined` shows the whole range. */
+export function useZoom(): [Zoom | undefined, (zoom: Zoom | undefined) => void] {
+  const [from] = useParam('from', '');
+  const [to] = useParam('to', '');
+  const zoom = { from: Number(from), to: Number(to) };
+  const set = (next: Zoom | undefined): void =>
+    setParams(
+      next === undefined
+        ? { from: '', to: '' }
+        : { from: String(Math.floor(next.from)), to: String(Math.ceil(next.to)) },
+    );
+  return [from !== '' && to !== '' && zoom.from < zoom.to ? zoom : undefined, set];
+}
+
+/** The indexes of the steps to show: those of the zoom, if these are at least two. */
+export function stepsIn(times: readonly number[], zoom: Zoom | undefined): { from: number; to: number } {
+  const all = { from: 0, to: times.length };
+  if (zoom === undefined) return all;
+  const from = times.findIndex((time) => time >= zoom.from);
+  const to = times.findLastIndex((time) => time <= zoom.to) + 1;
+  return from >= 0 && to - from >= 2 ? { from, to } : all;
+}
+
+/**
+ * The first step of which something is known: the first one in which anything was counted, or an instance that still runs was
+ * there.
+ */
+export function firstKnown({ series, instances, stepMs }: Omit<Overview, 'range'>): number {
+  const started = Math.min(...instances.map(({ startedAt }) => startedAt));
+  const known = series.times.findIndex((time, at) => (series.store.checks[at] ?? 0) > 0 || time + stepMs > started);
+  return known === -1 ? series.times.length : known;
+}
 
 /** Instances that start within this time are one deployment. */
 const DEPLOYMENT_MS = 300_000;

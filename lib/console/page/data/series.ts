@@ -1,4 +1,9 @@
-import type { LimitSeries, LimitTotals, Series, StoreSeries } from '../../api.js';
+import type { InstanceInfo, LimitSeries, LimitTotals, Series, StoreSeries } from '../../api.js';
+
+/** Whether the other instances could not be read, so that only the one that responds is shown. */
+export function isAlone({ problem, instances }: { problem?: string; instances: readonly InstanceInfo[] }): boolean {
+  return problem !== undefined && instances.every(({ self }) => self);
+}
 
 /** The entry of a limit, whose name may be that of a property that all objects have. */
 export function ofLimit<T>(byLimit: Readonly<Record<string, T>>, name: string): T | undefined {

@@ -2,6 +2,13 @@ import type { LimitInfo, Session } from '../../api.js';
 import { get, RequestError } from './client.js';
 import { Store } from './store.js';
 
+/** The properties of every view. */
+export interface ViewProps {
+  readonly session: Session;
+  /** The limit in the address. */
+  readonly limit: string | undefined;
+}
+
 export interface SessionState {
   readonly session?: Session;
   /** Whether this user may act on keys, for a while. */

@@ -1,4 +1,5 @@
-import { useEffect, useReducer } from 'preact/hooks';
+import { useEffect, useReducer, useState } from 'preact/hooks';
+import type { Lookup } from '../../api.js';
 
 /** A value that views show and that can change. */
 export class Store<T> {
@@ -37,3 +38,79 @@ export function useStore<T>(store: Store<T>): T {
   }, [store]);
   return store.value;
 }
+
+interface Toast {
+  readonly id: number;
+  readonly kind: 'done' | 'warning';
+  readonly text: string;
+  /** Undoes what the toast reports. */
+  readonly undo?: () => Promise<void>;
+}
+
+const SHOWN_MS = 8_000;
+/** How long a change can be undone from its toast. */
+const UNDO_MS = 20_000;
+let count = 0;
+
+export const toasts = new Store<readonly Toast[]>([]);
+
+/** Shows what was done, and how to undo it. Warnings stay until they are closed. */
+export function say(text: string, kind: Toast['kind'] = 'done', undo?: () => Promise<void>): void {
+  const id = ++count;
+  toasts.value = [...toasts.value, { id, kind, text, ...(undo && { undo }) }].slice(-3);
+  if (kind === 'done') window.setTimeout(() => dismiss(id), undo ? UNDO_MS : SHOWN_MS);
+}
+
+export function dismiss(id: number): void {
+  toasts.value = toasts.value.filter((toast) => toast.id !== id);
+}
+
+/** Undoes what a toast reports, and says whether that worked. */
+export async function undo({ id, undo: run }: Toast): Promise<void> {
+  dismiss(id);
+  try {
+    await run?.();
+  } catch (error) {
+    say(`It was not undone: ${error instanceof Error ? error.message : String(error)}`, 'warning');
+  }
+}
+
+/** Who Look-up shows. It is kept in memory only: in the address it would end up in histories and logs. */
+export const subject = new Store<{ readonly identity: string; readonly found?: Lookup }>({ identity: '' });
+
+/** Identities that were typed here, by the hashes that stand for them in top keys and the log. */
+const known = new Map<string, string>();
+
+export function remember(id: string, identity: string): void {
+  known.set(id, identity);
+}
+
+export function identityOf(id: string): string | undefined {
+  return known.get(id);
+}
+
+/** How much the server's clock is ahead of this browser's, in milliseconds. */
+export const skew = new Store(0);
+
+/** The time by the server's clock. The component is rendered again each second. */
+export function useNow(): number {
+  const [now, setNow] = useState(Date.now);
+  useEffect(() => {
+    const timer = window.setInterval(() => setNow(Date.now()), 1_000);
+    return () => window.clearInterval(timer);
+  }, []);
+  return now + skew.value;
+}
+
+/** The connection between the page and the app. */
+interface Connection {
+  readonly state: 'connecting' | 'live' | 'paused' | 'lost' | 'denied';
+  /** While it is lost: whether the app still answers other requests. */
+  readonly answers?: boolean;
+  /** Increases with each reconnect: what was loaded before may be outdated then. */
+  readonly epoch: number;
+  /** A problem that the app reports, such as that Redis does not answer. */
+  readonly problem?: string;
+}
+
+export const connection = new Store<Connection>({ state: 'connecting', epoch: 0 });

@@ -1,7 +1,46 @@
 import type uPlot from 'uplot';
 import { clock, timeAs } from '../data/format.js';
 import { colour } from '../data/theme.js';
-import type { ChartLine } from './chart-line.js';
+
+/** A moment that a chart marks. */
+export interface ChartMark {
+  /** In milliseconds since the epoch. */
+  readonly at: number;
+  readonly kind: 'change' | 'start';
+  readonly label: string;
+}
+
+const COLOURS = { change: '--plum', start: '--accent' } as const;
+
+/** Draws a dashed line at each mark. */
+export function drawMarks(plot: uPlot, marks: readonly ChartMark[]): void {
+  const { ctx, bbox, scales } = plot;
+  const { min, max } = scales['x'] ?? {};
+  ctx.save();
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
+  for (const { at, kind } of marks) {
+    const second = at / 1_000;
+    if (min == null || max == null || second < min || second > max) continue;
+    const x = Math.round(plot.valToPos(second, 'x', true));
+    ctx.strokeStyle = colour(COLOURS[kind]);
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+  }
+  ctx.restore();
+}
+
+/** A line of a chart. */
+export interface ChartLine {
+  readonly label: string;
+  readonly values: readonly (number | null)[];
+  /** The name of its colour, such as `allowed` for `--chart-allowed`. */
+  readonly colour: 'allowed' | 'refused' | 'near' | 'other';
+  readonly filled?: boolean;
+  readonly dashed?: boolean;
+}
 
 const DAY_SECONDS = 86_400;
 

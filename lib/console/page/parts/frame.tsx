@@ -1,14 +1,41 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { connection } from '../data/connection.js';
-import { moment } from '../data/format.js';
+import { connection, dismiss, toasts, undo, useStore } from '../data/store.js';
+import { chooseZone, moment, nameOfZone, OFFERED, zone } from '../data/format.js';
 import { hrefOf, type Route, type View } from '../data/route.js';
 import { session } from '../data/session.js';
-import { useStore } from '../data/store.js';
-import { chooseZone, nameOfZone, OFFERED, zone } from '../data/zone.js';
-import { choose, theme, THEMES, type Theme } from '../data/theme.js';
-import { dismiss, toasts, undo } from '../data/toasts.js';
+import { choose, theme, type Theme, THEMES } from '../data/theme.js';
 import { Icon, type IconName, Logo } from './icons.js';
-import { Choice, Select } from './small.js';
+import { Badge, Choice, Select } from './small.js';
+import { pause, resume } from '../data/live.js';
+
+const STATES = {
+  connecting: { tone: 'plain', text: 'Connecting' },
+  live: { tone: 'good', text: 'Live' },
+  paused: { tone: 'plain', text: 'Paused' },
+  lost: { tone: 'danger', text: 'Not connected' },
+  denied: { tone: 'danger', text: 'Signed out' },
+} as const;
+
+/** Shows whether the numbers are live, and stops and starts them. */
+export function LiveSwitch(): JSX.Element {
+  const { state } = useStore(connection);
+  const { tone, text } = STATES[state];
+  const paused = state === 'paused';
+  return (
+    <>
+      <span class="live-state">
+        <Badge tone={tone}>
+          <span class={state === 'live' ? 'dot beating' : 'dot'} />
+          {text}
+        </Badge>
+      </span>
+      <button type="button" class="button small" onClick={paused ? resume : pause}>
+        <Icon name={paused ? 'play' : 'pause'} />
+        {paused ? 'Go on' : 'Pause'}
+      </button>
+    </>
+  );
+}
 
 const LINKS: readonly { view: View; label: string; icon: IconName }[] = [
   { view: 'overview', label: 'Overview', icon: 'overview' },

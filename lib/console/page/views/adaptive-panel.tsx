@@ -4,7 +4,7 @@ import type { Overview } from '../../api.js';
 import { milliseconds, perSecond } from '../data/format.js';
 import { ofLimit } from '../data/series.js';
 import { Chart } from '../parts/chart.js';
-import type { ChartLine } from '../parts/chart-line.js';
+import type { ChartLine } from '../parts/chart-options.js';
 import { Panel } from '../parts/small.js';
 
 /** What an adaptive limit admitted and had in flight over time, and how long that took. */

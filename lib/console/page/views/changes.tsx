@@ -2,20 +2,15 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ChangeInfo, Changed, Changes, RollbackPreview } from '../../api.js';
 import { sayChanged } from '../data/changed.js';
-import { get, post } from '../data/client.js';
+import { get, post, useResource } from '../data/client.js';
 import { moment, plural, relative } from '../data/format.js';
-import { useNow } from '../data/now.js';
-import { useResource } from '../data/resource.js';
+import { identityOf, say, useNow, useStore } from '../data/store.js';
 import { hrefOf, useParam } from '../data/route.js';
-import { loadSession, session } from '../data/session.js';
-import { useStore } from '../data/store.js';
-import { identityOf } from '../data/subject.js';
-import { say } from '../data/toasts.js';
+import { loadSession, session, type ViewProps } from '../data/session.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
 import { matches, Pager, usePaged } from '../parts/paged.js';
 import { Badge, Empty, Note, Panel, Select, type Tone, ViewHead, Waiting } from '../parts/small.js';
 import { sentenceOf, differenceText, KINDS, type Kind } from './change-text.js';
-import type { ViewProps } from './view.js';
 
 const TONES: Readonly<Record<ChangeInfo['action'], Tone>> = {
   rate: 'accent',

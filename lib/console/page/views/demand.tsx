@@ -1,12 +1,10 @@
 import type { JSX } from 'preact';
 import { useId, useState } from 'preact/hooks';
 import type { Changed, Demand, LimitInfo } from '../../api.js';
-import { post } from '../data/client.js';
+import { post, useResource } from '../data/client.js';
 import { clock, duration, percent, plural, whole } from '../data/format.js';
-import { useResource } from '../data/resource.js';
 import { loadSession, session } from '../data/session.js';
-import { useStore } from '../data/store.js';
-import { say } from '../data/toasts.js';
+import { say, useStore } from '../data/store.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Empty, Note, Panel, Waiting } from '../parts/small.js';
 import { EXPIRY } from './key-actions.js';

@@ -2,7 +2,7 @@ import type { Changed, Deviation, KeyChanged } from '../../api.js';
 import { sayChanged, sayKeyChanged } from '../data/changed.js';
 import { post } from '../data/client.js';
 import { loadSession } from '../data/session.js';
-import { identityOf } from '../data/subject.js';
+import { identityOf } from '../data/store.js';
 import type { Action } from '../parts/dialog.js';
 
 /** The action that ends a deviation; `undefined` if it cannot be ended here. */

@@ -2,18 +2,14 @@ import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deviation, DeviationKind, Deviations } from '../../api.js';
 import { post } from '../data/client.js';
-import { connection } from '../data/connection.js';
+import { connection, identityOf, useNow, useStore } from '../data/store.js';
 import { moment, relative, whole } from '../data/format.js';
-import { useNow } from '../data/now.js';
 import { useParam } from '../data/route.js';
-import { session } from '../data/session.js';
-import { useStore } from '../data/store.js';
-import { identityOf } from '../data/subject.js';
+import { session, type ViewProps } from '../data/session.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Badge, Choice, Empty, Note, Panel, Select, ViewHead, Waiting } from '../parts/small.js';
 import { ending } from './deviation-ends.js';
 import { Who } from './quick-actions.js';
-import type { ViewProps } from './view.js';
 
 const KINDS: readonly { value: DeviationKind; label: string; none: string }[] = [
   { value: 'blocks', label: 'Blocks', none: 'Nobody is blocked' },

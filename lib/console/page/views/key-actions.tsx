@@ -2,8 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { KeyChanged, LimitInfo, LimitState, RateInfo } from '../../api.js';
 import { sayKeyChanged } from '../data/changed.js';
 import { post } from '../data/client.js';
-import type { Offered } from '../parts/action-buttons.js';
-import type { Action } from '../parts/dialog.js';
+import type { Action, Offered } from '../parts/dialog.js';
 import type { FieldSpec } from '../parts/field.js';
 import { numberOf, patchFields, patchOf } from './patch-fields.js';
 

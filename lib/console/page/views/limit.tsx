@@ -1,17 +1,16 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import type { Changes, LimitInfo, LimitTotals, Overview, Rates } from '../../api.js';
-import { isAlone } from '../data/alone.js';
+import { isAlone, ofLimit, sum } from '../data/series.js';
 import { amount, percent, plural, whole } from '../data/format.js';
 import { changeMarks, startMarks } from '../data/marks.js';
-import { useResource } from '../data/resource.js';
+import { useResource } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
-import { ofLimit, sum } from '../data/series.js';
-import { limitNamed, loadSession, session } from '../data/session.js';
+import { limitNamed, loadSession, session, type ViewProps } from '../data/session.js';
 import { useStore } from '../data/store.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
-import { LiveSwitch } from '../parts/live-switch.js';
+import { LiveSwitch } from '../parts/frame.js';
 import { Badge, Choice, Empty, ModeBadge, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
 import { AdaptivePanel } from './adaptive-panel.js';
 import { DemandPanel } from './demand.js';
@@ -22,7 +21,6 @@ import { RANGES, useOverview, useRange } from './overview.js';
 import { Tile } from './tiles.js';
 import { TopKeysPanel } from './top-keys.js';
 import { Traffic } from './traffic.js';
-import type { ViewProps } from './view.js';
 
 /** One limit: what it does, and to whom. */
 export function LimitView({ limit: name = '', session: about }: ViewProps): JSX.Element {

@@ -2,19 +2,14 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Changed, LimitInfo, ListItem, ListItems } from '../../api.js';
 import { sayChanged } from '../data/changed.js';
-import { get, post } from '../data/client.js';
+import { get, post, useResource } from '../data/client.js';
 import { moment, relative } from '../data/format.js';
-import { useNow } from '../data/now.js';
-import { useResource } from '../data/resource.js';
-import { session } from '../data/session.js';
-import { useStore } from '../data/store.js';
-import { identityOf } from '../data/subject.js';
-import { say } from '../data/toasts.js';
+import { identityOf, say, useNow, useStore } from '../data/store.js';
+import { session, type ViewProps } from '../data/session.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Icon } from '../parts/icons.js';
 import { Badge, Empty, Note, Panel, ViewHead, Waiting } from '../parts/small.js';
 import { expiry } from './key-actions.js';
-import type { ViewProps } from './view.js';
 
 const SOURCES = { configured: 'by the configuration', policy: 'by the policy', changed: 'here or by code' } as const;
 

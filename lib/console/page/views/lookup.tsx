@@ -1,20 +1,16 @@
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Changes, LimitState, Lookup, Rates } from '../../api.js';
-import { post, RequestError } from '../data/client.js';
-import { connection } from '../data/connection.js';
+import { post, RequestError, useResource } from '../data/client.js';
+import { connection, remember, subject, useStore } from '../data/store.js';
 import { moment, plural } from '../data/format.js';
-import { useResource } from '../data/resource.js';
-import { session } from '../data/session.js';
-import { useStore } from '../data/store.js';
-import { remember, subject } from '../data/subject.js';
+import { session, type ViewProps } from '../data/session.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Field } from '../parts/field.js';
 import { Pager, usePaged } from '../parts/paged.js';
 import { Badge, Empty, Note, Panel, ViewHead } from '../parts/small.js';
 import { sentenceOf } from './change-text.js';
 import { StateCard } from './state-card.js';
-import type { ViewProps } from './view.js';
 
 const EVERY_MS = 5_000;
 /** The cards on a page. */

@@ -1,24 +1,21 @@
 import type { JSX } from 'preact';
 import { useMemo, useRef } from 'preact/hooks';
 import type { Changes, InstanceInfo, Overview, Range, RedisInfo } from '../../api.js';
-import { isAlone } from '../data/alone.js';
-import { connection } from '../data/connection.js';
+import { isAlone } from '../data/series.js';
+import { connection, useStore } from '../data/store.js';
 import { plural } from '../data/format.js';
 import { live } from '../data/live.js';
 import { changeMarks, startMarks } from '../data/marks.js';
-import { useResource } from '../data/resource.js';
+import { useResource } from '../data/client.js';
 import { useParam } from '../data/route.js';
-import { useStore } from '../data/store.js';
-import { LiveSwitch } from '../parts/live-switch.js';
+import { LiveSwitch } from '../parts/frame.js';
 import { Choice, Fold, Panel, ViewHead, Waiting } from '../parts/small.js';
 import { Incidents } from './incidents.js';
-import { Instances } from './instances.js';
+import { AnswersPanel, Instances, RedisPanel, StorePanel } from './system.js';
 import { LimitsTable } from './limits-table.js';
-import { RedisPanel } from './redis-panel.js';
-import { AnswersPanel, StorePanel } from './store-panel.js';
 import { Tiles } from './tiles.js';
 import { Traffic } from './traffic.js';
-import type { ViewProps } from './view.js';
+import type { ViewProps } from '../data/session.js';
 
 export const RANGES: readonly { value: Range; label: string }[] = [
   { value: '5m', label: '5 min' },

@@ -1,11 +1,10 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { LimitInfo, Tenants, Tree, TreeNode } from '../../api.js';
 import { amount, clock, duration, moment, percent, units } from '../data/format.js';
-import { useResource } from '../data/resource.js';
+import { useResource } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
 import { limitNamed, session } from '../data/session.js';
-import { useStore } from '../data/store.js';
-import { identityOf } from '../data/subject.js';
+import { identityOf, useStore } from '../data/store.js';
 import { Badge, Bar, Empty, Note, Panel, Waiting } from '../parts/small.js';
 
 const EVERY_MS = 5_000;

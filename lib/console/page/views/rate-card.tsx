@@ -1,10 +1,9 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { CandidateInfo, OverrideInfo, RateInfo } from '../../api.js';
 import { moment, percent, relative, whole } from '../data/format.js';
-import { useNow } from '../data/now.js';
+import { useNow } from '../data/store.js';
 import { hrefOf } from '../data/route.js';
-import { ActionButtons } from '../parts/action-buttons.js';
-import type { Action } from '../parts/dialog.js';
+import { type Action, ActionButtons } from '../parts/dialog.js';
 import { Badge, Bar, ModeBadge } from '../parts/small.js';
 import { fullRate } from './patch-fields.js';
 import { rateActions } from './rate-actions.js';

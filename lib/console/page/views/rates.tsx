@@ -2,15 +2,14 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { RateInfo, Rates } from '../../api.js';
 import { plural } from '../data/format.js';
-import { useResource } from '../data/resource.js';
+import { useResource } from '../data/client.js';
 import { hrefOf, useParam } from '../data/route.js';
-import { loadSession, session } from '../data/session.js';
+import { loadSession, session, type ViewProps } from '../data/session.js';
 import { useStore } from '../data/store.js';
 import { type Action, ActionDialog } from '../parts/dialog.js';
 import { Find, matches, Pager, usePaged } from '../parts/paged.js';
 import { Empty, Note, Select, ViewHead, Waiting } from '../parts/small.js';
 import { RateCard } from './rate-card.js';
-import type { ViewProps } from './view.js';
 
 /** The cards on one page. */
 const PAGE = window.matchMedia('(max-width: 56rem)').matches ? 3 : 6;

@@ -1,16 +1,12 @@
 import type { JSX } from 'preact';
 import type { LimitInfo, LimitState, RateInfo } from '../../api.js';
 import { amount, duration, moment, relative, whole } from '../data/format.js';
-import { useNow } from '../data/now.js';
+import { useNow } from '../data/store.js';
 import { hrefOf } from '../data/route.js';
-import { ActionButtons } from '../parts/action-buttons.js';
-import type { Action } from '../parts/dialog.js';
+import { type Action, ActionButtons } from '../parts/dialog.js';
 import { Badge, Bar, ModeBadge, Note } from '../parts/small.js';
-import { HeldFacts } from './held-facts.js';
-import { HistoryBars } from './history-bars.js';
+import { HeldFacts, HistoryBars, RegionTable, UsageTable } from './state-facts.js';
 import { keyActions } from './key-actions.js';
-import { RegionTable } from './region-table.js';
-import { UsageTable } from './usage-table.js';
 
 const SOURCES = {
   configured: 'as configured',

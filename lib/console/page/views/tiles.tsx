@@ -1,8 +1,7 @@
 import type { JSX } from 'preact';
 import type { InstanceInfo, Overview } from '../../api.js';
-import { isAlone } from '../data/alone.js';
+import { isAlone, lastKnown, lately, sum, summed } from '../data/series.js';
 import { milliseconds, percent, perSecond, plural, whole } from '../data/format.js';
-import { lastKnown, lately, sum, summed } from '../data/series.js';
 
 /** The period that counts as "now", in milliseconds. */
 const NOW_MS = 5_000;

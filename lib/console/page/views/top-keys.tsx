@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 import type { LimitInfo, TopKey, TopKeys } from '../../api.js';
 import { amount, clock, whole } from '../data/format.js';
 import { live } from '../data/live.js';
-import { useResource } from '../data/resource.js';
+import { useResource } from '../data/client.js';
 import { hrefOf } from '../data/route.js';
 import { useStore } from '../data/store.js';
 import { session } from '../data/session.js';

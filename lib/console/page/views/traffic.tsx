@@ -1,13 +1,11 @@
 import type { JSX } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { Overview } from '../../api.js';
-import { isAlone } from '../data/alone.js';
+import { isAlone, sum, summed } from '../data/series.js';
 import { clock, moment, perSecond } from '../data/format.js';
-import { sum, summed } from '../data/series.js';
-import { firstKnown, stepsIn, useZoom } from '../data/zoom.js';
+import { firstKnown, stepsIn, useZoom } from '../data/marks.js';
 import { Chart } from '../parts/chart.js';
-import type { ChartLine } from '../parts/chart-line.js';
-import type { ChartMark } from '../parts/chart-marks.js';
+import type { ChartLine, ChartMark } from '../parts/chart-options.js';
 import { Empty } from '../parts/small.js';
 
 const MOST_MARKS = 5;

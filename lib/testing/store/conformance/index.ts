@@ -1,11 +1,9 @@
 import type { AlgorithmName } from '../../../engine/algorithms/index.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { ownStoreMessages } from '../../../engine/errors/messages/own-store.js';
-import { anyHistoryCases } from './any-history.js';
-import { ALGORITHMS } from './limits.js';
+import { anyHistoryCases, severalLimitsCases } from './any-history.js';
+import { ALGORITHMS, type Case, type MakeStore, Stage } from './stage.js';
 import { oneLimitCases } from './one-limit.js';
-import { severalLimitsCases } from './several-limits.js';
-import { type Case, type MakeStore, Stage } from './stage.js';
 
 export type { MakeStore, StoreToTest } from './stage.js';
 

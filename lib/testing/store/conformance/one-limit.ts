@@ -1,8 +1,7 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import type { AlgorithmName } from '../../../engine/algorithms/index.js';
 import { chargeOf } from '../../../storage/stores/store-decision.js';
-import { limitOf, QUOTA, REFILLED } from './limits.js';
-import type { Case, Stage } from './stage.js';
+import { type Case, limitOf, QUOTA, REFILLED, type Stage } from './stage.js';
 
 /** The shortest interval after which the suite looks again, in milliseconds. */
 const SHORT_MS = 100;

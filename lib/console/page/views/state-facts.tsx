@@ -1,0 +1,176 @@
+import type { JSX } from 'preact';
+import type { HistoryWindow, LimitState } from '../../api.js';
+import { amount, dated, duration, plural, stretch } from '../data/format.js';
+
+interface UsageProps {
+  readonly limit: string;
+  readonly usage: NonNullable<LimitState['usage']>;
+  readonly unit: string | undefined;
+}
+
+/** What a key was charged by days, the newest first: folded, since it says nothing of now. */
+export function UsageTable({ limit, usage, unit }: UsageProps): JSX.Element {
+  return (
+    <details>
+      <summary>Charged by days in {usage.timezone}</summary>
+      <table class="table" aria-label={`What ${limit} charged by days`}>
+        <thead>
+          <tr>
+            <th scope="col">Day</th>
+            <th scope="col" class="number">
+              Charged
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {usage.days.toReversed().map(({ day, units }) => (
+            <tr key={day}>
+              <th scope="row">
+                <time dateTime={day}>{dated(day)}</time>
+              </th>
+              <td class="number" data-label="Charged">
+                {amount(units, unit)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </details>
+  );
+}
+
+interface Props {
+  readonly limit: string;
+  readonly regions: NonNullable<LimitState['regions']>;
+  readonly unit: string | undefined;
+}
+
+/** What each region holds of a key, and how old that is. */
+export function RegionTable({ limit, regions, unit }: Props): JSX.Element {
+  return (
+    <table class="table" aria-label={`What regions hold of ${limit}`}>
+      <thead>
+        <tr>
+          <th scope="col">Region</th>
+          <th scope="col" class="number">
+            Holds
+          </th>
+          <th scope="col" class="number">
+            As of
+          </th>
+          <th scope="col" class="number">
+            Last call
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {regions.map(({ region, held, ageMs, seenMs }) => (
+          <tr key={region}>
+            <th scope="row">{region}</th>
+            <td class="number" data-label="Holds">
+              {amount(held, unit)}
+            </td>
+            <td class="number" data-label="As of">
+              {ageMs === undefined ? 'no call for it' : `${duration(ageMs)} ago`}
+            </td>
+            <td class="number" data-label="Last call">
+              {seenMs === undefined ? 'not known' : `${duration(seenMs)} ago`}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** The use of past windows, the oldest first. */
+export function HistoryBars({
+  windows,
+  quota,
+  unit,
+}: {
+  windows: readonly HistoryWindow[];
+  quota: number;
+  unit: string | undefined;
+}): JSX.Element {
+  const ordered = windows.toSorted((one, other) => one.startsAt - other.startsAt);
+  const top = Math.max(1, ...ordered.map(({ used }) => used));
+  return (
+    <figure>
+      <ul class="windows">
+        {ordered.map(({ startsAt, endsAt, used }) => (
+          <li
+            key={startsAt}
+            class={used >= quota ? 'full' : undefined}
+            style={{ height: `${Math.max(4, (100 * used) / top)}%` }}
+            title={`${stretch(startsAt, endsAt)}: ${amount(used, unit)}`}
+          >
+            <span class="hidden-text">
+              {stretch(startsAt, endsAt)}: {amount(used, unit)}
+            </span>
+          </li>
+        ))}
+      </ul>
+      <figcaption class="soft small">Used in past windows, the newest on the right</figcaption>
+    </figure>
+  );
+}
+
+/** What a key holds of a limit, and what it was charged lately, as far as the limit knows. */
+export function HeldFacts({
+  state: { leases, holds, usage },
+  unit,
+}: {
+  state: LimitState;
+  unit: string | undefined;
+}): JSX.Element {
+  return (
+    <>
+      {leases && (
+        <>
+          <dt>Held by</dt>
+          <dd>
+            {leases.count === 0 ? 'nobody' : plural(leases.count, 'lease')}
+            <Lapses of={leases} />
+          </dd>
+        </>
+      )}
+      {holds && (
+        <>
+          <dt>Reserved</dt>
+          <dd>
+            {holds.count > 0 && holds.units !== undefined && `${amount(holds.units, unit)} by `}
+            {holds.count === 0 ? 'nothing' : plural(holds.count, 'reservation')}
+            <Lapses of={holds} />
+          </dd>
+        </>
+      )}
+      {usage && (
+        <>
+          <dt>Charged since {dated(usage.since)}</dt>
+          <dd>
+            {usage.leftOut
+              ? 'not known: keys beyond maxKeys are not recorded'
+              : amount(
+                  usage.days.reduce((sum, { units }) => sum + units, 0),
+                  unit,
+                )}
+          </dd>
+        </>
+      )}
+    </>
+  );
+}
+
+/** When those lapse that nobody renews, releases or settles. */
+function Lapses({ of: { count, firstLapseMs, lastLapseMs } }: { of: NonNullable<LimitState['leases']> }) {
+  if (firstLapseMs === undefined) return null;
+  const first = duration(firstLapseMs);
+  const last = lastLapseMs === undefined ? undefined : duration(lastLapseMs);
+  const until = last === undefined ? `${first} and later` : last === first ? first : `${first} to ${last}`;
+  return (
+    <span class="soft">
+      , {count === 1 ? 'lapses' : 'lapse'} in {until}
+    </span>
+  );
+}

@@ -1,0 +1,211 @@
+import type { JSX } from 'preact';
+import { useMemo } from 'preact/hooks';
+import type { InstanceInfo, Overview, RedisInfo } from '../../api.js';
+import {
+  bytes,
+  duration,
+  milliseconds,
+  moment,
+  percent,
+  plural,
+  relative,
+  signedMilliseconds,
+} from '../data/format.js';
+import { sum } from '../data/series.js';
+import { Chart } from '../parts/chart.js';
+import type { ChartLine } from '../parts/chart-options.js';
+import { Badge, Bar, Empty, Panel } from '../parts/small.js';
+import { useNow } from '../data/store.js';
+
+/** A clock that is off by more than this is highlighted. */
+const CLOCK_MS = 1_000;
+const SILENT_MS = 5_000;
+
+const CIRCUITS = {
+  closed: { tone: 'good', text: 'closed' },
+  open: { tone: 'danger', text: 'open' },
+  none: { tone: 'plain', text: 'none' },
+} as const;
+
+/** The instances of the app. */
+export function Instances({
+  instances,
+  lost,
+}: {
+  instances: readonly InstanceInfo[];
+  lost: readonly InstanceInfo[];
+}): JSX.Element {
+  const now = useNow();
+  return (
+    <Panel
+      id="instances"
+      title="Instances"
+      note={`Running: ${instances.length}${lost.length === 0 ? '' : `, lost in the last minutes: ${lost.length}`}.`}
+      bare
+    >
+      <table class="table" aria-labelledby="instances">
+        <thead>
+          <tr>
+            <th scope="col">Instance</th>
+            <th scope="col">Version</th>
+            <th scope="col">Up for</th>
+            <th scope="col" class="number">
+              Clock is off by
+            </th>
+            <th scope="col">Circuit</th>
+            <th scope="col">Heard of</th>
+          </tr>
+        </thead>
+        <tbody>
+          {[...instances, ...lost].map((instance) => (
+            <tr key={instance.id}>
+              <th scope="row">
+                <span class="main-text">
+                  {instance.host}, process {instance.pid}
+                </span>{' '}
+                {instance.self && <Badge tone="accent">answers you</Badge>}
+                {lost.includes(instance) && <Badge tone="danger">lost</Badge>}
+                <span class="sub mono breakable">{instance.id}</span>
+              </th>
+              <td data-label="Version">{instance.version}</td>
+              <td data-label="Up for" class="numbers" title={`since ${moment(instance.startedAt)}`}>
+                {duration(Math.max(1_000, now - instance.startedAt))}
+              </td>
+              <td data-label="Clock is off by" class="number">
+                {Math.abs(instance.clockOffsetMs) >= CLOCK_MS ? (
+                  <Badge tone="warning">{signedMilliseconds(instance.clockOffsetMs)}</Badge>
+                ) : (
+                  signedMilliseconds(instance.clockOffsetMs)
+                )}
+              </td>
+              <td data-label="Circuit">
+                <Badge tone={CIRCUITS[instance.circuit].tone}>{CIRCUITS[instance.circuit].text}</Badge>
+              </td>
+              <td data-label="Heard of" class="when numbers">
+                {now - instance.lastSeenAt < SILENT_MS ? 'just now' : relative(instance.lastSeenAt, now)}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Panel>
+  );
+}
+
+/** The server that counts. */
+export function RedisPanel({ redis, stale }: { redis: RedisInfo | null; stale: boolean }): JSX.Element {
+  if (redis === null) {
+    return (
+      <Panel id="redis" title="Redis">
+        <Empty icon="info" title="The app counts in process">
+          Each instance counts for itself, and only the one that answers is shown. Give the module the option redis, and
+          all of them share their counters.
+        </Empty>
+      </Panel>
+    );
+  }
+  const { up, mode, version, usedMemory, maxMemory, ourKeysBytes, latencyMs } = redis;
+  const limited = maxMemory !== null && maxMemory > 0;
+  return (
+    <Panel
+      id="redis"
+      title="Redis"
+      aside={
+        <Badge tone={stale ? 'plain' : up ? 'good' : 'danger'}>
+          <span class="dot" />
+          {stale ? 'unknown' : up ? 'answers' : 'does not answer'}
+        </Badge>
+      }
+    >
+      <dl class="facts">
+        <dt>Server</dt>
+        <dd>
+          {version ?? 'unknown'}, {mode}
+        </dd>
+        <dt>Answers in</dt>
+        <dd>{latencyMs === null ? 'unknown' : milliseconds(latencyMs)}</dd>
+        <dt>Memory</dt>
+        <dd>
+          {bytes(usedMemory)}
+          {limited ? ` of ${bytes(maxMemory)}` : maxMemory === 0 ? ', without a bound' : ''}
+        </dd>
+        <dt>Keys of limits</dt>
+        <dd>
+          {ourKeysBytes === null ? (
+            'unknown'
+          ) : (
+            <>
+              about {bytes(ourKeysBytes)}
+              {usedMemory !== null && <span class="soft"> ({percent(ourKeysBytes, usedMemory)})</span>}
+            </>
+          )}
+        </dd>
+      </dl>
+      {limited && usedMemory !== null && (
+        <div class="shares">
+          <Bar
+            label="Memory of Redis in use"
+            share={usedMemory / maxMemory}
+            tone={usedMemory > 0.9 * maxMemory ? 'full' : undefined}
+          />
+        </div>
+      )}
+    </Panel>
+  );
+}
+
+const SHARES = [
+  { field: 'cache', label: 'Refusal cache', note: 'refused again what was refused' },
+  { field: 'prefetch', label: 'Prefetched units', note: 'taken in advance' },
+  { field: 'fallback', label: 'Fallback', note: 'while the store failed' },
+] as const;
+
+/** How fast the store answers. */
+export function StorePanel({ overview }: { overview: Omit<Overview, 'range'> }): JSX.Element {
+  const { times, store } = overview.series;
+  const lines = useMemo<ChartLine[]>(
+    () => [
+      { label: 'p99', colour: 'other', values: store.p99, filled: true },
+      { label: 'p50', colour: 'allowed', values: store.p50 },
+    ],
+    [store],
+  );
+  return (
+    <Panel id="store" title="Store" note="How long a check takes.">
+      {store.p50.every((value) => value === null) ? (
+        <Empty icon="overview" title="No check was timed">
+          Times show here as soon as the store answers a check.
+        </Empty>
+      ) : (
+        <Chart label="Time of a check" times={times} lines={lines} format={milliseconds} height={150} />
+      )}
+    </Panel>
+  );
+}
+
+/** What answers checks besides the store. */
+export function AnswersPanel({ overview }: { overview: Omit<Overview, 'range'> }): JSX.Element {
+  const { store } = overview.series;
+  const checks = sum(store.checks);
+  return (
+    <Panel id="answers" title="Without the store" note={`What answered instead, of ${plural(checks, 'check')}.`}>
+      <div class="shares">
+        {SHARES.map(({ field, label, note }) => {
+          const count = sum(store[field]);
+          return (
+            <div class="share" key={field}>
+              <span>{label}</span>
+              <span class="numbers">{percent(count, checks)}</span>
+              <Bar
+                label={label}
+                share={checks === 0 ? 0 : count / checks}
+                tone={field === 'fallback' ? 'full' : undefined}
+              />
+              <span class="soft small">{note}</span>
+            </div>
+          );
+        })}
+      </div>
+    </Panel>
+  );
+}
