@@ -3,7 +3,6 @@ import { type AllCommonOptions, checkLimit, COMMON_OPTIONS, isCommon, isDefault 
 import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
 import { bare } from '../../engine/util/bare.js';
 import { givenOptions } from '../../engine/options/values.js';
-import { bare } from '../../engine/util/bare.js';
 
 /** Reads the options of a limit, and the app's defaults for those it does not set. Throws `RateLimitConfigError`. */
 export function commonOptions(

@@ -6,7 +6,6 @@ import { bare } from '../util/bare.js';
 import type { Estimates } from './estimates.js';
 import { type DecidesTogether, featuresOf, type LimitFeature } from './limit-feature.js';
 import type { LimitMode } from './limit-mode.js';
-import { bare } from '../util/bare.js';
 import { unitsOf } from './limit-parameters.js';
 import { type OptionsReading, readOptionsOf } from './options-reading.js';
 import {

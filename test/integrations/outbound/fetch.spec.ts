@@ -256,7 +256,12 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
   });
 
   it.each<[string, unknown, unknown, string | RegExp]>([
-    ['an unknown name', 'nobody', undefined, "OutboundLimiter.fetch: unknown limit 'nobody', expected a defined limit:"],
+    [
+      'an unknown name',
+      'nobody',
+      undefined,
+      "OutboundLimiter.fetch: unknown limit 'nobody', expected a defined limit:",
+    ],
     [
       'no limit',
       undefined,
