@@ -27,8 +27,8 @@ const LAST_YEAR = 2200;
 
 export const anchorOption = {
   kind: readLater({
-    wants: planMessages.fixedAnchorWants(),
-    isRight: (value) => readAnchor(value, 'UTC') !== undefined,
+    expected: planMessages.fixedAnchorExpected(),
+    isValid: (value) => readAnchor(value, 'UTC') !== undefined,
     schema: { anyOf: [{ type: 'number' }, { type: 'string', pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$' }] },
   }),
   text: "Where windows begin, such as '2026-01-31': an ISO 8601 date, or milliseconds.",
@@ -44,7 +44,7 @@ export function asksForAnchor(options: object): options is Pick<Asking, 'anchor'
 export function fixedAnchor(anchor: unknown, timezone: string, location: string): number {
   const at = readAnchor(anchor, timezone);
   if (at === undefined) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'anchor', anchor, planMessages.anchorWants()));
+    throw new RateLimitConfigError(messages.wrongOption(location, 'anchor', anchor, planMessages.anchorExpected()));
   }
   return at;
 }

@@ -33,8 +33,8 @@ export function isTimezone(value: unknown): value is string {
 
 /** Time zones. */
 export const timezone: OptionKind<string> = {
-  wants: "an IANA time zone such as 'UTC' or 'Europe/Berlin'",
-  isRight: isTimezone,
+  expected: "an IANA time zone such as 'UTC' or 'Europe/Berlin'",
+  isValid: isTimezone,
   schema: { type: 'string', minLength: 1 },
 };
 

@@ -23,11 +23,10 @@ export class ValueCache<V> {
 
   /** Returns the value of an equal object, or makes a new one. */
   of(asked: unknown, make: () => V): V {
-    return this.ofText(this.textOf(asked), make);
-  }
-
-  /** The same by a text that stands for what is asked. */
-  ofText(key: string, make: () => V): V {
+    const parts: string[] = [];
+    this.write(asked, 0, parts);
+    // Added up, it would stay a tree of its parts.
+    const key = parts.join('');
     const known = this.known.get(key);
     if (known !== undefined) {
       this.known.touch(known);
@@ -38,35 +37,33 @@ export class ValueCache<V> {
     return value;
   }
 
-  /** The text of a value, in one piece: many that are put together take more memory. */
-  private textOf(value: unknown): string {
-    const parts: string[] = [];
-    this.write(parts, value, 0);
-    return parts.join('');
+  /** Writes a text that stands for a value. Lengths before texts keep apart what is next to each other. */
+  private write(value: unknown, depth: number, parts: string[]): void {
+    if (typeof value === 'string') parts.push("'", String(value.length), ':', value);
+    else if (typeof value === 'function') parts.push(this.serialOf(value));
+    else if (typeof value !== 'object' || value === null) parts.push(typeof value, ' ', String(value));
+    else if (depth === MAX_DEPTH || !isPlain(value)) parts.push(this.serialOf(value));
+    else if (Array.isArray(value)) this.writeList(value, depth + 1, parts);
+    else this.writeObject(value as Record<string, unknown>, depth + 1, parts);
   }
 
-  /** Lengths before texts keep apart what follows them. */
-  private write(parts: string[], value: unknown, depth: number): void {
-    if (typeof value === 'string') parts.push(`'${value.length}:${value}`);
-    else if (typeof value === 'function') parts.push(this.serialOf(value));
-    else if (typeof value !== 'object' || value === null) parts.push(`${typeof value} ${String(value)}`);
-    else if (depth === MAX_DEPTH || !isPlain(value)) parts.push(this.serialOf(value));
-    else if (Array.isArray(value)) {
-      parts.push('[');
-      for (const each of value) {
-        this.write(parts, each, depth + 1);
-        parts.push(',');
-      }
-      parts.push(']');
-    } else {
-      parts.push('{');
-      for (const name of Object.getOwnPropertyNames(value).sort()) {
-        parts.push(`${name.length}:${name}=`);
-        this.write(parts, (value as Record<string, unknown>)[name], depth + 1);
-        parts.push(',');
-      }
-      parts.push('}');
+  private writeObject(value: Record<string, unknown>, depth: number, parts: string[]): void {
+    parts.push('{');
+    for (const name of Object.getOwnPropertyNames(value).sort()) {
+      parts.push(String(name.length), ':', name, '=');
+      this.write(value[name], depth, parts);
+      parts.push(',');
     }
+    parts.push('}');
+  }
+
+  private writeList(values: readonly unknown[], depth: number, parts: string[]): void {
+    parts.push('[');
+    for (const value of values) {
+      this.write(value, depth, parts);
+      parts.push(',');
+    }
+    parts.push(']');
   }
 
   private serialOf(value: object): string {

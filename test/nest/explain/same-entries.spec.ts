@@ -199,7 +199,7 @@ describe('what limits are asked', () => {
   });
 
   it.each([
-    [{ share: 'a' }, "limit 'leaf' got a share, wants none"],
+    [{ share: 'a' }, "limit 'leaf' has no option 'share'. Remove 'share' from the call"],
     [{ anchor: '2030-01-15' }, "limit 'leaf'"],
   ])('is refused from code alike, by one limit and by several: %j', async (options, message) => {
     const { service } = await start(definitions({ root: {}, middle: {}, leaf: {}, beside: {} }), ['leaf']);

@@ -74,8 +74,8 @@ export class ListChanges {
     if (limit !== undefined) {
       return refuseImpossibleKeys(this.live.of(limit, method, location).limit.rule, text, location, option);
     }
-    const wants = this.live.problemOfIdentity(text);
-    if (wants !== undefined) throw new RateLimitConfigError(keyMessages.secretOption(location, option, wants));
+    const expected = this.live.problemOfIdentity(text);
+    if (expected !== undefined) throw new RateLimitConfigError(keyMessages.secretOption(location, option, expected));
   }
 
   private limit(name: string | undefined, method: string): string {

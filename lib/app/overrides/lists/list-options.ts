@@ -28,7 +28,7 @@ export function readEntry(entry: unknown, location: string, more: readonly strin
     throw new RateLimitConfigError(listMessages.notAListEntry(location, entry));
   }
   const read = readForm(form, value);
-  if ('wants' in read) throw new RateLimitConfigError(messages.wrongOption(location, form, value, read.wants));
+  if ('expected' in read) throw new RateLimitConfigError(messages.wrongOption(location, form, value, read.expected));
   return read.key;
 }
 
