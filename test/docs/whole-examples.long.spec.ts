@@ -308,11 +308,6 @@ describe('a guide begins with an example', () => {
     await until(async () => first.test((await ask('ada'))!));
   });
 
-  it('counts the clients of a proxy one by one', async () => {
-    expect(await statuses('instances-and-proxies', '/reports', 4, from('203.0.113.7'))).toEqual([200, 200, 200, 429]);
-    expect(await statuses('instances-and-proxies', '/reports', 1, from('203.0.113.8'))).toEqual([200]);
-  });
-
   it('shows the console to nobody without a role', async () => {
     expect(await statuses('console', '/ops/limits', 1)).toEqual([403]);
   });

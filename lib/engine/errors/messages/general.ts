@@ -181,7 +181,7 @@ export const messages = {
   trustsAnyone: (name: string) =>
     `the framework believes every client that sends X-Forwarded-For, so each request can choose the address by which limit '${name}' ` +
     "counts it; wants the addresses of the proxies in place of true as 'trust proxy' of Express or " +
-    "'trustProxy' of Fastify (docs/guides/instances-and-proxies.md)",
+    "'trustProxy' of Fastify (docs/guides/behind-a-proxy.md)",
   noUser: () => 'Authentication is required',
   noKey: (key: string) => `The request has no ${key}`,
   exceeded: () => 'Too many requests',
