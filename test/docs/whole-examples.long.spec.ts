@@ -8,8 +8,8 @@ import { ownEnvironment, PACKAGE_FOLDER } from '../support/processes/npm.js';
 import { startRedis } from '../support/redis/redis-servers.js';
 import { until } from '../support/time/until.js';
 
-/** Guides of the program: they begin with its commands, which specs of the program run. */
-const COMMANDS: readonly string[] = ['simulate', 'terminal'];
+/** Guides of the program: they begin with its commands, which specs of the program run. The second ones continue a whole example. */
+const COMMANDS: readonly string[] = ['simulate', 'terminal', 'console-views', 'console-operation'];
 
 const pages = [
   'docs/start.md',
