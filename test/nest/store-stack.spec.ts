@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { MemoryStore, type Store } from '../../lib/index.js';
-import { CompiledLimit } from '../../lib/testing/store/index.js';
+import { CompiledLimit, type LimitSettings } from '../../lib/testing/store/index.js';
 import { createStoreStack, type StoreSettings } from '../../lib/nest/store-stack.js';
 import { StoreLayer } from '../../lib/storage/stores/layers/store-layer.js';
 import { DecisionStream } from '../../lib/storage/telemetry/decision-stream.js';
@@ -68,14 +68,12 @@ describe('the layers of a store', () => {
     await closed.close();
 
     const options = { algo: 'fixed-window', rate: 10, interval: '1s' } as const;
-    const place = { location: 'test', name: 'api' };
-    new CompiledLimit(options, {
-      ...place,
-      features: featureTerms({ ...options, prefetch: { units: 2, ttl: '100ms' } }, 'test'),
-    });
+    const compile = (more: Partial<LimitSettings>) =>
+      new CompiledLimit(options, { location: 'test', name: 'api', ...more });
+    compile({ features: featureTerms({ ...options, prefetch: { units: 2, ttl: '100ms' } }, 'test') });
     const withPrefetch = ['ObservedStore', 'InstanceScopeStore', 'PrefetchStore', ...below];
     expect(layersOf(stack)).toEqual(['StoreStack', ...withPrefetch]);
-    new CompiledLimit(options, { ...place, candidate: { ...options, rate: 5 } });
+    compile({ candidate: { ...options, rate: 5 } });
     const all = ['CandidateStore', ...withPrefetch];
     expect(layersOf(stack)).toEqual(['StoreStack', ...all]);
     expect(await layersWith(settings)).toEqual(all);
