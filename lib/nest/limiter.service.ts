@@ -23,7 +23,7 @@ import { byRequestMessages } from '../engine/errors/messages/by-request.js';
 import { RATE_LIMIT_STORE } from '../app/config/tokens.js';
 import type { ChangeCause } from '../app/overrides/change-cause.js';
 import type { ListOptions, ListPage, ListPageOptions, UnlistOptions } from '../app/overrides/lists/list.js';
-import type { LimitMode } from '../engine/limits/limit-mode.js';
+import type { LimitMode } from '../engine/limits/limit-settings.js';
 import type {
   ChangesOptions,
   ClearOptions,

@@ -1,8 +1,8 @@
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { Decision } from '../../engine/limits/decision.js';
 import type { ListName } from '../../app/config/list-entry.js';
-import type { LimitMode } from '../../engine/limits/limit-mode.js';
-import type { HeldNow } from '../../engine/limits/held-now.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
+import type { HeldNow } from '../../engine/limits/estimates.js';
 import type { RecentUsage } from '../../engine/limits/recent-usage.js';
 import type { RegionHolding } from '../../engine/limits/region-holding.js';
 import type { OverrideSource } from '../../app/overrides/override.js';

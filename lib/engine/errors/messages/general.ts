@@ -1,6 +1,5 @@
-import { LACKS_A_RIGHT } from '../lacks-a-right.js';
 import { DURATION_FORM, durationHint } from '../../options/values.js';
-import { counted, didYouMean, listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
+import { counted, didYouMean, LACKS_A_RIGHT, listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
 import { almost, optionMessages } from './options.js';
 
 const quoted = (word: string) => `'${word}'`;
