@@ -8,7 +8,7 @@ import { StoreLayer } from '../../stores/layers/store-layer.js';
 import { measuredName, type Operation, type OperationAnswer, type OperationName } from '../../stores/operation.js';
 import { regionKeys, regionsIn } from '../../stores/redis/keys.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from '../../stores/store.js';
-import type { HomeServer } from '../beside-apps.js';
+import type { HomeServer } from '../home-server.js';
 import { AT_HOME, ChangesAtHome } from './changes-at-home.js';
 import { Home } from './home.js';
 import type { HomeRecord } from './home-record.js';
