@@ -24,7 +24,7 @@ import type { Rule } from '../../app/rules/rule.js';
 import { AnswerDeadline } from '../../app/rules/by-request/answer-deadline.js';
 import { assertSendable, readRefusal, withStatus } from './refusal-response.js';
 import type { LimitedRequest } from './limited-request.js';
-import type { PendingCheck } from './pending-check.js';
+import type { PendingCheck } from './request-check.js';
 import { ResponseHeaders } from './response-headers.js';
 
 /** A call to be answered. */
@@ -218,10 +218,10 @@ export class Answers {
     option: string,
     { tightest }: CheckResult,
     call: () => T,
-    isRight: (made: T) => boolean,
+    isValid: (made: T) => boolean,
   ): T | undefined {
     const message = messages.answerFailed(option, tightest.limit);
-    return this.attempts.call(call, isRight, { message, wrong: messages.wrongAnswer });
+    return this.attempts.call(call, isValid, { message, wrong: messages.wrongAnswer });
   }
 }
 
