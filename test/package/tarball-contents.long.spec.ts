@@ -102,7 +102,9 @@ describe('the package', () => {
 
   it('has no pages for work on the library itself', () => {
     expect(
-      paths.filter((path) => /^docs\/(decisions|architecture|\.vitepress)|CONTRIBUTING|^\.github|^bench/.test(path)),
+      paths.filter((path) =>
+        /^docs\/(decisions|internals|architecture|\.vitepress)|CONTRIBUTING|^\.github|^bench/.test(path),
+      ),
     ).toEqual([]);
   });
 

@@ -29,6 +29,9 @@ type HookName = (typeof HOOKS)[number];
 /** The hooks of the module or of a limit, ready to be called. */
 type BoundHooks = { readonly [Name in HookName]?: (decided: ObservedDecision) => unknown };
 
+/** How deep hooks may cause decisions that call hooks. */
+const MOST_NESTED = 5;
+
 /** Calls the hooks of the module and of limits with decisions. */
 @Injectable()
 export class DecisionHooks implements DecisionListener {
@@ -37,6 +40,8 @@ export class DecisionHooks implements DecisionListener {
   private readonly observers: Instances<DecisionObserver>;
   /** The hooks of the module. */
   private ofAll: BoundHooks = NO_HOOKS;
+  /** How many hooks are running, each called for a decision that the one before it caused. */
+  private nested = 0;
 
   constructor(
     modules: ModuleRef,
@@ -98,19 +103,27 @@ export class DecisionHooks implements DecisionListener {
       for (const name of HOOKS) {
         const hook = each[name];
         if (hook === undefined || !happened[name]) continue;
+        const owner = each === this.ofAll ? undefined : event.limit;
+        if (this.nested === MOST_NESTED) {
+          this.attempts.report(hookMessages.nested(name, owner), hookMessages.causesItself());
+          continue;
+        }
         observed ??= observedOf(entry, decision, event, origin);
-        this.attempt(hook, observed, hookMessages.failed(name, each === this.ofAll ? undefined : event.limit));
+        this.attempt(hook, observed, hookMessages.failed(name, owner));
       }
     }
   }
 
   /** Nothing waits for a hook. What it throws is logged once. */
   private attempt(hook: (decided: ObservedDecision) => unknown, observed: ObservedDecision, message: string): void {
+    this.nested++;
     try {
       const got = hook(observed);
       if (isPromise(got)) got.then(undefined, (error: unknown) => this.attempts.report(message, error));
     } catch (error) {
       this.attempts.report(message, error);
+    } finally {
+      this.nested--;
     }
   }
 

@@ -5,6 +5,7 @@ import { messages } from '../errors/messages/general.js';
 import type { Estimates } from './estimates.js';
 import { type DecidesTogether, featuresOf, type LimitFeature } from './limit-feature.js';
 import type { LimitMode } from './limit-mode.js';
+import { bare } from '../util/bare.js';
 import { unitsOf } from './limit-parameters.js';
 import { type OptionsReading, readOptionsOf } from './options-reading.js';
 import {
@@ -111,7 +112,7 @@ export abstract class LimitTerms {
   ) {
     // Without a prototype, to which other code may have written. Settings of another limit have none.
     const isShared = Object.getPrototypeOf(given) === null;
-    const settings = isShared ? given : Object.assign(Object.create(null) as object, given);
+    const settings = isShared ? given : bare(given);
     const { location, namespace = '', like }: PlaceLikeAnother = place ?? settings;
     const reading = like === undefined ? readOptionsOf(options, location) : like.reading;
     this.settings = settings;

@@ -107,8 +107,7 @@ export function readOptions<const Rows extends OptionRows>(
 ): ReadOptions<Rows> {
   checkTogether(location, given, rows);
   const options = ownOptions(given, rows);
-  // Without a prototype, to which other code may have written.
-  const read = Object.create(null) as Record<string, unknown>;
+  const read = bare<Record<string, unknown>>({});
   for (const [option, { kind, required, default: usual }] of Object.entries(ownRows(rows))) {
     const value = options[option] === undefined ? usual : options[option];
     if (value === undefined && required !== true) continue;

@@ -24,6 +24,11 @@ type ApolloBody =
   | { readonly kind: 'single'; readonly singleResult: ApolloResult }
   | { readonly kind: 'incremental'; readonly initialResult: ApolloResult };
 
+/** A part of a response, after the first one. */
+interface ApolloPart {
+  readonly hasNext?: boolean;
+}
+
 interface ApolloResult {
   readonly data?: unknown;
   extensions?: Record<string, unknown>;
@@ -33,8 +38,10 @@ interface ApolloResult {
 export interface ApolloListener {
   /** Decides the operation. Rejects with its refusal, and then nothing of it runs. */
   didResolveOperation(request: object): Promise<void>;
-  /** Ends the operation. */
+  /** Ends the operation, unless more parts of the response follow. */
   willSendResponse(request: object): Promise<void>;
+  /** Ends the operation with the last part of its response. */
+  willSendSubsequentPayload(request: object, payload: object): Promise<void>;
 }
 
 /**
@@ -77,10 +84,15 @@ export class RateLimitApolloPlugin {
         // As for the refusal of a single field.
         if (isRefused && http !== undefined) http.status = 200;
         if (!isRefused) {
-          this.operations.end(operation, body?.kind === 'single' ? { data: result?.data, errors } : undefined);
+          if (body?.kind === 'incremental') this.operations.settle(operation, undefined);
+          else this.operations.end(operation, body && { data: result?.data, errors });
         }
         const { report } = operation;
         if (report !== undefined && result !== undefined) result.extensions = { ...result.extensions, cost: report };
+      },
+      willSendSubsequentPayload: async (_request, payload) => {
+        // Until then, deferred fields may begin.
+        if (operation !== undefined && (payload as ApolloPart).hasNext !== true) this.operations.giveBack(operation);
       },
     };
   }

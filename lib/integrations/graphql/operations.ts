@@ -9,7 +9,6 @@ import type { Answers } from '../../nest/request/answers.js';
 import { runOf } from '../../nest/request/call-run.js';
 import { giveBack } from '../../nest/request/charges.js';
 import type { DeniedAddresses } from '../../nest/request/denied-addresses.js';
-import type { JointCalls } from '../../nest/request/joint-calls.js';
 import { LimitedRequest } from '../../nest/request/limited-request.js';
 import { keepRequest, requestOfCall } from '../../nest/request/request-of-call.js';
 import type { RequestLimiter } from '../../nest/request/request-limiter.js';
@@ -57,7 +56,7 @@ const NOTHING: OperationResult = { data: undefined };
 const NO_RULES = new RouteRules([], false);
 
 /** Decides the limits of all fields of an operation together, before any of them runs. */
-export class Operations implements JointCalls {
+export class Operations {
   private made: OperationServices | undefined;
 
   /** Finds its services, once all modules have theirs. */
@@ -89,13 +88,23 @@ export class Operations implements JointCalls {
   /**
    * Ends an operation that was not refused: gives back what its fields did not use, and settles what it cost.
    *
-   * @param result `undefined` if it is not known as a whole
+   * @param result `undefined` if it isn't known as a whole
    */
   end(operation: Operation, result: OperationResult | undefined): void {
+    this.giveBack(operation);
+    this.settle(operation, result);
+  }
+
+  /** Gives back what the fields of an operation did not use. None of them may begin any more. */
+  giveBack(operation: Operation): void {
     operation.isEnded = true;
     for (const field of operation.fields.values()) {
       if (!operation.begun.has(field)) giveBack(field.charges).catch(logFailure);
     }
+  }
+
+  /** Settles what an operation cost. */
+  settle(operation: Operation, result: OperationResult | undefined): void {
     const { cost, whole } = operation;
     if (cost === undefined) return;
     const { costs } = this.services;
@@ -103,6 +112,10 @@ export class Operations implements JointCalls {
     else operation.report = costs!.settled(cost, whole, result);
   }
 
+  /**
+   * Called when the guard sees a call. Returns a promise if the decision has to be awaited, which rejects with its refusal. Calls that
+   * were decided are marked as checked.
+   */
   beforeGuards(context: ExecutionContext): Promise<void> | undefined {
     const info = infoOf(context);
     if (info === undefined) return undefined;
@@ -115,6 +128,7 @@ export class Operations implements JointCalls {
     return operation.decision!.then(() => this.join(operation, context, info));
   }
 
+  /** Does the same after all guards of the call. */
   afterGuards(context: ExecutionContext): Promise<void> | undefined {
     const info = infoOf(context);
     const operation = info && knownOperation(sourceOf(context, info));

@@ -106,6 +106,45 @@ describe('a hook of code', () => {
   });
 });
 
+describe('a hook that calls limits', () => {
+  const strikes = { ...ten, name: 'strikes', rate: 1 } as const;
+
+  it('is called for their decisions as well', async () => {
+    const refused: string[] = [];
+    const limiters: LimiterService = await start({
+      define: { strikes },
+      onRefused: ({ limit, key }) => {
+        refused.push(limit);
+        return limit === 'strikes' ? undefined : limiters.for('strikes').consume(key);
+      },
+    });
+    for (let call = 0; call < 12; call++) await limiters.for(ten).consume('a');
+    expect(refused).toEqual(['ten', 'ten', 'strikes']);
+  });
+
+  it('does not call itself without end, with a line in the log that says so once', async () => {
+    const errors = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    let called = 0;
+    const limiters: LimiterService = await start({
+      define: { strikes },
+      onRefused: ({ key }) => {
+        called++;
+        return limiters.for('strikes').consume(key);
+      },
+    });
+    await limiters.for('strikes').consume('a');
+    for (let call = 1; call <= 2; call++) {
+      expect(await limiters.for('strikes').consume('a')).toMatchObject({ allowed: false });
+      expect(called).toBe(5 * call);
+    }
+    expect(errors).toHaveBeenCalledTimes(1);
+    expect(errors).toHaveBeenCalledWith(
+      "the hook 'onRefused' of RateLimitModule was left out of a decision that hooks caused",
+      expect.stringContaining('call hooks again'),
+    );
+  });
+});
+
 describe('a hook that fails', () => {
   const failing: Record<string, DecisionHooksOptions['onDecision']> = {
     throws: () => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { ExecutionContext } from '@nestjs/common';
+import { WsAdapter } from '@nestjs/platform-ws';
 import { io, type Socket } from 'socket.io-client';
 import { WebSocket, type WebSocketServer } from 'ws';
 import type { RateLimitModuleOptions } from '../../../lib/index.js';
@@ -167,6 +168,34 @@ it('closes a connection of ws with 1008 after too many refused frames', async ()
       next.once('error', () => resolve(false));
     });
   });
+});
+
+it('counts a message of ws once, by its whole size, however it is compressed or split', async () => {
+  const bytes = (context: ExecutionContext) => frameOf(context).length;
+  class CompressingAdapter extends WsAdapter {
+    override create(port: number, options?: object) {
+      return super.create(port, { ...options, perMessageDeflate: { threshold: 0 } });
+    }
+  }
+  const text = JSON.stringify({ event: 'say', data: 'x'.repeat(1000) });
+  const frames = { ...minute, rate: 3 * text.length, cost: bytes };
+  app = await startSocketApp('ws', { frames }, { adapterOf: (nest) => new CompressingAdapter(nest) });
+  const socket = new WebSocket(app.url.replace('http', 'ws'));
+  opened.push({ close: () => socket.terminate() });
+  await once(socket, 'open');
+  expect(socket.extensions).toBe('permessage-deflate');
+  const received: string[] = [];
+  socket.on('message', (data: Buffer) => received.push(String(data)));
+  socket.send(text);
+  for (const compress of [true, false]) {
+    for (let at = 0; at < text.length; at += 100) {
+      socket.send(text.slice(at, at + 100), { compress, fin: at + 100 >= text.length });
+    }
+  }
+  socket.send(JSON.stringify({ event: 'say', data: 1 }));
+  await until(() => received.length === 4);
+  expect(JSON.parse(received[3]!)).toEqual(refusal);
+  expect(reached.messages).toHaveLength(3);
 });
 
 it('counts pings of ws', async () => {
