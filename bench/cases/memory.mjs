@@ -30,7 +30,8 @@ async function measure({ url }) {
     const limiter = limiters.for({ ...options, name: NAME });
     for (let i = 0; i < 20; i++) await limiter.consume('u');
     const key = await counterKey();
-    if (key.length !== KEY_BYTES) throw new Error(`the key ${key} is ${key.length} bytes long, wants ${KEY_BYTES}`);
+    if (key.length !== KEY_BYTES)
+      throw new Error(`the key ${key}: expected ${KEY_BYTES}, received ${key.length} bytes long`);
     rows.push({ name: options.algo, bytes: await bytesOf(key) });
     await redis.del(key);
   }

@@ -33,7 +33,7 @@ type OptionValue = number | string | string[] | true;
 /** A number without a sign, such as 60 or 0.5. */
 const NUMBER = /^\d{1,16}(?:\.\d{1,16})?$/;
 
-/** Reads a limit. Throws `UsageError` or `RateLimitConfigError`, which say what it got and what it wants. */
+/** Reads a limit. Throws `UsageError` or `RateLimitConfigError`, whose messages show the expected and the received value. */
 export function readLimit(spec: string): LimitSpec {
   const [, algo = ''] = SPEC.exec(spec) ?? [];
   if (algorithms.get(algo)?.leases !== undefined) throw new UsageError(cliMessages.notSimulated(spec, algo));
@@ -69,11 +69,11 @@ function readSpec(spec: string, common: readonly string[]): ExactLimit {
   const rows = algorithm?.options ?? {};
   const own = Object.keys(rows).filter((option) => rows[option]!.required !== true && isOneValue(rows[option]!));
   const given = readOptions(spec, list, algorithm === undefined ? undefined : [...own, ...common]);
-  if (name !== undefined && !limitName.isRight(name)) {
-    throw new UsageError(cliMessages.wrongLimitOption(spec, 'name', name, limitName.wants));
+  if (name !== undefined && !limitName.isValid(name)) {
+    throw new UsageError(cliMessages.wrongLimitOption(spec, 'name', name, limitName.expected));
   }
   const mode = given.get('mode') ?? 'enforce';
-  if (!modes.isRight(mode)) throw new UsageError(cliMessages.wrongLimitOption(spec, 'mode', mode, modes.wants));
+  if (!modes.isValid(mode)) throw new UsageError(cliMessages.wrongLimitOption(spec, 'mode', mode, modes.expected));
   return {
     algo,
     ...mainOptions(requiredOf(rows), rate, interval),
@@ -130,16 +130,16 @@ function readOptions(spec: string, list: string, known: readonly string[] | unde
 }
 
 function isFlag({ kind }: OptionRow): boolean {
-  return dataOf(kind)?.isRight(true) === true;
+  return dataOf(kind)?.isValid(true) === true;
 }
 
-/** The value that a text stands for: steps, a number or `true`, unless the option wants that text. */
+/** The value that a text stands for: steps, a number or `true`, unless the option takes that text. */
 function valueOf(option: string, text: string, row: OptionRow | undefined): OptionValue {
   if (isCommon(option)) {
     if (option === 'blockFor' && text.includes(STEP)) return text.split(STEP);
     return text === 'true' && isFlag(limitOptions[option]) ? true : text;
   }
-  if (row !== undefined && dataOf(row.kind)?.isRight(text) === true) return text;
+  if (row !== undefined && dataOf(row.kind)?.isValid(text) === true) return text;
   if (text === 'true') return true;
   return NUMBER.test(text) ? Number(text) : text;
 }

@@ -125,8 +125,8 @@ const ASYNC = ['inject', 'useFactory'] as const;
 
 /** Segments of letters and digits only: anything else may mean something to a router or a browser. */
 const PATH = /^[\w.~-]+(?:\/[\w.~-]+)*$/;
-const PATH_WANTS = "a path such as 'ops/limits': segments of letters, digits and - . _ ~, without parameters";
-const GUARDS_WANTS = 'a list of at least one guard: classes, or objects with canActivate';
+const PATH_EXPECTED = "a path such as 'ops/limits': segments of letters, digits and - . _ ~, without parameters";
+const GUARDS_EXPECTED = 'a list of at least one guard: classes, or objects with canActivate';
 
 /** Reads the options of `forRoot`. Throws `RateLimitConfigError`. */
 export function readOptions(options: unknown, location: string): { routes: ReadRoutes; settings: ReadSettings } {
@@ -162,23 +162,23 @@ function asOptions(options: unknown, location: string, known: readonly string[])
 
 function readRoutes({ guards, act, write, path: written, imports }: Given, location: string): ReadRoutes {
   const isOpen = guards === 'none';
-  const wants = `${GUARDS_WANTS}; or 'none', if really everybody may see it`;
-  if (!isOpen && !areGuards(guards)) throw wrong(location, 'guards', guards, wants);
+  const expected = `${GUARDS_EXPECTED}, or 'none' if really everybody may see it`;
+  if (!isOpen && !areGuards(guards)) throw wrong(location, 'guards', guards, expected);
   if (act !== undefined && !areGuards(act)) {
     throw wrong(
       location,
       'act',
       act,
-      `${GUARDS_WANTS}; leave it out if only those may act on keys who may change anything`,
+      `${GUARDS_EXPECTED}; leave it out if only those may act on keys who may change anything`,
     );
   }
   if (write !== undefined && !areGuards(write)) {
-    throw wrong(location, 'write', write, `${GUARDS_WANTS}; leave it out for a console that changes nothing`);
+    throw wrong(location, 'write', write, `${GUARDS_EXPECTED}; leave it out for a console that changes nothing`);
   }
   const path = orElse(written, 'rate-limits');
   const trimmed = typeof path === 'string' ? path.replace(/^\//, '').replace(/\/$/, '') : '';
   if (!PATH.test(trimmed) || trimmed.split('/').some((segment) => /^\.+$/.test(segment))) {
-    throw wrong(location, 'path', path, PATH_WANTS);
+    throw wrong(location, 'path', path, PATH_EXPECTED);
   }
   if (imports !== undefined && !Array.isArray(imports)) throw wrong(location, 'imports', imports, 'a list of modules');
   return { path: trimmed, guards: isOpen ? [] : guards, act, write, imports: imports ?? [], isOpen };
@@ -205,7 +205,7 @@ function isGuard(value: unknown): value is ConsoleGuard {
   return typeof guard === 'object' && guard !== null && typeof (guard as CanActivate).canActivate === 'function';
 }
 
-function wrong(location: string, option: string, got: unknown, wants: string): RateLimitConfigError {
-  if (got === undefined) return new RateLimitConfigError(messages.missingOption(location, option, wants));
-  return new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
+function wrong(location: string, option: string, got: unknown, expected: string): RateLimitConfigError {
+  if (got === undefined) return new RateLimitConfigError(messages.missingOption(location, option, expected));
+  return new RateLimitConfigError(messages.wrongOption(location, option, got, expected));
 }

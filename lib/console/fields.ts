@@ -1,7 +1,7 @@
 import { hashedHeader } from '../app/key-resolvers/header.js';
 import { DURATION_UNITS, milliseconds } from '../engine/options/values.js';
 import { consoleMessages } from '../engine/errors/messages/console.js';
-import { CAUSE_WANTS, isCauseText } from '../app/overrides/change-options.js';
+import { CAUSE_EXPECTED, isCauseText } from '../app/overrides/change-options.js';
 import type { FieldError, Problem } from './api.js';
 
 const TITLES: Readonly<Record<number, string>> = {
@@ -45,12 +45,12 @@ export class ConsoleProblem extends Error {
 /** The problem of a request with wrong fields. */
 export function wrongFields(errors: readonly FieldError[]): ConsoleProblem {
   const shown = errors.map(({ field, message }) => ({ field, message: consoleMessages.ofHeaders(message) }));
-  return new ConsoleProblem(400, shown.map(({ field, message }) => `'${field}' ${message}`).join('; '), shown);
+  return new ConsoleProblem(400, shown.map(({ field, message }) => `${field}: ${message}`).join('; '), shown);
 }
 
 /** The longest identity that is looked up, in characters. */
 const LONGEST_IDENTITY = 1024;
-const DURATION_WANTS = `milliseconds or a duration such as '15m' ${DURATION_UNITS}, more than 0 and at most 1 year`;
+const DURATION_EXPECTED = `milliseconds or a duration such as '15m' ${DURATION_UNITS}, more than 0 and at most 1 year`;
 
 /** Reads the fields of a request, and collects what is wrong with them. */
 export class Fields {
@@ -78,27 +78,27 @@ export class Fields {
     return new Fields(new Map(Object.entries(query ?? {})), known);
   }
 
-  text(field: string, wants: string, isRight: (value: string) => boolean = () => true): string {
-    return this.read(field, wants, (value) => typeof value === 'string' && value !== '' && isRight(value), '');
+  text(field: string, expected: string, isValid: (value: string) => boolean = () => true): string {
+    return this.read(field, expected, (value) => typeof value === 'string' && value !== '' && isValid(value), '');
   }
 
   /** An identity. Of a limit by a header, it may be given by the value: `header:x-api-key:<value>`. */
   identity(): string {
-    const wants = `an identity such as 'user:42', of at most ${LONGEST_IDENTITY} characters`;
-    return hashedHeader(this.text('identity', wants, (value) => value.length <= LONGEST_IDENTITY));
+    const expected = `an identity such as 'user:42', of at most ${LONGEST_IDENTITY} characters`;
+    return hashedHeader(this.text('identity', expected, (value) => value.length <= LONGEST_IDENTITY));
   }
 
   reason(): string {
-    return this.read('reason', CAUSE_WANTS, (value) => isCauseText(value) && value.trim() !== '', '');
+    return this.read('reason', CAUSE_EXPECTED, (value) => isCauseText(value) && value.trim() !== '', '');
   }
 
   duration(field: string): string | number {
-    return this.read(field, DURATION_WANTS, (value) => (milliseconds(value) ?? 0) > 0, 0);
+    return this.read(field, DURATION_EXPECTED, (value) => (milliseconds(value) ?? 0) > 0, 0);
   }
 
   whole(field: string, min: number): number {
-    const isRight = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= min;
-    return this.read(field, `a whole number >= ${min}`, isRight, 0);
+    const isValid = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= min;
+    return this.read(field, `a whole number >= ${min}`, isValid, 0);
   }
 
   oneOf<const T extends string>(field: string, words: readonly T[]): T {
@@ -130,10 +130,10 @@ export class Fields {
     if (this.errors.length > 0) throw wrongFields(this.errors);
   }
 
-  private read<T>(field: string, wants: string, isRight: (value: unknown) => boolean, otherwise: T): T {
+  private read<T>(field: string, expected: string, isValid: (value: unknown) => boolean, otherwise: T): T {
     const value = this.given.get(field);
-    if (value === undefined) this.refuse(field, consoleMessages.missingField(wants));
-    else if (!isRight(value)) this.refuse(field, consoleMessages.wrongField(value, wants));
+    if (value === undefined) this.refuse(field, consoleMessages.missingField(expected));
+    else if (!isValid(value)) this.refuse(field, consoleMessages.wrongField(value, expected));
     else return value as T;
     return otherwise;
   }

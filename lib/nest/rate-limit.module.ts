@@ -221,7 +221,7 @@ export class RateLimitModule extends ConfigurableModuleClass implements OnModule
       moduleLogger.warn(messages.redisUndefined());
     }
     if (isBelowSecond(options.sendTimeout)) {
-      moduleLogger.warn(optionMessages.likelySeconds('RateLimitModule', 'sendTimeout', options.sendTimeout));
+      moduleLogger.warn(optionMessages.likelySeconds('RateLimitModule.sendTimeout', options.sendTimeout));
     }
     this.startUp.run();
     this.policies.check();

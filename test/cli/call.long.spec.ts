@@ -108,44 +108,40 @@ describe('nestjs-sluice call', () => {
   });
 
   it.each([
-    ['no limit', ['api', 'user:1'], "option '--limit' is missing, wants a limit such as gcra:60/1s"],
-    ['no key', ['api', '--limit', 'gcra:1/1s'], 'an argument is missing, wants a key such as tenant:acme'],
+    ['no limit', ['api', 'user:1'], '--limit: missing, expected a limit such as gcra:60/1s'],
+    ['no key', ['api', '--limit', 'gcra:1/1s'], 'an argument: expected a key such as tenant:acme, received missing'],
     [
       'a wrong cost',
       ['api', 'user:1', '--limit', 'gcra:1/1s', '--cost', '1.5'],
-      "option '--cost' is '1.5', wants a whole number of units",
+      "--cost: expected a whole number of units, received '1.5'",
     ],
     [
       'a wrong prefix',
       ['api', 'user:1', '--limit', 'gcra:1/1s', '--prefix', '{a}'],
-      "option '--prefix' is '{a}', wants a text without braces",
+      "--prefix: expected a text without braces, received '{a}'",
     ],
     [
       'what is held',
       ['api', 'user:1', '--limit', 'concurrency:1/1m'],
-      "--limit 'concurrency:1/1m': 'concurrency' cannot be decided by one line, since each call needs a number of its own; wants another algorithm",
+      "--limit 'concurrency:1/1m': 'concurrency' cannot be evaluated by one command, since each call needs its own number. Use another algorithm",
     ],
     [
       'a limit over regions',
       ['api', 'user:1', '--limit', 'gcra:1/1s,scope=world'],
-      "--limit 'gcra:1/1s,scope=world': option 'scope' is 'world', wants a limit that counts in one region: units of others come from their home",
+      "--limit 'gcra:1/1s,scope=world'.scope: expected a limit that counts in one region: units of others come from their home, received 'world'",
     ],
     [
       'a limit that each instance counts',
       ['api', 'user:1', '--limit', 'gcra:1/1s,scope=instance'],
-      "--limit 'gcra:1/1s,scope=instance': option 'scope' is 'instance', wants 'world', or to be left out",
+      "--limit 'gcra:1/1s,scope=instance'.scope: expected 'world', or to be left out, received 'instance'",
     ],
     [
       'a limit beside the script',
       ['--script', '--limit', 'gcra:1/1s'],
       "option '--limit' is only for a limit, not beside '--script'",
     ],
-    ['a key beside the script', ['api', '--script'], "got the argument 'api', wants options only"],
-    [
-      'a misspelt option',
-      ['api', 'user:1', '--limt', 'gcra:1/1s'],
-      "option '--limt' is unknown (did you mean '--limit'?)",
-    ],
+    ['a key beside the script', ['api', '--script'], "expected options only, received the argument 'api'"],
+    ['a misspelt option', ['api', 'user:1', '--limt', 'gcra:1/1s'], "unknown option '--limt'. Did you mean '--limit'?"],
   ])('refuses %s', async (_, args, message) => {
     const { code, stdout, stderr } = await runHere(['call', ...args]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

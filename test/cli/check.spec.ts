@@ -32,11 +32,9 @@ describe('nestjs-sluice check', () => {
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
     expect(stdout.split('\n')).toEqual([
       'limits.json: ok (limits: 1, overrides: 0, lists: 0)',
-      'wrong.yaml:2:16 limits.api.rate: got -1, wants a whole number >= 1',
-      "wrong.yaml:3:3 limits['\\x1B[2J']: got the name '\\x1B[2J', wants 1 to 128 printable ASCII characters",
-      expect.stringContaining(
-        "wrong.yaml:3:18 limits['\\x1B[2J'].reat: 'reat' is unknown (did you mean 'rate'?), wants only algo, rate",
-      ),
+      'wrong.yaml:2:16 limits.api.rate: expected a whole number >= 1, received -1',
+      "wrong.yaml:3:3 limits['\\x1B[2J']: expected 1 to 128 printable ASCII characters, received the name '\\x1B[2J'",
+      expect.stringContaining("wrong.yaml:3:18 limits['\\x1B[2J'].reat: unknown option 'reat'. Did you mean 'rate'?"),
       '',
     ]);
   });
@@ -65,7 +63,7 @@ describe('nestjs-sluice check', () => {
               line: 2,
               column: 16,
               path: 'limits.api.rate',
-              message: 'got -1, wants a whole number >= 1',
+              message: 'expected a whole number >= 1, received -1',
             },
             expect.objectContaining({ line: 3, column: 3 }),
             expect.objectContaining({ line: 3, column: 18 }),
@@ -76,13 +74,13 @@ describe('nestjs-sluice check', () => {
   });
 
   it.each([
-    ['no file', [], 'no policy file is given, wants at least one .yaml, .yml or .json file'],
+    ['no file', [], 'policy file: missing, expected at least one .yaml, .yml or .json file'],
     [
       'a file of another kind',
       ['limits.toml'],
-      "'limits.toml' is not a policy file, wants a name that ends with .yaml, .yml or .json",
+      "'limits.toml' is not a policy file: expected a name that ends with .yaml, .yml or .json",
     ],
-    ['an unknown option', ['--strict', 'limits.yaml'], "option '--strict' is unknown, wants only --json, --help"],
+    ['an unknown option', ['--strict', 'limits.yaml'], "unknown option '--strict', expected one of --json, --help"],
   ])('exits with 2 for %s', async (_, args, message) => {
     const { code, stdout, stderr } = await check(...args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

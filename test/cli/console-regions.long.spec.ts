@@ -219,6 +219,6 @@ describe('nestjs-sluice console, in a region', () => {
     const args = ['console', '--redis', world.home.url, '--prefix', prefix, '--timeout', '5s'];
     const { code, stdout, stderr } = await runHere(args);
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toContain("wants the '--redis' of a region, and this one as '--home'");
+    expect(stderr).toContain("Set '--redis' to a region's Redis, and '--home' to this one");
   });
 });

@@ -185,14 +185,20 @@ describe('init', () => {
   });
 
   it.each<[string, Record<string, string>, string[], number, string]>([
-    ['a folder without a project', {}, [], 1, "is no Nest project: it has no package.json with '@nestjs/core', wants"],
+    [
+      'a folder without a project',
+      {},
+      [],
+      1,
+      "isn't a Nest project: its package.json is missing or lacks '@nestjs/core'.",
+    ],
     ['another project', { 'package.json': '{}' }, [], 1, 'is no Nest project'],
     [
       'a project without a root module',
       { 'package.json': FILES['package.json']! },
       [],
       1,
-      "there is no file 'src/app.module.ts', wants the one of the root module, by '--module src/app.module.ts'",
+      "there: expected the one of the root module, by '--module src/app.module.ts', received no file 'src/app.module.ts'",
     ],
     ['a file without a module', FILES, ['--module', 'src/app.controller.ts'], 1, 'has no class with @Module({ ... })'],
     [
@@ -202,8 +208,8 @@ describe('init', () => {
       1,
       "the 'imports' of the module in 'src/app.module.ts' are no list",
     ],
-    ['an argument', FILES, ['src'], 2, "got the argument 'src', wants options only"],
-    ['a misspelt option', FILES, ['--dry-rum'], 2, "option '--dry-rum' is unknown (did you mean '--dry-run'?)"],
+    ['an argument', FILES, ['src'], 2, "expected options only, received the argument 'src'"],
+    ['a misspelt option', FILES, ['--dry-rum'], 2, "unknown option '--dry-rum'. Did you mean '--dry-run'?"],
   ])('refuses %s, and changes nothing', async (_, files, args, code, message) => {
     write(files);
     link('typescript', 'nestjs-sluice');

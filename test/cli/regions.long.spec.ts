@@ -87,7 +87,7 @@ describe('the terminal over regions', () => {
   it.each(['region', 'home', 'both'] as const)(
     'asks for the scope of limits over regions, with the Redis of %s',
     async (place) => {
-      const message = "limit 'plan' counts over several regions, wants 'scope=world' in '--limit', and '--home'";
+      const message = "limit 'plan' counts over several regions. Add 'scope=world' to '--limit', and '--home'";
       const commands = [['block'], ['unblock'], ['reset'], ['block', '--force']].map((each) => [...each, 'plan', KEY]);
       for (const command of [...commands, ofKey('plan')]) {
         expect(await refused(place, ...command, '--limit', PLAN)).toContain(message);
@@ -96,7 +96,7 @@ describe('the terminal over regions', () => {
   );
 
   it('asks for the home of limits over regions on the Redis of a region', async () => {
-    const message = "limit 'plan' counts over several regions, wants '--home', the Redis that counts for all of them";
+    const message = "limit 'plan' counts over several regions. Set '--home' to the Redis that counts for all of them";
     for (const command of [['block', 'plan', KEY, '--force'], ['reset', 'plan', KEY], ofKey('plan')]) {
       expect(await refused('region', ...command, '--limit', WORLD_PLAN)).toContain(message);
     }
@@ -175,7 +175,7 @@ describe('the terminal over regions', () => {
     const { code, stdout, stderr } = await at('region', ...ofKey('burst', '--limit', BURST));
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
     expect(stdout).toContain("limit 'burst': unknown, what was changed is kept at the home of the regions");
-    expect(stdout).toContain("wants '--home', or '--module'");
+    expect(stdout).toContain("Use '--home' or '--module'");
     expect(stdout).not.toContain('allows');
     const json = JSON.parse((await at('region', ...ofKey('burst', '--limit', BURST, '--json'))).stdout) as Explanation;
     expect(json).toMatchObject({ outcome: { verdict: 'unknown' }, limits: [{ state: { remaining: 4 } }] });
@@ -192,7 +192,7 @@ describe('the terminal over regions', () => {
 
   it('does not look for limits of a region at the home', async () => {
     const message =
-      "this is the home of regions, while limit 'burst' counts in each region; wants the '--redis' of the region, beside '--home'";
+      "this is the home of regions, but limit 'burst' counts in each region. Set '--redis' to the region's Redis in addition to '--home'";
     for (const command of [['block', 'burst', KEY, '--force'], ['reset', 'burst', KEY], ofKey('burst')]) {
       expect(await refused('home', ...command, '--limit', BURST)).toContain(message);
     }
@@ -209,7 +209,7 @@ describe('the terminal over regions', () => {
     ['rates'],
   ];
   const KEPT_AT_HOME =
-    "this is the Redis of a region, while rates, modes and lists are kept at the home of the regions; wants '--home', or '--module'";
+    "this is the Redis of a region, but rates, modes and lists are stored at the home of the regions. Use '--home' or '--module'";
 
   it('changes no rate, mode or list on the Redis of a region, where no instance looks', async () => {
     for (const change of CHANGES) expect(await refused('region', ...change)).toContain(KEPT_AT_HOME);
@@ -302,7 +302,7 @@ describe('the terminal over regions', () => {
   });
 
   it.each([
-    [['--home', 'localhost'], "option '--home' is 'localhost', wants a URL"],
+    [['--home', 'localhost'], "--home: expected a URL, received 'localhost'"],
     [['--home', 'redis://localhost', '--module', 'x.js'], "option '--home' is only for Redis without the app"],
   ])('refuses %p', async (args, message) => {
     const redis = args.includes('--module') ? [] : ['--redis', 'redis://localhost'];

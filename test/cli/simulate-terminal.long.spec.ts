@@ -73,8 +73,8 @@ describe('filters', () => {
   });
 
   it.each([
-    ['no status', ['--status', '20'], 2, "option '--status' is '20', wants a status, such as 404 or 2xx"],
-    ['no path', ['--path', ''], 2, "option '--path' is '', wants a path, such as /login or '/api/*'"],
+    ['no status', ['--status', '20'], 2, "--status: expected a status, such as 404 or 2xx, received '20'"],
+    ['no path', ['--path', ''], 2, "--path: expected a path, such as /login or '/api/*', received ''"],
     ['what no request has', ['--path', '/nowhere'], 1, "'--path' and '--status' leave none of 6 requests"],
   ])('refuse %s', async (_, args, code, message) => {
     const run = await logs.simulate(...LIMIT, ...args, logs.path('access.log'));
@@ -113,8 +113,8 @@ describe('the limits of a policy', () => {
 
   it.each([
     ['what is wrong', 'wrong.yaml', 1, "'raet' is unknown (did you mean 'rate'?)"],
-    ['none', 'empty.yaml', 1, "has no limit that can be simulated, wants one with an 'algo'"],
-    ['another file', 'access.log', 2, 'is not a policy file, wants a name that ends with .yaml'],
+    ['none', 'empty.yaml', 1, "has no limit that can be simulated. Add one with an 'algo'"],
+    ['another file', 'access.log', 2, 'is not a policy file: expected a name that ends with .yaml'],
   ])('refuse %s', async (_, file, code, message) => {
     const run = await logs.simulate('--policy', file, 'access.log');
     expect(run).toMatchObject({ code, stderr: expect.stringContaining(message) });

@@ -6,7 +6,7 @@ import { LogFolder } from './run-program.js';
 const logs = new LogFolder();
 
 const LIMIT = ['--limit', 'gcra:1/1s'];
-const FORM = 'it wants algo:rate/interval[,option=value...][@name], such as gcra:60/1s,burst=120@api';
+const FORM = 'expected algo:rate/interval[,option=value...][@name], such as gcra:60/1s,burst=120@api';
 
 describe('a limit of the command line', () => {
   it.each([
@@ -37,7 +37,9 @@ describe('a limit of the command line', () => {
 
   it('may have a key of its own', () => {
     expect(readLimit('gcra:1/s,blockFor=1h,strike=true').limit).toMatchObject({ strikes: true });
-    expect(() => readLimit('gcra:1/s,blockFor=1h,strike=yes')).toThrow("option 'strike' is 'yes', wants true or false");
+    expect(() => readLimit('gcra:1/s,blockFor=1h,strike=yes')).toThrow(
+      "strike: expected true or false, received 'yes'",
+    );
     expect(readLimits(['gcra:1/s,key={a}:{b}', 'gcra:2/s']).map(({ key }) => key)).toEqual(['{a}:{b}', undefined]);
   });
 
@@ -48,49 +50,67 @@ describe('a limit of the command line', () => {
     ['gcra:60/1s,burst', FORM],
     ['gcra:60/1s,=2', FORM],
     ['gcra:60/1s,', FORM],
-    ['gcra:x/1s', "option 'rate' is 'x', wants a whole number >= 1"],
-    ['gcra:/1s', "option 'rate' is '', wants a whole number >= 1"],
-    ['gcra:0/1s', "option 'rate' is 0, wants a whole number >= 1"],
-    ['gcra:-1/1s', "option 'rate' is '-1', wants a whole number >= 1"],
-    ['gcra:1.5/1s', "option 'rate' is '1.5', wants a whole number >= 1"],
-    ['gcra:1e3/1s', "option 'rate' is '1e3', wants a whole number >= 1"],
-    ['gcra:1/0s', "option 'interval' is '0s', wants milliseconds or a duration"],
-    ['gcra:1/', "option 'interval' is '', wants milliseconds or a duration"],
-    ['gcra:1/soon', "option 'interval' is 'soon', wants milliseconds or a duration"],
-    ['gcra:1/2y', "option 'interval' is '2y', wants milliseconds or a duration"],
-    ['gcra:1/1s,burst=-2', "option 'burst' is '-2', wants a whole number >= 1"],
-    ['gcra:1/1s,queue=2', "option 'queue' is unknown, wants only burst, key, mode, blockFor, strike, forgetAfter"],
-    ['gcra:1/1s,share=tenant', "option 'share' is not a single value, wants the limit without it"],
-    ['gcra:1/1s,rate=2', "option 'rate' is unknown, wants only burst, key, mode, blockFor, strike, forgetAfter"],
+    ['gcra:x/1s', "rate: expected a whole number >= 1, received 'x'"],
+    ['gcra:/1s', "rate: expected a whole number >= 1, received ''"],
+    ['gcra:0/1s', 'rate: expected a whole number >= 1, received 0'],
+    ['gcra:-1/1s', "rate: expected a whole number >= 1, received '-1'"],
+    ['gcra:1.5/1s', "rate: expected a whole number >= 1, received '1.5'"],
+    ['gcra:1e3/1s', "rate: expected a whole number >= 1, received '1e3'"],
+    ['gcra:1/0s', /interval: expected milliseconds or a duration.+, received '0s'/],
+    ['gcra:1/', /interval: expected milliseconds or a duration.+, received ''/],
+    ['gcra:1/soon', /interval: expected milliseconds or a duration.+, received 'soon'/],
+    ['gcra:1/2y', /interval: expected milliseconds or a duration.+, received '2y'/],
+    ['gcra:1/1s,burst=-2', "burst: expected a whole number >= 1, received '-2'"],
+    ['gcra:1/1s,queue=2', "unknown option 'queue', expected one of burst, key, mode, blockFor, strike, forgetAfter"],
+    [
+      'gcra:1/1s,share=tenant',
+      "--limit 'gcra:1/1s,share=tenant'.share: shares cannot be written as a single value. Write the limit without it: the total is the same, but the part of each tenant is not simulated",
+    ],
+    ['gcra:1/1s,rate=2', "unknown option 'rate', expected one of burst, key, mode, blockFor, strike, forgetAfter"],
     [
       'gcra:1/1s,__proto__=2',
-      "option '__proto__' is unknown, wants only burst, key, mode, blockFor, strike, forgetAfter",
+      "unknown option '__proto__', expected one of burst, key, mode, blockFor, strike, forgetAfter",
     ],
-    ['gcra:1/1s,burst=1,burst=2', "option 'burst' is given twice, wants it once"],
+    ['gcra:1/1s,burst=1,burst=2', "--limit 'gcra:1/1s,burst=1,burst=2'.burst: the option is given twice. Give it once"],
     [
       'gcra:1/1s,blockFor=never',
-      "option 'blockFor' is 'never', wants a duration of more than 0 and at most 1 year, or 1 to 100 durations",
+      /blockFor: expected a duration of more than 0 and at most 1 year, or 1 to 100 durations.+, received 'never'/,
     ],
-    ['gcra:1/1s,blockFor=1m/', "option 'blockFor[1]' is '', wants milliseconds or a duration"],
+    ['gcra:1/1s,blockFor=1m/', /blockFor\[1\]: expected milliseconds or a duration.+, received ''/],
     [
       'gcra:1/1s,blockFor=1h/1m',
-      "option 'blockFor' is [ '1h', '1m' ], wants a duration of more than 0 and at most 1 year, or 1 to 100 durations",
+      /blockFor: expected a duration of more than 0 and at most 1 year, or 1 to 100 durations.+, received \[ '1h', '1m' \]/,
     ],
-    ['gcra:1/1s,forgetAfter=1m', "option 'forgetAfter' is '1m', wants nothing, unless 'blockFor' is a list"],
-    ['gcra:1/1s,mode=off', "option 'mode' is 'off', wants one of enforce, shadow"],
-    ['gcra:1/1s@', "option 'name' is '', wants 1 to 128 printable ASCII characters"],
-    ['gcra:1/1s@ä', "option 'name' is 'ä', wants 1 to 128 printable ASCII characters"],
-    ['calendar-window:1/1d', "option 'period' is '1d', wants one of second, minute, hour, day"],
-    ['calendar-window:1/day,rollover=1.5', "option 'rollover' is 1.5, wants a number > 0 and <= 1, such as 0.5"],
-    ['calendar-window:1/day,credits=yes', "option 'credits' is 'yes', wants true"],
-    ['calendar-window:1/day,timezone=Moon', "option 'timezone' is 'Moon', wants an IANA time zone"],
-    ['token-bucket:1/1s,refill=x', "option 'refill' is 'x', wants one of greedy, intervally"],
-    ['nope:1/1s,burst=2', "option 'algo' is 'nope', wants one of fixed-window, calendar-window"],
+    [
+      'gcra:1/1s,forgetAfter=1m',
+      "forgetAfter: expected nothing, unless 'blockFor' is a list of durations, received '1m'",
+    ],
+    ['gcra:1/1s,mode=off', "mode: expected one of enforce, shadow, received 'off'"],
+    ['gcra:1/1s@', "name: expected 1 to 128 printable ASCII characters, received ''"],
+    ['gcra:1/1s@ä', "name: expected 1 to 128 printable ASCII characters, received 'ä'"],
+    [
+      'calendar-window:1/1d',
+      "period: expected one of second, minute, hour, day, week, month, quarter, year, received '1d'",
+    ],
+    [
+      'calendar-window:1/day,rollover=1.5',
+      'rollover: expected a number > 0 and <= 1, such as 0.5, of at least a millionth, received 1.5',
+    ],
+    ['calendar-window:1/day,credits=yes', "credits: expected true, received 'yes'"],
+    [
+      'calendar-window:1/day,timezone=Moon',
+      "timezone: expected an IANA time zone such as 'UTC' or 'Europe/Berlin', received 'Moon'",
+    ],
+    ['token-bucket:1/1s,refill=x', "refill: expected one of greedy, intervally, received 'x'"],
+    ['nope:1/1s,burst=2', /algo: expected one of fixed-window, calendar-window.+, received 'nope'/],
     ['concurrency:3/1m', "'concurrency' cannot be simulated, since no log shows when its units are released"],
-    ['gcra:99999999999999/1y', 'which cannot be counted exactly in whole numbers below 2^53'],
+    [
+      'gcra:99999999999999/1y',
+      "--limit 'gcra:99999999999999/1y': a 'rate' of 99999999999999 with an 'interval' of 31557600000 ms and a 'burst' (or 'queue') of 99999999999999 cannot be counted exactly in whole numbers below 2^53. Use a rounder or smaller 'rate', a shorter 'interval' or a smaller 'burst'",
+    ],
   ])('%s is refused', (spec, message) => {
     expect(() => readLimit(spec)).toThrow(message);
-    expect(() => readLimit(spec)).toThrow(`--limit '${spec}': `);
+    expect(() => readLimit(spec)).toThrow(`--limit '${spec}'`);
   });
 });
 
@@ -98,31 +118,91 @@ describe('a command line', () => {
   beforeAll(() => logs.write('access.ndjson', [{ time: 1_790_000_000, user: 'eva' }]));
 
   it.each([
-    [[], "no log is given, wants a file, '-' for the standard input, or '--generate'", LIMIT],
-    [['access.ndjson'], "option '--limit' is missing, wants at least one, such as --limit gcra:60/1s", []],
+    [[], `"nestjs-sluice simulate: log: missing, expected a file, '-' for standard input, or '--generate'`, LIMIT],
+    [['access.ndjson'], '--limit: missing, expected at least one, such as --limit gcra:60/1s', []],
     [['access.ndjson'], `--limit 'gcra': ${FORM}`, ['--limit', 'gcra']],
-    [['access.ndjson'], "option '--limit' has the name 'gcra:1/1s' twice", [...LIMIT, ...LIMIT]],
-    [['access.ndjson', 'b'], "got the inputs 'access.ndjson' and 'b', wants one of them", LIMIT],
-    [['access.ndjson'], "option '--bogus' is unknown, wants only --limit, --policy, --path", [...LIMIT, '--bogus']],
-    [['access.ndjson'], "option '--key' is given twice, wants it once", [...LIMIT, '--key', 'a', '--key', 'b']],
-    [['access.ndjson'], "option '--json' is given twice, wants it once", [...LIMIT, '--json', '--json']],
-    [['access.ndjson'], "option '--key' is '{user', wants a field, or a template", [...LIMIT, '--key', '{user']],
-    [['access.ndjson'], "option '--key' is '', wants a field, or a template", [...LIMIT, '--key', '']],
-    [['access.ndjson'], "option '--format' is 'csv', wants one of ndjson, combined", [...LIMIT, '--format', 'csv']],
-    [['access.ndjson'], "'ngnix' (did you mean 'nginx'?), wants one of", [...LIMIT, '--format', 'ngnix']],
-    [['access.ndjson'], "'--fromat' is unknown (did you mean '--format'?)", [...LIMIT, '--fromat', 'common']],
-    [['access.ndjson'], "option 'brust' is unknown (did you mean 'burst'?)", ['--limit', 'gcra:1/1s,brust=2']],
-    [['access.ndjson'], "option '--reorder' is 'x', wants a duration", [...LIMIT, '--reorder', 'x']],
-    [['access.ndjson'], "option '--max-keys' is '0', wants a whole number >= 1", [...LIMIT, '--max-keys', '0']],
-    [['access.ndjson'], "option '--seed' is only for '--generate'", [...LIMIT, '--seed', '2']],
+    [
+      ['access.ndjson'],
+      `"nestjs-sluice simulate: --limit: two limits have the name 'gcra:1/1s'. Name each: algo:rate/interval@name`,
+      [...LIMIT, ...LIMIT],
+    ],
+    [
+      ['access.ndjson', 'b'],
+      `"nestjs-sluice simulate: log: expected one input, received 'access.ndjson' and 'b'`,
+      LIMIT,
+    ],
+    [
+      ['access.ndjson'],
+      `"nestjs-sluice simulate: unknown option '--bogus'. Run the command with --help for its options`,
+      [...LIMIT, '--bogus'],
+    ],
+    [['access.ndjson'], '--key: the option is given twice. Give it once', [...LIMIT, '--key', 'a', '--key', 'b']],
+    [['access.ndjson'], '--json: the option is given twice. Give it once', [...LIMIT, '--json', '--json']],
+    [
+      ['access.ndjson'],
+      "--key: expected a field, or a template with fields in braces such as {tenant}:{user}, received '{user'",
+      [...LIMIT, '--key', '{user'],
+    ],
+    [
+      ['access.ndjson'],
+      "--key: expected a field, or a template with fields in braces such as {tenant}:{user}, received ''",
+      [...LIMIT, '--key', ''],
+    ],
+    [
+      ['access.ndjson'],
+      "--format: expected one of ndjson, combined, common, nginx, apache, received 'csv'",
+      [...LIMIT, '--format', 'csv'],
+    ],
+    [
+      ['access.ndjson'],
+      `"nestjs-sluice simulate: --format: unknown value 'ngnix'. Did you mean 'nginx'?`,
+      [...LIMIT, '--format', 'ngnix'],
+    ],
+    [
+      ['access.ndjson'],
+      `"nestjs-sluice simulate: unknown option '--fromat'. Did you mean '--format'?`,
+      [...LIMIT, '--fromat', 'common'],
+    ],
+    [['access.ndjson'], "unknown option 'brust'. Did you mean 'burst'?", ['--limit', 'gcra:1/1s,brust=2']],
+    [
+      ['access.ndjson'],
+      "--reorder: expected a duration such as '10s', '1m', '1h', at most 1 year, received 'x'",
+      [...LIMIT, '--reorder', 'x'],
+    ],
+    [
+      ['access.ndjson'],
+      "--max-keys: expected a whole number >= 1 and <= 10000000, received '0'",
+      [...LIMIT, '--max-keys', '0'],
+    ],
+    [
+      ['access.ndjson'],
+      `"nestjs-sluice simulate: --seed: the option is only for '--generate'`,
+      [...LIMIT, '--seed', '2'],
+    ],
     [['access.ndjson'], "'none/a.svg' cannot be written: ENOENT", [...LIMIT, '--svg', 'none/a.svg']],
-    [['access.ndjson'], "option '--key' is missing, and the first lines have none of ip, remote_addr", LIMIT],
-    [['access.ndjson'], "wants a field: they have 'time', 'user'", LIMIT],
-    [['access.ndjson'], "and '--generate poisson:1/s', wants one of them", [...LIMIT, '--generate', 'poisson:1/s']],
-    [[], "option '--generate' is 'poisson:0/s', wants 'poisson:' or", [...LIMIT, '--generate', 'poisson:0/s']],
-    [[], "option '--generate' is 'gauss:1/s', wants 'poisson:' or", [...LIMIT, '--generate', 'gauss:1/s']],
-    [[], 'wants at most 1000000000 requests', [...LIMIT, '--generate', 'poisson:1000000/ms', '--for', '1d']],
-    [[], "option '--cost' is only for a log", [...LIMIT, '--generate', 'poisson:1/s', '--cost', 'units']],
+    [
+      ['access.ndjson'],
+      `"nestjs-sluice simulate: --key: missing, expected a field: the first lines have none of ip, remote_addr, remoteAddress, remote_ip, client_ip, clientIp, clientip, req.remoteAddress, req.ip, request.client_ip, request.remote_ip, but 'time', 'user'`,
+      LIMIT,
+    ],
+    [
+      ['access.ndjson'],
+      `"nestjs-sluice simulate: --key: missing, expected a field: the first lines have none of ip, remote_addr, remoteAddress, remote_ip, client_ip, clientIp, clientip, req.remoteAddress, req.ip, request.client_ip, request.remote_ip, but 'time', 'user'`,
+      LIMIT,
+    ],
+    [
+      ['access.ndjson'],
+      `"nestjs-sluice simulate: log: expected one input, received 'access.ndjson' and '--generate poisson:1/s'`,
+      [...LIMIT, '--generate', 'poisson:1/s'],
+    ],
+    [[], /--generate: expected 'poisson:' or.+, received 'poisson:0\/s'/, [...LIMIT, '--generate', 'poisson:0/s']],
+    [[], /--generate: expected 'poisson:' or.+, received 'gauss:1\/s'/, [...LIMIT, '--generate', 'gauss:1/s']],
+    [[], 'expected at most 1000000000 requests', [...LIMIT, '--generate', 'poisson:1000000/ms', '--for', '1d']],
+    [
+      [],
+      '"nestjs-sluice simulate: --cost: the option is only for a log',
+      [...LIMIT, '--generate', 'poisson:1/s', '--cost', 'units'],
+    ],
   ])('with %j is wrong: %s', async (inputs, message, options) => {
     const { code, stdout, stderr } = await logs.simulate(...options, ...inputs);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -289,7 +289,7 @@ describe('a hostile log', () => {
     await writeFile(logs.path('noise'), Buffer.from(Array.from({ length: 5000 }, (_, index) => (index * 7919) % 256)));
     const { code, stdout, stderr } = await logs.simulate(...LIMIT, 'noise');
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/the format of the log is not known by its first lines .*'--format' with one of ndjson, /);
+    expect(stderr).toMatch(/the first lines of the log have no known format .*'--format' to one of ndjson, /);
     expect(stderr).not.toMatch(/[^\P{C}\n]/u);
   });
 
@@ -379,7 +379,7 @@ describe('a chart', () => {
     for (const path of ['kept.ndjson', './kept.ndjson', logs.path('kept.ndjson')]) {
       const { code, stderr } = await logs.simulate('--limit', 'gcra:1/1s', '--svg', path, 'kept.ndjson');
       expect(code).toBe(2);
-      expect(stderr).toContain('which is the log, wants another file');
+      expect(stderr).toContain(`"nestjs-sluice simulate: --svg: 'kept.ndjson' is the log. Use another file`);
     }
     expect(await readFile(logs.path('kept.ndjson'), 'utf8')).toBe(before);
   });

@@ -41,7 +41,7 @@ describe('a Redis that cannot be reached', () => {
     [
       'TLS, which it does not speak',
       `rediss://${host}`,
-      /is not connected: .*(?:else write redis:|write redis:\/\/ in place)/,
+      /is not connected: .*(?:otherwise write redis:|Write redis:\/\/ instead)/,
     ],
   ])('is named with %s', async (_, url, message) => {
     const { code, stderr } = await runHere(['rates', '--redis', url]);
@@ -54,10 +54,10 @@ describe('a connection string of another form', () => {
   const AZURE = 'cache.example.net:6380,password=s3cret,ssl=True,abortConnect=False';
 
   it.each([
-    [['rates', '--redis', AZURE], "wants the URL 'rediss://:<password>@cache.example.net:6380'"],
+    [['rates', '--redis', AZURE], "expected the URL 'rediss://:<password>@cache.example.net:6380'"],
     [
       ['rates', '--redis', 'redis://localhost', '--home', AZURE],
-      "wants the URL 'rediss://:<password>@cache.example.net:6380'",
+      "expected the URL 'rediss://:<password>@cache.example.net:6380'",
     ],
     [['rates', AZURE], 'cache.example.net:6380,password=***'],
     [[AZURE], 'cache.example.net:6380,password=***'],

@@ -79,7 +79,7 @@ describe.each([
     expect((await limiter().peek(key)).quota).toBe(50);
     const cleared = await ofKey('clear-override');
     expect([cleared.state.quota, cleared.warning]).toEqual([10, undefined]);
-    expect((await ofKey('clear-override')).warning).toBe('there was no override of this key, so nothing was changed');
+    expect((await ofKey('clear-override')).warning).toBe('this key has no override, so nothing was changed');
   });
 
   it('stand in the log with who and why, and no identity', async () => {
@@ -165,7 +165,7 @@ describe.each([
     expect(await app.change<Changed>('candidates/clear', { limit: 'things' })).toMatchObject({ changed: false });
     expect(await rate()).toMatchObject({ current: { rate: 'gcra:10/1h', source: 'configured' }, candidate: null });
     expect(await refusedFields('candidates/enforce', { limit: 'things', ...REASON })).toEqual({
-      limit: 'has no candidate, wants a limit with one',
+      limit: 'this limit has no candidate. Choose a limit with one',
     });
   });
 
@@ -220,7 +220,7 @@ describe.each([
 
   it('names what a field is, and what it wants', async () => {
     expect(await refusedFields('rates/set', { limit: 'things', patch: { rate: -1 }, ...REASON })).toEqual({
-      'patch.rate': 'is -1, wants a whole number >= 1',
+      'patch.rate': 'expected a whole number >= 1, received -1',
     });
   });
 

@@ -38,7 +38,7 @@ it.each([
   const { errors } = (await response.json()) as Problem;
   expect([response.status, errors]).toEqual([
     400,
-    [{ field: 'identity', message: expect.stringMatching(/^is counted by no limit, wants /) }],
+    [{ field: 'identity', message: expect.stringMatching(/^expected .*, received an identity that no limit counts$/) }],
   ]);
   expect(errors![0]!.message).toContain(form);
 });

@@ -38,10 +38,10 @@ it('gives nobody all places: whoever has most of them makes room for others', ()
     response.on('finish', () => places.set(from, places.get(from)! - 1));
   };
   for (let viewer = 0; viewer < MOST_VIEWERS; viewer++) come('greedy');
-  expect(() => come('greedy')).toThrow('viewers look at this instance already');
+  expect(() => come('greedy')).toThrow('32 viewers are already connected to this instance: close one of them first');
   for (let viewer = 0; viewer < MOST_VIEWERS / 2; viewer++) come('other');
-  expect(() => come('other')).toThrow('viewers look at this instance already');
-  expect(() => come('greedy')).toThrow('viewers look at this instance already');
+  expect(() => come('other')).toThrow('32 viewers are already connected to this instance: close one of them first');
+  expect(() => come('greedy')).toThrow('32 viewers are already connected to this instance: close one of them first');
   come('third');
   expect(feed.size).toBe(MOST_VIEWERS);
   feed.close();

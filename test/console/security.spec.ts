@@ -210,8 +210,12 @@ describe.each([
       const { errors } = (await response.json()) as Problem;
       expect([response.status, errors?.map(({ field }) => field)]).toEqual([400, ['reason']]);
     }
-    await expect(app.service.deny({ identity: 'anna' }, { reason })).rejects.toThrow("option 'reason'");
-    await expect(app.service.setRate('things', { rate: 3 }, { by: reason })).rejects.toThrow("option 'by'");
+    await expect(app.service.deny({ identity: 'anna' }, { reason })).rejects.toThrow(
+      'reason: expected a string of 1 to 200 characters on one line',
+    );
+    await expect(app.service.setRate('things', { rate: 3 }, { by: reason })).rejects.toThrow(
+      'by: expected a string of 1 to 200 characters on one line',
+    );
     expect(await blocked()).toBe(false);
   });
 
@@ -289,7 +293,11 @@ describe('a console in an app of another kind', () => {
     const response = await app.post('keys/block', BLOCK);
     expect([response.status, await response.json()]).toEqual([
       500,
-      expect.objectContaining({ detail: expect.stringContaining("the option 'actor' gave '', wants a string") }),
+      expect.objectContaining({
+        detail: expect.stringContaining(
+          "option 'actor': expected it to return a string that is not empty, received ''",
+        ),
+      }),
     ]);
     expect((await app.service.for('things').peek('anna')).allowed).toBe(true);
   });

@@ -48,7 +48,7 @@ describe("option 'redis'", () => {
     const reason = await reasonOf(() => settingsOf({ redis: redis as never }));
     expect(reason).toBeInstanceOf(RateLimitConfigError);
     expect(reason.message).toMatch(
-      /^RateLimitModule: option 'redis' is .+, wants a URL such as 'redis:\/\/localhost:6379'/,
+      /^RateLimitModule\.redis: expected a URL such as 'redis:\/\/localhost:6379'.+, received/,
     );
   });
 
@@ -68,10 +68,10 @@ describe("option 'redis'", () => {
     ['cache.example.net,password=s3cret', 'redis://:<password>@cache.example.net:6379'],
   ])('that is %s is refused without its password, and the form is named', async (redis, form) => {
     const { message } = await reasonOf(() => settingsOf({ redis }));
-    expect(message).toContain(`wants the URL '${form}'`);
+    expect(message).toContain(`expected the URL '${form}'`);
     expect(message).not.toContain('s3cret');
     const home = await reasonOf(() => settingsOf({ redis: 'redis://x', regions: { name: 'eu', home: redis } }));
-    expect(home.message).toContain(`wants the URL '${form}'`);
+    expect(home.message).toContain(`expected the URL '${form}'`);
     expect(home.message).not.toContain('s3cret');
   });
 
@@ -90,24 +90,48 @@ describe("option 'redis'", () => {
 
 describe('other options', () => {
   it.each<[string, RateLimitModuleOptions, string]>([
-    ['a timeout that no timer can wait for', { timeout: '30d' }, "option 'timeout' is '30d', wants at most 1 hour"],
-    ['no timeout', { timeout: null as never }, "option 'timeout' is null"],
-    ['headers that are nothing', { headers: {} as never }, "option 'headers' is {}"],
-    ['no headers', { headers: null as never }, "option 'headers' is null"],
-    ['no ipv6Prefix', { ipv6Prefix: null as never }, "option 'ipv6Prefix' is null"],
-    ['no onStoreError', { onStoreError: null as never }, "option 'onStoreError' is null"],
+    ['a timeout that no timer can wait for', { timeout: '30d' }, "timeout: expected at most 1 hour, received '30d'"],
+    [
+      'no timeout',
+      { timeout: null as never },
+      "expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), more than 0 and at most 1 year, received null",
+    ],
+    [
+      'headers that are nothing',
+      { headers: {} as never },
+      'expected one of draft-8, draft-6, legacy, a function, a list of these, or false, received {}',
+    ],
+    [
+      'no headers',
+      { headers: null as never },
+      'expected one of draft-8, draft-6, legacy, a function, a list of these, or false, received null',
+    ],
+    ['no ipv6Prefix', { ipv6Prefix: null as never }, 'expected a whole number >= 1 and <= 128, received null'],
+    [
+      'no onStoreError',
+      { onStoreError: null as never },
+      'expected one of local, allow, deny, or a function that gives one, received null',
+    ],
     [
       'a limit without slices',
       { limits: [{ algo: 'sliding-window', rate: 1, interval: 1, slices: null as never }] },
-      "option 'slices' is null",
+      'limits[0].slices: expected a whole number >= 1 and <= 1000, received null',
     ],
     [
       'a limit without a queue',
       { limits: [{ algo: 'leaky-bucket', rate: 1, interval: 1, queue: null as never }] },
-      "option 'queue' is null",
+      'limits[0].queue: expected a whole number >= 0 and <= 9007199254740990, received null',
     ],
-    ['a limit without a cost', { limits: [{ ...gcra, cost: null as never }] }, "option 'cost' is null"],
-    ['two limits of one name', { limits: [gcra, gcra] }, "limits: two limits are named 'gcra:2/1m'"],
+    [
+      'a limit without a cost',
+      { limits: [{ ...gcra, cost: null as never }] },
+      'limits[0].cost: expected a whole number >= 0, or a function of the context, received null',
+    ],
+    [
+      'two limits of one name',
+      { limits: [gcra, gcra] },
+      "limits: two limits have the name 'gcra:2/1m'. Give each limit of one place its own 'name'",
+    ],
   ])('%s', async (_, options, message) => {
     const reason = await reasonOf(() => startUp(options));
     expect(reason).toBeInstanceOf(RateLimitConfigError);
@@ -115,14 +139,30 @@ describe('other options', () => {
   });
 
   it.each<[string, () => unknown, string]>([
-    ['forRoot(null)', () => RateLimitModule.forRoot(null as never), 'RateLimitModule: got null'],
-    ['forRootAsync([])', () => RateLimitModule.forRootAsync([] as never), 'RateLimitModule.forRootAsync: got []'],
-    ['forFeature(null)', () => RateLimitModule.forFeature(null as never), 'forFeature: got null'],
-    ['forFeature([])', () => RateLimitModule.forFeature([] as never), 'forFeature: got []'],
+    [
+      'forRoot(null)',
+      () => RateLimitModule.forRoot(null as never),
+      'RateLimitModule: expected an object of options, received null',
+    ],
+    [
+      'forRootAsync([])',
+      () => RateLimitModule.forRootAsync([] as never),
+      'RateLimitModule.forRootAsync: expected an object of options, received []',
+    ],
+    [
+      'forFeature(null)',
+      () => RateLimitModule.forFeature(null as never),
+      'forFeature: expected an object of options, received null',
+    ],
+    [
+      'forFeature([])',
+      () => RateLimitModule.forFeature([] as never),
+      'forFeature: expected an object of options, received []',
+    ],
     [
       "guard: 'no'",
       () => RateLimitModule.forRoot({ guard: 'no' as never }),
-      "option 'guard' is 'no', wants true, false or 'custom'",
+      "guard: expected true, false or 'custom', received 'no'",
     ],
   ])('%s', async (_, call, message) => {
     const reason = await reasonOf(call);
@@ -133,7 +173,7 @@ describe('other options', () => {
   it('from a prototype are read as little as those of another limit', async () => {
     const inherited = Object.create({ rate: 5, interval: '1m' }) as LimitDefinition;
     inherited.algo = 'gcra';
-    expect((await reasonOf(() => startUp({ limits: [inherited] }))).message).toContain("option 'rate' is missing");
+    expect((await reasonOf(() => startUp({ limits: [inherited] }))).message).toContain('rate: missing');
     const polluting = JSON.parse('{"__proto__": {"polluted": 1}, "algo": "gcra", "rate": 1, "interval": 1}') as never;
     expect(await reasonOf(() => startUp({ limits: [polluting] }))).toBeInstanceOf(RateLimitConfigError);
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
@@ -157,14 +197,14 @@ describe('a running app', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['null', null, 'check got null, wants a list of { limit, key }'],
-    ['a string', 'x', "check got 'x', wants a list"],
-    ['a list of null', [null], 'check got null, wants a list'],
-    ['a cost of null', [{ limit: gcra, key: 'a', cost: null }], 'cost is null, wants a whole number >= 0'],
+    ['null', null, 'expected a list of { limit, key }, received null'],
+    ['a string', 'x', "expected a list of { limit, key }, received 'x'"],
+    ['a list of null', [null], 'expected a list of { limit, key }, received null'],
+    ['a cost of null', [{ limit: gcra, key: 'a', cost: null }], 'cost: expected a whole number >= 0, received null'],
     [
       'too many limits',
       Array.from({ length: 1001 }, (_, i) => ({ limit: gcra, key: `${i}` })),
-      'check got 1001 limits, wants at most 1000',
+      'expected at most 1000 limits, received 1001',
     ],
   ])('refuses a check of %s', async (_, checks, message) => {
     const app = await open({});

@@ -167,13 +167,21 @@ describe('a reader of a transport', () => {
 
 describe('the option readers', () => {
   it.each<[string, unknown, string]>([
-    ['no list', plainReader, "RateLimitModule: option 'readers' is"],
-    ['no reader', [{ transport: 'chat' }], 'wants a list of RequestReaders'],
-    ['a transport without a name', [{ ...plainReader, transport: '' }], 'wants a list of RequestReaders'],
-    ['a part of the wrong kind', [{ ...plainReader, refuse: 'no' }], 'wants a list of RequestReaders'],
-    ['nothing', [null], 'wants a list of RequestReaders'],
-    ['a class that reads nothing', [Words], 'wants a list of RequestReaders'],
-    ['two of one transport', [plainReader, ChatReader], "two readers of the transport 'chat'"],
+    [
+      'no list',
+      plainReader,
+      "RateLimitModule.readers: expected a list of RequestReaders, received { transport: 'chat', read: [Function: read] }",
+    ],
+    ['no reader', [{ transport: 'chat' }], 'expected a list of RequestReaders'],
+    ['a transport without a name', [{ ...plainReader, transport: '' }], 'expected a list of RequestReaders'],
+    ['a part of the wrong kind', [{ ...plainReader, refuse: 'no' }], 'expected a list of RequestReaders'],
+    ['nothing', [null], 'expected a list of RequestReaders'],
+    ['a class that reads nothing', [Words], 'expected a list of RequestReaders'],
+    [
+      'two of one transport',
+      [plainReader, ChatReader],
+      "two readers have the transport 'chat'. Add one for each transport",
+    ],
   ])('refuses %s', async (_, readers, message) => {
     const starting = startUp({ readers } as RateLimitModuleOptions, [], { providers: [Words, ChatReader] });
     await expect(starting).rejects.toThrow(message);

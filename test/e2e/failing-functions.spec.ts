@@ -79,8 +79,8 @@ describe.each(adapters)('a function of a limit that fails, over %s', (framework)
     expect([status, (await app!.get('/')).status]).toEqual([500, 500]);
     expect(logged).toEqual([
       [
-        `limit 'users' on UsersController.list: its '${option}' failed in phase 'guard', and so does the request; request.user is ` +
-          "undefined there: if it is what a guard of the route finds, add phase: 'authenticated'",
+        `limit 'users' on UsersController.list: its '${option}' failed in phase 'guard', so the request fails; request.user is ` +
+          "undefined there: if a guard of the route sets it, add phase: 'authenticated'",
         expect.stringContaining('TypeError: '),
       ],
     ]);
@@ -91,7 +91,7 @@ describe.each(adapters)('a function of a limit that fails, over %s', (framework)
     expect((await app!.get('/')).status).toBe(500);
     expect(logged).toEqual([
       [
-        "limit 'users' on UsersController.list: its 'key' failed in phase 'authenticated', and so does the request",
+        "limit 'users' on UsersController.list: its 'key' failed in phase 'authenticated', so the request fails",
         expect.stringContaining('TypeError: '),
       ],
     ]);

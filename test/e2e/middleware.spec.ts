@@ -38,12 +38,13 @@ import {
 import { until } from '../support/time/until.js';
 import { variants } from '../support/tier.js';
 import { adapters, everyAdapter, HttpApp, startUp } from './http-app.js';
+import { atPlace } from '../support/limits/at-place.js';
 
 const flood: LimitDefinition = { name: 'flood', algo: 'fixed-window', rate: 2, interval: '10s', phase: 'middleware' };
 const busy: LimitDefinition = { ...flood, name: 'busy', rate: 9 };
 const guarded: LimitDefinition = { name: 'guarded', algo: 'fixed-window', rate: 9, interval: '10s' };
 const KEYS =
-  "wants 'ip', 'global', 'header:<name>', a function or a class that implements KeyResolver in phase 'middleware'";
+  "expected 'ip', 'global', 'header:<name>', a function or a class that implements KeyResolver in phase 'middleware'";
 const perKey: LimitDefinition = { ...flood, name: 'per-key', key: 'header:x-key', onMissingKey: 'refuse' };
 
 /** What reached a handler. */
@@ -534,11 +535,11 @@ describe('the middleware beside hooks of Fastify', () => {
 
 describe('phase: middleware', () => {
   it.each<[Partial<LimitDefinition>, string]>([
-    [{ key: 'user' }, `limits[0]: option 'key' is 'user', ${KEYS}`],
-    [{ key: 7 as never }, `limits[0]: option 'key' is 7, ${KEYS}`],
-    [{ skip: true as never }, "limits[0]: option 'skip' is true, wants a function of the context"],
-    [{ perRoute: true }, "limits[0]: option 'perRoute' is true, wants false in phase 'middleware'"],
-    [{ within: 'team' }, "limits[0]: option 'within' is 'team', wants nothing in phase 'middleware'"],
+    [{ key: 'user' }, `limits[0].key: ${KEYS}, received 'user'`],
+    [{ key: 7 as never }, `limits[0].key: ${KEYS}, received 7`],
+    [{ skip: true as never }, 'limits[0].skip: expected a function of the context, received true'],
+    [{ perRoute: true }, "limits[0].perRoute: expected false in phase 'middleware', received true"],
+    [{ within: 'team' }, "limits[0].within: expected nothing in phase 'middleware', received 'team'"],
   ])('refuses what needs a route or a user: %j', async (options, message) => {
     await startUp({ limits: [{ ...flood, ...options } as LimitDefinition] }).catch(wants(message));
     expect.assertions(2);
@@ -567,9 +568,9 @@ describe('phase: middleware', () => {
       read() {}
     }
     const message =
-      "option 'phase' is 'middleware', wants guard or authenticated (middleware only in the module's 'limits')";
-    await startUp({}, [NearController]).catch(wants(`@RateLimit on NearController.read: ${message}`));
-    await startUp({ define: { flood } }).catch(wants(`define.flood: ${message}`));
+      "phase: expected guard or authenticated (middleware only in the module's 'limits'), received 'middleware'";
+    await startUp({}, [NearController]).catch(wants(atPlace('@RateLimit on NearController.read', message)));
+    await startUp({ define: { flood } }).catch(wants(atPlace('define.flood', message)));
     expect.assertions(4);
   });
 });

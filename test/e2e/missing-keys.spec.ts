@@ -78,7 +78,7 @@ describe.each(adapters)('a function that finds no key, over %s', (framework) => 
     expect(await ask(limit, ['acme', 'globex', 'globex'])).toEqual([200, 429, 429]);
     await until(() => warned.length === 2);
     expect(warned[0]).toMatch(
-      /^limit 'tenants' on TenantsController\.list: its 'key' is a function that found nothing in phase 'guard', so the address counts\./,
+      /^limit 'tenants' on TenantsController\.list: its 'key' is a function that found nothing in phase 'guard', so the limit counts by address\./,
     );
     expect(warned[1]).toMatch(
       /^limit 'tenants' on TenantsController\.list: .*found a user after it.*phase: 'authenticated'$/,
@@ -114,7 +114,7 @@ describe.each(adapters)('a function that finds no key, over %s', (framework) => 
     expect(await app.statuses(1, '/', { 'x-tenant': 'acme' })).toEqual([200]);
     expect(warned).toEqual([
       "limit 'org' on UsersController.list: its 'key' is a function that found nothing in phase 'authenticated', " +
-        "so the address counts. If that is meant, say so by onMissingKey: 'ip'",
+        "so the limit counts by address. If this is intended, set onMissingKey: 'ip'",
     ]);
   });
 
@@ -200,9 +200,9 @@ describe('a key that identifies nobody', () => {
       const limit = { ...minute, key: 'user', ...(outcome !== undefined && { onMissingKey: outcome }) } as const;
       await start(limit, { _id: 'a1', email: 'ann@example.com' });
       expect(warned).toEqual([
-        "limit 'each' on UsersController.list: request.user has no 'id', 'sub' or 'userId' that is a string or a number, so it counts " +
-          "as no user. It has the fields '_id', 'email'; give the limit a function that returns the one that identifies a user as its " +
-          "'key', and phase: 'authenticated'",
+        "limit 'each' on UsersController.list: request.user has no 'id', 'sub' or 'userId' that is a string or a number, so the request " +
+          "counts as unauthenticated. request.user has the fields '_id', 'email'. Set the limit's 'key' to a function that returns the " +
+          "field that identifies a user, and add phase: 'authenticated'",
       ]);
     },
   );

@@ -169,7 +169,7 @@ describe('a third HTTP adapter', () => {
       (await shake('socket.io', url, { 'X-Forwarded-For': address })).close();
     }
     const left = await app.get(LimiterService).for('handshakes').peek('ip:127.0.0.1');
-    expect([left.remaining, lines]).toEqual([0, [expect.stringContaining("wants the option 'address'")]]);
+    expect([left.remaining, lines]).toEqual([0, [expect.stringContaining("Set the option 'address'")]]);
 
     const own = await start({ trustProxy: true }, limited({ address: () => '203.0.113.7' }));
     (await shake('socket.io', own.url, { 'X-Forwarded-For': '203.0.113.9' })).close();

@@ -420,11 +420,11 @@ describe.each(variants(everyAppKind))('outcomes over %s with %s', (framework, ki
       await get('/plain');
       for (const error of errors) expect(error).toBeInstanceOf(RateLimitArgumentError);
       expect(errors.map((error) => (error as Error).message)).toEqual([
-        'the actual cost is -1, wants a whole number >= 0',
-        'the actual cost is 1.5, wants a whole number >= 0',
-        "the actual cost is '5', wants a whole number >= 0",
-        'the actual cost is undefined, wants a whole number >= 0',
-        "settle: no limit of this request has a 'cost' of its own, wants the name of a limit",
+        'actual cost: expected a whole number >= 0, received -1',
+        'actual cost: expected a whole number >= 0, received 1.5',
+        "actual cost: expected a whole number >= 0, received '5'",
+        'actual cost: expected a whole number >= 0, received undefined',
+        "settle: no limit of this request has its own 'cost'. Pass the name of a limit",
         "settle: the limit 'nope' was not charged for this request",
       ]);
     });

@@ -154,7 +154,7 @@ describe('the sample app, counting in process', () => {
 
   it('says what is wrong with its settings, and ends', async () => {
     const started = startSample({ REDIS_URL: '', DEMO_TRAFFIC: 'yes' }, await bundledSample());
-    await expect(started).rejects.toThrow("DEMO_TRAFFIC is 'yes', wants on or off");
+    await expect(started).rejects.toThrow("DEMO_TRAFFIC: expected on or off, received 'yes'");
   });
 
   it('ends when it is told to', async () => {

@@ -387,7 +387,7 @@ describe('a limit of a class that counts each route for itself', () => {
   });
 
   it('is refused where no route is known', async () => {
-    const refusal = "option 'perRoute' is true, wants false, but in the module's 'limits', on a class and on a route";
+    const refusal = "perRoute: expected false, but in the module's 'limits', on a class and on a route, received true";
     @Controller()
     @RateLimit(limit('each', 2, { perRoute: true }))
     class ManyRoutesController {
@@ -596,7 +596,7 @@ describe('other handlers', () => {
         }
         return [BotUpdate];
       },
-      "@RateLimit.namespace on BotUpdate.start: got '', wants 1 to 128 printable ASCII characters",
+      "@RateLimit.namespace on BotUpdate.start: expected 1 to 128 printable ASCII characters, received ''",
     ],
     [
       "the scope of the module's limits",
@@ -608,7 +608,7 @@ describe('other handlers', () => {
         }
         return [BotUpdate];
       },
-      "got '@module', wants 1 to 128 printable ASCII characters, of which '@' is not the first",
+      "expected 1 to 128 printable ASCII characters, of which '@' is not the first, received '@module'",
     ],
   ])('do not start without: %s', async (_, make, message) => {
     const starting = startUp({}, [], { providers: make() });
@@ -620,7 +620,7 @@ describe('other handlers', () => {
     ['define', { define: { login: { ...counted, perRoute: true } } }, 'define.login'],
     ['a middleware', { limits: [{ ...counted, perRoute: true, phase: 'middleware' }] }, 'limits[0]'],
   ])('refuses perRoute in %s', async (_, options, place) => {
-    await expect(startUp(options)).rejects.toThrow(`${place}: option 'perRoute' is true, wants false`);
+    await expect(startUp(options)).rejects.toThrow(`${place}.perRoute: expected false, received true`);
   });
 });
 

@@ -17,6 +17,7 @@ import {
   SkipRateLimit,
 } from '../../lib/index.js';
 import { startUp } from './http-app.js';
+import { atPlace } from '../support/limits/at-place.js';
 
 const login: LimitDefinition = { algo: 'fixed-window', rate: 3, interval: '1m' };
 
@@ -51,7 +52,7 @@ describe('the module itself instead of forRoot', () => {
   ])('is told by its name, %s', async (_, modules) => {
     const message = await messageOf(Test.createTestingModule({ imports: [MailsModule, ...modules] }).compile());
     expect(message).toMatch(
-      /^RateLimitModule: got undefined, wants an object of options. Import it once, by forRoot\(\)/,
+      /^RateLimitModule: expected an object of options, received undefined. Import it once, by forRoot\(\)/,
     );
   });
 });
@@ -137,63 +138,60 @@ describe('start-up errors', () => {
     'within, blockFor, strike, forgetAfter, countRefused, replicas, reserveFor, ceiling, lends, prefetch, usage, candidate';
 
   it.each<[LimitSpec, string]>([
-    ['nope', `got the name 'nope', wants a defined limit: 'login'`],
-    ['logn', `got the name 'logn' (did you mean 'login'?), wants a defined limit: 'login'`],
-    [
-      wrong({ ratee: 5 }),
-      `option 'ratee' is unknown (did you mean 'rate'?), wants only rate, interval, hold, onLapse, ${common}`,
-    ],
+    ['nope', `unknown limit 'nope', expected a defined limit: 'login'`],
+    ['logn', `unknown limit 'logn'. Did you mean 'login'?`],
+    [wrong({ ratee: 5 }), `unknown option 'ratee'. Did you mean 'rate'?`],
     [wrong({ algo: 'leaky' }), ''],
-    [wrong({ rate: 1.5 }), "option 'rate' is 1.5, wants a whole number >= 1"],
+    [wrong({ rate: 1.5 }), 'rate: expected a whole number >= 1, received 1.5'],
     [wrong({ burst: 2 }), ''],
-    [wrong({ name: 'naïve' }), "option 'name' is 'naïve', wants 1 to 128 printable ASCII characters"],
-    [wrong({ name: '' }), "option 'name' is '', wants 1 to 128 printable ASCII characters"],
-    [wrong({ cost: -1 }), "option 'cost' is -1, wants a whole number >= 0, or a function of the context"],
-    [wrong({ cost: '1' }), "option 'cost' is '1', wants a whole number >= 0, or a function of the context"],
-    [wrong({ skip: true }), "option 'skip' is true, wants a function of the context"],
-    [wrong({ message: 7 }), "option 'message' is 7, wants a string or a function that makes one"],
-    [wrong({ body: { error: 'x' } }), "option 'body' is { error: 'x' }, wants a function that makes an object"],
-    [wrong({ mode: 'off' }), "option 'mode' is 'off', wants one of enforce, shadow"],
-    [wrong({ nearLimit: 0 }), "option 'nearLimit' is 0, wants a number > 0 and <= 1"],
-    [wrong({ nearLimit: 1.1 }), "option 'nearLimit' is 1.1, wants a number > 0 and <= 1"],
-    [wrong({ nearLimit: NaN }), "option 'nearLimit' is NaN, wants a number > 0 and <= 1"],
-    [wrong({ nearLimit: null }), "option 'nearLimit' is null, wants a number > 0 and <= 1"],
-    [wrong({ blockFor: [] }), `option 'blockFor' is [], wants ${STEPS}`],
-    [wrong({ blockFor: ['1h', '1m'] }), `option 'blockFor' is [ '1h', '1m' ], wants ${STEPS}`],
+    [wrong({ name: 'naïve' }), "name: expected 1 to 128 printable ASCII characters, received 'naïve'"],
+    [wrong({ name: '' }), "name: expected 1 to 128 printable ASCII characters, received ''"],
+    [wrong({ cost: -1 }), 'cost: expected a whole number >= 0, or a function of the context, received -1'],
+    [wrong({ cost: '1' }), "cost: expected a whole number >= 0, or a function of the context, received '1'"],
+    [wrong({ skip: true }), 'skip: expected a function of the context, received true'],
+    [wrong({ message: 7 }), 'message: expected a string or a function that makes one, received 7'],
+    [wrong({ body: { error: 'x' } }), "body: expected a function that makes an object, received { error: 'x' }"],
+    [wrong({ mode: 'off' }), "mode: expected one of enforce, shadow, received 'off'"],
+    [wrong({ nearLimit: 0 }), 'nearLimit: expected a number > 0 and <= 1, received 0'],
+    [wrong({ nearLimit: 1.1 }), 'nearLimit: expected a number > 0 and <= 1, received 1.1'],
+    [wrong({ nearLimit: NaN }), 'nearLimit: expected a number > 0 and <= 1, received NaN'],
+    [wrong({ nearLimit: null }), 'nearLimit: expected a number > 0 and <= 1, received null'],
+    [wrong({ blockFor: [] }), `blockFor: expected ${STEPS}, received []`],
+    [wrong({ blockFor: ['1h', '1m'] }), `blockFor: expected ${STEPS}, received [ '1h', '1m' ]`],
     [wrong({ blockFor: Array.from({ length: 101 }, () => '1m') }), ''],
-    [wrong({ blockFor: ['1m', 'soon'] }), `option 'blockFor[1]' is 'soon', wants ${A_DURATION}`],
-    [wrong({ blockFor: ['1m', undefined] }), `option 'blockFor[1]' is missing, wants ${A_DURATION}`],
-    [wrong({ blockFor: ['1m', '2y'] }), `option 'blockFor[1]' is '2y', wants ${A_DURATION}`],
-    [wrong({ blockFor: ['1m'], forgetAfter: 0 }), `option 'forgetAfter' is 0, wants ${A_DURATION}`],
+    [wrong({ blockFor: ['1m', 'soon'] }), `blockFor[1]: expected ${A_DURATION}, received 'soon'`],
+    [wrong({ blockFor: ['1m', undefined] }), `blockFor[1]: missing, expected ${A_DURATION}`],
+    [wrong({ blockFor: ['1m', '2y'] }), `blockFor[1]: expected ${A_DURATION}, received '2y'`],
+    [wrong({ blockFor: ['1m'], forgetAfter: 0 }), `forgetAfter: expected ${A_DURATION}, received 0`],
     [
       wrong({ blockFor: '1m', forgetAfter: '1h' }),
-      "option 'forgetAfter' is '1h', wants nothing, unless 'blockFor' is a list of durations",
+      "forgetAfter: expected nothing, unless 'blockFor' is a list of durations, received '1h'",
     ],
     [wrong({ forgetAfter: '1h' }), ''],
     [
       wrong({ phase: 'late' }),
-      "option 'phase' is 'late', wants one of guard, authenticated, or, of the module's 'limits', middleware",
+      "phase: expected one of guard, authenticated, or, of the module's 'limits', middleware, received 'late'",
     ],
     [
       wrong({ onStoreError: 'x' }),
-      "option 'onStoreError' is 'x', wants one of local, allow, deny, or a function that gives one",
+      "onStoreError: expected one of local, allow, deny, or a function that gives one, received 'x'",
     ],
-    [wrong({ onMissingKey: 'x' }), "option 'onMissingKey' is 'x', wants one of ip, skip, refuse"],
+    [wrong({ onMissingKey: 'x' }), "onMissingKey: expected one of ip, skip, refuse, received 'x'"],
     [
       wrong({ key: 'header:' }),
-      "option 'key' is 'header:', wants 'ip', 'user', 'global', 'header:<name>', a function or a class that implements KeyResolver",
+      "key: expected 'ip', 'user', 'global', 'header:<name>', a function or a class that implements KeyResolver, received 'header:'",
     ],
-    [5 as unknown as LimitSpec, "got 5, wants a limit such as { algo: 'gcra', rate: 10, interval: '1s' }"],
+    [5 as unknown as LimitSpec, "expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received 5"],
   ])('@RateLimit(%p)', async (spec, message) => {
     const told = await messageOf(startUp({ define: { login } }, [controllerWith(spec)]));
-    expect(told.startsWith(`${place}: `)).toBe(true);
-    if (message !== '') expect(told).toBe(`${place}: ${message}`);
+    expect(told.startsWith(place)).toBe(true);
+    if (message !== '') expect(told).toBe(atPlace(place, message));
   });
 
   it('a key resolver that resolves nothing', async () => {
     class NoResolver {}
     expect(await messageOf(startUp({}, [controllerWith(wrong({ key: NoResolver }))]))).toContain(
-      "@RateLimit on ReportsController.list: option 'key' is [class NoResolver], which has no method 'resolve', wants 'ip'",
+      /@RateLimit on ReportsController\.list\.key: expected 'ip'.+, received \[class NoResolver\], which has no method 'resolve'/,
     );
   });
 
@@ -206,7 +204,7 @@ describe('start-up errors', () => {
   it('two limits of one name in one place', async () => {
     const told = await messageOf(startUp({}, [controllerWith(login, { ...login, blockFor: '1h' })]));
     expect(told).toBe(
-      `${place}: two limits are named 'fixed-window:3/1m', wants a different 'name' for each limit of one place`,
+      `${place}: two limits have the name 'fixed-window:3/1m'. Give each limit of one place its own 'name'`,
     );
     expect(await messageOf(startUp({ limits: [login, login] }, [controllerWith(login)]))).toContain(
       'limits: two limits',
@@ -218,14 +216,14 @@ describe('start-up errors', () => {
     @RateLimit('nope')
     class EmptyController {}
     expect(await messageOf(startUp({}, [EmptyController]))).toBe(
-      "@RateLimit on EmptyController: got the name 'nope', wants a defined limit: none is defined; add it to 'define'",
+      "@RateLimit on EmptyController: unknown limit 'nope'. No limit is defined: add it to 'define'",
     );
   });
 
   it('@RateLimit without a limit', async () => {
     const specs = [] as unknown as [LimitSpec];
     expect(await messageOf(startUp({}, [controllerWith(...specs)]))).toContain(
-      `${place}: got undefined, wants a limit`,
+      `${place}: expected a limit, received undefined`,
     );
   });
 
@@ -237,7 +235,7 @@ describe('start-up errors', () => {
       list() {}
     }
     expect(await messageOf(startUp({ limits: [{ ...login, name: 'hourly' }] }, [SkipController]))).toBe(
-      "@SkipRateLimit on SkipController.list: got the name 'houry', wants a limit that holds there: 'hourly'",
+      "@SkipRateLimit on SkipController.list: expected a limit that applies there ('hourly'), received 'houry'",
     );
   });
 
@@ -249,8 +247,8 @@ describe('start-up errors', () => {
       list() {}
     }
     expect(await messageOf(startUp({ limits: [{ ...login, name: 'hourly' }] }, [SkipController]))).toBe(
-      "@SkipRateLimit on SkipController.list: got the name { default: true }, wants a limit that holds there: 'hourly'; an object of names " +
-        "is for @SkipThrottle of @nestjs/throttler, from which 'npx nestjs-sluice migrate' moves an app",
+      "@SkipRateLimit on SkipController.list: expected a limit that applies there ('hourly'), received { default: true }; an object of names " +
+        "is for @SkipThrottle of @nestjs/throttler, and 'npx nestjs-sluice migrate' converts an app from it",
     );
   });
 
@@ -269,72 +267,69 @@ describe('start-up errors', () => {
       undefined,
     );
     expect(await messageOf(startUp({}, [controllerWith(login), controllerWith(login)]))).toBe(
-      `${place}: its counters have no name that stays the same across builds, wants ` +
+      `${place}: its counters have no name that stays the same across builds. Add ` +
         "@RateLimit.namespace('<a name of its own>')",
     );
   });
 
   it.each<[object, string]>([
-    [
-      { header: false },
-      "option 'header' is unknown (did you mean 'headers'?), wants only redis, regions, limits, define, defaults, headers",
-    ],
-    [
-      { gaurd: false },
-      "option 'gaurd' is unknown (did you mean 'guard'?), wants only redis, regions, limits, define, defaults, headers",
-    ],
-    [{ retryJitter: 1.5 }, "option 'retryJitter' is 1.5, wants a number from 0 to 1"],
-    [{ retryJitter: '0.5' }, "option 'retryJitter' is '0.5', wants a number from 0 to 1"],
-    [{ problem: 'yes' }, "option 'problem' is 'yes', wants true or false"],
-    [{ body: {} }, "option 'body' is {}, wants a function that makes an object"],
-    [{ exposeHeaders: 'all' }, "option 'exposeHeaders' is 'all', wants true or false"],
-    [{ defaults: [] }, "option 'defaults' is [], wants an object of options of limits"],
-    [{ headers: 'draft-9' }, "option 'headers' is 'draft-9', wants one of draft-8, draft-6, legacy, a function"],
-    [{ timeout: 'soon' }, "option 'timeout' is 'soon', wants milliseconds or a duration"],
-    [{ sendTimeout: 'soon' }, "option 'sendTimeout' is 'soon', wants a duration such as '30s', more than 0, or false"],
-    [{ sendTimeout: 0 }, "option 'sendTimeout' is 0, wants a duration such as '30s', more than 0, or false"],
+    [{ header: false }, "unknown option 'header'. Did you mean 'headers'?"],
+    [{ gaurd: false }, "unknown option 'gaurd'. Did you mean 'guard'?"],
+    [{ retryJitter: 1.5 }, 'retryJitter: expected a number from 0 to 1, received 1.5'],
+    [{ retryJitter: '0.5' }, "retryJitter: expected a number from 0 to 1, received '0.5'"],
+    [{ problem: 'yes' }, "problem: expected true or false, received 'yes'"],
+    [{ body: {} }, 'body: expected a function that makes an object, received {}'],
+    [{ exposeHeaders: 'all' }, "exposeHeaders: expected true or false, received 'all'"],
+    [{ defaults: [] }, 'defaults: expected an object of options of limits, received []'],
+    [{ headers: 'draft-9' }, "headers: expected one of draft-8, draft-6, legacy, a function, received 'draft-9'"],
+    [{ timeout: 'soon' }, "timeout: expected milliseconds or a duration, received 'soon'"],
+    [{ sendTimeout: 'soon' }, "sendTimeout: expected a duration such as '30s', more than 0, or false, received 'soon'"],
+    [{ sendTimeout: 0 }, "sendTimeout: expected a duration such as '30s', more than 0, or false, received 0"],
     [
       { gather: 0.5 },
-      "option 'gather' is 0.5, wants true, false or a duration from 1 to 100 ms, at most half of 'timeout'",
+      "gather: expected true, false or a duration from 1 to 100 ms, at most half of 'timeout', received 0.5",
     ],
     [
       { gather: '1s' },
-      "option 'gather' is '1s', wants true, false or a duration from 1 to 100 ms, at most half of 'timeout'",
+      "gather: expected true, false or a duration from 1 to 100 ms, at most half of 'timeout', received '1s'",
     ],
     [
       { gather: 20, timeout: 39 },
-      "option 'gather' is 20, wants true, false or a duration from 1 to 100 ms, at most half of 'timeout'",
+      "gather: expected true, false or a duration from 1 to 100 ms, at most half of 'timeout', received 20",
     ],
     [
       { gather: 'always' as never },
-      "option 'gather' is 'always', wants true, false or a duration from 1 to 100 ms, at most half of 'timeout'",
+      "gather: expected true, false or a duration from 1 to 100 ms, at most half of 'timeout', received 'always'",
     ],
-    [{ sendTimeout: true }, "option 'sendTimeout' is true, wants a duration such as '30s', more than 0, or false"],
+    [{ sendTimeout: true }, "sendTimeout: expected a duration such as '30s', more than 0, or false, received true"],
     [
       { onStoreError: 'x' },
-      "option 'onStoreError' is 'x', wants one of local, allow, deny, or a function that gives one",
+      "onStoreError: expected one of local, allow, deny, or a function that gives one, received 'x'",
     ],
-    [{ onMissingKey: 'x' }, "option 'onMissingKey' is 'x', wants one of ip, skip, refuse"],
-    [{ ipv6Prefix: 129 }, "option 'ipv6Prefix' is 129, wants a whole number >= 1 and <= 128"],
-    [{ prefix: 'a{b' }, "option 'prefix' is 'a{b', wants a string that is not empty and holds no braces"],
-    [{ maxKeys: 0 }, "option 'maxKeys' is 0, wants a whole number >= 1"],
-    [{ maxBytes: 1.5 }, "option 'maxBytes' is 1.5, wants a whole number >= 1"],
-    [{ store: {} }, "option 'store' is {}, wants a Store"],
-    [{ limits: login }, "option 'limits' is { algo: 'fixed-window', rate: 3, interval: '1m' }, wants a list of limits"],
-    [{ define: [] }, "option 'define' is [], wants an object of limits by their names"],
+    [{ onMissingKey: 'x' }, "onMissingKey: expected one of ip, skip, refuse, received 'x'"],
+    [{ ipv6Prefix: 129 }, 'ipv6Prefix: expected a whole number >= 1 and <= 128, received 129'],
+    [{ prefix: 'a{b' }, "prefix: expected a string that is not empty and holds no braces, received 'a{b'"],
+    [{ maxKeys: 0 }, 'maxKeys: expected a whole number >= 1, received 0'],
+    [{ maxBytes: 1.5 }, 'maxBytes: expected a whole number >= 1, received 1.5'],
+    [{ store: {} }, 'store: expected a Store, received {}'],
+    [
+      { limits: login },
+      "limits: expected a list of limits, received { algo: 'fixed-window', rate: 3, interval: '1m' }",
+    ],
+    [{ define: [] }, 'define: expected an object of limits by their names, received []'],
   ])('forRoot(%p)', async (options, message) => {
-    expect(await messageOf(startUp(options as RateLimitModuleOptions))).toContain(`RateLimitModule: ${message}`);
+    expect(await messageOf(startUp(options as RateLimitModuleOptions))).toContain(atPlace('RateLimitModule', message));
   });
 
   it('wrong limits of the module', async () => {
     expect(await messageOf(startUp({ limits: [login, wrong({ rate: 0 })] }))).toBe(
-      "limits[1]: option 'rate' is 0, wants a whole number >= 1",
+      'limits[1].rate: expected a whole number >= 1, received 0',
     );
     expect(await messageOf(startUp({ define: { login: wrong({ rate: 0 }) } }))).toBe(
-      "define.login: option 'rate' is 0, wants a whole number >= 1",
+      'define.login.rate: expected a whole number >= 1, received 0',
     );
     expect(await messageOf(startUp({ define: { login: { ...login, name: 'other' } } }))).toBe(
-      "define.login: option 'name' is 'other', wants 'login' or none",
+      "define.login.name: expected 'login' or none, received 'other'",
     );
   });
 
@@ -342,7 +337,7 @@ describe('start-up errors', () => {
     const imports = [RateLimitModule.forFeature({ login: { ...login } })];
     await expect(startUp({ define: { login } }, [], { imports })).resolves.toBe(undefined);
     expect(await messageOf(startUp({ define: { login: { ...login, rate: 4 } } }, [], { imports }))).toBe(
-      "define: the limit 'login' is defined twice with different options, wants one definition a name",
+      "define: the limit 'login' is defined twice with different options. Define each name once",
     );
   });
 
@@ -353,7 +348,7 @@ describe('start-up errors', () => {
     }
     await expect(startUp({ define: { login } })).resolves.toBe(undefined);
     expect(await messageOf(startUp({ define: { login } }, [], { providers: [Mailer] }))).toBe(
-      "@InjectLimiter in Mailer: got the name 'mails', wants a defined limit: 'login'",
+      "@InjectLimiter in Mailer: unknown limit 'mails', expected a defined limit: 'login'",
     );
     const factory = {
       provide: 'FACTORY',
@@ -412,9 +407,11 @@ describe('the module', () => {
   it('refuses guard among what a factory gives', async () => {
     const options = { guard: false } as RateLimitModuleOptions;
     const module = RateLimitModule.forRootAsync({ useFactory: () => options });
-    expect(await messageOf(Test.createTestingModule({ imports: [module] }).compile())).toContain('beside useFactory');
+    expect(await messageOf(Test.createTestingModule({ imports: [module] }).compile())).toContain(
+      "option 'guard' came from the factory, which is too late. Put it next to useFactory, useClass or useExisting",
+    );
     const nothing = RateLimitModule.forRootAsync({ useFactory: () => undefined as never });
-    expect(await messageOf(Test.createTestingModule({ imports: [nothing] }).compile())).toContain('got undefined');
+    expect(await messageOf(Test.createTestingModule({ imports: [nothing] }).compile())).toContain('received undefined');
   });
 
   it('opens the store at start-up, and closes it at the end unless it is the app’s own', async () => {

@@ -16,7 +16,7 @@ const queryKey: KeyScheme<`query:${string}`, string> = {
     if (typeof key !== 'string' || !key.startsWith('query:')) return undefined;
     const name = key.slice('query:'.length);
     if (/^\w+$/.test(name)) return name;
-    throw new RateLimitConfigError(`${location}: option 'key' is '${key}', wants a name of letters after 'query:'`);
+    throw new RateLimitConfigError(`${location}.key: expected a name of letters after 'query:', received '${key}'`);
   },
   describe: (parameter, name) => ({ name, noun: `parameter '${parameter}'` }),
   needsRoute: false,
@@ -72,10 +72,10 @@ describe('a form of key that a test adds', () => {
 
   it('is listed for a key of no form, and reports a wrong key of its own form', async () => {
     await expect(startUp({ limits: [{ ...minute, key: 7 as never }] })).rejects.toThrow(
-      "wants 'ip', 'user', 'global', 'header:<name>', a function, a class that implements KeyResolver or 'query:<name>'",
+      "expected 'ip', 'user', 'global', 'header:<name>', a function, a class that implements KeyResolver or 'query:<name>'",
     );
     await expect(startUp({ limits: [{ ...minute, key: wrong }] })).rejects.toThrow(
-      "limits[0]: option 'key' is 'query:to ken', wants a name of letters after 'query:'",
+      "limits[0].key: expected a name of letters after 'query:', received 'query:to ken'",
     );
   });
 

@@ -303,7 +303,7 @@ describe('guard: false', () => {
     await expect(starting).rejects.toThrow(RateLimitConfigError);
     await expect(starting).rejects.toThrow(
       "option 'guard' is false, and no RateLimitGuard checks ShopController.list, OtherController.other; " +
-        "wants @UseGuards(RateLimitGuard) there, 'guard' true, or 'guard' 'custom'",
+        "expected @UseGuards(RateLimitGuard) there, 'guard' true, or 'guard' 'custom'",
     );
   });
 

@@ -191,7 +191,7 @@ describe('texts without secrets', () => {
     expect(withoutSecretsIn(message)).toBe(
       "getaddrinfo ENOTFOUND cache,password=*** of '--redis redis://***@h' in 'x'",
     );
-    const example = "wants the URL 'rediss://app:<password>@h:6380', or redis://user:password@host:port";
+    const example = "expected the URL 'rediss://app:<password>@h:6380', or redis://user:password@host:port";
     expect(withoutSecretsIn(example)).toBe(example);
     const refused = 'WRONGPASS invalid username-password pair or user is disabled.';
     expect(withoutSecretsIn(refused)).toBe(refused);

@@ -118,7 +118,7 @@ describe('consumeSync', () => {
       define: limits,
     });
     const message =
-      "limit 'gcra' is not counted in this process, so consumeSync cannot decide it: call consume, or give it scope: 'instance'";
+      "limit 'gcra' is not counted in this process, so consumeSync cannot decide it. Call consume, or give the limit scope: 'instance'";
     expect(() => service.for('gcra').consumeSync('key')).toThrow(new RateLimitArgumentError(message));
     expect(await service.for('gcra').peek('key')).toMatchObject({ remaining: 3 });
     // Units that were taken ahead decide at once, too, but not always.

@@ -110,7 +110,7 @@ describe('LimiterService', () => {
         { limit: many, key: 'a' },
         { limit: few, key: 'a', cost: cost as number },
       ];
-      await expect(service.check(checks)).rejects.toThrow(/^cost is .*, wants a whole number >= 0$/);
+      await expect(service.check(checks)).rejects.toThrow(/^cost: expected a whole number >= 0$, received .*/);
     }
     expect(check).not.toHaveBeenCalled();
   });
@@ -130,12 +130,14 @@ describe('LimiterService', () => {
   });
 
   it('refuses a check of nothing, and of one limit twice for one key', async () => {
-    await expect(service.check([])).rejects.toThrow('check got no limits, wants at least one { limit, key }');
+    await expect(service.check([])).rejects.toThrow('expected at least one { limit, key }, received no limits');
     const twice = [
       { limit: few, key: 'a' },
       { limit: service.for(few), key: 'a' },
     ];
-    await expect(service.check(twice)).rejects.toThrow("check holds the limit 'few' twice for the key 'a'");
+    await expect(service.check(twice)).rejects.toThrow(
+      "limit 'few' is listed twice for the key 'a'. List it once, with the sum of the costs",
+    );
     await expect(service.check([twice[0] as LimitCheck, { limit: few, key: 'b' }])).resolves.toMatchObject({
       allowed: true,
     });
@@ -173,14 +175,14 @@ describe('LimiterService', () => {
     await daily.consume('a', 2);
     expect((await daily.history('a')).map(({ count }) => count)).toEqual([2, 4]);
     expect((await daily.history('a', 1)).map(({ count }) => count)).toEqual([2]);
-    await expect(daily.history('a', 0)).rejects.toThrow('the number of windows is 0, wants a whole number >= 1');
+    await expect(daily.history('a', 0)).rejects.toThrow('expected a whole number >= 1, received 0');
     await expect(service.for(few).history('a')).rejects.toThrow("limit 'few' keeps no history");
   });
 
   it('throws for names that are not defined and limits that are wrong', () => {
     expect(() => service.for('nope')).toThrow(RateLimitConfigError);
     expect(() => service.for({ ...few, rate: 0 })).toThrow(
-      "LimiterService.for: option 'rate' is 0, wants a whole number >= 1",
+      'LimiterService.for.rate: expected a whole number >= 1, received 0',
     );
   });
 });

@@ -61,7 +61,7 @@ describe('the option redis', () => {
   it.each([false, true])('as a variable that is not set is reported in one line, forRootAsync: %p', async (isAsync) => {
     await start({ redis: undefined }, isAsync);
     expect(warned).toEqual([
-      "option 'redis' is undefined, so limits are counted in this process, by each instance for itself; if that is meant, leave it out",
+      "option 'redis' is undefined, so each instance counts limits in its own memory. If this is intended, omit the option",
     ]);
   });
 

@@ -138,22 +138,46 @@ describe('reservations that are held', () => {
   it.each<[what: string, act: (limiters: LimiterService) => Promise<unknown>, message: string]>([
     ['no hold', (all) => all.for('requests').reserve('a'), "cannot be reserved without the option 'hold'"],
     ['no hold to settle', (all) => all.for('requests').settle('a', '1-1-1-m', 1), "without the option 'hold'"],
-    ['a lease', (all) => all.for('slots').reserve('a'), "limit 'slots' of algo 'concurrency' cannot be reserved"],
-    ['a lease of several', (all) => all.reserve([{ limit: 'slots', key: 'a' }]), 'release its leases instead'],
-    ['no limits', (all) => all.reserve([]), 'reserve got no limits'],
-    ['an id', (all) => all.for('money').settle('a', 'none', 1), "the reservation's id is 'none'"],
-    ['no id', (all) => all.for('money').settle('a', undefined as never, 1), "the reservation's id is undefined"],
-    ['units of an id', (all) => all.for('money').settle('a', '1-0-1-m', 1), "the reservation's id is '1-0-1-m'"],
-    ['an actual cost', (all) => all.for('money').settle('a', '1-1-1-m', 0.5), 'the actual cost is 0.5'],
+    [
+      'a lease',
+      (all) => all.for('slots').reserve('a'),
+      "limit 'slots' of algo 'concurrency' does not support reservations. Use fixed-window, calendar-window, budget, sliding-window, sliding-log, token-bucket, gcra or leaky-bucket",
+    ],
+    [
+      'a lease of several',
+      (all) => all.reserve([{ limit: 'slots', key: 'a' }]),
+      "limit 'slots' of algo 'concurrency' cannot be reserved. Release its leases instead",
+    ],
+    ['no limits', (all) => all.reserve([]), 'expected at least one { limit, key }, received no limits'],
+    [
+      'an id',
+      (all) => all.for('money').settle('a', 'none', 1),
+      "expected that of a reservation that holds units, received 'none'",
+    ],
+    [
+      'no id',
+      (all) => all.for('money').settle('a', undefined as never, 1),
+      'expected that of a reservation that holds units, received undefined',
+    ],
+    [
+      'units of an id',
+      (all) => all.for('money').settle('a', '1-0-1-m', 1),
+      "expected that of a reservation that holds units, received '1-0-1-m'",
+    ],
+    [
+      'an actual cost',
+      (all) => all.for('money').settle('a', '1-1-1-m', 0.5),
+      'actual cost: expected a whole number >= 0, received 0.5',
+    ],
     [
       'actual costs',
       async (all) => (await all.reserve([{ limit: 'money', key: 'a' }])).settle([1, 2]),
-      'wants a list of 1, one for each limit',
+      'expected a list of 1, one for each limit',
     ],
     [
       'one actual cost of several',
       async (all) => (await all.reserve([{ limit: 'money', key: 'a' }])).settle([-1]),
-      'is -1',
+      'actual cost: expected a whole number >= 0, received -1',
     ],
   ])('refuse what is wrong: %s', async (_, act, message) => {
     await expect(act(limiters)).rejects.toThrow(RateLimitArgumentError);

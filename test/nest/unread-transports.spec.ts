@@ -155,7 +155,7 @@ describe('a transport that no reader reads', () => {
   it('has no other answers than these two', async () => {
     const options = { onMissingReader: 'allow' } as unknown as RateLimitModuleOptions;
     await expect(start(options)).rejects.toThrow(
-      "RateLimitModule: option 'onMissingReader' is 'allow', wants one of refuse, skip",
+      "RateLimitModule.onMissingReader: expected one of refuse, skip, received 'allow'",
     );
   });
 });

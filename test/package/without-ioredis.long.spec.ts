@@ -45,6 +45,6 @@ it('an app counts on node-redis where ioredis is not installed, and is told what
   expect(JSON.parse(stdout)).toEqual({
     source: 'redis',
     refused:
-      "redis: the package 'ioredis' could not be loaded, wants it installed next to nestjs-sluice, or a client of node-redis as 'redis'",
+      "redis: the package 'ioredis' could not be loaded. Install it next to nestjs-sluice, or pass a node-redis client as 'redis'",
   });
 });

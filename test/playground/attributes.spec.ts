@@ -41,11 +41,11 @@ describe('the attributes of <sluice-comparison>', () => {
   });
 
   it.each([
-    [{ rate: 'many' }, "<sluice-comparison>: option 'rate' is 'many', wants a whole number >= 1 and <= 100"],
-    [{ rate: '' }, "option 'rate' is ''"],
-    [{ load: '1.5' }, "option 'load' is 1.5, wants a whole number >= 10 and <= 400"],
-    [{ pattern: 'flood' }, "option 'pattern' is 'flood', wants one of steady, burst, poisson, edge, drawn"],
-    [{ controls: 'none' }, "option 'controls' is 'none', wants one of few, full"],
-    [{ 'heading-level': '1' }, "option 'heading-level' is 1, wants a whole number >= 2 and <= 6"],
+    [{ rate: 'many' }, "<sluice-comparison>.rate: expected a whole number >= 1 and <= 100, received 'many'"],
+    [{ rate: '' }, "<sluice-comparison>.rate: expected a whole number >= 1 and <= 100, received ''"],
+    [{ load: '1.5' }, 'load: expected a whole number >= 10 and <= 400, received 1.5'],
+    [{ pattern: 'flood' }, "pattern: expected one of steady, burst, poisson, edge, drawn, received 'flood'"],
+    [{ controls: 'none' }, "controls: expected one of few, full, received 'none'"],
+    [{ 'heading-level': '1' }, 'heading-level: expected a whole number >= 2 and <= 6, received 1'],
   ])('refuse %j', (given, message) => expect(() => readAttributes(given)).toThrow(message));
 });

@@ -264,18 +264,22 @@ describe('the traffic', () => {
 
 describe('what it is asked for', () => {
   it.each([
-    [{ rate: 0 }, "here: option 'rate' is 0, wants a whole number >= 1 and <= 100"],
-    [{ rate: '10' }, "option 'rate' is '10'"],
-    [{ interval: '5m' }, "option 'interval' is '5m', wants one of 1s, 1m, 1h, 1d"],
-    [{ queue: -1 }, "option 'queue' is -1, wants a whole number >= 0"],
-    [{ hold: 101 }, "option 'hold' is 101"],
+    [{ rate: 0 }, 'here.rate: expected a whole number >= 1 and <= 100, received 0'],
+    [{ rate: '10' }, "rate: expected a whole number >= 1 and <= 100, received '10'"],
+    [{ interval: '5m' }, "interval: expected one of 1s, 1m, 1h, 1d, received '5m'"],
+    [{ queue: -1 }, 'queue: expected a whole number >= 0 and <= 200, received -1'],
+    [{ hold: 101 }, 'hold: expected a whole number >= 1 and <= 100, received 101'],
   ])('refuses %j', (given, message) => {
     expect(() => readSettings(given, 'here')).toThrow(message);
   });
 
   it('refuses what is no algorithm, and no pattern', () => {
-    expect(() => readAlgorithms('gcra,bucket', 'here')).toThrow("here: option 'algorithms' is 'bucket', wants one of");
-    expect(() => readPattern('flood', 'here')).toThrow("here: option 'pattern' is 'flood', wants one of steady, burst");
+    expect(() => readAlgorithms('gcra,bucket', 'here')).toThrow(
+      /here\.algorithms: expected one of.+, received 'bucket'/,
+    );
+    expect(() => readPattern('flood', 'here')).toThrow(
+      "here.pattern: expected one of steady, burst, poisson, edge, drawn, received 'flood'",
+    );
     expect(readAlgorithms('gcra, fixed-window', 'here')).toEqual(['fixed-window', 'gcra']);
   });
 

@@ -106,7 +106,8 @@ describe.each(frameworks)('over %s', (framework) => {
       const { statuses } = bound(await start(twice, { trustProxy: 1 }));
       expect(warnings).toEqual([]);
       await statuses(3, '/', { 'x-forwarded-for': '203.0.113.7' });
-      const number = 'Fastify was given a number of proxies to trust (1) and trusts none of them';
+      const number =
+        'Fastify was given a number of proxies to trust (1) but trusts none of them, so limits by address count the address that connects: behind a proxy, all its clients together. Name the proxies to trust by their addresses with new FastifyAdapter({ trustProxy: ... })';
       expect(warnings).toEqual(framework === 'fastify' ? [expect.stringContaining(number)] : []);
     });
 
@@ -119,7 +120,7 @@ describe.each(frameworks)('over %s', (framework) => {
 
   describe('a framework that believes every client', () => {
     const CHOOSES =
-      /^the framework believes every client .* limit 'twice' counts it; wants the addresses of the proxies/;
+      /^the framework trusts X-Forwarded-For from every client, .* limit 'twice' counts\. Set .* to the addresses of the proxies/;
 
     it.each<[string, LimitDefinition, NonNullable<AppOptions['trustProxy']>]>([
       ['a limit by ip', twice, true],

@@ -59,41 +59,47 @@ describe('the assertions', () => {
     expectAllowed(decision, {});
     expectAllowed(decision, { remaining: 2 });
     expect(complaint(() => expectAllowed(decision, { remaining: 3 }))).toBe(
-      "the limit 'few' has 2 units left, wants 3",
+      "limit 'few': expected 3 units left, but it has 2",
     );
     const refusal = await limiter.consume('a', 3);
     expect(complaint(() => expectAllowed(refusal))).toBe(
-      "the limit 'few' refused (it would allow in 60000 ms), wants it to allow",
+      "limit 'few': expected it to allow, but it rejected (it would allow in 60000 ms)",
     );
-    expect(complaint(() => expectAllowed(refusal, { remaining: 2 }))).toContain('wants it to allow');
+    expect(complaint(() => expectAllowed(refusal, { remaining: 2 }))).toContain(
+      'expected it to allow, but it rejected',
+    );
   });
 
   it('expectRefused', async () => {
     const decision = await limiter.consume('a');
     expect(complaint(() => expectRefused(decision))).toBe(
-      "the limit 'few' allowed (and has 2 units left), wants a refusal",
+      "limit 'few': expected it to reject, but it allowed (and has 2 units left)",
     );
     const refusal = await limiter.consume('a', 3);
     expectRefused(refusal);
     expectRefused(refusal, { limit: 'few', retryAfterMs: 60_000 });
     expect(complaint(() => expectRefused(refusal, { limit: 'one' }))).toBe(
-      "the limit 'one' did not refuse, wants it to; refused by 'few'",
+      "limit 'one': expected it to reject, but 'few' rejected",
     );
     expect(complaint(() => expectRefused(refusal, { retryAfterMs: 0 }))).toBe(
-      "the limit 'few' refused for 60000 ms, wants 0 ms",
+      "limit 'few': expected it to reject for 0 ms, but it rejected for 60000 ms",
     );
   });
 
   it('of several limits, look at the tightest or at the one that is named', async () => {
     const allowed = await check();
     expectAllowed(allowed, { remaining: 0 });
-    expect(complaint(() => expectRefused(allowed))).toContain("'one' allowed");
+    expect(complaint(() => expectRefused(allowed))).toContain(
+      "limit 'one': expected it to reject, but it allowed (and has 0 units left)",
+    );
     const refused = await check();
     expectRefused(refused, { retryAfterMs: 10_000 });
     expectRefused(refused, { limit: 'one', retryAfterMs: 10_000 });
-    expect(complaint(() => expectAllowed(refused))).toContain("'one' refused");
+    expect(complaint(() => expectAllowed(refused))).toContain(
+      "limit 'one': expected it to allow, but it rejected (it would allow in 10000 ms)",
+    );
     expect(complaint(() => expectRefused(refused, { limit: 'few' }))).toBe(
-      "the limit 'few' did not refuse, wants it to; refused by 'one'",
+      "limit 'few': expected it to reject, but 'one' rejected",
     );
     await limiter.consume('a', 2);
     const both = await check();

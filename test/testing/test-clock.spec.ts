@@ -40,8 +40,8 @@ describe('TestClock', () => {
     for (const wrong of ['soon', -1, NaN, '2y', undefined as unknown as string]) {
       expect(() => clock.advance(wrong)).toThrow(RateLimitArgumentError);
     }
-    expect(() => clock.set('someday')).toThrow(new RateLimitArgumentError("date is 'someday', wants a date"));
-    expect(() => new TestClock(NaN)).toThrow(new RateLimitArgumentError('start is NaN, wants a date'));
+    expect(() => clock.set('someday')).toThrow(new RateLimitArgumentError("date: expected a date, received 'someday'"));
+    expect(() => new TestClock(NaN)).toThrow(new RateLimitArgumentError('start: expected a date, received NaN'));
     expect(clock.now()).toBe(0);
   });
 });

@@ -1,4 +1,4 @@
-import { BLOCK_WANTS, isStepwise, MAX_STEPS } from '../../engine/limits/block-terms.js';
+import { BLOCK_EXPECTED, isStepwise, MAX_STEPS } from '../../engine/limits/block-terms.js';
 import { limitName } from '../../engine/limits/limit-name.js';
 import { flag, time, times, whole } from '../../engine/options/kinds.js';
 import type { Able, OptionRows } from '../../engine/options/option-row.js';
@@ -7,7 +7,7 @@ const notAdapting = ({ adapting }: Able) => adapting === undefined;
 
 const blockOptions = {
   blockFor: {
-    kind: times(BLOCK_WANTS, MAX_STEPS, isStepwise),
+    kind: times(BLOCK_EXPECTED, MAX_STEPS, isStepwise),
     text: "Blocks a refused key for this time, such as '15m', or longer with each offence: ['1m', '1h'].",
     usual: 'not at all',
     inDefaults: true,
@@ -51,7 +51,7 @@ const triesOptions = {
 
 const hierarchyOptions = {
   within: {
-    kind: { ...limitName, wants: "the name of a limit of 'define' or forFeature, such as 'org'" },
+    kind: { ...limitName, expected: "the name of a limit of 'define' or forFeature, such as 'org'" },
     text: 'The name of a limit that this one is within: both are charged together, or none.',
     usual: 'none',
     for: notAdapting,

@@ -5,8 +5,8 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { optionMessages } from '../../engine/errors/messages/options.js';
 import type { FeatureOptions } from '../../storage/features/index.js';
 import { featureRows, secondVersion } from '../../storage/features/options.js';
-import { HOOK_WANTS } from '../hooks/decision-hook.js';
-import { MAX_STATUS, MIN_STATUS, REFUSAL_WANTS } from '../http/refusal-answer.js';
+import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
+import { MAX_STATUS, MIN_STATUS, REFUSAL_EXPECTED } from '../http/refusal-answer.js';
 import { keyText } from '../key-resolvers/key-option.js';
 import { LIMIT_MODES } from '../../engine/limits/limit-mode.js';
 import { NEAR_LIMIT, STORE_ERROR_POLICIES } from '../../engine/limits/limit-settings.js';
@@ -43,13 +43,13 @@ export type AllCommonOptions = CommonLimitOptions & FeatureOptions;
 
 const LONGEST_MESSAGE = 1000;
 
-const hook = callableOrClass(HOOK_WANTS);
+const hook = callableOrClass(HOOK_EXPECTED);
 
 const notAdapting = ({ adapting }: Able) => adapting === undefined;
 
 const message: OptionKind = {
-  wants: 'a string or a function that makes one',
-  isRight: (value) => typeof value === 'string' || isCallable(value),
+  expected: 'a string or a function that makes one',
+  isValid: (value) => typeof value === 'string' || isCallable(value),
   data: {
     ...text(`a text of at most ${LONGEST_MESSAGE} characters`, `^[^]{0,${LONGEST_MESSAGE}}$`),
     schema: { type: 'string', maxLength: LONGEST_MESSAGE },
@@ -127,7 +127,7 @@ const coreOptions = {
   phase: {
     kind: {
       ...words(['middleware', 'guard', 'authenticated']),
-      wants: "one of guard, authenticated, or, of the module's 'limits', middleware",
+      expected: "one of guard, authenticated, or, of the module's 'limits', middleware",
     },
     text: "When the limit is checked: 'guard' before the guards of a route, 'authenticated' after them.",
     usual: 'by key',
@@ -165,7 +165,7 @@ const coreOptions = {
     for: notAdapting,
   },
   answer: {
-    kind: callableOrClass(REFUSAL_WANTS),
+    kind: callableOrClass(REFUSAL_EXPECTED),
     text: 'Makes the response when the limit refuses.',
     usual: "the module's",
     inDefaults: true,
@@ -274,10 +274,8 @@ function refuseForeign(definition: object, algorithm: Algorithm, location: strin
 }
 
 /** What is wrong with an option that an algorithm lacks, and others have. */
-export function refusalOf(option: string, { name, options }: Algorithm): string {
-  if (!isCommon(option)) {
-    return optionMessages.foreign(option, name, Object.keys(options), algorithms.withOption(option));
-  }
+export function refusalOf(option: string, { name }: Algorithm): string {
+  if (!isCommon(option)) return optionMessages.foreign(option, name, algorithms.withOption(option));
   const { for: isFor, because } = commonRows[option]!;
   const able = algorithms.namesOf((algorithm) => isFor?.(algorithm) !== false);
   return optionMessages.notFor(option, name, able, because);

@@ -1,12 +1,12 @@
-import { HOOK_WANTS } from '../hooks/decision-hook.js';
-import { REFUSAL_WANTS } from '../http/refusal-answer.js';
+import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
+import { REFUSAL_EXPECTED } from '../http/refusal-answer.js';
 import { isCallable } from '../../engine/util/is-class.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
 /** The values that an option takes, in words and as a check. */
-type OptionCheck = readonly [wants: string, isRight: (value: unknown) => boolean];
+type OptionCheck = readonly [expected: string, isValid: (value: unknown) => boolean];
 
-const HOOK: OptionCheck = [HOOK_WANTS, (value) => typeof value === 'function'];
+const HOOK: OptionCheck = [HOOK_EXPECTED, (value) => typeof value === 'function'];
 const SWITCH: OptionCheck = ['true or false', (value) => typeof value === 'boolean'];
 
 /** The options of the module whose type is all that needs a check; the others have readers of their own. */
@@ -20,7 +20,7 @@ export const OPTION_CHECKS: readonly (readonly [option: keyof RateLimitModuleOpt
   ['retryJitter', 'a number from 0 to 1', (value) => typeof value === 'number' && value >= 0 && value <= 1],
   ['problem', ...SWITCH],
   ['retryAfter', ...SWITCH],
-  ['answer', REFUSAL_WANTS, (value) => typeof value === 'function'],
+  ['answer', REFUSAL_EXPECTED, (value) => typeof value === 'function'],
   ['body', 'a function that makes an object', isCallable],
   ['refusalCache', ...SWITCH],
   ['readers', 'a list of RequestReaders', Array.isArray],

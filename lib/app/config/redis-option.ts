@@ -11,8 +11,8 @@ const CONNECTION_OPTIONS = ['host', 'port', 'path', 'sentinels', 'Connector', 'd
 const CONNECTION_OF_ONE =
   "a URL such as 'redis://localhost:6379', ioredis options such as { host, port }, a connection of ioredis or node-redis";
 const REDIS_CONNECTION = `${CONNECTION_OF_ONE}, or { nodes } for a Cluster`;
-/** What the option wants; the home of regions is no Cluster. */
-const WANTS = { redis: REDIS_CONNECTION, home: CONNECTION_OF_ONE } as const;
+/** The expected values of the option; a region's home cannot be a Cluster. */
+const EXPECTED = { redis: REDIS_CONNECTION, home: CONNECTION_OF_ONE } as const;
 
 export function isRedisConnection(redis: unknown): boolean {
   if (typeof redis === 'string') return isRedisUrl(redis);
@@ -43,13 +43,12 @@ export function urlFormOf(text: string): string | undefined {
 }
 
 /** The message for something that is not a connection: what it is, if that can be told. */
-export function wrongRedis(location: string, redis: unknown, option: keyof typeof WANTS = 'redis'): string {
+export function wrongRedis(location: string, redis: unknown, option: keyof typeof EXPECTED = 'redis'): string {
   const refusal = refusalOf(redis);
   const url = typeof redis === 'string' ? urlFormOf(redis) : undefined;
-  const wanted = url === undefined ? WANTS[option] : redisMessages.urlWants(url);
+  const expected = url === undefined ? EXPECTED[option] : redisMessages.urlExpected(url);
+  if (refusal !== undefined) return redisMessages.unusable(location, refusal, expected);
+  const message = messages.wrongOption(location, option, withoutSecrets(redis), expected);
   // Most likely an environment variable that is set to nothing.
-  const wants = redis === '' && option === 'redis' ? `${wanted}; leave it out to count in the process` : wanted;
-  return refusal === undefined
-    ? messages.wrongOption(location, option, withoutSecrets(redis), wants)
-    : redisMessages.unusable(location, refusal, wanted);
+  return redis === '' && option === 'redis' ? redisMessages.orLeftOut(message) : message;
 }

@@ -74,9 +74,9 @@ export function readSettings(written: RateLimitModuleOptions): RateLimitSettings
   if (Object.hasOwn(written, 'guard')) throw new RateLimitConfigError(messages.misplacedGuard());
   refuseUnknown(LOCATION, written, [...MODULE_OPTIONS, 'guard'], ownerOfOption);
   const options = givenOptions(written, MODULE_OPTIONS);
-  for (const [option, wants, isRight] of OPTION_CHECKS) {
+  for (const [option, expected, isValid] of OPTION_CHECKS) {
     const value = options[option];
-    if (value !== undefined && !isRight(value)) throw wrongOption(option, value, wants);
+    if (value !== undefined && !isValid(value)) throw wrongOption(option, value, expected);
   }
   const { store, redis, maxKeys = 100_000, maxWaiters = 10_000, timeout = 250 } = options;
   if (store !== undefined && redis !== undefined) throw wrongOption('store', store, "to stand alone, without 'redis'");
@@ -149,8 +149,8 @@ function sendTimeoutMs(value: RateLimitModuleOptions['sendTimeout'] = '30s'): nu
   return ms;
 }
 
-function wrongOption(option: string, got: unknown, wants: string): RateLimitConfigError {
-  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, wants));
+function wrongOption(option: string, got: unknown, expected: string): RateLimitConfigError {
+  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, expected));
 }
 
 /** With `enforce` each limit keeps its own `mode`. */

@@ -73,4 +73,4 @@ export interface DecisionHooksOptions {
 }
 
 /** What an option of a hook takes. */
-export const HOOK_WANTS = 'a function, or an injectable class that implements DecisionObserver';
+export const HOOK_EXPECTED = 'a function, or an injectable class that implements DecisionObserver';

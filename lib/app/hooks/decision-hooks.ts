@@ -17,7 +17,7 @@ import {
   type DecisionHook,
   type DecisionHooksOptions,
   type DecisionObserver,
-  HOOK_WANTS,
+  HOOK_EXPECTED,
   type ObservedDecision,
 } from './decision-hook.js';
 import { NearCounters } from './near-counters.js';
@@ -171,5 +171,5 @@ function observedOf(
 }
 
 function lacksObserve(type: Type, { location, option }: OptionPlace): RateLimitConfigError {
-  return new RateLimitConfigError(messages.lacksMethod(location, option, type, 'observe', HOOK_WANTS));
+  return new RateLimitConfigError(messages.lacksMethod(location, option, type, 'observe', HOOK_EXPECTED));
 }

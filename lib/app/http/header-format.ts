@@ -94,8 +94,8 @@ export function headerFormatters(option: HeaderOption, location: string): Header
   return formats.map((format) => {
     const formatter = typeof format === 'function' ? checked(format) : formatters.get(format);
     if (formatter !== undefined) return formatter;
-    const wants = `one of ${[...formatters.keys()].join(', ')}, a function, a list of these, or false`;
-    throw new RateLimitConfigError(messages.wrongOption(location, 'headers', option, wants));
+    const expected = `one of ${[...formatters.keys()].join(', ')}, a function, a list of these, or false`;
+    throw new RateLimitConfigError(messages.wrongOption(location, 'headers', option, expected));
   });
 }
 

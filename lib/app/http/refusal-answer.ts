@@ -40,7 +40,7 @@ export interface RefusalResolver {
 export type RefusalOption = RefusalFunction | Type<RefusalResolver>;
 
 /** What an option of it takes. */
-export const REFUSAL_WANTS = 'a function, or an injectable class that implements RefusalResolver';
+export const REFUSAL_EXPECTED = 'a function, or an injectable class that implements RefusalResolver';
 
 /** What one limit answers when it refuses. */
 export interface RefusalAnswer {

@@ -15,7 +15,7 @@ export const globalKey: KeyScheme<'global', true> = {
     begins: 'global',
     isOne: (text) => !BUILT_IN.test(text) && isIP(text) === 0,
     mayBegin: (text) => !BUILT_IN.test(text),
-    wants: keyMessages.global,
+    expected: keyMessages.global,
   }),
   resolve: () => () => 'global',
 };

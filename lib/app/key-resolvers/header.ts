@@ -20,7 +20,7 @@ export const headerKey: KeyScheme<`header:${string}`, string> = {
     return {
       begins,
       isOne: (text) => text.startsWith(begins) && HASH.test(text.slice(begins.length)),
-      wants: () => keyMessages.headerValue(header),
+      expected: () => keyMessages.headerValue(header),
     };
   },
   resolve(header) {

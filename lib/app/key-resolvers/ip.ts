@@ -67,7 +67,7 @@ export const ipKey: KeyScheme<'ip', true> = {
     begins: IDENTITY,
     isOne: (text, ipv6Prefix) =>
       text.startsWith(IDENTITY) && text !== IDENTITY && (addressForm(text, ipv6Prefix) ?? text) === text,
-    wants: keyMessages.address,
+    expected: keyMessages.address,
   }),
   resolve: (_, { ipv6Prefix, proxyWarning }) => byIp(ipv6Prefix, proxyWarning),
 };

@@ -4,7 +4,7 @@ import { keySchemes } from './index.js';
 /** The forms of `key` that can be written as text. */
 export const keyText = {
   ...written,
-  isRight: (value: unknown) => typeof value === 'string' && keySchemes.some((scheme) => isOf(scheme, value)),
+  isValid: (value: unknown) => typeof value === 'string' && keySchemes.some((scheme) => isOf(scheme, value)),
 };
 
 function isOf(scheme: (typeof keySchemes)[number], value: string): boolean {

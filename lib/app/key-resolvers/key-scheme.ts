@@ -33,7 +33,7 @@ export interface KeyForm {
    */
   mayBegin?(text: string): boolean;
   /** What a text that is not one of them should be, for messages. */
-  wants(text: string): string;
+  expected(text: string): string;
 }
 
 /** One form of `key`: how it is read, and how it finds the identity of a request. */

@@ -12,7 +12,7 @@ export const userKey: KeyScheme<'user', true> = {
   formOf: () => ({
     begins: 'user:',
     isOne: (text) => text.startsWith('user:') && text.length > 'user:'.length,
-    wants: keyMessages.user,
+    expected: keyMessages.user,
   }),
   resolve:
     () =>

@@ -28,7 +28,7 @@ export async function changeCredits(
 ): Promise<number> {
   const { name, store, queues } = limit;
   const counter = namedCounter(limit, key);
-  if (!credits.isRight(units)) throw new RateLimitArgumentError(planMessages.wrongCredits(units));
+  if (!credits.isValid(units)) throw new RateLimitArgumentError(planMessages.wrongCredits(units));
   const id = readId(options);
   if (!counter.limit.takesCredits) throw new RateLimitArgumentError(planMessages.noCredits(name));
   if (store.credit === undefined) throw new RateLimitArgumentError(planMessages.noCreditStore(name));

@@ -28,8 +28,8 @@ export function readReservationId(id: unknown): Held {
   const [, ...parts] = (typeof id === 'string' && FORM.exec(id)) || [];
   const [ticket, units, chargedAt] = parts.slice(0, 3).map((part) => Number.parseInt(part, RADIX));
   const ofCandidate = parts[4] === undefined || parts[4] === '' ? undefined : Number.parseInt(parts[4], RADIX);
-  const isRight = [ticket, units, chargedAt, ofCandidate ?? 0].every((number) => Number.isSafeInteger(number));
-  if (!isRight || units! < 1) throw new RateLimitArgumentError(holdMessages.wrongReservation(id));
+  const isValid = [ticket, units, chargedAt, ofCandidate ?? 0].every((number) => Number.isSafeInteger(number));
+  if (!isValid || units! < 1) throw new RateLimitArgumentError(holdMessages.wrongReservation(id));
   const held = { ticket: ticket!, units: units!, chargedAt: chargedAt!, source: SOURCES[parts[3]!] };
   // Both were charged in one call.
   if (parts[4] === undefined) return held;

@@ -3,7 +3,7 @@ import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import type { ChangeCause } from './change-cause.js';
 import { MAX_CHANGES } from './override-store.js';
-import { isOverrideKey, KEY_WANTS } from './override-address.js';
+import { isOverrideKey, KEY_EXPECTED } from './override-address.js';
 import { LIMIT_MODES, type LimitMode } from '../../engine/limits/limit-mode.js';
 import {
   type ChangesOptions,
@@ -24,7 +24,7 @@ export const CAUSE_PATTERN = `^[^${UNSHOWN}]{1,${LONGEST_TEXT}}$`;
 const CAUSE_TEXT = new RegExp(CAUSE_PATTERN, 'u');
 /** Also halves of characters. */
 const ALL_UNSHOWN = new RegExp(`[${UNSHOWN}\\p{Cs}]`, 'gu');
-export const CAUSE_WANTS = `a string of 1 to ${LONGEST_TEXT} characters on one line, without control characters and marks of direction`;
+export const CAUSE_EXPECTED = `a string of 1 to ${LONGEST_TEXT} characters on one line, without control characters and marks of direction`;
 export const MOST_OF_A_PAGE = 1000;
 
 /** The options of a change, in the form that stores take. */
@@ -39,7 +39,7 @@ export function readOptions(options: unknown, location: string, more: readonly s
   assertOptions(options, location, ['key', 'expiresIn', ...more, ...CAUSE]);
   const { key, expiresIn } = options as OverrideOptions;
   if (key !== undefined && !isOverrideKey(key)) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, KEY_WANTS));
+    throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, KEY_EXPECTED));
   }
   const lastsMs = expiresIn === undefined ? 0 : Math.ceil(duration(location, 'expiresIn', expiresIn) / 1000);
   return {
@@ -82,7 +82,7 @@ export function readCause(options: ChangeCause, location: string): ChangeCause {
   for (const option of ['by', 'reason'] as const) {
     const text: unknown = options[option];
     if (text === undefined || isCauseText(text)) continue;
-    throw new RateLimitConfigError(messages.wrongOption(location, option, text, CAUSE_WANTS));
+    throw new RateLimitConfigError(messages.wrongOption(location, option, text, CAUSE_EXPECTED));
   }
   const { by, reason } = options;
   return { ...(by === undefined ? {} : { by }), ...(reason === undefined ? {} : { reason }) };

@@ -54,4 +54,4 @@ export function isOverrideKey(key: unknown): key is string {
   return !key.slice(0, -1).includes('*') && !/\p{Surrogate}/u.test(key);
 }
 
-export const KEY_WANTS = messages.overrideKeyWants(LONGEST_KEY);
+export const KEY_EXPECTED = messages.overrideKeyExpected(LONGEST_KEY);

@@ -26,7 +26,7 @@ export function readPatch({ algo }: ExactLimit, patch: unknown, location: string
   // The patch is sent to other instances.
   if (typeof set['anchor'] === 'function') {
     throw new RateLimitConfigError(
-      messages.wrongOption(location, 'anchor', set['anchor'], planMessages.fixedAnchorWants()),
+      messages.wrongOption(location, 'anchor', set['anchor'], planMessages.fixedAnchorExpected()),
     );
   }
   if (algorithm !== undefined) refuseForeignOptions(set as never, algorithm, location);

@@ -10,8 +10,8 @@ export function keyProblems({ overrides, lists }: Policy, registry: LimitRegistr
   const rules = new Map(registry.named.map(({ rule }) => [rule.name, rule]));
   const inUse = registry.keysInUse;
   const problems: string[] = [];
-  const add = (place: string, wants: string | undefined) => {
-    if (wants !== undefined) problems.push(`${place}: ${policyMessages.impossibleKey(wants)}`);
+  const add = (place: string, expected: string | undefined) => {
+    if (expected !== undefined) problems.push(`${place}: ${policyMessages.impossibleKey(expected)}`);
   };
   // A limit that only this version of the policy has is on no route yet.
   const ofLimit = (place: string, rule: Rule | undefined, key: string) => {

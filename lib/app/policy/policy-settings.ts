@@ -30,12 +30,12 @@ export function readPolicySettings(written: PolicyOptions): PolicySettings {
   const watch: unknown = orElse(options.watch, false);
   if (typeof watch !== 'boolean') throw wrongOption('watch', watch, 'true or false');
   const timeoutMs = duration(LOCATION, 'timeout', orElse(options.timeout, '10s')) / 1000;
-  if (timeoutMs > LONGEST_TIMEOUT_MS) throw wrongOption('timeout', options.timeout, policyMessages.timeoutWants());
+  if (timeoutMs > LONGEST_TIMEOUT_MS) throw wrongOption('timeout', options.timeout, policyMessages.timeoutExpected());
   const source = sourceOf(from, timeoutMs);
-  if (every !== undefined && !watch) throw wrongOption('every', every, policyMessages.everyWithoutWatch());
+  if (every !== undefined && !watch) throw new RateLimitConfigError(policyMessages.everyWithoutWatch(every));
   const everyMs = every === undefined ? source.everyMs : duration(LOCATION, 'every', every) / 1000;
   if (everyMs < SHORTEST_EVERY_MS || everyMs > LONGEST_EVERY_MS) {
-    throw wrongOption('every', every, policyMessages.everyWants());
+    throw wrongOption('every', every, policyMessages.everyExpected());
   }
   return { source, everyMs: watch ? everyMs : undefined };
 }
@@ -44,11 +44,11 @@ function sourceOf(source: unknown, timeoutMs: number): PolicySource {
   if (typeof source === 'function') return new FunctionPolicySource(source as never, timeoutMs);
   if (typeof source === 'string' && isPolicyPath(source)) return new FilePolicySource(source);
   if (source === undefined) {
-    throw new RateLimitConfigError(messages.missingOption(LOCATION, 'source', policyMessages.sourceWants()));
+    throw new RateLimitConfigError(messages.missingOption(LOCATION, 'source', policyMessages.sourceExpected()));
   }
-  throw wrongOption('source', source, policyMessages.sourceWants());
+  throw wrongOption('source', source, policyMessages.sourceExpected());
 }
 
-function wrongOption(option: string, got: unknown, wants: string): RateLimitConfigError {
-  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, wants));
+function wrongOption(option: string, got: unknown, expected: string): RateLimitConfigError {
+  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, expected));
 }

@@ -17,6 +17,12 @@ const MOST = 100;
 /** The mistakes in a policy, in the order in which they were found. */
 export class Problems {
   readonly list: PolicyProblem[] = [];
+  /** The places of the problems, without their parts. */
+  private readonly known: {
+    readonly path: string;
+    readonly line: number | undefined;
+    readonly column: number | undefined;
+  }[] = [];
 
   /** The same in the order of their lines. */
   get inOrder(): PolicyProblem[] {
@@ -24,16 +30,18 @@ export class Problems {
     return this.list.toSorted((one, other) => at(one) - at(other));
   }
 
-  add({ name, line, column, path }: Place, message: string): void {
+  /** `within` is the part of the place that the message is about, such as `.rate`. */
+  add({ name, line, column, path }: Place, message: string, within = ''): void {
     // Only the first one of each place, which causes the others.
-    const isKnown = this.list.some((known) => known.path === path && known.line === line && known.column === column);
+    const isKnown = this.known.some((known) => known.path === path && known.line === line && known.column === column);
     if (isKnown || this.list.length === MOST) return;
     const at = line === undefined ? {} : { line, column: column ?? 1 };
-    this.list.push({ file: name, ...at, path, message });
+    this.known.push({ path, line, column });
+    this.list.push({ file: name, ...at, path: path + within, message });
   }
 }
 
-/** A problem on one line: `limits.yaml:12:5 limits.api.rate: got -1, wants a whole number >= 1`. */
+/** A problem on one line: `limits.yaml:12:5 limits.api.rate: expected a whole number >= 1, received -1`. */
 export function showProblem({ file, line, column, path, message }: PolicyProblem): string {
   const place = { name: file, path, ...(line === undefined ? {} : { line, column: column ?? 1 }) };
   return `${showPlace(place)}: ${message}`;

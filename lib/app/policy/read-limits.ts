@@ -21,8 +21,8 @@ import type { Steps } from './slices.js';
 
 /** Refuses an invalid name of a limit. */
 export function checkName(name: string, place: Place, problems: Problems): void {
-  if (!limitName.isRight(name))
-    problems.add(place, policyMessages.wrongValue(`the name ${show(name)}`, limitName.wants));
+  if (!limitName.isValid(name))
+    problems.add(place, policyMessages.wrongValue(`the name ${show(name)}`, limitName.expected));
 }
 
 /** Reads the limits of a policy. Mistakes are left out, and added to the problems. */
@@ -51,7 +51,7 @@ function readLimit(value: Located, at: Place, name: string, problems: Problems):
     );
     return undefined;
   }
-  if (entries.length === 0) problems.add(at, policyMessages.nothingSaid(Object.keys(policyOptions).join(', ')));
+  if (entries.length === 0) problems.add(at, policyMessages.nothingSaid(Object.keys(policyOptions)));
   const algorithm = algorithms.get(entries.find((entry) => entry.name === 'algo')?.value.value);
   refuseForeignOptions(entries, at, problems, { rows: policyOptions, algorithm });
   const read = new Map<string, unknown>();

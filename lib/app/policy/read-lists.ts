@@ -4,7 +4,7 @@ import { listMessages } from '../../engine/errors/messages/list.js';
 import { policyMessages } from '../../engine/errors/messages/policy.js';
 import { limitName } from '../../engine/limits/limit-name.js';
 import type { JsonSchema } from '../../engine/options/option-row.js';
-import { CAUSE_PATTERN, CAUSE_WANTS, isCauseText } from '../overrides/change-options.js';
+import { CAUSE_PATTERN, CAUSE_EXPECTED, isCauseText } from '../overrides/change-options.js';
 import { FORMS, isListForm, readForm } from '../overrides/lists/list-form.js';
 import { LONGEST_KEY } from '../overrides/override-address.js';
 import { type Located, showPlace } from './located.js';
@@ -81,25 +81,25 @@ function readEntry(
   let reason: string | undefined;
   let forms = 0;
   for (const { name, place: at, value } of entries ?? []) {
-    const wrong = (wants: string) => problems.add(value.place, policyMessages.wrongValue(value.shown, wants));
+    const wrong = (expected: string) => problems.add(value.place, policyMessages.wrongValue(value.shown, expected));
     if (isListForm(name)) {
       forms++;
       const read = readForm(name, value.value);
-      if ('wants' in read) wrong(read.wants);
+      if ('expected' in read) wrong(read.expected);
       else key = read.key;
     } else if (name === 'limit') {
-      if (limitName.isRight(value.value)) limit = value.value as string;
-      else wrong(`a limit's name: ${limitName.wants}`);
+      if (limitName.isValid(value.value)) limit = value.value as string;
+      else wrong(`a limit's name: ${limitName.expected}`);
     } else if (name === 'reason') {
       // A folded text of YAML ends with a line feed.
       const text = typeof value.value === 'string' ? value.value.replace(/\n$/, '') : value.value;
       if (isCauseText(text)) reason = text;
-      else wrong(CAUSE_WANTS);
+      else wrong(CAUSE_EXPECTED);
     } else problems.add(at, policyMessages.unknown(name, Object.keys(OPTIONS)));
   }
   if (problems.list.length > before) return undefined;
   if (key === undefined || forms > 1) {
-    problems.add(place, policyMessages.wrongValue(shown, listMessages.listEntryWants()));
+    problems.add(place, policyMessages.wrongValue(shown, listMessages.listEntryExpected()));
     return undefined;
   }
   return { list, key, limit, reason, place: showPlace(place) };

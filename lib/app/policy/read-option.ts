@@ -1,5 +1,4 @@
 import { dataOptions } from '../config/limit-options.js';
-import { optionMessages } from '../../engine/errors/messages/options.js';
 import { policyMessages } from '../../engine/errors/messages/policy.js';
 import { type OptionKind, type OptionRows, requiredOf } from '../../engine/options/option-row.js';
 import type { Located } from './located.js';
@@ -9,8 +8,8 @@ import type { Problems } from './problems.js';
 export function readOption(value: Located, kind: OptionKind, problems: Problems): unknown {
   const before = problems.list.length;
   const read = readParts(value, kind, problems);
-  if (problems.list.length === before && !isRight(value, read, kind)) {
-    problems.add(value.place, policyMessages.wrongValue(value.shown, kind.wants));
+  if (problems.list.length === before && !isValid(value, read, kind)) {
+    problems.add(value.place, policyMessages.wrongValue(value.shown, kind.expected));
   }
   return read;
 }
@@ -25,8 +24,8 @@ function readParts(value: Located, { each, named, options }: OptionKind, problem
 }
 
 /** What is no object of a policy may be one of code, such as a map. */
-function isRight({ entries }: Located, read: unknown, { options, or, isRight: isWhole }: OptionKind): boolean {
-  return options === undefined || entries !== undefined ? isWhole(read) : or?.isRight(read) === true;
+function isValid({ entries }: Located, read: unknown, { options, or, isValid: isWhole }: OptionKind): boolean {
+  return options === undefined || entries !== undefined ? isWhole(read) : or?.isValid(read) === true;
 }
 
 function readObject({ entries = [], place }: Located, options: OptionRows, problems: Problems): unknown {
@@ -37,7 +36,7 @@ function readObject({ entries = [], place }: Located, options: OptionRows, probl
     read.set(name, row && readOption(value, row.kind, problems));
   }
   for (const name of requiredOf(options)) {
-    if (!read.has(name)) problems.add(place, optionMessages.missing(name, options[name]!.kind.wants));
+    if (!read.has(name)) problems.add(place, policyMessages.missing(options[name]!.kind.expected), `.${name}`);
   }
   return Object.fromEntries(read);
 }

@@ -14,10 +14,10 @@ import { checkName, refuseForeignOptions, tryAlone } from './read-limits.js';
 import { readOption } from './read-option.js';
 import type { Steps } from './slices.js';
 
-const KEY_WANTS =
+const KEY_EXPECTED =
   "the key of one identity such as 'tenant:acme', or the beginning of keys with a star at the end such as 'tenant:*', of at most " +
   `${LONGEST_KEY} characters`;
-const WANTS = 'an object of what an override replaces, such as { rate: 5000 }';
+const EXPECTED = 'an object of what an override replaces, such as { rate: 5000 }';
 
 /** Reads the overrides of a policy: by the name of their limit, and by key. `limits` are those of the same policy. */
 export function* readOverrides(
@@ -55,9 +55,9 @@ function readOverride(
 ): PolicyOverride | undefined {
   const before = problems.list.length;
   const { entries } = value;
-  if (!isOverrideKey(key)) problems.add(place, policyMessages.wrongValue(`the key ${show(key)}`, KEY_WANTS));
-  if (entries === undefined) problems.add(value.place, policyMessages.wrongValue(value.shown, WANTS));
-  if (entries?.length === 0) problems.add(place, policyMessages.nothingSaid(Object.keys(overrideOptions).join(', ')));
+  if (!isOverrideKey(key)) problems.add(place, policyMessages.wrongValue(`the key ${show(key)}`, KEY_EXPECTED));
+  if (entries === undefined) problems.add(value.place, policyMessages.wrongValue(value.shown, EXPECTED));
+  if (entries?.length === 0) problems.add(place, policyMessages.nothingSaid(Object.keys(overrideOptions)));
   const algorithm = algorithms.get(own?.options.algo);
   refuseForeignOptions(entries ?? [], place, problems, { rows: overrideOptions, algorithm });
   const read = new Map<string, unknown>();

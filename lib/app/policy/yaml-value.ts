@@ -118,7 +118,10 @@ export async function parseYaml(
   const foreign = isJson ? notOfJson(document, yaml) : undefined;
   if (foreign !== undefined) {
     const place = placeOf(file, foreign.range?.[0] ?? 0, '');
-    problems.add(place, policyMessages.notJson('wants objects in braces, lists in brackets, texts in double quotes'));
+    problems.add(
+      place,
+      policyMessages.notJson('expected objects in braces, lists in brackets, texts in double quotes'),
+    );
     return undefined;
   }
   return new YamlValue(document.contents, file, '');

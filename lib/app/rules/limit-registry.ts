@@ -89,7 +89,7 @@ export class LimitRegistry {
     @Inject(RATE_LIMIT_POLICY) private readonly policy?: Policy,
   ) {
     for (const { option, got } of likelySeconds(options.defaults ?? {}, limitOptions)) {
-      this.log.warn(optionMessages.likelySeconds('defaults', option, got));
+      this.log.warn(optionMessages.likelySeconds(`defaults.${option}`, got));
     }
     const specs = (options.limits ?? []).map((definition, index): NamedLimit | ByRequest => {
       if (!isFixed(definition)) return definition;
@@ -259,7 +259,7 @@ export class LimitRegistry {
 
   private reportSeconds(found: readonly LikelySeconds[], name: string, location: string): void {
     for (const { option, got } of found) {
-      this.log.warn(optionMessages.likelySeconds(`${location} (limit '${name}')`, option, got));
+      this.log.warn(optionMessages.likelySeconds(`${location}.${option}`, got, name));
     }
   }
 

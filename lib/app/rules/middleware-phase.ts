@@ -22,8 +22,8 @@ export function refuseWhatNeedsARoute(
   everywhere: boolean,
 ): void {
   const { within, perRoute } = options;
-  const refuse = (option: string, got: unknown, wants: string) => {
-    throw new RateLimitConfigError(messages.wrongOption(location, option, got, wants));
+  const refuse = (option: string, got: unknown, expected: string) => {
+    throw new RateLimitConfigError(messages.wrongOption(location, option, got, expected));
   };
   if (!everywhere) refuse('phase', 'middleware', "guard or authenticated (middleware only in the module's 'limits')");
   if (key.needsRoute) refuse('key', key.given, earlyForms());

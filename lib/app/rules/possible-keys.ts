@@ -19,10 +19,10 @@ export function keyProblem(rule: Rule, key: string): string | undefined {
   // Without a key of its own, it counts addresses on routes, and whatever code passes.
   if (settings.hasKey !== true) return rule.countsRequests && given === 'ip' ? ofAddress : undefined;
   if (own.isOne(key, settings.ipv6Prefix)) return undefined;
-  if (given === 'ip') return ofAddress ?? own.wants(key);
+  if (given === 'ip') return ofAddress ?? own.expected(key);
   // A request without the key is counted by its address.
   const countsAddresses = settings.onMissingKey === 'ip' && given !== 'global';
-  return countsAddresses && address !== undefined ? ofAddress : own.wants(key);
+  return countsAddresses && address !== undefined ? ofAddress : own.expected(key);
 }
 
 /** Whether keys of a limit may be any text. */
@@ -57,7 +57,7 @@ export function identityProblem(identity: string, inUse: KeysInUse): string | un
   }
   const [, header] = /^(header:[^:]+):/.exec(identity) ?? [];
   const form = formOf(header);
-  if (form !== undefined) return form.isOne(identity) ? undefined : form.wants(identity);
+  if (form !== undefined) return form.isOne(identity) ? undefined : form.expected(identity);
   const address = addressForm(identity, ipv6Prefix);
   if (address === identity) return undefined;
   if (address !== undefined && identity.startsWith('ip:')) return keyMessages.identity(address);
@@ -83,9 +83,9 @@ export function patternProblem(rule: Rule, pattern: string): string | undefined 
 
 /** Refuses a key of a call that no counter of the limit can have. Throws `RateLimitArgumentError`. */
 export function assertPossibleKey(rule: Rule, key: string): void {
-  const wants = keyProblem(rule, key);
-  if (wants !== undefined)
-    throw new RateLimitArgumentError(keyMessages.impossible(rule.name, shownKey(rule, key), wants));
+  const expected = keyProblem(rule, key);
+  if (expected !== undefined)
+    throw new RateLimitArgumentError(keyMessages.impossible(rule.name, shownKey(rule, key), expected));
 }
 
 /** Refuses the key of an option, or a prefix of keys followed by a star. Throws `RateLimitConfigError`. */
@@ -99,11 +99,11 @@ export function refuseImpossibleKey(rules: readonly Rule[], key: string, locatio
   if (!problems.includes(undefined)) refuse(rules[0]!, key, problems[0], location, option);
 }
 
-function refuse(rule: Rule, key: string, wants: string | undefined, location: string, option: string): void {
-  if (wants === undefined) return;
+function refuse(rule: Rule, key: string, expected: string | undefined, location: string, option: string): void {
+  if (expected === undefined) return;
   const given = rule.settings.key.given;
-  if (isSecret(given)) throw new RateLimitConfigError(keyMessages.secretOption(location, option, wants));
-  throw new RateLimitConfigError(messages.wrongOption(location, option, key, wants));
+  if (isSecret(given)) throw new RateLimitConfigError(keyMessages.secretOption(location, option, expected));
+  throw new RateLimitConfigError(messages.wrongOption(location, option, key, expected));
 }
 
 /** A header's value may be a secret. */

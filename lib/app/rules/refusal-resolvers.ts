@@ -3,7 +3,7 @@ import { ModuleRef } from '@nestjs/core';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import {
-  REFUSAL_WANTS,
+  REFUSAL_EXPECTED,
   type RefusalAnswer,
   type RefusalFunction,
   type RefusalOption,
@@ -44,5 +44,5 @@ function isResolverClass(answer: RefusalOption): answer is Type<RefusalResolver>
 }
 
 function lacksResolve(type: Type, { location, option }: OptionPlace): RateLimitConfigError {
-  return new RateLimitConfigError(messages.lacksMethod(location, option, type, 'resolve', REFUSAL_WANTS));
+  return new RateLimitConfigError(messages.lacksMethod(location, option, type, 'resolve', REFUSAL_EXPECTED));
 }

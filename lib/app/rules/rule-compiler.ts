@@ -117,8 +117,8 @@ export class RuleCompiler {
     const { cost, priority, skip, mode = 'enforce', message, body, count = 'all' } = common;
     const { perRoute = false } = common;
     if (perRoute && !everywhere && !onRoutes) {
-      const wants = "false, but in the module's 'limits', on a class and on a route";
-      throw new RateLimitConfigError(messages.wrongOption(location, 'perRoute', perRoute, wants));
+      const expected = "false, but in the module's 'limits', on a class and on a route";
+      throw new RateLimitConfigError(messages.wrongOption(location, 'perRoute', perRoute, expected));
     }
     const { onMissingKey, ipv6Prefix } = this.settings;
     const forms = everywhere && common.phase === 'middleware' ? earlyForms() : undefined;

@@ -29,7 +29,7 @@ export async function asPublished(place: Place): Promise<Place> {
   const isUsable = definition !== undefined && definition.within === undefined;
   if (!isUsable || (limit !== undefined && limit.definition.algo !== definition.algo)) {
     if (limit !== undefined) return place;
-    throw new UsageError(cliMessages.missingOption('limit', cliMessages.limitWants()));
+    throw new UsageError(cliMessages.missingOption('limit', cliMessages.limitExpected()));
   }
   const isByFunction = definition.key === undefined && found!.info.key !== 'ip';
   const known = isByFunction ? { ...definition, key: ANY_KEY } : definition;
@@ -77,12 +77,12 @@ export function timeOf({ values }: ReadArguments): string | undefined {
 }
 
 /** Exactly these arguments. An argument may be an address with a password that was meant for `--redis`. */
-export function argumentsOf({ positionals }: ReadArguments, ...wants: readonly string[]): string[] {
-  const missing = wants[positionals.length];
+export function argumentsOf({ positionals }: ReadArguments, ...expected: readonly string[]): string[] {
+  const missing = expected[positionals.length];
   if (missing !== undefined) throw new UsageError(cliMessages.missingArgument(missing));
-  const extra = positionals[wants.length];
-  if (extra !== undefined) throw new UsageError(cliMessages.extraArgument(withoutSecrets(extra), wants));
-  const empty = wants.find((_, index) => positionals[index] === '');
+  const extra = positionals[expected.length];
+  if (extra !== undefined) throw new UsageError(cliMessages.extraArgument(withoutSecrets(extra), expected));
+  const empty = expected.find((_, index) => positionals[index] === '');
   if (empty !== undefined) throw new UsageError(cliMessages.missingArgument(empty));
   return [...positionals];
 }

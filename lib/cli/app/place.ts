@@ -136,8 +136,8 @@ function redisPlace(
 function assertRedis(option: 'redis' | 'home', text: string): void {
   if (isRedisConnection(text)) return;
   const url = urlFormOf(text);
-  const wants = url === undefined ? REDIS_FORM : redisMessages.urlWants(url);
-  throw new UsageError(cliMessages.wrongOption(option, withoutSecrets(text), wants));
+  const expected = url === undefined ? REDIS_FORM : redisMessages.urlExpected(url);
+  throw new UsageError(cliMessages.wrongOption(option, withoutSecrets(text), expected));
 }
 
 /** Stands for a limit of which a command needs nothing but the name. */

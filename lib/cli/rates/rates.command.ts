@@ -31,8 +31,8 @@ interface Current {
 type Work = (app: StartedApp, limit: string, read: ReadArguments) => Promise<boolean>;
 
 interface Part {
-  /** What it wants behind the name of the limit, of which the last may be repeated. */
-  readonly wants: readonly string[];
+  /** The arguments that follow the name of the limit; the last one may be repeated. */
+  readonly expected: readonly string[];
   readonly repeats?: true;
   /** The options that are not for it. */
   readonly without: readonly string[];
@@ -41,7 +41,7 @@ interface Part {
 
 const PARTS: Readonly<Record<string, Part>> = {
   set: {
-    wants: ['an option and its value, such as rate=50'],
+    expected: ['an option and its value, such as rate=50'],
     repeats: true,
     without: [],
     async work({ service }, limit, read) {
@@ -55,7 +55,7 @@ const PARTS: Readonly<Record<string, Part>> = {
     },
   },
   mode: {
-    wants: ['a mode: enforce, shadow or off'],
+    expected: ['a mode: enforce, shadow or off'],
     without: ['inherit'],
     async work({ service }, limit, read) {
       await service.setMode(limit, read.positionals[2] as LimitMode, lasting(read));
@@ -63,7 +63,7 @@ const PARTS: Readonly<Record<string, Part>> = {
     },
   },
   clear: {
-    wants: [],
+    expected: [],
     without: ['for', 'inherit'],
     async work({ service }, limit, read) {
       const options = { ...ofKey(read), ...causeOf(read) };
@@ -133,10 +133,10 @@ async function list(read: ReadArguments): Promise<string> {
     .join('');
 }
 
-async function change(name: string, { wants, repeats, without, work }: Part, read: ReadArguments): Promise<string> {
+async function change(name: string, { expected, repeats, without, work }: Part, read: ReadArguments): Promise<string> {
   refuseOptions(read, without, 'other changes of rates');
-  const more = repeats ? read.positionals.slice(2 + wants.length).map(() => wants.at(-1)!) : [];
-  const [, limit = ''] = argumentsOf(read, name, 'the name of a limit', ...wants, ...more);
+  const more = repeats ? read.positionals.slice(2 + expected.length).map(() => expected.at(-1)!) : [];
+  const [, limit = ''] = argumentsOf(read, name, 'the name of a limit', ...expected, ...more);
   const place = await asPublished(readPlace(read, process.env, { name: limit, published: true }));
   const { before, after } = await withApp(place, true, async (app) => {
     const own = changesRedisOf(app);

@@ -185,8 +185,8 @@ function durationOf(values: ReadonlyMap<string, string>, option: string, usual: 
   const text = values.get(option) ?? usual;
   const micros = Math.round((milliseconds(text) ?? NaN) * 1000);
   if (!(micros >= least)) {
-    const wants = `a duration such as '10s', '1m', '1h' ${DURATION_UNITS}, at most 1 year${least > 0 ? ' and more than 0' : ''}`;
-    throw new UsageError(cliMessages.wrongOption(option, text, wants));
+    const expected = `a duration such as '10s', '1m', '1h' ${DURATION_UNITS}, at most 1 year${least > 0 ? ' and more than 0' : ''}`;
+    throw new UsageError(cliMessages.wrongOption(option, text, expected));
   }
   return micros;
 }

@@ -126,7 +126,7 @@ const BY_HOST: Readonly<Record<string, AlertFormat>> = {
 /** Reads the option `alerts`. Throws `RateLimitConfigError`. */
 export function readAlerts(written: unknown, at: string): ReadAlerts | undefined {
   if (written === undefined) return undefined;
-  const location = `${at}: alerts`;
+  const location = `${at}.alerts`;
   if (typeof written !== 'object' || written === null || Array.isArray(written)) {
     throw new RateLimitConfigError(messages.wrongOption(at, 'alerts', written, 'an object such as { to: url }'));
   }
@@ -135,11 +135,11 @@ export function readAlerts(written: unknown, at: string): ReadAlerts | undefined
     written as Readonly<Record<string, unknown>>,
     OPTIONS,
   );
-  const wrong = (option: string, got: unknown, wants: string) =>
+  const wrong = (option: string, got: unknown, expected: string) =>
     new RateLimitConfigError(
       got === undefined
-        ? messages.missingOption(location, option, wants)
-        : messages.wrongOption(location, option, got, wants),
+        ? messages.missingOption(location, option, expected)
+        : messages.wrongOption(location, option, got, expected),
     );
   const url = typeof to === 'string' ? webUrl(to) : undefined;
   // It may hold a secret, which no message should repeat.

@@ -31,16 +31,18 @@ const FIELDS: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-/** The end of a message about an option: what it got, and what it wants. */
-const OF_OPTION = /option '([\w.]+)' (.*)$/s;
-/** The beginning of such a message, which names the place. */
-const LOCATION = /^LimiterService\.\w+(?: of '[^']*')?(?:\.candidate)?: /;
+/** Where a call was wrong, at the beginning of a message. */
+const CALL = String.raw`LimiterService\.\w+(?: of '.*?')?(?:\.candidate)?`;
+/** A message about an option of a call: `LimiterService.setRate of 'api'.rate: expected ...`. */
+const OF_OPTION = new RegExp(String.raw`^${CALL}(?:\.([\w.]+): |: (?=(?:unknown )?option '([\w.]+)'))(.*)$`, 's');
+const LOCATION = new RegExp(String.raw`^(?:${CALL}|key): `);
 
 /** Turns an error of a change into a problem with the field to blame; `otherwise` if the error names no option. */
 export function problemOf(error: unknown, otherwise: string): unknown {
   if (error instanceof RateLimitStoreError) return new ConsoleProblem(503, error.message, [], 1);
   if (!(error instanceof RateLimitConfigError) && !(error instanceof RateLimitArgumentError)) return error;
-  const [, option, rest] = OF_OPTION.exec(error.message) ?? [];
+  const [, written, unknown, rest] = OF_OPTION.exec(error.message) ?? [];
+  const option = written ?? unknown;
   if (option === undefined) return wrongFields([{ field: otherwise, message: error.message.replace(LOCATION, '') }]);
   const ofPatch = otherwise === 'patch' ? `patch.${option}` : otherwise;
   return wrongFields([{ field: FIELDS.get(option) ?? ofPatch, message: rest! }]);

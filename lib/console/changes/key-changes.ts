@@ -46,10 +46,10 @@ export class KeyChanges {
     if (label !== '' && entry === undefined) fields.refuse('limit', consoleMessages.unknownLimit());
     else if (entry?.rule.perRoute === true) fields.refuse('limit', consoleMessages.countsPerRoute());
     else if (entry !== undefined && keysOfShown(entry.rule, identity) === undefined) {
-      fields.refuse('identity', consoleMessages.wantsPath([...entry.rule.ancestors.toReversed(), entry.rule]));
+      fields.refuse('identity', consoleMessages.expectedPath([...entry.rule.ancestors.toReversed(), entry.rule]));
     }
-    const wants = entry && identity !== '' && id === undefined ? this.lookups.problemOf(entry, identity) : undefined;
-    if (wants !== undefined) fields.refuse('identity', consoleMessages.notOfLimit(wants));
+    const expected = entry && identity !== '' && id === undefined ? this.lookups.problemOf(entry, identity) : undefined;
+    if (expected !== undefined) fields.refuse('identity', consoleMessages.notOfLimit(expected));
     return () =>
       id === undefined
         ? { entry: entry!, identity: this.lookups.counted(entry!, identity) }

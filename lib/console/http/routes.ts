@@ -220,8 +220,8 @@ function serveLive(call: Call): Answer {
 
 function readDeviations({ console, fields, exchange }: Call): Answer {
   const kind = fields.oneOf('kind', KINDS);
-  const wants = `a text of at most ${LONGEST_FIND} characters`;
-  const find = fields.optional('find', (field) => fields.text(field, wants, ({ length }) => length <= LONGEST_FIND));
+  const expected = `a text of at most ${LONGEST_FIND} characters`;
+  const find = fields.optional('find', (field) => fields.text(field, expected, ({ length }) => length <= LONGEST_FIND));
   const limit = fields.optional('limit', (field) => fields.text(field, 'the name of a limit'));
   if (limit !== undefined && limit !== '' && console.catalog.find(limit) === undefined) {
     fields.refuse('limit', consoleMessages.unknownLimit());

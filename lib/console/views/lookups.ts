@@ -53,8 +53,8 @@ export class Lookups {
     const all = this.catalog.entries().filter(({ rule }) => !rule.perRoute);
     const entries = all.filter((entry) => this.problemOf(entry, identity) === undefined);
     if (entries.length > 0 || all.length === 0) return entries;
-    const wants = [...new Set(all.map((entry) => this.problemOf(entry, identity)!))];
-    throw wrongFields([{ field: 'identity', message: consoleMessages.countedByNone(wants) }]);
+    const expected = [...new Set(all.map((entry) => this.problemOf(entry, identity)!))];
+    throw wrongFields([{ field: 'identity', message: consoleMessages.countedByNone(expected) }]);
   }
 
   /** The form in which a limit counts an identity. */

@@ -183,8 +183,8 @@ export function adaptiveParameters(options: AdaptiveOptions, location: string): 
 function readShares(given: AdaptiveShares = {}, location: string): AdaptiveParameters['shares'] {
   const { default: usual = 0.9, sheddable = Math.min(0.6, usual) } = given;
   if (sheddable > usual) {
-    const wants = `a number > 0 and <= ${usual}, the share of default`;
-    throw new RateLimitConfigError(messages.wrongOption(`${location}.shares`, 'sheddable', sheddable, wants));
+    const expected = `a number > 0 and <= ${usual}, the share of default`;
+    throw new RateLimitConfigError(messages.wrongOption(`${location}.shares`, 'sheddable', sheddable, expected));
   }
   return { critical: 1, default: usual, sheddable };
 }

@@ -1,9 +1,9 @@
-import { DateTime } from 'luxon';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
 import { readLater } from '../options/kinds.js';
 import type { OptionRow } from '../options/option-row.js';
+import { readDate, TimeZone } from '../util/time-zone.js';
 
 /**
  * The time at which a window begins, and from which all others are counted: a `Date`; an ISO 8601 date such as `'2026-01-31'` or
@@ -27,8 +27,8 @@ const LAST_YEAR = 2200;
 
 export const anchorOption = {
   kind: readLater({
-    wants: planMessages.fixedAnchorWants(),
-    isRight: (value) => readAnchor(value, 'UTC') !== undefined,
+    expected: planMessages.fixedAnchorExpected(),
+    isValid: (value) => readAnchor(value, 'UTC') !== undefined,
     schema: { anyOf: [{ type: 'number' }, { type: 'string', pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}(T.+)?$' }] },
   }),
   text: "Where windows begin, such as '2026-01-31': an ISO 8601 date, or milliseconds.",
@@ -44,20 +44,22 @@ export function asksForAnchor(options: object): options is Pick<Asking, 'anchor'
 export function fixedAnchor(anchor: unknown, timezone: string, location: string): number {
   const at = readAnchor(anchor, timezone);
   if (at === undefined) {
-    throw new RateLimitConfigError(messages.wrongOption(location, 'anchor', anchor, planMessages.anchorWants()));
+    throw new RateLimitConfigError(messages.wrongOption(location, 'anchor', anchor, planMessages.anchorExpected()));
   }
   return at;
 }
 
 /** Milliseconds since the epoch; `undefined` if it is no anchor. */
-export function readAnchor(anchor: unknown, zone: string): number | undefined {
-  const at = dateOf(anchor, zone);
-  return at.isValid && at.year >= FIRST_YEAR && at.year < LAST_YEAR ? Math.floor(at.toMillis()) : undefined;
+export function readAnchor(anchor: unknown, timezone: string): number | undefined {
+  const zone = TimeZone.named(timezone);
+  const at = zone && timeOf(anchor, zone);
+  if (zone === undefined || at === undefined || !isFinite(new Date(at).getTime())) return undefined;
+  const year = Number(zone.dateAt(at).split('-')[0]);
+  return year >= FIRST_YEAR && year < LAST_YEAR ? Math.floor(at) : undefined;
 }
 
-function dateOf(anchor: unknown, zone: string): DateTime {
-  if (anchor instanceof Date) return DateTime.fromJSDate(anchor, { zone });
-  if (typeof anchor === 'number' && Number.isFinite(anchor)) return DateTime.fromMillis(anchor, { zone });
-  if (typeof anchor === 'string' && ISO_DATE.test(anchor)) return DateTime.fromISO(anchor, { zone });
-  return DateTime.invalid('no date');
+function timeOf(anchor: unknown, zone: TimeZone): number | undefined {
+  if (anchor instanceof Date) return anchor.getTime();
+  if (typeof anchor === 'number') return anchor;
+  return typeof anchor === 'string' && ISO_DATE.test(anchor) ? readDate(anchor, zone) : undefined;
 }

@@ -177,8 +177,8 @@ export function calendarOf(
 ): Pick<CalendarWindowParameters, 'calendar' | 'retain' | 'follows'> {
   const { period, timezone: zone, anchor, retain = 0 } = options;
   if (retain / SHORTEST[period] > MAX_RETAINED) {
-    const wants = `at most ${MAX_RETAINED} windows of a ${period}`;
-    throw new RateLimitConfigError(messages.wrongOption(location, 'retain', given.retain, wants));
+    const expected = `at most ${MAX_RETAINED} windows of a ${period}`;
+    throw new RateLimitConfigError(messages.wrongOption(location, 'retain', given.retain, expected));
   }
   if (anchor === undefined) return { retain, calendar: new Calendar(period, zone), follows: false };
   if (!isAnchored(period))

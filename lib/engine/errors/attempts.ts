@@ -19,10 +19,10 @@ export class Attempts {
   }
 
   /** Returns the result of a function; `undefined` if it throws, or its result is not right. */
-  call<T>(call: () => T, isRight: (got: T) => boolean, failure: FailureLog): T | undefined {
+  call<T>(call: () => T, isValid: (got: T) => boolean, failure: FailureLog): T | undefined {
     try {
       const got = call();
-      if (isRight(got)) return got;
+      if (isValid(got)) return got;
       // A promise is no result here; its rejection must not go unhandled.
       if (isPromise(got)) got.then(undefined, () => undefined);
       this.report(failure.message, failure.wrong(got));

@@ -1,4 +1,4 @@
-/** An option is wrong. Thrown at start-up; the message names the place, the option, what it got and what it wants. */
+/** An option is wrong. Thrown at start-up. The message names the place, the option, the expected and the received value. */
 export class RateLimitConfigError extends Error {
   /** `'RateLimitConfigError'`. */
   override readonly name = 'RateLimitConfigError';

@@ -14,7 +14,7 @@ interface BlockOptions {
 export const MAX_STEPS = 100;
 
 /** What `blockFor` takes. */
-export const BLOCK_WANTS = `a duration of more than 0 and at most 1 year, or 1 to ${MAX_STEPS} durations such as ['1m', '10m', '1h'], each at least as long as the one before`;
+export const BLOCK_EXPECTED = `a duration of more than 0 and at most 1 year, or 1 to ${MAX_STEPS} durations such as ['1m', '10m', '1h'], each at least as long as the one before`;
 
 /** Whether durations can be the steps of blocks. */
 export function isStepwise(list: readonly unknown[]): boolean {
@@ -30,8 +30,8 @@ export function blockTerms(
   const strikes = strike === true ? { strikes: true } : {};
   if (!isList(blockFor)) {
     if (forgetAfter !== undefined) {
-      const wants = "nothing, unless 'blockFor' is a list of durations";
-      throw new RateLimitConfigError(messages.wrongOption(location, 'forgetAfter', forgetAfter, wants));
+      const expected = "nothing, unless 'blockFor' is a list of durations";
+      throw new RateLimitConfigError(messages.wrongOption(location, 'forgetAfter', forgetAfter, expected));
     }
     return { blockFor: blockFor === undefined ? 0 : microseconds(blockFor), ...strikes };
   }

@@ -9,9 +9,6 @@ export function refuseForeignOptions(options: AlgorithmOptions, algorithm: Algor
     if (value === undefined || Object.hasOwn(algorithm.options, option)) continue;
     const owners = algorithms.withOption(option);
     if (owners.length === 0) continue;
-    const own = Object.keys(algorithm.options);
-    throw new RateLimitConfigError(
-      optionMessages.at(location, optionMessages.foreign(option, algorithm.name, own, owners)),
-    );
+    throw new RateLimitConfigError(optionMessages.at(location, optionMessages.foreign(option, algorithm.name, owners)));
   }
 }

@@ -2,10 +2,10 @@ import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/al
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
+import { bare } from '../util/bare.js';
 import type { Estimates } from './estimates.js';
 import { type DecidesTogether, featuresOf, type LimitFeature } from './limit-feature.js';
 import type { LimitMode } from './limit-mode.js';
-import { bare } from '../util/bare.js';
 import { unitsOf } from './limit-parameters.js';
 import { type OptionsReading, readOptionsOf } from './options-reading.js';
 import {
@@ -179,16 +179,6 @@ export abstract class LimitTerms {
     this.withoutRetryAfter = settings.withoutRetryAfter ?? false;
     this.lineage = `${this.recordId}:${this.isCandidate ? code + CANDIDATE : code}`;
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
-  }
-
-  /** @deprecated Ask `together`. */
-  get above(): number {
-    return this.together === undefined ? 0 : this.quota - this.declared.quota;
-  }
-
-  /** @deprecated Say `withholds`. */
-  get kept(): number {
-    return this.withholds - this.above;
   }
 
   /** The option that gives its windows more than their quota; `undefined` if there is none. */

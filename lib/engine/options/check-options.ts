@@ -33,13 +33,14 @@ export function refuseUnknown(
 
 /** Refuses a value that is missing or wrong. */
 export function checkValue(location: string, option: string, value: unknown, kind: OptionKind): void {
-  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(location, option, kind.wants));
+  if (value === undefined) throw new RateLimitConfigError(messages.missingOption(location, option, kind.expected));
   const { each, options } = ownKind(kind);
   if (each !== undefined && Array.isArray(value)) {
     // Including the holes of a list.
     for (const [index, item] of value.entries()) checkValue(location, `${option}[${index}]`, item, each);
   } else if (options !== undefined && isObject(value)) checkOptions(`${location}.${option}`, value, options);
-  if (!kind.isRight(value)) throw new RateLimitConfigError(messages.wrongOption(location, option, value, kind.wants));
+  if (!kind.isValid(value))
+    throw new RateLimitConfigError(messages.wrongOption(location, option, value, kind.expected));
 }
 
 /** Refuses unknown options, those that are missing, and wrong values. */
@@ -79,7 +80,7 @@ export function checkTogether(
       const other: Exclusion = typeof each === 'string' ? bare({ option: each }) : bare(each);
       if (!isThat(valueOf(other.option), other)) continue;
       throw new RateLimitConfigError(
-        optionMessages.at(location, optionMessages.exclude(option, shown(other), other.wants)),
+        optionMessages.at(location, optionMessages.exclude(option, shown(other), other.expected)),
       );
     }
     for (const [needed, what] of options[option] === undefined ? [] : Object.entries(needs)) {
@@ -107,14 +108,14 @@ export function readOptions<const Rows extends OptionRows>(
 ): ReadOptions<Rows> {
   checkTogether(location, given, rows);
   const options = ownOptions(given, rows);
-  const read = bare<Record<string, unknown>>({});
+  const read: Record<string, unknown> = {};
   for (const [option, { kind, required, default: usual }] of Object.entries(ownRows(rows))) {
     const value = options[option] === undefined ? usual : options[option];
     if (value === undefined && required !== true) continue;
     checkValue(location, option, value, kind);
     read[option] = converted(value, kind);
   }
-  return read as ReadOptions<Rows>;
+  return bare(read) as ReadOptions<Rows>;
 }
 
 /** Reads a value. */

@@ -6,18 +6,18 @@ import { DURATION_FORM, DURATION_UNITS, isObject, MAX_INTERVAL_MS, microseconds 
 export function whole(min = 1, max = Number.MAX_SAFE_INTEGER): OptionKind<number> {
   const isBounded = max < Number.MAX_SAFE_INTEGER;
   return {
-    wants: `a whole number >= ${min}${isBounded ? ` and <= ${max}` : ''}`,
-    isRight: (value) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
+    expected: `a whole number >= ${min}${isBounded ? ` and <= ${max}` : ''}`,
+    isValid: (value) => Number.isSafeInteger(value) && (value as number) >= min && (value as number) <= max,
     schema: { type: 'integer', minimum: min, maximum: max },
   };
 }
 
 /** Numbers that a JSON Schema bounds: `minimum`, `exclusiveMinimum`, `maximum`, `exclusiveMaximum`. */
-export function number(wants: string, bounds: Readonly<Record<string, number>>): OptionKind<number> {
+export function number(expected: string, bounds: Readonly<Record<string, number>>): OptionKind<number> {
   const { minimum = -Infinity, exclusiveMinimum = -Infinity, maximum = Infinity, exclusiveMaximum = Infinity } = bounds;
   return {
-    wants,
-    isRight: (value) =>
+    expected,
+    isValid: (value) =>
       typeof value === 'number' &&
       value >= minimum &&
       value > exclusiveMinimum &&
@@ -33,8 +33,8 @@ export const fraction = number('a number > 0 and <= 1', { exclusiveMinimum: 0, m
 /** One of some words. */
 export function words<const Word extends string>(list: readonly Word[]): OptionKind<Word> {
   return {
-    wants: `one of ${list.join(', ')}`,
-    isRight: (value) => list.includes(value as Word),
+    expected: `one of ${list.join(', ')}`,
+    isValid: (value) => list.includes(value as Word),
     schema: { enum: list },
   };
 }
@@ -50,8 +50,8 @@ const TIMES = timeSchemas({ exclusiveMinimum: 0, maximum: MAX_INTERVAL_MS });
 
 /** Durations. They are read into microseconds. */
 export const time: OptionKind<number> = {
-  wants: `${DURATION_FORM}, more than 0 and at most 1 year`,
-  isRight: (value) => !Number.isNaN(microseconds(value)),
+  expected: `${DURATION_FORM}, more than 0 and at most 1 year`,
+  isValid: (value) => !Number.isNaN(microseconds(value)),
   read: microseconds,
   schema: { anyOf: TIMES },
 };
@@ -60,53 +60,53 @@ export const time: OptionKind<number> = {
 export function timeUpTo(mostMs: number, most: string): OptionKind<number> {
   return {
     ...time,
-    wants: `milliseconds or a duration such as '250ms' ${DURATION_UNITS}, more than 0 and at most ${most}`,
-    isRight: (value) => microseconds(value) <= mostMs * 1000,
+    expected: `milliseconds or a duration such as '250ms' ${DURATION_UNITS}, more than 0 and at most ${most}`,
+    isValid: (value) => microseconds(value) <= mostMs * 1000,
     schema: { anyOf: timeSchemas({ exclusiveMinimum: 0, maximum: mostMs }) },
   };
 }
 
 /** A duration, or a list of durations. */
-export function times(wants: string, most: number, isRight: (list: readonly unknown[]) => boolean): OptionKind {
+export function times(expected: string, most: number, isValid: (list: readonly unknown[]) => boolean): OptionKind {
   return {
-    wants,
-    isRight: (value) => (Array.isArray(value) ? isRight(value) : time.isRight(value)),
+    expected,
+    isValid: (value) => (Array.isArray(value) ? isValid(value) : time.isValid(value)),
     schema: { anyOf: [...TIMES, { type: 'array', items: time.schema, minItems: 1, maxItems: most }] },
     each: time,
   };
 }
 
 export const flag: OptionKind<boolean> = {
-  wants: 'true or false',
-  isRight: (value) => typeof value === 'boolean',
+  expected: 'true or false',
+  isValid: (value) => typeof value === 'boolean',
   schema: { type: 'boolean' },
 };
 
 /** Texts of a pattern. */
-export function text(wants: string, pattern: string): OptionKind<string> {
+export function text(expected: string, pattern: string): OptionKind<string> {
   const form = new RegExp(pattern);
   return {
-    wants,
-    isRight: (value) => typeof value === 'string' && form.test(value),
+    expected,
+    isValid: (value) => typeof value === 'string' && form.test(value),
     schema: { type: 'string', pattern },
   };
 }
 
-/** Objects of options. `isRight` checks the whole. */
+/** Objects of options. `isValid` checks the whole. */
 export function object(
-  wants: string,
+  expected: string,
   options: OptionRows,
-  more: Omit<Partial<OptionKind>, 'isRight'> & { readonly isRight?: (value: never) => boolean } = {},
+  more: Omit<Partial<OptionKind>, 'isValid'> & { readonly isValid?: (value: never) => boolean } = {},
 ): OptionKind {
-  const { isRight = () => true, or, mayBeEmpty = false } = more;
+  const { isValid = () => true, or, mayBeEmpty = false } = more;
   return {
     schema: { type: 'object' },
     ...more,
-    wants,
+    expected,
     options,
-    isRight: (value) => {
-      if (!isObject(value)) return or?.isRight(value) === true;
-      return (mayBeEmpty || Object.keys(value).length > 0) && isRight(value as never);
+    isValid: (value) => {
+      if (!isObject(value)) return or?.isValid(value) === true;
+      return (mayBeEmpty || Object.keys(value).length > 0) && isValid(value as never);
     },
   };
 }
@@ -117,26 +117,26 @@ export function inCode<T>({ schema: _, ...kind }: OptionKind<T>): OptionKind<T> 
 }
 
 /** A function in code, and no class: that cannot be called. */
-export function callable(wants: string): OptionKind<never> {
-  return { wants, isRight: isCallable };
+export function callable(expected: string): OptionKind<never> {
+  return { expected, isValid: isCallable };
 }
 
 /** A function or a class in code. */
-export function callableOrClass(wants: string): OptionKind<never> {
-  return { wants, isRight: (value) => typeof value === 'function' };
+export function callableOrClass(expected: string): OptionKind<never> {
+  return { expected, isValid: (value) => typeof value === 'function' };
 }
 
 /** In code a value or a function, as data a value. */
-export function orFunction<T>(kind: OptionKind<T>, wants: string): OptionKind {
+export function orFunction<T>(kind: OptionKind<T>, expected: string): OptionKind {
   return {
     ...kind,
-    wants: `${kind.wants}, or ${wants}`,
-    isRight: (value) => isCallable(value) || kind.isRight(value),
+    expected: `${kind.expected}, or ${expected}`,
+    isValid: (value) => isCallable(value) || kind.isValid(value),
     data: kind,
   };
 }
 
 /** Values that only a later step can read in code. */
 export function readLater(data: OptionKind): OptionKind {
-  return { wants: data.wants, isRight: () => true, data };
+  return { expected: data.expected, isValid: () => true, data };
 }

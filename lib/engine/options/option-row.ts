@@ -5,10 +5,10 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** The values that an option takes: for its checks, its messages and its JSON Schema. */
 export interface OptionKind<T = unknown> {
-  /** What it wants, for messages. */
-  readonly wants: string;
+  /** What it expected, for messages. */
+  readonly expected: string;
   /** Whether a value is right. For an object or a list it checks the whole, after each of its parts. */
-  readonly isRight: (value: unknown) => boolean;
+  readonly isValid: (value: unknown) => boolean;
   /** Converts a right value to what the library works with; by default the value itself. */
   readonly read?: (value: unknown) => T;
   /** Its JSON Schema, without that of its `options`. Without it, and without `data`, only code can give a value. */
@@ -52,7 +52,7 @@ export interface Exclusion {
   /** Only if it is a function. */
   readonly asFunction?: true;
   /** What to do instead, for messages. */
-  readonly wants?: string;
+  readonly expected?: string;
 }
 
 /**

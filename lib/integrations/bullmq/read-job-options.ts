@@ -28,8 +28,8 @@ export function readJobOptions<J>(given: unknown, location: string, more: readon
     throw new RateLimitConfigError(messages.wrongOption(location, 'key', key, wantsKey));
   }
   if (cost !== undefined && typeof cost !== 'function' && !isCost(cost)) {
-    const wants = 'a whole number >= 0, or a function of the job';
-    throw new RateLimitConfigError(messages.wrongOption(location, 'cost', cost, wants));
+    const expected = 'a whole number >= 0, or a function of the job';
+    throw new RateLimitConfigError(messages.wrongOption(location, 'cost', cost, expected));
   }
   const milliseconds = (option: string, value: unknown) => duration(location, option, value) / 1000;
   return {

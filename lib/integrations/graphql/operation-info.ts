@@ -20,7 +20,7 @@ export class OperationInfo {
   }
 
   /**
-   * The field that the operation selects, `*` if it selects several. It is looked up where a hook or a subscriber wants the route.
+   * The field that the operation selects, `*` if it selects several. It is looked up when a hook or a subscriber reads the route.
    * The operation's own name is not part of it: clients choose that, and could make any number of routes.
    */
   get fieldName(): string {

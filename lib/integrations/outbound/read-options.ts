@@ -49,8 +49,8 @@ export function readOptions<Sent, Answer>(given: unknown, location: string): Out
   refuseUnknown(location, given ?? {}, KNOWN);
   const options = givenOptions<OutboundOptions<Sent, Answer>>(given ?? {}, KNOWN);
   const { key = 'global', cost, timeout, settle, priority = 0, ageing = '1m' } = options;
-  const check = (option: string, value: unknown, isRight: boolean, wants: string) => {
-    if (!isRight) throw new RateLimitConfigError(messages.wrongOption(location, option, value, wants));
+  const check = (option: string, value: unknown, isValid: boolean, expected: string) => {
+    if (!isValid) throw new RateLimitConfigError(messages.wrongOption(location, option, value, expected));
   };
   check(
     'key',
@@ -80,8 +80,9 @@ function readLearning<Sent, Answer>(
     throw new RateLimitConfigError(messages.wrongOption(location, 'maxLearnedWait', maxLearnedWait, DURATION));
   }
   if (typeof learn !== 'boolean' && !isTextRecord(learn)) {
-    const wants = "true, false, or the names of the upstream's limits by those of ours, such as { openai: 'tokens' }";
-    throw new RateLimitConfigError(messages.wrongOption(location, 'learn', learn, wants));
+    const expected =
+      "true, false, or the names of the upstream's limits by those of ours, such as { openai: 'tokens' }";
+    throw new RateLimitConfigError(messages.wrongOption(location, 'learn', learn, expected));
   }
   return { ...readParser(parser, location), maxLearnedWaitMs, learn, attempts: readAttempts(retry, location) };
 }
@@ -93,8 +94,8 @@ function readParser(parser: unknown, location: string): Pick<Learning, 'parse' |
     typeof parser === 'string' && Object.hasOwn(upstreams, parser) ? upstreams[parser as UpstreamName] : undefined;
   const { parse, readsBody = false } = known ?? ((isRecord(parser) ? parser : {}) as Partial<Upstream>);
   if (typeof parse === 'function' && typeof readsBody === 'boolean') return { parse, readsBody };
-  const wants = `one of ${Object.keys(upstreams).join(', ')}, a function, or { parse, readsBody }`;
-  throw new RateLimitConfigError(messages.wrongOption(location, 'parser', parser, wants));
+  const expected = `one of ${Object.keys(upstreams).join(', ')}, a function, or { parse, readsBody }`;
+  throw new RateLimitConfigError(messages.wrongOption(location, 'parser', parser, expected));
 }
 
 function readAttempts(retry: unknown, location: string): number {

@@ -200,7 +200,7 @@ export class SocketChecks {
   private compiled(lists: Partial<Pick<SocketSettings, 'handshakes' | 'connections' | 'frames'>>): readonly Rule[] {
     const rules: Rule[] = [];
     for (const [option, limits] of Object.entries(lists)) {
-      const location = `rateLimitSockets: ${option}`;
+      const location = `rateLimitSockets.${option}`;
       for (const limit of limits) {
         const rule = this.services.registry.rule(limit, { location, namespace: `@${option}` });
         if (rules.some(({ limit: { id } }) => id === rule.limit.id)) {

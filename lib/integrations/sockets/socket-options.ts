@@ -88,5 +88,5 @@ export function readSocketOptions(given: unknown): SocketSettings {
 }
 
 function limitsOf(option: string, given: unknown): LimitList {
-  return given === undefined ? [] : listedLimits(given, `${LOCATION}: ${option}`);
+  return given === undefined ? [] : listedLimits(given, `${LOCATION}.${option}`);
 }

@@ -72,7 +72,7 @@ function isIdentity(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }
 
-function wrongOption(option: string, got: unknown, wants: string): RateLimitConfigError {
-  if (got === undefined) return new RateLimitConfigError(messages.missingOption(LOCATION, option, wants));
-  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, wants));
+function wrongOption(option: string, got: unknown, expected: string): RateLimitConfigError {
+  if (got === undefined) return new RateLimitConfigError(messages.missingOption(LOCATION, option, expected));
+  return new RateLimitConfigError(messages.wrongOption(LOCATION, option, got, expected));
 }

@@ -218,10 +218,10 @@ export class Answers {
     option: string,
     { tightest }: CheckResult,
     call: () => T,
-    isRight: (made: T) => boolean,
+    isValid: (made: T) => boolean,
   ): T | undefined {
     const message = messages.answerFailed(option, tightest.limit);
-    return this.attempts.call(call, isRight, { message, wrong: messages.wrongAnswer });
+    return this.attempts.call(call, isValid, { message, wrong: messages.wrongAnswer });
   }
 }
 

@@ -12,7 +12,7 @@ import { rpcReader } from '../../app/transports/rpc.reader.js';
 import { unreadReader } from '../../app/transports/unread.reader.js';
 import { wsReader } from '../../app/transports/ws.reader.js';
 
-const WANTS = 'a list of RequestReaders, each an object or an injectable class with transport and read';
+const EXPECTED = 'a list of RequestReaders, each an object or an injectable class with transport and read';
 
 /** Knows the reader of each transport. */
 @Injectable()
@@ -32,7 +32,7 @@ export class Transports {
     for (const given of this.settings.options.readers ?? []) {
       const reader = typeof given === 'function' ? await provided(this.modules, given) : given;
       if (!isReader(reader))
-        throw new RateLimitConfigError(messages.wrongOption('RateLimitModule', 'readers', given, WANTS));
+        throw new RateLimitConfigError(messages.wrongOption('RateLimitModule', 'readers', given, EXPECTED));
       const { transport } = reader;
       if (own.has(transport)) throw new RateLimitConfigError(messages.readTwice(transport));
       own.add(transport);

@@ -6,7 +6,7 @@ import { RedisStore as CountsOnRedis } from '../stores/redis/redis.store.js';
 import type { TimeRange } from './usage/range.js';
 import { pagesOf, unitsOf, type WithStoredUsage } from './usage/stores.js';
 
-// oxlint-disable-next-line typescript/no-explicit-any -- TypeScript wants it of a class that is extended.
+// oxlint-disable-next-line typescript/no-explicit-any -- TypeScript requires it for a class that is extended.
 type StoreClass = new (...args: any[]) => ReadableStore;
 
 /** A store of ours with the methods that features declare on `Store`, for stores of apps that extend it or wrap it. */

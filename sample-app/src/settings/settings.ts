@@ -22,13 +22,13 @@ export class Settings {
 function readPort(value = '3000'): number {
   const port = Number(value);
   if (value.trim() === '' || !Number.isInteger(port) || port < 0 || port > 65_535) {
-    throw new Error(`PORT is '${value}', wants a whole number from 0 to 65535`);
+    throw new Error(`PORT: expected a whole number from 0 to 65535, received '${value}'`);
   }
   return port;
 }
 
 function readSwitch(name: string, value = 'on'): boolean {
-  if (value !== 'on' && value !== 'off') throw new Error(`${name} is '${value}', wants on or off`);
+  if (value !== 'on' && value !== 'off') throw new Error(`${name}: expected on or off, received '${value}'`);
   return value === 'on';
 }
 

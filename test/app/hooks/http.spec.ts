@@ -330,6 +330,6 @@ describe.each(adapters)('rateLimitOf over HTTP with %s', (framework) => {
 
 it('rateLimitOf refuses what is no call', () => {
   expect(() => rateLimitOf('GET /' as never)).toThrow(
-    "rateLimitOf: got 'GET /', wants the context or the request of a call",
+    "rateLimitOf: expected the context or the request of a call, received 'GET /'",
   );
 });

@@ -172,11 +172,11 @@ describe('a hook that fails', () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(errors.mock.calls).toEqual([
       [
-        "the hook 'onDecision' of RateLimitModule failed, which changes nothing for requests",
+        "the hook 'onDecision' of RateLimitModule failed; requests are not affected",
         expect.stringContaining('out of paper'),
       ],
       [
-        "the hook 'onRefused' of limit 'ten' failed, which changes nothing for requests",
+        "the hook 'onRefused' of limit 'ten' failed; requests are not affected",
         expect.stringContaining('out of paper'),
       ],
     ]);
@@ -202,14 +202,14 @@ describe('a wrong hook', () => {
 
   it.each(['onDecision', 'onRefused', 'onNear'] as const)('%s is refused at start-up', async (option) => {
     await expect(start({ [option]: 'log' })).rejects.toThrow(
-      new RateLimitConfigError(`RateLimitModule: option '${option}' is 'log', wants ${wants}`),
+      new RateLimitConfigError(`RateLimitModule.${option}: expected ${wants}, received 'log'`),
     );
     const define = { ten: { ...ten, [option]: { log: true } } } as unknown as Record<string, LimitDefinition>;
-    await expect(start({ define })).rejects.toThrow(`option '${option}' is { log: true }, wants ${wants}`);
+    await expect(start({ define })).rejects.toThrow(`${option}: expected ${wants}, received { log: true }`);
   });
 
   it('of a class without the method is refused, too', async () => {
     class Idle {}
-    await expect(start({ onNear: Idle as never })).rejects.toThrow(`wants ${wants}`);
+    await expect(start({ onNear: Idle as never })).rejects.toThrow(`expected ${wants}`);
   });
 });

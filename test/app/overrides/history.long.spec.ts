@@ -189,22 +189,26 @@ describe.each(Object.entries(kinds))('the history of changes, %s', (_, options) 
       for (let rate = 1; rate <= 3; rate++) await service.setRate('login', { rate });
       const call = service.rollback(version as number);
       await expect(call).rejects.toThrow(RateLimitConfigError);
-      await expect(call).rejects.toThrow('wants a whole number from 0 to 3, which the history reaches');
+      await expect(call).rejects.toThrow('expected a whole number from 0 to 3, which the history reaches');
       expect(await service.changes()).toHaveLength(3);
     },
   );
 
   it.each<[string, () => Promise<unknown>, string]>([
-    ['changes', () => app.service.changes({ last: 0 }), "option 'last' is 0, wants a whole number >= 1 and <= 1000"],
-    ['changes', () => app.service.changes({ last: 1001 }), "option 'last' is 1001, wants"],
-    ['changes', () => app.service.changes({ limit: 'nope' }), "got the name 'nope', wants a limit of"],
-    ['changes', () => app.service.changes({ limit: 5 as never }), "option 'limit' is 5, wants a limit's name"],
-    ['changes', () => app.service.changes({ since: 5 } as never), "option 'since' is unknown, wants only limit, last"],
-    ['rollback', () => app.service.rollback(0, { by: '' }), "option 'by' is '', wants"],
+    ['changes', () => app.service.changes({ last: 0 }), 'last: expected a whole number >= 1 and <= 1000, received 0'],
+    ['changes', () => app.service.changes({ last: 1001 }), 'last: expected <W>, received 1001'],
+    ['changes', () => app.service.changes({ limit: 'nope' }), "unknown limit 'nope'"],
+    ['changes', () => app.service.changes({ limit: 5 as never }), "limit: expected a limit's name, received 5"],
+    [
+      'changes',
+      () => app.service.changes({ since: 5 } as never),
+      "unknown option 'since', expected one of limit, last",
+    ],
+    ['rollback', () => app.service.rollback(0, { by: '' }), "by: expected <W>, received ''"],
     [
       'rollback',
       () => app.service.rollback(0, { key: 'x' } as never),
-      "option 'key' is unknown, wants only by, reason",
+      "unknown option 'key', expected one of by, reason",
     ],
   ])('refuses options of %s that are wrong', async (_what, call, message) => {
     await expect(call()).rejects.toThrow(RateLimitConfigError);
@@ -216,7 +220,7 @@ describe.each(Object.entries(kinds))('the history of changes, %s', (_, options) 
     for (let round = 1; round <= 1050; round++) await service.setRate('login', { rate: round });
     const all = await service.changes({ last: 1000 });
     expect([all.length, all[0]!.version, all.at(-1)!.version]).toEqual([1000, 1050, 51]);
-    await expect(service.rollback(49)).rejects.toThrow('wants a whole number from 50 to 1050');
+    await expect(service.rollback(49)).rejects.toThrow('expected a whole number from 50 to 1050');
     expect(await service.rollback(50)).toBe(true);
     expect(await app.quota()).toBe(50);
   });

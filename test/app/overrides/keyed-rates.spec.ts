@@ -99,7 +99,6 @@ describe.each(variants(Object.entries(kinds)))('rates of single keys, %s', (_, o
     const keys = ['b*', 'c', 'a', 'tenant:*', 'b'];
     for (const [index, key] of keys.entries()) await service.setRate('login', { rate: 20 + index }, { key });
     const first = await service.listRates('login', { count: 2 });
-    expect(await service.listOverrides('login', { count: 2 })).toEqual(first);
     expect(first).toMatchObject({ overrides: [{ key: 'a', rate: { patch: { rate: 22 } } }, { key: 'b' }], next: 'b' });
     await service.clearRate('login', { key: 'b' });
     const second = await service.listRates('login', { count: 2, cursor: first.next! });
@@ -207,23 +206,23 @@ describe.each(variants(Object.entries(kinds)))('rates of single keys, %s', (_, o
     expect(await quota('user:1')).toBe(10);
   });
 
-  it.each<[unknown, string]>([
-    [{ key: '' }, "option 'key' is '', wants the key of one identity such as 'tenant:acme'"],
-    [{ key: '*' }, "option 'key' is '*', wants"],
-    [{ key: 'a*b' }, "option 'key' is 'a*b', wants"],
-    [{ key: '**' }, "option 'key' is '**', wants"],
-    [{ key: 7 }, "option 'key' is 7, wants"],
-    [{ key: null }, "option 'key' is null, wants"],
-    [{ key: '\ud800' }, "option 'key' is '\\ud800', wants"],
+  it.each<[unknown, string | RegExp]>([
+    [{ key: '' }, /key: expected the key of one identity such as 'tenant:acme'.+, received ''/],
+    [{ key: '*' }, /key: expected .+, received '\*'/],
+    [{ key: 'a*b' }, /key: expected .+, received 'a\*b'/],
+    [{ key: '**' }, /key: expected .+, received '\*\*'/],
+    [{ key: 7 }, /key: expected .+, received 7/],
+    [{ key: null }, /key: expected .+, received null/],
+    [{ key: '\ud800' }, /key: expected .+, received '\\ud800'/],
     [{ key: 'x'.repeat(513) }, 'of at most 512 characters'],
-    [{ key: 'a', expiresIn: '5 parsecs' }, "option 'expiresIn' is '5 parsecs', wants"],
-    [{ key: 'a', by: '' }, "option 'by' is '', wants a string of 1 to 200 characters"],
-    [{ key: 'a', by: 'x'.repeat(201) }, 'wants a string of 1 to 200 characters'],
-    [{ key: 'a', reason: 5 }, "option 'reason' is 5, wants a string"],
+    [{ key: 'a', expiresIn: '5 parsecs' }, /expiresIn: expected .+, received '5 parsecs'/],
+    [{ key: 'a', by: '' }, /by: expected a string of 1 to 200 characters.+, received ''/],
     [
-      { key: 'a', keys: [] },
-      "option 'keys' is unknown (did you mean 'key'?), wants only key, expiresIn, inherit, by, reason",
+      { key: 'a', by: 'x'.repeat(201) },
+      "expected a string of 1 to 200 characters on one line, without control characters and marks of direction, received 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'... 121 more characters",
     ],
+    [{ key: 'a', reason: 5 }, /reason: expected a string.+, received 5/],
+    [{ key: 'a', keys: [] }, "unknown option 'keys'. Did you mean 'key'?"],
   ])('refuse the options %p and change nothing', async (given, message) => {
     const call = app.service.setRate('login', { rate: 20 }, given as SetRateOptions);
     await expect(call).rejects.toThrow(RateLimitConfigError);
@@ -233,11 +232,15 @@ describe.each(variants(Object.entries(kinds)))('rates of single keys, %s', (_, o
 
   it('refuse what the algorithm cannot count, and change nothing', async () => {
     const call = app.service.setRate('login', { rate: 2 ** 53 - 1, interval: 123.457 }, { key: 'tenant:acme' });
-    await expect(call).rejects.toThrow("LimiterService.setRate of 'login': options 'rate', 'interval' and 'burst'");
+    await expect(call).rejects.toThrow(
+      "LimiterService.setRate of 'login': a 'rate' of 9007199254740991 with an 'interval' of 123.457 ms and a 'burst' (or 'queue') of 9007199254740991 cannot be counted exactly in whole numbers below 2^53. Use a rounder or smaller 'rate', a shorter 'interval' or a smaller 'burst'",
+    );
     expect(await quota('tenant:acme')).toBe(10);
-    await expect(app.service.getRate('login', { key: '' })).rejects.toThrow("option 'key' is '', wants");
+    await expect(app.service.getRate('login', { key: '' })).rejects.toThrow(
+      "key: expected a string that is not empty, received ''",
+    );
     await expect(app.service.clearRate('login', { expiresIn: 5 } as never)).rejects.toThrow(
-      "option 'expiresIn' is unknown, wants only key, by, reason",
+      "unknown option 'expiresIn', expected one of key, by, reason",
     );
   });
 });

@@ -222,23 +222,23 @@ describe.each(variants(Object.entries(kinds)))('modes that change while the app 
     await Promise.all(waiting);
   });
 
-  it.each<[string, () => Promise<unknown>, string]>([
+  it.each<[string, () => Promise<unknown>, string | RegExp]>([
     [
       'a mode',
       () => app.service.setMode('login', 'dry' as never),
-      "option 'mode' is 'dry', wants one of enforce, shadow",
+      "mode: expected one of enforce, shadow, off, received 'dry'",
     ],
-    ['no mode', () => app.service.setMode('login', undefined as never), "option 'mode' is missing"],
-    ['a name', () => app.service.setMode('nope', 'off'), "got the name 'nope', wants a limit of"],
-    ['a key', () => app.service.setMode('login', 'off', { key: 'a*b' }), "option 'key' is 'a*b', wants"],
-    ['a duration', () => app.service.setMode('login', 'off', { expiresIn: '2y' }), "option 'expiresIn' is '2y', wants"],
+    ['no mode', () => app.service.setMode('login', undefined as never), 'mode: missing'],
+    ['a name', () => app.service.setMode('nope', 'off'), "unknown limit 'nope'"],
+    ['a key', () => app.service.setMode('login', 'off', { key: 'a*b' }), /key: expected .+, received 'a\*b'/],
     [
-      'an option',
-      () => app.service.setMode('login', 'off', { inherit: 'keep' } as never),
-      "option 'inherit' is unknown",
+      'a duration',
+      () => app.service.setMode('login', 'off', { expiresIn: '2y' }),
+      /expiresIn: expected .+, received '2y'/,
     ],
-    ['a name to clear', () => app.service.clearMode('nope'), "got the name 'nope', wants a limit of"],
-    ['a name to ask of', () => app.service.getMode('nope'), "got the name 'nope', wants a limit of"],
+    ['an option', () => app.service.setMode('login', 'off', { inherit: 'keep' } as never), "unknown option 'inherit'"],
+    ['a name to clear', () => app.service.clearMode('nope'), "unknown limit 'nope'"],
+    ['a name to ask of', () => app.service.getMode('nope'), "unknown limit 'nope'"],
   ])('refuse %s that is wrong, and change nothing', async (_what, call, message) => {
     await expect(call()).rejects.toThrow(RateLimitConfigError);
     await expect(call()).rejects.toThrow(message);

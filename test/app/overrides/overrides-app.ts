@@ -88,7 +88,8 @@ export async function until<T>(ask: () => Promise<T>, wanted: T, patienceMs = 24
     const got = await ask();
     const passed = performance.now() - from;
     if (got === wanted) return passed;
-    if (passed > patienceMs) throw new Error(`got ${String(got)} for ${patienceMs} ms, wants ${String(wanted)}`);
+    if (passed > patienceMs)
+      throw new Error(`expected ${String(wanted)}, received ${String(got)} for ${patienceMs} ms`);
     await sleep(1);
   }
 }

@@ -141,8 +141,10 @@ describe('changed rates on Redis', () => {
 
   it('send nothing that is wrong', async () => {
     const app = await start();
-    await expect(app.service.setRate('login', { rate: 0 })).rejects.toThrow("option 'rate' is 0");
-    await expect(app.service.setRate('nope', { rate: 1 })).rejects.toThrow("got the name 'nope'");
+    await expect(app.service.setRate('login', { rate: 0 })).rejects.toThrow('expected a whole number >= 1, received 0');
+    await expect(app.service.setRate('nope', { rate: 1 })).rejects.toThrow(
+      "unknown limit 'nope', expected a limit of 'define', 'forFeature' or 'limits' with a 'name': 'hourly', 'login'",
+    );
     expect(await redis.exists(`${prefix}:rates`)).toBe(0);
   });
 
@@ -424,10 +426,10 @@ describe('changed rates on Redis', () => {
       await until(() => one.quota(), 10);
       const ofChanges = warnings().filter((message) => message.startsWith('changes of rates do not arrive at once'));
       expect(ofChanges).toHaveLength(2);
-      expect(ofChanges[0]).toMatch(new RegExp(`read every 2 s;.* PUBLISH on the channel '${prefix}:rates': NOPERM`));
+      expect(ofChanges[0]).toMatch(new RegExp(`read every 2 s. .* PUBLISH on the channel '${prefix}:rates': NOPERM`));
       expect(timer()).toBeDefined();
       const others = warnings().filter((message) => !ofChanges.includes(message));
-      for (const message of others) expect(message).toMatch(/^refusals are not remembered.*given-back'.*NOPERM/);
+      for (const message of others) expect(message).toMatch(/^rejections are not cached.*given-back'.*NOPERM/);
     });
 
     it('that may use it again are told of changes at once', async () => {
@@ -446,7 +448,9 @@ describe('changed rates on Redis', () => {
       const app = await start({ redis: await userOf('allchannels', '+@all', '-hgetall') });
       await app.service.listRates();
       expect(await app.quota()).toBe(10);
-      expect(warnings()).toEqual([expect.stringMatching(/^changed rates cannot be read, so the known ones hold/)]);
+      expect(warnings()).toEqual([
+        expect.stringMatching(/^changed rates cannot be read, so the last known ones apply/),
+      ]);
     });
   });
 });

@@ -133,17 +133,17 @@ describe('a policy', () => {
     [
       'a candidate that does not fit a limit of code',
       ofLogin({ candidate: { queue: 5 } }),
-      "policy limits.login.candidate: option 'queue' is not one of 'gcra'",
+      "policy limits.login.candidate: option 'queue' is not an option of 'gcra'",
     ],
     [
       'an override with such a candidate',
       { overrides: { login: { a: { candidate: { queue: 5 } } } } },
-      "policy overrides.login.a.candidate: option 'queue' is not one of 'gcra'",
+      "policy overrides.login.a.candidate: option 'queue' is not an option of 'gcra'",
     ],
     [
       'something to forget where code has no blocks',
       ofLogin({ forgetAfter: '1d' }),
-      "policy limits.login: option 'forgetAfter' is '1d', wants nothing, unless 'blockFor' is a list",
+      "policy limits.login.forgetAfter: expected nothing, unless 'blockFor' is a list of durations, received '1d'",
     ],
   ])('with %s is refused as a whole', async (_, policy, message) => {
     const app = await start(ofLogin({ rate: 5 }));

@@ -75,7 +75,9 @@ describe('a file that is looked at', () => {
     const source = await opened();
     await folder.remove('limits.yaml');
     await symlink(join(elsewhere, 'secrets.yaml'), folder.path('limits.yaml'));
-    const refused = expect.stringContaining('it leads to another folder than before');
+    const refused = expect.stringContaining(
+      'it cannot be read: it points to another folder than before. Keep it in its own folder or in that of the start',
+    );
     expect(await looks(source, 3)).toEqual(['changing', refused, undefined]);
     await folder.replace('limits.yaml', TWO);
     expect(await looks(source, 2)).toEqual(['changing', [{ rate: 2 }, 1]]);

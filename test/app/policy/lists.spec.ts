@@ -94,7 +94,7 @@ describe('the lists of a policy', () => {
     await folder.replace('limits.yaml', wrong);
     await until(async () => errors.length, 1);
     expect(errors[0]).toContain(
-      `${source}:3:33 lists.deny[1].ip: got '10.0.0.1/8', wants the network '10.0.0.0/8' or the address '10.0.0.1'`,
+      `${source}:3:33 lists.deny[1].ip: expected the network '10.0.0.0/8' or the address '10.0.0.1', received '10.0.0.1/8'`,
     );
     expect([await sourceOf(app), await app.quota('login', 'b')]).toEqual(['memory', 5]);
     await folder.replace('limits.yaml', wrong.replace('0.1/8', '0.0/8'));
@@ -155,12 +155,12 @@ describe('the lists of a policy', () => {
     [
       'an unknown limit',
       { lists: { deny: [{ identity: 'a', limit: 'lgoin' }] } },
-      "policy lists.deny[0]: no limit of 'define', 'forFeature' or 'limits' is named 'lgoin'",
+      "the changed policy is rejected, and the last valid one stays in effect: policy lists.deny[0]: unknown limit 'lgoin', expected a limit of 'define', 'forFeature' or 'limits', or, in the policy's 'limits', an 'algo': 'hourly', 'login'",
     ],
     [
       'an entry on both lists',
       { lists: { allow: [{ ip: '10.0.0.1' }], deny: [{ ip: '::ffff:10.0.0.1' }] } },
-      'policy lists.deny[0]: the same entry is in policy lists.allow[0], too, wants it on one of the lists',
+      'policy lists.deny[0]: the same entry is also in policy lists.allow[0]. Keep it on one of the lists',
     ],
   ])('are refused with %s', async (_, policy, message) => {
     const app = await start(DENY_A);

@@ -137,36 +137,40 @@ describe('a policy file', () => {
   });
 
   it.each([
-    ['a wrong value', 'limits:\n  login:\n    rate: -1', ':3:11 limits.login.rate: got -1, wants a whole number >= 1'],
+    [
+      'a wrong value',
+      'limits:\n  login:\n    rate: -1',
+      ':3:11 limits.login.rate: expected a whole number >= 1, received -1',
+    ],
     [
       'an unknown limit',
       'limits:\n  lgoin: { rate: 5 }',
-      ":2:3 limits.lgoin: no limit of 'define', 'forFeature' or 'limits' is named 'lgoin', wants one of these or, among 'limits', an 'algo': 'hourly', 'login'",
+      ":2:3 limits.lgoin: unknown limit 'lgoin', expected a limit of 'define', 'forFeature' or 'limits', or, in the policy's 'limits', an 'algo': 'hourly', 'login'",
     ],
     [
       'an override of an unknown limit',
       'overrides:\n  lgoin: { a: { rate: 5 } }',
-      ":2:12 overrides.lgoin.a: no limit of 'define', 'forFeature' or 'limits' is named 'lgoin'",
+      ":2:12 overrides.lgoin.a: unknown limit 'lgoin'",
     ],
     [
       'an option of another algorithm',
       'limits:\n  login: { queue: 5 }',
-      ":2:3 limits.login: option 'queue' is not one of 'gcra' (it belongs to leaky-bucket), wants only rate, interval, burst, warmUp",
+      ":2:3 limits.login: option 'queue' is not an option of 'gcra': it belongs to leaky-bucket",
     ],
     [
       'an override of another algorithm',
       'overrides:\n  login:\n    a: { queue: 5 }',
-      ":3:5 overrides.login.a: option 'queue' is not one of 'gcra'",
+      ":3:5 overrides.login.a: option 'queue' is not an option of 'gcra'",
     ],
     [
       'options that do not go together',
       'limits:\n  login: { rate: 9007199254740991, interval: 365d }',
-      ":2:3 limits.login: options 'rate', 'interval' and 'burst'",
+      ":2:3 limits.login: a 'rate' of ",
     ],
     [
       'what only limits of the module can have',
       'limits:\n  login: { perRoute: true }',
-      ":2:3 limits.login: option 'perRoute' is true, wants false, but in the module's 'limits'",
+      ":2:3 limits.login.perRoute: expected false, but in the module's 'limits', on a class and on a route, received true",
     ],
   ])('with %s does not let the app start', async (_, text, message) => {
     const source = await folder.write('limits.yaml', text);
@@ -176,7 +180,7 @@ describe('a policy file', () => {
   it('with several mistakes tells all of them', async () => {
     const source = await folder.write('limits.yaml', 'limits: { login: { rate: 0 } }\noverrides: { a: 1 }');
     await expect(start({ source })).rejects.toThrow(
-      `the policy has 2 problems:\n  ${source}:1:26 limits.login.rate: got 0, wants a whole number >= 1\n  ${source}:2:17 overrides.a: got 1,`,
+      `the policy has 2 problems:\n  ${source}:1:26 limits.login.rate: expected a whole number >= 1, received 0\n  ${source}:2:17 overrides.a: expected `,
     );
   });
 
@@ -195,7 +199,7 @@ describe('a watched policy', () => {
     await until(() => app.quota(), 20);
     expect(await app.remaining()).toBe(16);
     expect(logged.log).toContainEqual(
-      expect.stringMatching(/^the policy .*limits\.yaml has changed, and holds from now on$/),
+      expect.stringMatching(/^the policy .*limits\.yaml has changed, and is now in effect$/),
     );
   });
 
@@ -229,7 +233,7 @@ describe('a watched policy', () => {
     await folder.replace('limits.yaml', 'limits: { hourly: { queue: 1 } }');
     await until(async () => logged.error.length, 2);
     expect(logged.error[0]).toBe(
-      `the policy has changed and is not taken, and the last good one holds: ${folder.path('limits.yaml')}:2:18 limits.login.rate: got 'none', wants a whole number >= 1`,
+      `the changed policy is rejected, and the last valid one stays in effect: ${folder.path('limits.yaml')}:2:18 limits.login.rate: expected a whole number >= 1, received 'none'`,
     );
     expect([await app.quota(), (await app.service.getRate('hourly')).options]).toEqual([
       5,
@@ -246,21 +250,21 @@ describe('a watched policy', () => {
     [
       'another key',
       'limits:\n  login: { rate: 6, key: user }',
-      ":2:21 limits.login.key: option 'key' would be 'user' and is undefined",
+      ":2:21 limits.login.key: option 'key' would change from undefined to 'user', which needs a restart",
     ],
     [
       'another algorithm',
       'limits:\n  login: { algo: sliding-log, rate: 6, interval: 1s }',
-      ":2:12 limits.login.algo: option 'algo' would be 'sliding-log' and is 'gcra'",
+      ":2:12 limits.login.algo: option 'algo' would change from 'gcra' to 'sliding-log', which needs a restart",
     ],
     ['a limit less', 'limits:\n  login: { rate: 6 }', ": limit 'own' is gone"],
-  ])('wants a restart for %s', async (_, text, message) => {
+  ])('needs a restart for %s', async (_, text, message) => {
     const own = '\n  own: { algo: gcra, rate: 1, interval: 1s }';
     const app = await watching(`limits:\n  login: { rate: 5 }${own}`);
     await folder.replace('limits.yaml', message.includes('gone') ? text : `${text}${own}`);
     await until(async () => logged.error.length, 1);
     expect(logged.error[0]).toContain(`${folder.path('limits.yaml')}${message}`);
-    expect(logged.error[0]).toContain('wants a restart');
+    expect(logged.error[0]).toContain('needs a restart');
     expect(await app.quota()).toBe(5);
   });
 
@@ -315,17 +319,17 @@ describe('a policy of a function', () => {
     [
       'gives no policy',
       () => ({ limits: { login: { rate: '5' } } }),
-      "policy.source() limits.login.rate: got '5', wants a whole number",
+      "policy.source() limits.login.rate: expected a whole number >= 1, received '5'",
     ],
     [
       'gives nothing',
       () => undefined as never,
-      'policy.source(): got undefined, wants an object of limits, overrides and lists',
+      'policy.source(): expected an object of limits, overrides and lists, received undefined',
     ],
     [
       'hangs',
       () => new Promise<object>(() => undefined),
-      'policy.source(): the function failed: it gave nothing within 20 ms',
+      'policy.source(): the function failed: it returned nothing within 20 ms',
     ],
     [
       'gives what throws when it is read',
@@ -342,7 +346,7 @@ describe('a policy of a function', () => {
     const app = await start({ source, watch: true, every: 10, timeout: 20 });
     await until(async () => asked > 3, true);
     expect(logged.error).toEqual([
-      expect.stringContaining(`the policy has changed and is not taken, and the last good one holds: ${message}`),
+      expect.stringContaining(`the changed policy is rejected, and the last valid one stays in effect: ${message}`),
     ]);
     expect(await app.quota()).toBe(5);
     await expect(start({ source: bad, timeout: 20 })).rejects.toThrow(message);
@@ -375,26 +379,26 @@ describe('a policy of a function', () => {
 
 describe('the option policy', () => {
   it.each([
+    [{}, 'RateLimitModule.policy.source: missing, expected the path of a .yaml, .yml or .json file, or a function'],
     [
-      {},
-      "RateLimitModule.policy: option 'source' is missing, wants the path of a .yaml, .yml or .json file, or a function",
+      { source: 'limits.toml' },
+      /RateLimitModule\.policy\.source: expected the path of a \.yaml.+, received 'limits\.toml'/,
     ],
-    [{ source: 'limits.toml' }, "RateLimitModule.policy: option 'source' is 'limits.toml', wants the path of a .yaml"],
-    [{ source: 5 }, "RateLimitModule.policy: option 'source' is 5, wants the path"],
-    [
-      { source: 'a.yaml', wtach: true },
-      "RateLimitModule.policy: option 'wtach' is unknown (did you mean 'watch'?), wants only source, watch",
-    ],
-    [{ source: 'a.yaml', watch: 1 }, "RateLimitModule.policy: option 'watch' is 1, wants true or false"],
+    [{ source: 5 }, /RateLimitModule\.policy\.source: expected the path.+, received 5/],
+    [{ source: 'a.yaml', wtach: true }, "RateLimitModule.policy: unknown option 'wtach'. Did you mean 'watch'?"],
+    [{ source: 'a.yaml', watch: 1 }, 'RateLimitModule.policy.watch: expected true or false, received 1'],
     [
       { source: 'a.yaml', every: '1s' },
-      "RateLimitModule.policy: option 'every' is '1s', wants nothing without 'watch: true'",
+      "RateLimitModule.policy.every: expected no value, received '1s': it needs 'watch: true'",
     ],
-    [{ source: 'a.yaml', watch: true, every: 1 }, "RateLimitModule.policy: option 'every' is 1, wants at least 10 ms"],
-    [{ source: 'a.yaml', timeout: '2h' }, "RateLimitModule.policy: option 'timeout' is '2h', wants at most 1 hour"],
+    [
+      { source: 'a.yaml', watch: true, every: 1 },
+      'RateLimitModule.policy.every: expected at least 10 ms and at most 1 day, received 1',
+    ],
+    [{ source: 'a.yaml', timeout: '2h' }, "RateLimitModule.policy.timeout: expected at most 1 hour, received '2h'"],
     [
       'limits.yaml',
-      "RateLimitModule: option 'policy' is 'limits.yaml', wants an object such as { source: './limits.yaml' }",
+      "RateLimitModule.policy: expected an object such as { source: './limits.yaml' }, received 'limits.yaml'",
     ],
   ])('%j is refused', async (policy, message) => {
     await expect(start(policy as never)).rejects.toThrow(message);

@@ -49,9 +49,11 @@ limits:
     const wrong = async (limit: string) => linesOf(await readFile(`limits: { a: { ${limit} } }`)).join('\n');
     const gcra = 'algo: gcra, rate: 100, interval: 1m';
     await expect(wrong(`${gcra}, usage: 1h`)).resolves.toMatch(
-      /limits\.a\.usage.*'1h'.*wants milliseconds or a duration such as '400d'/,
+      /limits\.a\.usage: expected milliseconds or a duration such as '400d'.*received '1h'/,
     );
-    await expect(wrong(`${gcra}, usage: { keep: 30d, zone: UTC }`)).resolves.toMatch(/zone.*wants.*keep, timezone/);
+    await expect(wrong(`${gcra}, usage: { keep: 30d, zone: UTC }`)).resolves.toMatch(
+      /unknown option 'zone', expected one of keep, timezone/,
+    );
     await expect(wrong(`${gcra}, usage: { timezone: UTC }`)).resolves.toMatch(/limits\.a\.usage/);
     await expect(wrong('algo: concurrency, limit: 5, ttl: 1m, usage: 30d')).resolves.toMatch(
       /'usage' is not for 'concurrency', since its units are given back/,
@@ -156,10 +158,14 @@ lists:
   });
 
   it.each([
-    ['no policy', '', 'limits.yaml: it is empty, wants an object'],
-    ['a comment alone', '# nothing\n', 'limits.yaml: it is empty, wants an object'],
-    ['a list', '- 1', 'limits.yaml:1:1: got a list, wants an object of limits, overrides and lists'],
-    ['a number', '5', 'limits.yaml:1:1: got 5, wants an object'],
+    ['no policy', '', "limits.yaml: it is empty, expected an object of 'limits', 'overrides' and 'lists'"],
+    [
+      'a comment alone',
+      '# nothing\n',
+      "limits.yaml: it is empty, expected an object of 'limits', 'overrides' and 'lists'",
+    ],
+    ['a list', '- 1', 'limits.yaml:1:1: expected an object of limits, overrides and lists, received a list'],
+    ['a number', '5', 'limits.yaml:1:1: expected an object of limits, overrides and lists, received 5'],
     ['no YAML', 'limits:\n  a: {', 'limits.yaml:2:7: it is not YAML: '],
     ['tabs', 'limits:\n\ta: 1', 'limits.yaml:2:1: it is not YAML: '],
     [
@@ -170,82 +176,94 @@ lists:
     [
       'an unknown section',
       'limits: {}\nlimts: {}',
-      "limits.yaml:2:1 limts: 'limts' is unknown (did you mean 'limits'?), wants only limits, overrides, lists",
+      "limits.yaml:2:1 limts: unknown option 'limts'. Did you mean 'limits'?",
     ],
     [
       'a section that is a list',
       'limits: []',
-      'limits.yaml:1:9 limits: got a list, wants an object of limits by their names',
+      'limits.yaml:1:9 limits: expected an object of limits by their names, received a list',
     ],
     [
       'overrides that are a list',
       'overrides: []',
-      'limits.yaml:1:12 overrides: got a list, wants an object of overrides',
+      'limits.yaml:1:12 overrides: expected an object of overrides by the names of their limits, received a list',
     ],
     [
       'a limit that is a text',
       'limits: { api: fast }',
-      "limits.yaml:1:16 limits.api: got 'fast', wants a limit such as",
+      "limits.yaml:1:16 limits.api: expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received 'fast'",
     ],
-    ['a limit that is nothing', 'limits:\n  api:', 'limits.yaml:2:7 limits.api: got null, wants a limit such as'],
     [
-      'an empty limit',
-      'limits: { api: {} }',
-      'limits.yaml:1:11 limits.api: it says nothing, wants at least one of algo, rate',
+      'a limit that is nothing',
+      'limits:\n  api:',
+      "limits.yaml:2:7 limits.api: expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received null",
     ],
-    ['a section twice', 'limits: {}\nlimits: {}', "limits.yaml:2:1 limits: 'limits' stands here twice, wants it once"],
-    ['a limit twice', 'limits:\n  a: { rate: 1 }\n  a: { rate: 2 }', "limits.yaml:3:3 limits.a: 'a' stands here twice"],
-    [
-      'an option twice',
-      'limits: { a: { rate: 1, rate: 2 } }',
-      "limits.yaml:1:25 limits.a.rate: 'rate' stands here twice",
-    ],
+    ['an empty limit', 'limits: { api: {} }', 'limits.yaml:1:11 limits.api: it is empty, expected at least one option'],
+    ['a section twice', 'limits: {}\nlimits: {}', "limits.yaml:2:1 limits: 'limits' appears twice. Keep one"],
+    ['a limit twice', 'limits:\n  a: { rate: 1 }\n  a: { rate: 2 }', "limits.yaml:3:3 limits.a: 'a' appears twice"],
+    ['an option twice', 'limits: { a: { rate: 1, rate: 2 } }', "limits.yaml:1:25 limits.a.rate: 'rate' appears twice"],
     [
       'a key twice',
       'overrides: { a: { k: { rate: 1 }, k: { rate: 2 } } }',
-      "limits.yaml:1:35 overrides.a.k: 'k' stands here twice",
+      "limits.yaml:1:35 overrides.a.k: 'k' appears twice",
     ],
     [
       'an unknown option',
       'limits: { a: { reat: 1 } }',
-      "limits.yaml:1:16 limits.a.reat: 'reat' is unknown (did you mean 'rate'?), wants only algo, rate",
+      "limits.yaml:1:16 limits.a.reat: unknown option 'reat'. Did you mean 'rate'?",
     ],
-    ['a function option', 'limits: { a: { skip: 1 } }', "limits.yaml:1:16 limits.a.skip: 'skip' is unknown"],
-    ['a name as an option', 'limits: { a: { name: b } }', "limits.yaml:1:16 limits.a.name: 'name' is unknown"],
+    ['a function option', 'limits: { a: { skip: 1 } }', "limits.yaml:1:16 limits.a.skip: unknown option 'skip'"],
+    ['a name as an option', 'limits: { a: { name: b } }', "limits.yaml:1:16 limits.a.name: unknown option 'name'"],
     [
       'a number as text',
       'limits: { a: { rate: "5" } }',
-      "limits.yaml:1:22 limits.a.rate: got '5', wants a whole number >= 1",
+      "limits.yaml:1:22 limits.a.rate: expected a whole number >= 1, received '5'",
     ],
     [
       'a fraction',
       'limits: { a: { rate: 1.5 } }',
-      'limits.yaml:1:22 limits.a.rate: got 1.5, wants a whole number >= 1',
+      'limits.yaml:1:22 limits.a.rate: expected a whole number >= 1, received 1.5',
     ],
-    ['a number with separators', 'limits: { a: { rate: 1_000 } }', "limits.a.rate: got '1_000', wants"],
+    [
+      'a number with separators',
+      'limits: { a: { rate: 1_000 } }',
+      "limits.a.rate: expected a whole number >= 1, received '1_000'",
+    ],
     [
       'a number too large to count',
       'limits: { a: { rate: 9007199254740993 } }',
-      'limits.a.rate: got 9007199254740992, wants',
+      'limits.a.rate: expected a whole number >= 1, received 9007199254740992',
     ],
-    ['infinity', 'limits: { a: { rate: .inf } }', 'limits.a.rate: got Infinity, wants'],
-    ['no value', 'limits:\n  a:\n    rate:\n', 'limits.yaml:3:10 limits.a.rate: got null, wants a whole number'],
-    ['an object as a value', 'limits: { a: { rate: { x: 1 } } }', 'limits.a.rate: got an object, wants'],
+    ['infinity', 'limits: { a: { rate: .inf } }', 'limits.a.rate: expected a whole number >= 1, received Infinity'],
+    [
+      'no value',
+      'limits:\n  a:\n    rate:\n',
+      'limits.yaml:3:10 limits.a.rate: expected a whole number >= 1, received null',
+    ],
+    [
+      'an object as a value',
+      'limits: { a: { rate: { x: 1 } } }',
+      'limits.a.rate: expected a whole number >= 1, received an object',
+    ],
     [
       'a wrong duration',
       'limits: { a: { interval: 1 fortnight } }',
-      "limits.a.interval: got '1 fortnight', wants milliseconds",
+      /limits\.a\.interval: expected milliseconds.+, received '1 fortnight'/,
     ],
-    ['a duration too long', 'limits: { a: { interval: 2y } }', "limits.a.interval: got '2y', wants milliseconds"],
+    [
+      'a duration too long',
+      'limits: { a: { interval: 2y } }',
+      /limits\.a\.interval: expected milliseconds.+, received '2y'/,
+    ],
     [
       'an unknown algorithm',
       'limits: { a: { algo: gcar } }',
-      "limits.yaml:1:22 limits.a.algo: got 'gcar', wants one of fixed-window",
+      /limits\.yaml:1:22 limits\.a\.algo: expected one of fixed-window.+, received 'gcar'/,
     ],
     [
       'an option of another algorithm',
       'limits: { a: { algo: gcra, rate: 1, interval: 1s, queue: 2 } }',
-      "limits.yaml:1:51 limits.a.queue: option 'queue' is not one of 'gcra' (it belongs to leaky-bucket), wants only rate, interval, burst, warmUp",
+      "limits.yaml:1:51 limits.a.queue: option 'queue' is not an option of 'gcra': it belongs to leaky-bucket",
     ],
     [
       'options of several algorithms',
@@ -255,31 +273,39 @@ lists:
     [
       'an option missing',
       'limits: { a: { algo: gcra, rate: 1 } }',
-      "limits.yaml:1:11 limits.a: option 'interval' is missing, wants milliseconds",
+      'limits.yaml:1:11 limits.a.interval: missing, expected milliseconds',
     ],
     [
       'options that cannot be counted',
       'limits: { a: { algo: gcra, rate: 9007199254740991, interval: 365d } }',
-      "limits.yaml:1:11 limits.a: options 'rate', 'interval' and 'burst'",
+      "limits.yaml:1:11 limits.a: a 'rate' of ",
     ],
     [
       'a wrong key',
       'limits: { a: { key: usr } }',
-      "limits.a.key: got 'usr', wants 'ip', 'user', 'global' or 'header:<name>'",
+      "limits.a.key: expected 'ip', 'user', 'global' or 'header:<name>', received 'usr'",
     ],
     [
       'a wrong time zone',
       'limits: { a: { timezone: Europe/Bonn } }',
-      "limits.a.timezone: got 'Europe/Bonn', wants an IANA time zone",
+      "limits.a.timezone: expected an IANA time zone such as 'UTC' or 'Europe/Berlin', received 'Europe/Bonn'",
     ],
-    ['a wrong share', 'limits: { a: { nearLimit: 2 } }', 'limits.a.nearLimit: got 2, wants a number > 0 and <= 1'],
-    ['yes', 'limits: { a: { perRoute: yes } }', "limits.a.perRoute: got 'yes', wants true or false"],
-    ['half a prefetch', 'limits: { a: { prefetch: { units: 5 } } }', "limits.a.prefetch: option 'ttl' is missing"],
-    ['a prefetch of a number', 'limits: { a: { prefetch: 5 } }', 'limits.a.prefetch: got 5, wants { units, ttl }'],
+    [
+      'a wrong share',
+      'limits: { a: { nearLimit: 2 } }',
+      'limits.a.nearLimit: expected a number > 0 and <= 1, received 2',
+    ],
+    ['yes', 'limits: { a: { perRoute: yes } }', "limits.a.perRoute: expected true or false, received 'yes'"],
+    ['half a prefetch', 'limits: { a: { prefetch: { units: 5 } } }', 'limits.a.prefetch.ttl: missing'],
+    [
+      'a prefetch of a number',
+      'limits: { a: { prefetch: 5 } }',
+      "limits.a.prefetch: expected { units, ttl } such as { units: 100, ttl: '100ms' }, received 5",
+    ],
     [
       'an unknown option of prefetch',
       'limits: { a: { prefetch: { units: 5, ttl: 1s, x: 1 } } }',
-      "limits.a.prefetch.x: 'x' is unknown, wants only units, ttl",
+      "limits.a.prefetch.x: unknown option 'x'",
     ],
     [
       'what prefetch excludes',
@@ -289,58 +315,62 @@ lists:
     [
       'no steps of blocks',
       'limits: { a: { blockFor: [] } }',
-      'limits.yaml:1:26 limits.a.blockFor: got a list, wants a',
+      /limits\.yaml:1:26 limits\.a\.blockFor: expected a.+, received a list/,
     ],
     [
       'steps of blocks that become shorter',
       'limits:\n  a:\n    blockFor: [1m, 30s]',
-      "limits.yaml:3:15 limits.a.blockFor: got a list, wants a duration of more than 0 and at most 1 year, or 1 to 100 durations such as ['1m', '10m', '1h']",
+      "limits.yaml:3:15 limits.a.blockFor: expected a duration of more than 0 and at most 1 year, or 1 to 100 durations such as ['1m', '10m', '1h'], each at least as long as the one before, received a list",
     ],
     [
       'a wrong step of blocks',
       'limits: { a: { blockFor: [1m, often] } }',
-      "limits.yaml:1:31 limits.a.blockFor[1]: got 'often', wants milliseconds or a duration",
+      /limits\.yaml:1:31 limits\.a\.blockFor\[1\]: expected milliseconds or a duration.+, received 'often'/,
     ],
     [
       'a list of lists as blocks',
       'limits: { a: { blockFor: [[1m]] } }',
-      'limits.yaml:1:27 limits.a.blockFor[0]: got a list, wants milliseconds',
+      /limits\.yaml:1:27 limits\.a\.blockFor\[0\]: expected milliseconds.+, received a list/,
     ],
     [
       'an object as blocks',
       'limits: { a: { blockFor: { 1m: 1 } } }',
-      'limits.yaml:1:26 limits.a.blockFor: got an object, wants a duration of more than 0 and at most 1 year, or 1 to 100',
+      /limits\.yaml:1:26 limits\.a\.blockFor: expected a duration of more than 0 and at most 1 year, or 1 to 100.+, received an object/,
     ],
     [
       'nothing to forget',
       'limits: { a: { blockFor: 1m, forgetAfter: 1d } }',
-      "limits.yaml:1:11 limits.a: option 'forgetAfter' is '1d', wants nothing, unless 'blockFor' is a list of durations",
+      "limits.yaml:1:11 limits.a.forgetAfter: expected nothing, unless 'blockFor' is a list of durations, received '1d'",
     ],
     [
       'a wrong time to forget',
       'limits: { a: { forgetAfter: 0 } }',
-      'limits.yaml:1:29 limits.a.forgetAfter: got 0, wants',
+      /limits\.yaml:1:29 limits\.a\.forgetAfter: expected .+, received 0/,
     ],
     [
       'a wrong option of a candidate',
       'limits:\n  api:\n    candidate: { rate: -1 }',
-      'limits.yaml:3:24 limits.api.candidate.rate: got -1, wants a whole number >= 1',
+      'limits.yaml:3:24 limits.api.candidate.rate: expected a whole number >= 1, received -1',
     ],
-    ['an empty candidate', 'limits: { a: { candidate: {} } }', 'limits.a.candidate: got an object, wants an object of'],
+    [
+      'an empty candidate',
+      'limits: { a: { candidate: {} } }',
+      /limits\.a\.candidate: expected an object of.+, received an object/,
+    ],
     [
       'a number as a candidate',
       'limits: { a: { candidate: 60 } }',
-      'limits.yaml:1:27 limits.a.candidate: got 60, wants',
+      /limits\.yaml:1:27 limits\.a\.candidate: expected .+, received 60/,
     ],
     [
       'a list as a candidate',
       'limits: { a: { candidate: [] } }',
-      'limits.yaml:1:27 limits.a.candidate: got a list, wants',
+      /limits\.yaml:1:27 limits\.a\.candidate: expected .+, received a list/,
     ],
     [
       'what a candidate has in common with its limit',
       'limits: { a: { candidate: { key: ip } } }',
-      "limits.yaml:1:29 limits.a.candidate.key: 'key' is unknown, wants only algo, rate",
+      "limits.yaml:1:29 limits.a.candidate.key: unknown option 'key'",
     ],
     [
       'options of several algorithms in a candidate',
@@ -350,22 +380,22 @@ lists:
     [
       'an option in a candidate that the algorithm of its limit does not have',
       'limits: { a: { algo: gcra, rate: 1, interval: 1s, candidate: { queue: 1 } } }',
-      "limits.yaml:1:64 limits.a.candidate.queue: option 'queue' is not one of 'gcra' (it belongs to leaky-bucket), wants only rate, interval, burst, warmUp",
+      "limits.yaml:1:64 limits.a.candidate.queue: option 'queue' is not an option of 'gcra': it belongs to leaky-bucket",
     ],
     [
       'an option in a candidate that its own algorithm does not have',
       'limits: { a: { candidate: { algo: fixed-window, burst: 1 } } }',
-      "limits.yaml:1:49 limits.a.candidate.burst: option 'burst' is not one of 'fixed-window'",
+      "limits.yaml:1:49 limits.a.candidate.burst: option 'burst' is not an option of 'fixed-window'",
     ],
     [
       'a candidate that lacks an option',
       'limits: { a: { algo: gcra, rate: 1, interval: 1s, candidate: { algo: calendar-window } } }',
-      "limits.yaml:1:51 limits.a.candidate: option 'period' is missing, wants",
+      'limits.yaml:1:51 limits.a.candidate.period: missing, expected one of second, minute, hour, day, week, month, quarter, year',
     ],
     [
       'a candidate that holds beside a limit that does not',
       'limits: { a: { algo: gcra, rate: 1, interval: 1s, candidate: { algo: concurrency, limit: 5, ttl: 1s } } }',
-      "limits.yaml:1:51 limits.a.candidate: option 'algo' is 'concurrency' beside a limit of 'gcra', wants both",
+      "limits.yaml:1:51 limits.a.candidate.algo: the limit has 'gcra' and its candidate 'concurrency'. Use 'concurrency' for both or for none",
     ],
     [
       'a candidate beside a prefetch',
@@ -375,136 +405,165 @@ lists:
     [
       'an override whose candidate cannot be',
       'limits: { a: { algo: gcra, rate: 1, interval: 1s } }\noverrides: { a: { k: { candidate: { slices: 5 } } } }',
-      "limits.yaml:2:37 overrides.a.k.candidate.slices: option 'slices' is not one of 'gcra'",
+      "limits.yaml:2:37 overrides.a.k.candidate.slices: option 'slices' is not an option of 'gcra'",
     ],
     [
       'an override of a limit beside whose rate its candidate cannot be counted',
       'limits: { a: { algo: gcra, rate: 1, interval: 1s } }\n' +
         'overrides: { a: { k: { candidate: { rate: 9007199254740991, interval: 365d } } } }',
-      "limits.yaml:2:24 overrides.a.k.candidate: options 'rate', 'interval' and 'burst'",
+      "limits.yaml:2:24 overrides.a.k.candidate: a 'rate' of 9007199254740991 with an 'interval' of 31536000000 ms and a 'burst' (or 'queue') of 9007199254740991 cannot be counted exactly in whole numbers below 2^53. Use a rounder or smaller 'rate', a shorter 'interval' or a smaller 'burst'",
     ],
-    ['lists that are a list', 'lists: []', "limits.yaml:1:8 lists: got a list, wants an object of the lists 'allow'"],
+    [
+      'lists that are a list',
+      'lists: []',
+      "limits.yaml:1:8 lists: expected an object of the lists 'allow' and 'deny', received a list",
+    ],
     [
       'an unknown list',
       'lists: { dany: [] }',
-      "limits.yaml:1:10 lists.dany: 'dany' is unknown (did you mean 'deny'?), wants only allow, deny",
+      "limits.yaml:1:10 lists.dany: unknown option 'dany'. Did you mean 'deny'?",
     ],
-    ['the status of lists', 'lists: { status: 429 }', "lists.status: 'status' is unknown, wants only allow, deny"],
+    ['the status of lists', 'lists: { status: 429 }', "lists.status: unknown option 'status'"],
     [
       'a list that is an entry',
       'lists: { deny: { ip: ::1 } }',
-      'limits.yaml:1:16 lists.deny: got an object, wants a list',
+      'limits.yaml:1:16 lists.deny: expected a list of entries, received an object',
     ],
     [
       'a text on a list',
       'lists: { deny: [10.0.0.1] }',
-      "limits.yaml:1:17 lists.deny[0]: got '10.0.0.1', wants one of {",
+      /limits\.yaml:1:17 lists\.deny\[0\]: expected one of \{.+, received '10\.0\.0\.1'/,
     ],
     [
       'an entry that names nobody',
       'lists: { deny: [{ limit: a }] }',
-      'limits.yaml:1:17 lists.deny[0]: got an object, wants',
+      /limits\.yaml:1:17 lists\.deny\[0\]: expected .+, received an object/,
     ],
     [
       'an entry that names two',
       "lists: { deny: [{ ip: '::1', identity: a }] }",
-      'limits.yaml:1:17 lists.deny[0]: got an object, wants one of { ip:',
+      /limits\.yaml:1:17 lists\.deny\[0\]: expected one of \{ ip:.+, received an object/,
     ],
     [
       'an unknown option of an entry',
       "lists: { deny: [{ ip: '::1', expiresIn: 1h }] }",
-      "limits.yaml:1:30 lists.deny[0].expiresIn: 'expiresIn' is unknown, wants only ip, identity, pattern, limit, reason",
+      "limits.yaml:1:30 lists.deny[0].expiresIn: unknown option 'expiresIn'",
     ],
     [
       'no address',
       'lists: { allow: [{ ip: 10.0.0 }] }',
-      "limits.yaml:1:24 lists.allow[0].ip: got '10.0.0', wants an IP address",
+      /limits\.yaml:1:24 lists\.allow\[0\]\.ip: expected an IP address.+, received '10\.0\.0'/,
     ],
     [
       'a list as an address',
       'lists: { allow: [{ ip: [] }] }',
-      'limits.yaml:1:24 lists.allow[0].ip: got a list, wants an IP',
+      /limits\.yaml:1:24 lists\.allow\[0\]\.ip: expected an IP.+, received a list/,
     ],
     [
       'a pattern as an identity',
       "lists: { deny: [{ identity: 't:*' }] }",
-      "limits.yaml:1:29 lists.deny[0].identity: got 't:*', wants the key of one identity",
+      /limits\.yaml:1:29 lists\.deny\[0\]\.identity: expected the key of one identity.+, received 't:\*'/,
     ],
     [
       'an identity as a pattern',
       'lists: { deny: [{ pattern: t }] }',
-      "lists.deny[0].pattern: got 't', wants the beginning",
+      /lists\.deny\[0\]\.pattern: expected the beginning.+, received 't'/,
     ],
     [
       'no reason',
       "lists: { deny: [{ identity: a, reason: '' }] }",
-      "lists.deny[0].reason: got '', wants a string of 1 to",
+      /lists\.deny\[0\]\.reason: expected a string of 1 to.+, received ''/,
     ],
     [
       'a reason of two lines',
       'lists: { deny: [{ identity: a, reason: "abuse\\nERROR" }] }',
-      "lists.deny[0].reason: got 'abuse\\nERROR', wants a string of 1 to 200 characters on one line",
+      /lists\.deny\[0\]\.reason: expected a string of 1 to 200 characters on one line.+, received 'abuse\\nERROR'/,
     ],
     [
       'a number as a limit',
       'lists: { deny: [{ identity: a, limit: 5 }] }',
-      "lists.deny[0].limit: got 5, wants a limit's name",
+      "lists.deny[0].limit: expected a limit's name: 1 to 128 printable ASCII characters, received 5",
     ],
     [
       'an entry on both lists',
       "lists:\n  allow: [{ ip: '10.0.0.1' }]\n  deny: [{ ip: '::ffff:10.0.0.1' }]",
-      'limits.yaml:3:10 lists.deny[0]: the same entry is in limits.yaml:2:11 lists.allow[0], too, wants it on one',
+      'limits.yaml:3:10 lists.deny[0]: the same entry is also in limits.yaml:2:11 lists.allow[0]. Keep it on one',
     ],
     [
       'a name that no header can hold',
       'limits: { "a\\u00e4": { rate: 1 } }',
-      "got the name 'aä', wants 1 to 128 printable ASCII characters",
+      "expected 1 to 128 printable ASCII characters, received the name 'aä'",
     ],
-    ['a number as a name', 'limits: { 5: { rate: 1 } }', 'limits.yaml:1:11 limits: wants a text as a name, in quotes'],
-    ['an object as a name', 'limits: { {a: 1}: { rate: 1 } }', 'limits.yaml:1:11 limits: wants a text as a name'],
-    ['an anchor', 'limits: { a: &x { rate: 1 } }', 'limits.yaml:1:17 limits.a: anchors and aliases are not read'],
+    [
+      'a number as a name',
+      'limits: { 5: { rate: 1 } }',
+      'limits.yaml:1:11 limits: expected a text as a name, in quotes',
+    ],
+    ['an object as a name', 'limits: { {a: 1}: { rate: 1 } }', 'limits.yaml:1:11 limits: expected a text as a name'],
+    [
+      'an anchor',
+      'limits: { a: &x { rate: 1 } }',
+      'limits.yaml:1:17 limits.a: anchors and aliases are not supported. Write the value itself',
+    ],
     ['an alias', 'limits: { b: *x }', 'limits.yaml:1:14 '],
-    ['a merge key', 'limits: { a: { <<: { rate: 1 }, burst: 2 } }', "limits.yaml:1:16 limits.a['<<']: '<<' is unknown"],
+    [
+      'a merge key',
+      'limits: { a: { <<: { rate: 1 }, burst: 2 } }',
+      "limits.yaml:1:16 limits.a['<<']: unknown option '<<'",
+    ],
     [
       'a tag',
       'limits: { a: { rate: !!int "5" } }',
-      "limits.a.rate: the tag 'tag:yaml.org,2002:int' is not read, wants plain values",
+      "limits.a.rate: the tag 'tag:yaml.org,2002:int' is not supported. Write plain values",
     ],
-    ['an unknown tag', 'limits: !policy {}', "limits: the tag '!policy' is not read"],
+    [
+      'an unknown tag',
+      'limits: !policy {}',
+      "limits.yaml:1:17 limits: the tag '!policy' is not supported. Write plain values",
+    ],
     [
       '__proto__ as an option',
       'limits: { a: { __proto__: { rate: 1 } } }',
-      "limits.a.__proto__: '__proto__' is unknown",
+      "limits.a.__proto__: unknown option '__proto__'",
     ],
-    ['constructor as an option', 'limits: { a: { constructor: 1 } }', "limits.a.constructor: 'constructor' is unknown"],
+    [
+      'constructor as an option',
+      'limits: { a: { constructor: 1 } }',
+      "limits.a.constructor: unknown option 'constructor'",
+    ],
     [
       'a star alone as a key',
       'overrides: { a: { "*": { rate: 1 } } }',
-      "overrides.a['*']: got the key '*', wants the key of one identity",
+      "overrides.a['*']: expected the key of one identity such as 'tenant:acme', or the beginning of keys with a star at the end such as 'tenant:*', of at most 512 characters, received the key '*'",
     ],
-    ['a star within a key', 'overrides: { a: { "a*b": { rate: 1 } } }', "got the key 'a*b', wants the key"],
+    [
+      'a star within a key',
+      'overrides: { a: { "a*b": { rate: 1 } } }',
+      "limits.yaml:1:19 overrides.a['a*b']: expected the key of one identity such as 'tenant:acme', or the beginning of keys with a star at the end such as 'tenant:*', of at most 512 characters, received the key 'a*b'",
+    ],
     [
       'an override of what cannot change',
       'overrides: { a: { k: { key: ip } } }',
-      "overrides.a.k.key: 'key' is unknown, wants only rate, interval",
+      "overrides.a.k.key: unknown option 'key'",
     ],
     [
       'an override that says nothing',
       'overrides: { a: { k: {} } }',
-      'overrides.a.k: it says nothing, wants at least one of rate',
+      'overrides.a.k: it is empty, expected at least one',
     ],
     [
       'an override of another algorithm',
       'limits: { a: { algo: gcra, rate: 1, interval: 1s } }\noverrides: { a: { k: { queue: 1 } } }',
-      "limits.yaml:2:24 overrides.a.k.queue: option 'queue' is not one of 'gcra'",
+      "limits.yaml:2:24 overrides.a.k.queue: option 'queue' is not an option of 'gcra'",
     ],
     [
       'an override that cannot be counted',
       'limits: { a: { algo: gcra, rate: 1, interval: 365d } }\noverrides: { a: { k: { rate: 9007199254740991 } } }',
-      "limits.yaml:2:19 overrides.a.k: options 'rate', 'interval' and 'burst'",
+      "limits.yaml:2:19 overrides.a.k: a 'rate' of ",
     ],
   ])('is refused with %s', async (_, text, line) => {
-    expect(linesOf(await readFile(text))).toEqual([expect.stringContaining(line)]);
+    const expected = typeof line === 'string' ? expect.stringContaining(line) : expect.stringMatching(line);
+    expect(linesOf(await readFile(text))).toEqual([expected]);
   });
 
   it('tells all mistakes, in the order of their lines', async () => {
@@ -538,7 +597,9 @@ lists:
   it('is not expanded by aliases', async () => {
     const levels = Array.from({ length: 30 }, (_, index) => `l${index + 1}: &l${index + 1} [*l${index}, *l${index}]`);
     const lines = linesOf(await readFile(`l0: &l0 [x, x]\n${levels.join('\n')}\nlimits: *l30`));
-    expect(lines).toContainEqual(expect.stringContaining('limits.yaml:32:9 limits: anchors and aliases are not read'));
+    expect(lines).toContainEqual(
+      expect.stringContaining('limits.yaml:32:9 limits: anchors and aliases are not supported'),
+    );
   });
 
   it('may name a limit as every object names a property', async () => {
@@ -553,16 +614,16 @@ describe('a policy in JSON', () => {
     ['with comments', '{\n  // limits\n  "limits": {} }', 'limits.json:2:'],
     ['with a comma too many', '{\n  "limits": {},\n}', 'limits.json:3:1: it is not JSON: '],
     ['without quotes', '{ limits: {} }', 'limits.json:1:3: it is not JSON: '],
-    ['that is YAML', 'limits: {}', 'limits.json:1:1: it is not JSON: wants objects in braces'],
-    ['with other quotes', "{\n 'limits': {} }", 'limits.json:2:2: it is not JSON: wants'],
-    ['with a text without quotes', '{"limits":{"a":{"algo":gcra}}}', 'limits.json:1:24: it is not JSON: wants'],
+    ['that is YAML', 'limits: {}', 'limits.json:1:1: it is not JSON: expected objects in braces'],
+    ['with other quotes', "{\n 'limits': {} }", 'limits.json:2:2: it is not JSON: expected'],
+    ['with a text without quotes', '{"limits":{"a":{"algo":gcra}}}', 'limits.json:1:24: it is not JSON: expected'],
     ['with another number', '{"limits":{"a":{"rate":0x10}}}', 'limits.json:1:25: it is not JSON: '],
     ['that ends too early', '{ "limits": {', 'limits.json:1:14: it is not YAML: '],
-    ['with a name twice', '{ "limits": {},\n "limits": {} }', "limits.json:2:2 limits: 'limits' stands here twice"],
+    ['with a name twice', '{ "limits": {},\n "limits": {} }', "limits.json:2:2 limits: 'limits' appears twice"],
     [
       'with a wrong value',
       '{\n\t"limits": { "a": { "rate": -1 } }\n}',
-      'limits.json:2:29 limits.a.rate: got -1, wants',
+      'limits.json:2:29 limits.a.rate: expected a whole number >= 1, received -1',
     ],
   ])('is refused %s', async (_, text, line) => {
     expect(linesOf(await readFile(text, 'limits.json'))).toEqual([expect.stringContaining(line)]);
@@ -671,9 +732,9 @@ it('reads objects of names from a file, with the place of what is wrong in them'
     expect(policyOf(await read(text)).limits.get('a')?.options).toMatchObject(option);
   }
   expect(linesOf(await read(`${adaptive}, shares: { critical: 0.5 }`))).toEqual([
-    expect.stringContaining("limits.a.shares.critical: 'critical' is unknown, wants only sheddable, default"),
+    expect.stringContaining("limits.a.shares.critical: unknown option 'critical'"),
   ]);
   expect(linesOf(await read(`${gpu}, share: { by: user, weight: { 'user:1': 0 } }`))).toEqual([
-    expect.stringContaining("limits.a.share.weight['user:1']: got 0, wants a whole number >= 1 and <= 1000000"),
+    expect.stringContaining("limits.a.share.weight['user:1']: expected a whole number >= 1 and <= 1000000, received 0"),
   ]);
 });

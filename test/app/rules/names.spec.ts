@@ -62,9 +62,11 @@ it.each<[string, ModuleLimit]>([
   ];
   for (const call of calls) {
     await expect(call()).rejects.toThrow(RateLimitConfigError);
-    await expect(call()).rejects.toThrow("got the name 'plan'");
     await expect(call()).rejects.toThrow(
-      "'free', 'business'; a function reaches these if it returns their names instead of limits of its own",
+      "unknown limit 'plan', expected a limit of 'define', 'forFeature' or 'limits' with a 'name': 'free', 'business'; to change limits that a function returns, let it return the names of defined limits",
+    );
+    await expect(call()).rejects.toThrow(
+      "'free', 'business'; unknown limit 'own', expected a limit of 'define', 'forFeature' or 'limits' with a 'name': 'free', 'business'; to change limits that a function returns, let it return the names of defined limits instead of limits of its own",
     );
   }
 });
@@ -118,13 +120,27 @@ it.each([
 ])('the error says so, too, if %s stands on a route alone', async (_, controller) => {
   const limiters = await startWith(controller);
   for (const call of [limiters.setRate('own', { rate: 1 }), limiters.explain({ limit: 'own', key: 'ip:::1' })]) {
-    await expect(call).rejects.toThrow('a function reaches these if it returns their names');
+    await expect(call).rejects.toThrow(
+      "unknown limit 'own', expected a limit of 'define', 'forFeature' or 'limits' with a 'name': 'free', 'business'; to change limits that a function returns, let it return the names of defined limits",
+    );
   }
 });
 
 it('the error speaks of no functions where there are none', async () => {
   const limiters = await startWith(FixedController);
   await expect(limiters.setRate('own', { rate: 1 })).rejects.not.toThrow('a function reaches these');
+});
+
+it.each([
+  ['a rate', { rate: 3 }],
+  ['another algorithm', { algo: 'gcra', rate: 3, interval: '1h' }],
+])('a policy with the name of a limit of the module gives that limit %s, and it counts once', async (_, options) => {
+  const policy = { source: () => ({ limits: { plan: options } }) };
+  const limiters = await startWith(OpenController, { limits: [plan], policy });
+  expect(await app!.statuses(2, '/open')).toEqual([200, 200]);
+  expect(reported(await app!.get('/open'))).toEqual([['plan', 3, 0]]);
+  expect((await app!.get('/open')).status).toBe(429);
+  expect(await limiters.getRate('plan')).toMatchObject({ source: 'policy', options: { rate: 3 } });
 });
 
 /** Warnings of such names, as they are later. */
@@ -148,8 +164,8 @@ describe('a limit of its own that has the name of a defined one', () => {
     expect(reported(await app!.get('/plan'))[0]?.[1]).toBe(10);
     expect(said()).toEqual([expect.stringContaining(place) as unknown]);
     expect(said()[0]).toContain(
-      `the limit '${name}' has the name of another, in define.${name}, and changes by that name do not reach it; ` +
-        `wants the name alone ('${name}') to use that limit, or another name`,
+      `the limit '${name}' has the name of another one in define.${name}, and changes by that name do not reach it; ` +
+        `Use the name alone ('${name}') to use that limit, or choose another name`,
     );
   });
 
@@ -190,7 +206,7 @@ describe("a name of the module's limits", () => {
   ])('is refused for a defined limit as well: %s', async (_, limits) => {
     await expect(startWith(OpenController, limits)).rejects.toThrow(
       new RateLimitConfigError(
-        "define.api: limits[1] has the name 'api', too, and the two would count on their own. Expected a name of its own, or the " +
+        "define.api: limits[1] also has the name 'api', and the two would count on their own. Expected a name of its own, or the " +
           "limit in one of the two: in 'limits' it applies to every route, in 'define' where a route or code names it",
       ),
     );
@@ -199,12 +215,14 @@ describe("a name of the module's limits", () => {
   it('is refused for a limit of a feature module, too', async () => {
     const feature = RateLimitModule.forFeature({ api });
     const start = HttpApp.start('express', { controllers: [], imports: [feature], limits: { limits: [api] } });
-    await expect(start).rejects.toThrow("forFeature.api: limits[0] has the name 'api', too");
+    await expect(start).rejects.toThrow(
+      "forFeature.api: limits[0] also has the name 'api', and the two would be counted separately. Give this limit another name, or keep only one of the two: in 'limits' it applies to every route, in 'define' only where a route or code names it",
+    );
   });
 
   const applies = (place: string) =>
     `${place}: 'api' is the limit limits[0], which already applies to every route, so remove it here. Routes and code choose limits of ` +
-    "'define' by their names; expected one of these";
+    "'define' by their names";
 
   it('on a route is refused, since the limit applies already', async () => {
     @Controller()

@@ -134,15 +134,18 @@ it('is shown by explanations', async () => {
 
 describe('a rate by the request that is wrong', () => {
   it.each<[unknown, RegExp]>([
-    [NaN, /option 'rate' is NaN, wants a whole number >= 1/],
-    [-1, /option 'rate' is -1, wants a whole number >= 1/],
-    [0, /option 'rate' is 0, wants a whole number >= 1/],
-    [1.5, /option 'rate' is 1.5, wants a whole number >= 1/],
-    [Infinity, /option 'rate' is Infinity, wants a whole number >= 1/],
-    ['4', /option 'rate' is '4', wants a whole number >= 1, or null if the limit does not apply/],
-    [undefined, /option 'rate' is undefined, wants a whole number >= 1, or null/],
-    [{ rate: 4 }, /option 'rate' is { rate: 4 }, wants a whole number >= 1, or null/],
-    [new Promise(() => {}), /gave nothing within 50 ms/],
+    [NaN, /rate for \S+: expected a whole number >= 1, received NaN/],
+    [-1, /rate for \S+: expected a whole number >= 1, received -1/],
+    [0, /rate for \S+: expected a whole number >= 1, received 0/],
+    [1.5, /rate for \S+: expected a whole number >= 1, received 1.5/],
+    [Infinity, /rate for \S+: expected a whole number >= 1, received Infinity/],
+    ['4', /rate for \S+: expected a whole number >= 1, or null if the limit does not apply, received '4'/],
+    [undefined, /rate for \S+: expected a whole number >= 1, or null if the limit does not apply, received undefined/],
+    [
+      { rate: 4 },
+      /rate for \S+: expected a whole number >= 1, or null if the limit does not apply, received \{ rate: 4 \}/,
+    ],
+    [new Promise(() => {}), /returned nothing within 50 ms/],
   ])('%p: no request passes, and the log names place and route', async (found, text) => {
     const caught: unknown[] = [];
     await start({ limits: [{ ...byHeader, rate: () => found as number }], resolveTimeout: 50 });
@@ -151,32 +154,40 @@ describe('a rate by the request that is wrong', () => {
     const lines = [...caught, ...logged.mock.calls.flat()].map((line) =>
       line instanceof Error ? line.message : String(line),
     );
-    expect(lines.find((line) => text.test(line))).toMatch(/^limits\[0\] for OpenController\.open: /);
+    expect(lines.find((line) => text.test(line))).toMatch(/^limits\[0\](\.rate)? for OpenController\.open: /);
   });
 
-  it.each<[string, RateLimitModuleOptions, string]>([
+  it.each<[string, RateLimitModuleOptions, string | RegExp]>([
     [
       'in define',
       { define: { plan: ofPlan as unknown as LimitDefinition } },
-      "define.plan: option 'rate' is [Function: rate], wants a whole number; a function of the context may be the 'rate' in the module's",
+      "define.plan.rate: expected a whole number; a function of the context may be the 'rate' in the module's 'limits' and in @RateLimit, received [Function: rate]",
     ],
     [
       'in phase middleware',
       { limits: [{ ...byHeader, phase: 'middleware' }] },
-      "limits[0]: option 'phase' is 'middleware', wants guard or authenticated where 'rate' is a function",
+      "limits[0].phase: expected guard or authenticated where 'rate' is a function, received 'middleware'",
     ],
     [
       'of an algorithm without one',
       { limits: [{ algo: 'concurrency', limit: 1, ttl: '1m', rate: () => 1 } as unknown as DynamicLimit] },
-      "limits[0]: option 'rate' is not one of 'concurrency'",
+      "limits[0]: option 'rate' is not an option of 'concurrency': it belongs to fixed-window, calendar-window, sliding-window, sliding-log, token-bucket, gcra and leaky-bucket",
     ],
     [
       'beside a wrong option',
       { limits: [{ ...byHeader, interval: '0s' }] },
-      "limits[0]: option 'interval' is '0s', wants",
+      /limits\[0\]\.interval: expected .+, received '0s'/,
     ],
-    ['beside an unknown option', { limits: [{ ...byHeader, rte: 5 } as DynamicLimit] }, "limits[0]: option 'rte'"],
-    ['twice', { limits: [ofPlan, ofPlan] }, "two limits are named 'plan'"],
+    [
+      'beside an unknown option',
+      { limits: [{ ...byHeader, rte: 5 } as DynamicLimit] },
+      "limits[0]: unknown option 'rte'. Did you mean 'rate'?",
+    ],
+    [
+      'twice',
+      { limits: [ofPlan, ofPlan] },
+      "two limits have the name 'plan'. Give each limit of one place its own 'name'",
+    ],
   ])('%s is refused at start-up', async (_, options, message) => {
     await expect(startUp(options)).rejects.toThrow(message);
   });
@@ -191,7 +202,7 @@ describe('a rate by the request that is wrong', () => {
     await start({});
     const limiters = app!.nest.get(LimiterService);
     expect(() => limiters.for(ofPlan as unknown as LimitDefinition)).toThrow(
-      "option 'rate' is [Function: rate], wants a whole number",
+      /rate for \S+: expected a whole number.+, received \[Function: rate\]/,
     );
     expect((): LimitSpec => ofPlan).not.toThrow();
   });

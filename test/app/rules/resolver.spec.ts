@@ -206,7 +206,7 @@ it.each<[string, () => unknown]>([
   expect(await quotaOf('acme')).toBe(10);
   expect(Plans.asked).toHaveLength(2);
   expect(logged.mock.calls.map(([line]) => line)).toEqual([
-    'PlanLimits.resolve failed, so its last good answer applies to the key',
+    'PlanLimits.resolve failed, so its last valid result applies to the key',
   ]);
 });
 
@@ -318,13 +318,13 @@ describe('a class that cannot resolve limits', () => {
   it.each<[unknown, string]>([
     [
       Without,
-      "Without: option 'resolve' is undefined, wants a class that implements LimitResolver: it has a method resolve",
+      'Without.resolve: expected a class that implements LimitResolver: it has a method resolve, received undefined',
     ],
-    [Wrong, "Wrong: option 'resolve' is 5, wants a class that implements LimitResolver"],
-    [BadKey, "BadKey: option 'keyOf' is 'tenant', wants a function of the context"],
-    [BadTtl, "BadTtl: option 'ttl' is 'soon', wants a duration such as '1m'"],
-    [BadBound, "BadBound: option 'maxKeys' is 0, wants"],
-    [BadFallback, "BadFallback.fallback: option 'rate' is 0, wants"],
+    [Wrong, 'Wrong.resolve: expected a class that implements LimitResolver: it has a method resolve, received 5'],
+    [BadKey, "BadKey.keyOf: expected a function of the context, received 'tenant'"],
+    [BadTtl, "BadTtl.ttl: expected a duration such as '1m', more than 0, received 'soon'"],
+    [BadBound, 'BadBound.maxKeys: expected a whole number >= 1, received 0'],
+    [BadFallback, 'BadFallback.fallback.rate: expected a whole number >= 1, received 0'],
   ])('is refused at start-up: %p', async (type, message) => {
     await expect(startUp({ limits: [type as Type<LimitResolver>] })).rejects.toThrow(message);
     await expect(startUp({}, [controllerWith(type as LimitSpec)])).rejects.toThrow(message);

@@ -134,7 +134,7 @@ function throwing(): never {
 
 describe('a store of the app that breaks its contract', () => {
   it.each<[string, () => unknown, RegExp]>([
-    ['gives no decision', () => Promise.resolve(), /the store gave undefined for a reservation, wants a decision/],
+    ['gives no decision', () => Promise.resolve(), /store: expected a decision for a reservation, received undefined/],
     ['throws at once', throwing, /no such table/],
   ])('fails the calls that wait, and not the process: it %s', async (_, reserve, message) => {
     const store = Object.assign(new MemoryStore(), { reserve }) as MemoryStore;

@@ -50,7 +50,7 @@ describe('calls that wait', () => {
     const further = limiter.acquire('a', of('a'));
     await expect(further).rejects.toThrow(RateLimitWaitersError);
     await expect(further).rejects.toThrow(
-      `limit '${name}' has 3 calls of this process waiting for one key, the most that option 'maxWaiters' allows`,
+      `limit '${name}' has 3 calls of this process waiting for one key, the maximum that option 'maxWaiters' allows`,
     );
     // Other keys are not concerned.
     expect((await limiter.acquire('b', of('b'))).allowed).toBe(true);
@@ -81,7 +81,7 @@ describe('calls that wait', () => {
     }
     await turn();
     await expect(limiter.acquire('other')).rejects.toThrow(
-      "limit 'window' lets no more calls wait: 10 of this process wait for units, ten times what option 'maxWaiters' (1) allows for one key",
+      "limit 'window' lets no more calls wait: 10 of this process wait for units, ten times the maximum for one key that option 'maxWaiters' (1) allows",
     );
     leaving.abort(new Error('enough'));
     expect((await limiter.acquire('other')).allowed).toBe(true);
@@ -108,7 +108,7 @@ describe('calls that wait', () => {
 
   it.each([0, 'x', 1.5])('are no wrong number: %p', async (maxWaiters) => {
     await expect(start({ maxWaiters })).rejects.toThrow(
-      /RateLimitModule: option 'maxWaiters' is .*, wants a whole number >= 1/,
+      /RateLimitModule\.maxWaiters: expected a whole number >= 1, received/,
     );
     await start();
   });

@@ -313,6 +313,6 @@ it.each([undefined, 1000])(
   async (timeout) => {
     const { limiter } = waitingFor(new MemoryStore(), { algo: 'gcra', rate: 1, interval: '1s', burst: 3 });
     const asked = limiter.acquire(KEY, { cost: 4, ...(timeout !== undefined && { timeout }) });
-    await expect(asked).rejects.toThrow(/never allows 4 units at once, wants at most 3$/);
+    await expect(asked).rejects.toThrow(/never allows 4 units at once, but at most 3$/);
   },
 );

@@ -220,29 +220,56 @@ const refusal = (limit: object) =>
 
 describe('what makes no sense', () => {
   it.each([
-    [{ scope: 'cluster' }, "'scope' is 'cluster', wants 'instance'"],
-    [{ scope: undefined }, "'scope' is 'cluster', wants 'instance'"],
+    [
+      { scope: 'cluster' },
+      "limits[0].scope: expected 'instance', received 'cluster': 'adaptive' learns how much one process can take",
+    ],
+    [
+      { scope: undefined },
+      "limits[0].scope: expected 'instance', received 'cluster': 'adaptive' learns how much one process can take",
+    ],
     [{ prefetch: { units: 5, ttl: '1s' } }, "'prefetch' is not for 'adaptive'"],
     [{ candidate: { max: 5 } }, "'candidate' is not for 'adaptive'"],
     [{ count: 'failed' }, "'count' is not for 'adaptive'"],
     [{ blockFor: '1m' }, "'blockFor' is not for 'adaptive'"],
     [{ forgetAfter: '1m' }, "'forgetAfter' is not for 'adaptive'"],
     [{ rate: 5 }, "'rate'"],
-    [{ priority: 'urgent' }, "'priority' is 'urgent', wants one of critical, default, sheddable"],
-    [{ min: 0 }, "'min' is 0, wants a whole number >= 1"],
-    [{ min: 30, max: 20 }, "'max' is 20, wants a whole number >= 30"],
-    [{ initial: 4 }, "'initial' is 4, wants a whole number >= 1 and <= 3"],
-    [{ tolerance: 1 }, "'tolerance' is 1, wants a number > 1 and <= 10"],
-    [{ smoothing: 0 }, "'smoothing' is 0, wants a number > 0 and <= 1"],
-    [{ cpu: '0.5' }, "'cpu' is '0.5', wants a number > 0 and <= 1"],
-    [{ window: 0 }, "'window' is 0"],
-    [{ probeEvery: 'soon' }, "'probeEvery' is 'soon'"],
-    [{ ttl: '2y' }, "'ttl' is '2y'"],
-    [{ eventLoopDelay: -1 }, "'eventLoopDelay' is -1"],
-    [{ status: 200 }, "'status' is 200, wants a whole number >= 400 and <= 599"],
-    [{ shares: 0.5 }, "'shares' is 0.5"],
+    [
+      { priority: 'urgent' },
+      "limits[0].priority: expected one of critical, default, sheddable, or a function of the context, received 'urgent'",
+    ],
+    [{ min: 0 }, 'limits[0].min: expected a whole number >= 1 and <= 1000000, received 0'],
+    [{ min: 30, max: 20 }, 'limits[0].max: expected a whole number >= 30 and <= 1000000, received 20'],
+    [{ initial: 4 }, 'limits[0].initial: expected a whole number >= 1 and <= 3, received 4'],
+    [{ tolerance: 1 }, 'limits[0].tolerance: expected a number > 1 and <= 10, received 1'],
+    [{ smoothing: 0 }, 'limits[0].smoothing: expected a number > 0 and <= 1, received 0'],
+    [{ cpu: '0.5' }, "limits[0].cpu: expected a number > 0 and <= 1, received '0.5'"],
+    [
+      { window: 0 },
+      "limits[0].window: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), more than 0 and at most 1 year, received 0",
+    ],
+    [
+      { probeEvery: 'soon' },
+      "limits[0].probeEvery: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), more than 0 and at most 1 year, received 'soon'",
+    ],
+    [
+      { ttl: '2y' },
+      "limits[0].ttl: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), more than 0 and at most 1 year, received '2y'",
+    ],
+    [
+      { eventLoopDelay: -1 },
+      "limits[0].eventLoopDelay: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), more than 0 and at most 1 year, received -1",
+    ],
+    [{ status: 200 }, 'limits[0].status: expected a whole number >= 400 and <= 599, received 200'],
+    [
+      { shares: 0.5 },
+      'limits[0].shares: expected { sheddable, default } of numbers > 0 and <= 1, such as { sheddable: 0.6, default: 0.9 }, received 0.5',
+    ],
     [{ shares: { critical: 1 } }, "'critical'"],
-    [{ shares: { default: 0.5, sheddable: 0.6 } }, "'sheddable' is 0.6, wants a number > 0 and <= 0.5"],
+    [
+      { shares: { default: 0.5, sheddable: 0.6 } },
+      'limits[0].shares.sheddable: expected a number > 0 and <= 0.5, the share of default, received 0.6',
+    ],
   ])('%j is refused at start-up', async (wrong, message) => {
     expect(await refusal({ ...three, ...wrong })).toContain(message);
   });

@@ -121,7 +121,7 @@ describe('the options of an algorithm', () => {
           : { [option]: value };
         const message = errorOf(algo, others);
         expect(message).toMatch(`test: option '${option}' is `);
-        expect(message).toMatch(new RegExp(`, wants ${wants.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}$`));
+        expect(message).toMatch(new RegExp(`: expected ${wants.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}$`));
       }
     }
   });
@@ -129,7 +129,7 @@ describe('the options of an algorithm', () => {
   it.each(eachOption)('%s: %s is required unless it has a default', (algo, option) => {
     const message = errorOf(algo, { [option]: undefined, ...(option === 'hold' && { onLapse: undefined }) });
     if (OPTIONAL.includes(option)) expect(message).toBeUndefined();
-    else expect(message).toBe(`test: option '${option}' is missing, wants ${wrong(algo, option)[0]![1]}`);
+    else expect(message).toBe(`test.${option}: missing, expected ${wrong(algo, option)[0]![1]}`);
   });
 
   it('are taken up to their bounds', () => {
@@ -148,14 +148,14 @@ describe('the options of an algorithm', () => {
     expect(retaining(Math.min(most, 31_557_600_000))).toBeUndefined();
     if (most < 31_557_600_000) {
       expect(retaining(most + 1)).toBe(
-        `test: option 'retain' is ${most + 1}, wants at most 10000 windows of a ${period}`,
+        `test.retain: expected at most 10000 windows of a ${period}, received ${most + 1}`,
       );
     }
   });
 
   it.each(['second', 'minute', 'hour'])('begin no %s at an anchor', (period) => {
     expect(errorOf('calendar-window', { period, retain: undefined })).toBe(
-      `test: option 'anchor' is given with period '${period}', wants one of day, week, month, quarter, year`,
+      `test.anchor: expected one of day, week, month, quarter, year, received given with period '${period}'`,
     );
   });
 
@@ -163,17 +163,17 @@ describe('the options of an algorithm', () => {
     for (const rollover of [0.000001, 0.5, 1]) expect(errorOf(algo, { rollover })).toBeUndefined();
     for (const rollover of [0, -0.5, 1.1, NaN, '0.5', null, true]) {
       expect(errorOf(algo, { rollover })).toMatch(
-        /^test: option 'rollover' is .*, wants a number > 0 and <= 1, such as 0\.5, of at least a millionth$/,
+        /^test\.rollover: expected a number > 0 and <= 1, such as 0\.5, of at least a millionth, received /,
       );
     }
     expect(errorOf(algo, { credits: true })).toBeUndefined();
     for (const credits of [false, 1, null, 'yes']) {
-      expect(errorOf(algo, { credits })).toMatch(/^test: option 'credits' is .*, wants true$/);
+      expect(errorOf(algo, { credits })).toMatch(/^test.credits: expected true$, received .*/);
     }
     const size = algo === 'budget' ? 'limit' : 'rate';
     expect(errorOf(algo, { [size]: 2 ** 51, credits: true })).toBeUndefined();
     expect(errorOf(algo, { [size]: 2 ** 51 + 1, credits: true })).toBe(
-      "test: a limit with 'rollover' or 'credits' allows 2251799813685249 units, wants at most 2251799813685248",
+      "test: expected at most 2251799813685248 units for a limit with 'rollover' or 'credits', received 2251799813685249",
     );
     const refused = (more: object) => () =>
       checkOptions(options(algo, { hold: undefined, onLapse: undefined, ...more }));
@@ -194,10 +194,10 @@ describe('the options of an algorithm', () => {
     );
     const checked = (more: object) => checkOptions({ ...window, hold: '1m', ...more });
     expect(() => checked({ blockFor: '1s' })).toThrow(
-      "test: options 'hold' and 'blockFor' exclude each other, wants one of them",
+      "test: options 'hold' and 'blockFor' exclude each other: expected only one of them",
     );
     expect(() => checked({ prefetch: { units: 10, ttl: '1s' } })).toThrow(
-      "test: options 'hold' and 'prefetch' exclude each other, wants one of them",
+      "test: options 'hold' and 'prefetch' exclude each other: expected only one of them",
     );
     const budget = compile({ algo: 'budget', limit: 1, period: 'day' });
     expect((budget.estimates as unknown as { terms: object }).terms).toEqual({
@@ -222,7 +222,7 @@ describe('the options of an algorithm', () => {
     expect(errorOf('gcra', { rate: 1, interval: 2_592_000_000, burst: 1_000_000 })).toBeUndefined();
     expect(errorOf('gcra', { rate: 1, interval: 2_592_000_000.5, burst: 1_000_000 })).toMatch(/cannot be counted/);
     expect(errorOf('gcra', { rate: 1, interval: 31_557_600_000, burst: 2 ** 50 })).toMatch(
-      /^test: options 'rate', 'interval' and 'burst' \(or 'queue'\) are 1, 31557600000 ms and 1125899906842624, which cannot/,
+      /^test: a 'rate' of 1 with an 'interval' of 31557600000 ms and a 'burst' \(or 'queue'\) of 1125899906842624 cannot/,
     );
   });
 });

@@ -144,7 +144,7 @@ describe.each(Object.entries(kinds))('an algorithm that a test adds, on a %s', (
     await limits.setRate('named', { limit: 5 });
     expect(await limiter.consume('a', 2)).toMatchObject({ allowed: true, quota: 5, remaining: 0 });
     await expect(limits.setRate('named', { rate: 5 })).rejects.toThrow(
-      "option 'rate' is not one of 'cool-down' (it belongs to fixed-window",
+      "option 'rate' is not an option of 'cool-down' (it belongs to fixed-window",
     );
   });
 
@@ -161,30 +161,27 @@ describe.each(Object.entries(kinds))('an algorithm that a test adds, on a %s', (
   it('cannot do what it says nothing of', async () => {
     const limiter = limits.for('named');
     await expect(limiter.reserve('a')).rejects.toThrow(
-      "limit 'named' of algo 'cool-down' cannot be reserved, wants fixed-window, calendar-window, budget, sliding-window, sliding-log, token-bucket, gcra or leaky-bucket",
+      "limit 'named' of algo 'cool-down' does not support reservations. Use fixed-window, calendar-window, budget, sliding-window, sliding-log, token-bucket, gcra or leaky-bucket",
     );
     await expect(limiter.hold('a', () => 1)).rejects.toThrow(
-      "of algo 'cool-down' gives no lease to hold, wants algo 'concurrency'",
+      "of algo 'cool-down' gives no lease to hold. Use algo 'concurrency'",
     );
     const other = limits.for({ name: 'other', algo: 'gcra', rate: 1, interval: '1s' });
     await expect(other.history('a')).rejects.toThrow(
-      "keeps no history, wants algo 'calendar-window', 'budget', 'sliding-window' or 'cool-down'",
+      "keeps no history. Use algo 'calendar-window', 'budget', 'sliding-window' or 'cool-down'",
     );
   });
 });
 
 describe('the options of an algorithm that a test adds', () => {
   it.each<[object, string]>([
-    [{ limit: 0, rest: '1s' }, "limits[0]: option 'limit' is 0, wants a whole number >= 1"],
-    [{ limit: 2 }, "limits[0]: option 'rest' is missing"],
+    [{ limit: 0, rest: '1s' }, 'limits[0].limit: expected a whole number >= 1, received 0'],
+    [{ limit: 2 }, 'limits[0].rest: missing'],
     [
       { limit: 2, rest: '1s', burst: 3 },
-      "option 'burst' is not one of 'cool-down' (it belongs to token-bucket, gcra), wants only limit, rest",
+      "burst: expected only limit, rest, received not one of 'cool-down' (it belongs to token-bucket, gcra)",
     ],
-    [
-      { limit: 2, rest: '1s', rests: 3 },
-      "limits[0]: option 'rests' is unknown (did you mean 'rest'?), wants only limit, rest, name",
-    ],
+    [{ limit: 2, rest: '1s', rests: 3 }, "limits[0]: unknown option 'rests'. Did you mean 'rest'?"],
     [{ limit: 2, rest: '1s', prefetch: { units: 2, ttl: '1s' } }, "not for 'cool-down'"],
   ])('are checked: %j', async (options, message) => {
     await expect(startUp({ limits: [definitionOf(options as never)] })).rejects.toThrow(message);
@@ -194,7 +191,7 @@ describe('the options of an algorithm that a test adds', () => {
     const gcra = { algo: 'gcra', rate: 1, interval: '1s' } as const;
     await expect(startUp({ limits: [{ ...gcra, rest: '1s' } as never] })).rejects.toThrow('(it belongs to cool-down)');
     await expect(startUp({ limits: [{ ...gcra, algo: 'hot-up' } as never] })).rejects.toThrow(
-      /wants one of .*, cool-down$/,
+      /expected one of .*, cool-down$/,
     );
   });
 });

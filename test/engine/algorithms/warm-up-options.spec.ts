@@ -8,19 +8,19 @@ const options = (more: object) => ({ ...bucket, ...more }) as AlgorithmOptions;
 const rampOf = (warmUp: object) => (compile(options({ warmUp })).parameters as unknown as { ramp: object }).ramp;
 
 describe('warmUp', () => {
-  it.each<[unknown, string]>([
-    [null, "test: option 'warmUp' is null, wants { for, from } such as { for: '5m', from: 0.3 }"],
-    ['5m', "test: option 'warmUp' is '5m', wants { for, from }"],
-    [[], "test: option 'warmUp' is [], wants { for, from }"],
-    [{}, "test.warmUp: option 'for' is missing, wants milliseconds or a duration"],
-    [{ for: '5m' }, "test.warmUp: option 'from' is missing, wants a number >= 0.001 and < 1"],
-    [{ for: '0s', from: 0.3 }, "test.warmUp: option 'for' is '0s', wants milliseconds or a duration"],
-    [{ for: '2y', from: 0.3 }, "test.warmUp: option 'for' is '2y', wants milliseconds or a duration"],
-    [{ for: '5m', from: 1 }, "test.warmUp: option 'from' is 1, wants a number >= 0.001 and < 1"],
-    [{ for: '5m', from: 0 }, "test.warmUp: option 'from' is 0, wants"],
-    [{ for: '5m', from: '0.3' }, "test.warmUp: option 'from' is '0.3', wants"],
-    [{ for: '5m', from: NaN }, "test.warmUp: option 'from' is NaN, wants"],
-    [{ for: '5m', from: 0.3, to: 1 }, "test.warmUp: option 'to' is unknown, wants only for, from"],
+  it.each<[unknown, string | RegExp]>([
+    [null, "test.warmUp: expected { for, from } such as { for: '5m', from: 0.3 }, received null"],
+    ['5m', "test.warmUp: expected { for, from } such as { for: '5m', from: 0.3 }, received '5m'"],
+    [[], "test.warmUp: expected { for, from } such as { for: '5m', from: 0.3 }, received []"],
+    [{}, 'test.warmUp.for: missing, expected milliseconds or a duration'],
+    [{ for: '5m' }, 'test.warmUp.from: missing, expected a number >= 0.001 and < 1'],
+    [{ for: '0s', from: 0.3 }, /test\.warmUp\.for: expected milliseconds or a duration.+, received '0s'/],
+    [{ for: '2y', from: 0.3 }, /test\.warmUp\.for: expected milliseconds or a duration.+, received '2y'/],
+    [{ for: '5m', from: 1 }, 'test.warmUp.from: expected a number >= 0.001 and < 1, received 1'],
+    [{ for: '5m', from: 0 }, 'test.warmUp.from: expected a number >= 0.001 and < 1, received 0'],
+    [{ for: '5m', from: '0.3' }, "test.warmUp.from: expected a number >= 0.001 and < 1, received '0.3'"],
+    [{ for: '5m', from: NaN }, 'test.warmUp.from: expected a number >= 0.001 and < 1, received NaN'],
+    [{ for: '5m', from: 0.3, to: 1 }, "test.warmUp: unknown option 'to', expected one of for, from"],
   ])('is refused as %p', (warmUp, message) => {
     const make = () => compile(options({ warmUp }));
     expect(make).toThrow(RateLimitConfigError);
@@ -30,14 +30,14 @@ describe('warmUp', () => {
   it('is refused beside what it makes no sense with', () => {
     const warmUp = { for: '5m', from: 0.3 };
     expect(() => compile(options({ warmUp, refill: 'intervally' }))).toThrow(
-      "test: options 'warmUp' and refill: 'intervally' exclude each other, wants one of them",
+      "test: options 'warmUp' and refill: 'intervally' exclude each other: expected only one of them",
     );
     expect(() => compile(options({ algo: 'sliding-log', warmUp }))).toThrow(
-      "test: option 'warmUp' is not one of 'sliding-log' (it belongs to token-bucket, gcra)",
+      "test: option 'warmUp' is not an option of 'sliding-log': it belongs to token-bucket and gcra",
     );
     const prefetch = { units: 2, ttl: '1ms' };
     expect(() => checkOptions({ ...options({ warmUp }), prefetch })).toThrow(
-      "test: options 'prefetch' and 'warmUp' exclude each other, wants one of them",
+      "test: options 'prefetch' and 'warmUp' exclude each other: expected only one of them",
     );
     expect(() => compile(options({ rate: 4999, warmUp: { for: '1y', from: 0.123 } }))).toThrow(
       "test.warmUp: option 'for' is '1y', which cannot be counted in whole numbers beside this rate",

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { RateLimitConfigError } from '../../../lib/index.js';
 import { checkLimit } from '../../../lib/app/config/limit-options.js';
-import { BLOCK_WANTS, blockTerms } from '../../../lib/engine/limits/block-terms.js';
+import { BLOCK_EXPECTED, blockTerms } from '../../../lib/engine/limits/block-terms.js';
 
 const SECOND = 1_000_000;
 
@@ -36,7 +36,7 @@ describe('the block of a limit', () => {
       "limits.login: option 'strike' needs 'blockFor', for how long a refused key is blocked",
     );
     expect(errorOf({ blockFor: '10s', strike: 'yes' as never })).toBe(
-      "limits.login: option 'strike' is 'yes', wants true or false",
+      "limits.login.strike: expected true or false, received 'yes'",
     );
   });
 
@@ -56,29 +56,31 @@ describe('the block of a limit', () => {
     for (const count of [1, 100]) expect(blockTerms(steps(count), 'test').escalation!.steps).toHaveLength(count);
     for (const count of [0, 101]) {
       expect(errorOf(steps(count))).toMatch(
-        /^limits\.login: option 'blockFor' is \[.*\], wants a duration of more than 0 and at most 1 year, or 1 to 100/,
+        /^limits\.login\.blockFor: expected a duration of more than 0 and at most 1 year, or 1 to 100.*, received \[.*\]$/,
       );
     }
   });
 
   it('is refused with steps that become shorter', () => {
     expect(errorOf({ blockFor: ['10s', '20s', '1s'] })).toBe(
-      `limits.login: option 'blockFor' is [ '10s', '20s', '1s' ], wants ${BLOCK_WANTS}`,
+      `limits.login.blockFor: expected ${BLOCK_EXPECTED}, received [ '10s', '20s', '1s' ]`,
     );
   });
 
   it('is refused with the option that is no duration', () => {
     expect(errorOf({ blockFor: 'soon' })).toMatch(
-      "limits.login: option 'blockFor' is 'soon', wants a duration of more than 0 and at most 1 year, or 1 to 100 durations",
+      /limits\.login\.blockFor: expected a duration of more than 0 and at most 1 year, or 1 to 100 durations.+, received 'soon'/,
     );
-    expect(errorOf({ blockFor: ['1s', 'soon'] })).toMatch("limits.login: option 'blockFor[1]' is 'soon', wants");
-    expect(errorOf({ blockFor: ['1s'], forgetAfter: 0 })).toMatch("limits.login: option 'forgetAfter' is 0, wants");
+    expect(errorOf({ blockFor: ['1s', 'soon'] })).toMatch(/limits\.login\.blockFor\[1\]: expected .+, received 'soon'/);
+    expect(errorOf({ blockFor: ['1s'], forgetAfter: 0 })).toMatch('limits.login.forgetAfter: expected <W>, received 0');
   });
 
   it('is forgotten only if it has steps', () => {
     expect(errorOf({ blockFor: '1s', forgetAfter: '1m' })).toBe(
-      "limits.login: option 'forgetAfter' is '1m', wants nothing, unless 'blockFor' is a list of durations",
+      "limits.login.forgetAfter: expected nothing, unless 'blockFor' is a list of durations, received '1m'",
     );
-    expect(errorOf({ forgetAfter: '1m' })).toMatch("option 'forgetAfter' is '1m', wants nothing");
+    expect(errorOf({ forgetAfter: '1m' })).toMatch(
+      "forgetAfter: expected nothing, unless 'blockFor' is a list of durations, received '1m'",
+    );
   });
 });

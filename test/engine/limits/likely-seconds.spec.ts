@@ -27,7 +27,7 @@ async function start(options: RateLimitModuleOptions, ...controllers: Type[]) {
 const login: LimitDefinition = { algo: 'fixed-window', rate: 3, interval: 60, name: 'login' };
 
 const textOf = (place: string, option: string, got: number) =>
-  `${place}: option '${option}' is ${got}, and numbers are milliseconds; wants '${got}s' if seconds are meant, else '${got}ms'`;
+  `${place}.${option}: expected '${got}s' if seconds are meant, else '${got}ms', received ${got}, and numbers are milliseconds;`;
 
 describe('a number that is most likely meant as seconds', () => {
   it.each<[string, RateLimitModuleOptions, string]>([
@@ -36,7 +36,11 @@ describe('a number that is most likely meant as seconds', () => {
     ['policy', { policy: { source: () => ({ limits: { login: { ...login, name: undefined } } }) } }, 'login'],
   ])('is reported once for a limit of %s', async (_, options, place) => {
     const app = await start(options);
-    expect(warned).toEqual([expect.stringContaining(`(limit 'login'): option 'interval' is 60`)]);
+    expect(warned).toEqual([
+      expect.stringContaining(
+        "define.login.interval (limit 'login'): received 60, which means milliseconds. Write '60s' for seconds, or '60ms' if you mean milliseconds",
+      ),
+    ]);
     expect(warned[0]).toContain(place);
     await app.close();
   });
@@ -129,7 +133,11 @@ describe('a number that is most likely meant as seconds', () => {
     ).createNestApplication();
     await app.listen(0);
     for (const _ of [1, 2, 3]) await fetch(await app.getUrl());
-    expect(warned).toEqual([expect.stringContaining(`@RateLimit on Reports.list (limit 'login')`)]);
+    expect(warned).toEqual([
+      expect.stringContaining(
+        "@RateLimit on Reports.list.interval (limit 'login'): received 60, which means milliseconds. Write '60s' for seconds, or '60ms' if you mean milliseconds",
+      ),
+    ]);
     await app.close();
   });
 

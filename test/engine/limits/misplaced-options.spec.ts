@@ -31,74 +31,72 @@ describe('an option that stands in a wrong place', () => {
     [
       'perRoute',
       { perRoute: true },
-      `RateLimitModule: option 'perRoute' is unknown here, since ${ofLimit}; wants it there`,
+      `RateLimitModule.perRoute: expected it there, received unknown here, since ${ofLimit};`,
     ],
-    ['rate', { rate: 5 }, `RateLimitModule: option 'rate' is unknown here, since ${ofLimit}; wants it there`],
-    ['algo', { algo: 'gcra' }, `RateLimitModule: option 'algo' is unknown here, since ${ofLimit}; wants it there`],
+    ['rate', { rate: 5 }, `RateLimitModule.rate: expected it there, received unknown here, since ${ofLimit};`],
+    ['algo', { algo: 'gcra' }, `RateLimitModule.algo: expected it there, received unknown here, since ${ofLimit};`],
     [
       'onRefused',
       { defaults: { onRefused: () => undefined } },
-      `defaults: option 'onRefused' is unknown here, since ${ofLimit}; wants it there`,
+      `defaults.onRefused: expected it there, received unknown here, since ${ofLimit};`,
     ],
     ['rate of defaults', { defaults: { rate: 5 } }, `defaults: option 'rate' is unknown here, since ${ofLimit}`],
     [
       'redis',
       { defaults: { redis: 'redis://localhost' } },
-      "defaults: option 'redis' is unknown here, since it is an option of RateLimitModule; wants it there",
+      "defaults: unknown option 'redis'. It is an option of RateLimitModule: move it there",
     ],
     [
       'headers',
       { limits: [{ ...gcra, headers: 'draft-8' }] },
-      "limits[0]: option 'headers' is unknown here, since it is an option of RateLimitModule; wants it there",
+      "limits[0]: unknown option 'headers'. It is an option of RateLimitModule: move it there",
     ],
     [
       'guard',
       { limits: [{ ...gcra, guard: false }] },
-      "limits[0]: option 'guard' is unknown here, since it is an option of",
+      "limits[0]: unknown option 'guard'. It is an option of RateLimitModule: move it there",
     ],
     [
       'timezone, which is far from timeout',
       { timezone: 'UTC' },
-      `RateLimitModule: option 'timezone' is unknown here, since ${ofLimit}; wants it there`,
+      `RateLimitModule.timezone: expected it there, received unknown here, since ${ofLimit};`,
     ],
     [
       'limit, almost limits',
       { limit: [gcra] },
-      "RateLimitModule: option 'limit' is unknown here (did you mean 'limits'?), since it is an option of a limit; wants it",
+      "RateLimitModule: unknown option 'limit'. Did you mean 'limits'? 'limit' is an option of a limit",
     ],
     [
       'limits, almost limit',
       { limits: [{ algo: 'concurrency', limits: 3, ttl: '1m' }] },
-      "limits[0]: option 'limits' is unknown here (did you mean 'limit'?), since it is an option of RateLimitModule; wants it",
+      "limits[0]: unknown option 'limits'. Did you mean 'limit'? 'limits' is an option of RateLimitModule",
     ],
     [
       'a limit as define',
       { define: gcra },
-      `define: option 'algo' is unknown here, since ${ofLimit}; wants limits by their names`,
+      `define.algo: expected limits by their names, received unknown here, since ${ofLimit};`,
     ],
   ])('is named with what it belongs to: %s', async (_, given, message) => {
     await expect(startUp(options(given))).rejects.toThrow(message);
   });
 
   it('is so on a route', async () => {
-    const message = "@RateLimit on A.get: option 'redis' is unknown here, since it is an option of RateLimitModule";
+    const message = "@RateLimit on A.get: unknown option 'redis'. It is an option of RateLimitModule: move it there";
     await expect(startUp({}, [controllerWith({ ...gcra, redis: 'a' })])).rejects.toThrow(message);
   });
 
   it('is so in a feature', async () => {
     await expect(startFeature(gcra)).rejects.toThrow(
-      `forFeature: option 'algo' is unknown here, since ${ofLimit}; wants limits by`,
+      `forFeature.algo: expected limits by, received unknown here, since ${ofLimit};`,
     );
     await expect(startFeature({ headers: 'draft-8' })).rejects.toThrow(
-      "forFeature: option 'headers' is unknown here, since it is an option of RateLimitModule; wants limits by their names",
+      'forFeature.headers: expected limits by their names, received unknown here, since it is an option of RateLimitModule;',
     );
     await expect(startFeature({ status: gcra })).resolves.toBeUndefined();
   });
 
   it('is still compared with the known ones if it belongs nowhere', async () => {
-    await expect(startUp(options({ limtis: [] }))).rejects.toThrow(
-      "is unknown (did you mean 'limits'?), wants only redis",
-    );
+    await expect(startUp(options({ limtis: [] }))).rejects.toThrow("unknown option 'limtis'. Did you mean 'limits'?");
   });
 });
 
@@ -106,15 +104,26 @@ describe('what is no limit', () => {
   class Plans {
     resolve = () => gcra;
   }
-  const CLASS = "the module's 'limits' and @RateLimit take the class itself";
+  const CLASS =
+    "limits[1]: expected a limit, received Plans { resolve: [Function: resolve] }; to use a class that finds limits, pass the class itself to the module's 'limits' or @RateLimit, and list it as a provider of a module";
 
   it.each<[string, unknown, string]>([
     ['an instance of a LimitResolver', new Plans(), CLASS],
-    ['a promise', Promise.resolve(gcra), '; a promise is none: await it before'],
-    ['a list', [gcra], '; a list is none: write its limits one by one'],
+    [
+      'a promise',
+      Promise.resolve(gcra),
+      "limits[1]: expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received Promise { { algo: 'gcra', rate: 2, interval: '1m' } }; await the promise first",
+    ],
+    [
+      'a list',
+      [gcra],
+      "limits[1]: expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received [ { algo: 'gcra', rate: 2, interval: '1m' } ]; write the limits of the list one by one",
+    ],
   ])('is refused with what would be right: %s', async (_, given, message) => {
     await expect(startUp(options({ limits: [gcra, given] }))).rejects.toThrow(message);
-    await expect(startUp(options({ limits: [gcra, given] }))).rejects.toThrow('limits[1]: got ');
+    await expect(startUp(options({ limits: [gcra, given] }))).rejects.toThrow(
+      "limits[1]: expected a limit, received Plans { resolve: [Function: resolve] }; to use a class that finds limits, pass the class itself to the module's 'limits' or @RateLimit, and list it as a provider of a module",
+    );
     await expect(startUp(options({ define: { api: given } }))).rejects.toThrow(message);
     await expect(startUp({}, [controllerWith(given)])).rejects.toThrow(message);
     await expect(startUp({}, [controllerWith(given)])).rejects.toThrow('@RateLimit on A.get: got ');
@@ -124,12 +133,13 @@ describe('what is no limit', () => {
 
   it('is a name among the limits of the module', async () => {
     const message =
-      "limits[0]: got 'api', wants a limit such as { algo: 'gcra', rate: 10, interval: '1s' }; the name of a defined limit";
+      "limits[0]: expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received 'api'; you can use the name of a defined limit in @RateLimit, or return it from a function";
     await expect(startUp(options({ define: { api: gcra }, limits: ['api'] }))).rejects.toThrow(message);
   });
 
   it('is a function or a class of a definition', async () => {
-    const message = "; a function or class that finds limits can stand in the module's 'limits' and in @RateLimit";
+    const message =
+      "expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received [Function: api]; you can use a function or class that finds limits in the module's 'limits' and in @RateLimit";
     await expect(startUp(options({ define: { api: Plans } }))).rejects.toThrow(message);
     await expect(startUp(options({ define: { api: () => gcra } }))).rejects.toThrow(message);
   });

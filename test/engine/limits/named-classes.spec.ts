@@ -19,7 +19,7 @@ const RESOLVER = 'a function, or an injectable class that implements RefusalReso
 const KEY = "'ip', 'user', 'global', 'header:<name>', a function or a class that implements KeyResolver";
 
 const wrongKey = (location: string) =>
-  `${location}: option 'key' is [class Audit], which has no method 'resolve', wants ${KEY}`;
+  `${location}.key: expected ${KEY}, received [class Audit], which has no method 'resolve'`;
 
 const withMember = (member: string) =>
   class Plans {
@@ -39,7 +39,7 @@ const METHODS = [
 
 describe.each(METHODS)("a class without a method, given as '%s',", (option, method, wants) => {
   const message = (location: string) =>
-    `${location}: option '${option}' is [class Audit], which has no method '${method}', wants ${wants}`;
+    `${location}.${option}: expected ${wants}, received [class Audit], which has no method '${method}'`;
 
   it('is refused in the module', async () => {
     await expect(startUp(options({ [option]: Audit, limits: [gcra] }))).rejects.toThrow(message('RateLimitModule'));
@@ -66,7 +66,7 @@ describe.each(METHODS)("a class without a method, given as '%s',", (option, meth
 
 it("is refused in 'defaults' as their answer", async () => {
   await expect(startUp(options({ defaults: { answer: Audit }, limits: [gcra] }))).rejects.toThrow(
-    "defaults: option 'answer' is [class Audit], which has no method 'resolve'",
+    "defaults.answer: expected a function, or an injectable class that implements RefusalResolver, received [class Audit], which has no method 'resolve'",
   );
 });
 
@@ -76,23 +76,24 @@ it("is refused as the 'key' of a limit, which it names", async () => {
 });
 
 it('is refused in place of a limit, which it names', async () => {
-  const message = "limits[1]: Audit: option 'resolve' is undefined, wants a class that implements LimitResolver";
+  const message =
+    'limits[1]: Audit.resolve: expected a class that implements LimitResolver: it has a method resolve, received undefined';
   await expect(startUp(options({ limits: [gcra, Audit] }))).rejects.toThrow(message);
 });
 
 describe('a class where only a function can stand', () => {
   it.each(['cost', 'skip', 'count', 'priority', 'body', 'onStoreError', 'rate'])('is refused as %s', async (option) => {
-    const message = `limits[0]: option '${option}' is [class Audit], wants `;
+    const message = new RegExp(`limits\\[0\\]\\.${option}: expected .+, received \\[class Audit\\]`);
     await expect(startUp({ limits: [limit({ [option]: Audit })] })).rejects.toThrow(message);
   });
 
   it.each(['body', 'onStoreError'])('is refused as %s of the module', async (option) => {
-    const message = `RateLimitModule: option '${option}' is [class Audit], wants `;
+    const message = new RegExp(`RateLimitModule\\.${option}: expected .+, received \\[class Audit\\]`);
     await expect(startUp(options({ [option]: Audit }))).rejects.toThrow(message);
   });
 
   it('is refused as a message', async () => {
-    const message = "limits[0]: option 'message' is [class Audit], wants a string or a function that makes one";
+    const message = 'limits[0].message: expected a string or a function that makes one, received [class Audit]';
     await expect(startUp({ limits: [limit({ message: Audit })] })).rejects.toThrow(message);
   });
 });
@@ -108,7 +109,7 @@ describe('a member of a LimitResolver', () => {
     ['fallBack', 'fallback'],
     ['fallbakc', 'fallback'],
   ])('is refused as %s, which is almost %s', async (member, meant) => {
-    const message = `limits[0]: Plans: member '${member}' is almost '${meant}', wants '${meant}', or a name that differs more`;
+    const message = `limits[0]: Plans: member '${member}': expected '${meant}', or a name that differs more, received almost '${meant}'`;
     await expect(startUp(options({ limits: [withMember(member)] }))).rejects.toThrow(message);
   });
 
@@ -119,7 +120,9 @@ describe('a member of a LimitResolver', () => {
       }
       resolve = () => gcra;
     }
-    await expect(startUp(options({ limits: [Plans] }))).rejects.toThrow("member 'keyof' is almost 'keyOf'");
+    await expect(startUp(options({ limits: [Plans] }))).rejects.toThrow(
+      "limits[0]: Plans: unknown member 'keyof'. Did you mean 'keyOf'? If not, choose a name that differs more",
+    );
   });
 
   it.each(['tls', 'plans', 'keys', 'calls', 'cache', 'maxRetries', 'toString', 'fallbackRates'])(

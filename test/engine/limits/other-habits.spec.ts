@@ -60,7 +60,7 @@ describe('habits of other packages are met with the way to move', () => {
     }
     const message = await refusalOf(() => forRoot({}), [Routes]);
     expect(message).toBe(
-      `@RateLimit on Routes.list: option 'algo' is missing, wants one of ${message.split('wants one of ')[1]!.split(';')[0]}; ${THROTTLER}`,
+      `@RateLimit on Routes.list.algo: missing, expected one of ${message.split('expected one of ')[1]!.split(';')[0]}; ${THROTTLER}`,
     );
   });
 
@@ -77,7 +77,7 @@ describe('what an app makes by hand', () => {
   it('is no guard and no middleware', () => {
     expect(make(RateLimitGuard)).toThrow(
       new RateLimitConfigError(
-        'new RateLimitGuard(): it lacks the limits of the app, wants the class itself, of which Nest makes one: the module binds it to ' +
+        "new RateLimitGuard(): this instance has none of the app's limits. Let Nest create it: the module binds it to " +
           "all routes; with 'guard: false', write @UseGuards(RateLimitGuard) or app.useGlobalGuards(app.get(RateLimitGuard))",
       ),
     );
@@ -89,6 +89,6 @@ describe('what an app makes by hand', () => {
 
 it('an empty text is no connection, and the app can do without', async () => {
   expect(await refusalOf(() => forRoot({ redis: '' }))).toMatch(
-    /^RateLimitModule: option 'redis' is '', wants a URL .*; leave it out to count in the process$/,
+    /^RateLimitModule\.redis: expected a URL .*, received ''; leave the option out to count in the process$/,
   );
 });

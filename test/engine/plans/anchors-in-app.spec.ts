@@ -65,7 +65,7 @@ describe('a limit whose windows begin where requests say', () => {
     expect(await limiter.for('plan').consume('global')).toMatchObject({ remaining: 2 });
     expect((await app.get('/', { 'x-since': '2026-01-09' })).status).toBe(200);
     await expect(limiter.setRate('plan', { anchor: () => null })).rejects.toThrow(
-      "option 'anchor' is [Function: anchor], wants a fixed date: an ISO 8601 date such as '2026-01-31', or milliseconds",
+      "anchor: expected a fixed date: an ISO 8601 date such as '2026-01-31', or milliseconds since the epoch, of the years 1900 to 2199, received [Function: anchor]",
     );
     await limiter.clearRate('plan');
     expect(await limiter.for('plan').consume('global', { anchor: other })).toMatchObject({ remaining: 0 });
@@ -92,7 +92,7 @@ describe('a limit whose windows begin where requests say', () => {
   it('says what it wants of code', async () => {
     const { limiter } = await start();
     const wants =
-      "limit 'plan' has an anchor by request, wants { anchor: date }, or { anchor: null } for the calendar's own window";
+      "limit 'plan' has an anchor by request: expected { anchor: date }, or { anchor: null } for the calendar's own window";
     for (const call of [
       () => limiter.for('plan').consume('k'),
       () => limiter.for('plan').acquire('k'),
@@ -102,19 +102,22 @@ describe('a limit whose windows begin where requests say', () => {
       await expect(call()).rejects.toThrow(wants);
     }
     await expect(limiter.for('plan').consume('k', { anchor: 'soon' })).rejects.toThrow(
-      "the anchor for limit 'plan' is 'soon', wants a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the epoch, or " +
-        "null for the calendar's own window; of the years 1900 to 2199",
+      "anchor for limit 'plan': expected a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the epoch, or " +
+        "null for the calendar's own window, of the years 1900 to 2199, received 'soon'",
     );
     await expect(limiter.for('fixed').consume('k', { anchor: other })).rejects.toThrow(
-      "limit 'fixed' got an anchor, wants none: its option 'anchor' is not a function of the request",
+      "limit 'fixed' takes no anchor: its option 'anchor' is not a function of the request",
     );
   });
 
-  it.each<[object, string]>([
+  it.each<[object, string | RegExp]>([
     [{ prefetch: { units: 10, ttl: '1s' } }, "options 'prefetch' and 'anchor', a function, exclude each other"],
-    [{ period: 'hour' }, "option 'anchor' is given with period 'hour', wants one of day, week, month, quarter, year"],
-    [{ candidate: { anchor: () => null } }, "option 'anchor' is a function, wants a fixed one"],
-    [{ anchor: 'soon' }, "option 'anchor' is 'soon', wants a Date, an ISO 8601 date such as '2026-01-31'"],
+    [{ period: 'hour' }, "option 'anchor' does not work with period 'hour'. Use day, week, month, quarter or year"],
+    [
+      { candidate: { anchor: () => null } },
+      'expected a fixed date, received a function: a candidate uses the anchor that the function of the limit returns',
+    ],
+    [{ anchor: 'soon' }, /anchor: expected a Date, an ISO 8601 date such as '2026-01-31'.+, received 'soon'/],
   ])('is refused at start-up with %j', async (wrong, message) => {
     await expect(startUp({ define: { plan: { ...plan, ...wrong } } })).rejects.toThrow(message);
   });

@@ -94,26 +94,26 @@ describe('a limit with credits', () => {
     const limit = limiter.for('plan');
     for (const units of [0, -1, 1.5, NaN, '5' as never, 2 ** 52]) {
       await expect(limit.credit('k', units)).rejects.toThrow(RateLimitArgumentError);
-      await expect(limit.withdraw('k', units)).rejects.toThrow('wants a whole number >= 1 and <= 2251799813685248');
+      await expect(limit.withdraw('k', units)).rejects.toThrow('expected a whole number >= 1 and <= 2251799813685248');
     }
     await expect(limit.credit('', 1)).rejects.toThrow(RateLimitArgumentError);
-    await expect(limit.credit('k', 1, { id: '' })).rejects.toThrow('wants a string that is not empty');
+    await expect(limit.credit('k', 1, { id: '' })).rejects.toThrow('expected a string that is not empty');
     // An id that is misread would let a payment count each time.
     await expect(limit.credit('k', 1, { id: undefined as never })).rejects.toThrow(
-      'the id of a credit is undefined, wants a string',
+      'expected a string that is not empty, received undefined',
     );
     await expect(limit.credit('k', 1, { paymentId: 'payment-1' } as never)).rejects.toThrow(
-      "got the option 'paymentId'",
+      "unknown option 'paymentId', expected one of id",
     );
     for (const options of ['payment-1', null]) {
       await expect(limit.credit('k', 1, options as never)).rejects.toThrow(
-        /^the options of a credit are .*, wants \{ id: 'payment-1' \}/,
+        /^options of the credit: expected \{ id: 'payment-1' \} or nothing, received /,
       );
       await expect(limit.withdraw('k', 1, options as never)).rejects.toThrow(RateLimitArgumentError);
     }
     expect((await limit.peek('k')).credits).toBe(0);
     await expect(limiter.for('plain').credit('k', 1)).rejects.toThrow(
-      "limit 'plain' takes no credits, wants the option 'credits'",
+      "limit 'plain' takes no credits. Set the option 'credits'",
     );
     await expect(startUp({ define: { plan: { ...plan, candidate: { rate: 5 } } } })).rejects.toThrow(
       "options 'credits' and 'candidate' exclude each other",

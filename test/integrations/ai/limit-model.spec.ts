@@ -288,12 +288,18 @@ describe.each(versions)('calls of a model through AI SDK %s', (version, sdk, Moc
 
   it('are refused before anything is reserved if they cannot be estimated', async () => {
     const unbounded = limited({}, { estimate: undefined as never });
-    await expect(sdk.generateText(unbounded.call)).rejects.toThrow("wants the option 'maxOutputTokens'");
+    await expect(sdk.generateText(unbounded.call)).rejects.toThrow(
+      "nothing bounds the output of the call, so it cannot be reserved. Set 'maxOutputTokens' here or in the call, or pass 'estimate'",
+    );
     const image = { type: 'image', image: new Uint8Array([1, 2, 3]), mediaType: 'image/png' };
     const prompt = { prompt: undefined, maxOutputTokens: 5, messages: [{ role: 'user', content: [image] }] };
-    await expect(sdk.generateText({ ...unbounded.call, ...prompt })).rejects.toThrow('the prompt has a file');
+    await expect(sdk.generateText({ ...unbounded.call, ...prompt })).rejects.toThrow(
+      "the prompt contains a file, and its cost in tokens is unknown. Pass the option 'estimate'",
+    );
     const wrong = limited({}, { estimate: () => ({ inputTokens: -1, outputTokens: 1.5 }) });
-    await expect(sdk.generateText(wrong.call)).rejects.toThrow("'estimate' returned");
+    await expect(sdk.generateText(wrong.call)).rejects.toThrow(
+      'expected it to return { inputTokens, outputTokens }, whole numbers >= 0, received { inputTokens: -1, outputTokens: 1.5 }',
+    );
     expect(await used()).toBe(0);
     expect([...unbounded.model.doGenerateCalls, ...wrong.model.doGenerateCalls]).toEqual([]);
   });
@@ -326,19 +332,23 @@ describe.each(versions)('calls of a model through AI SDK %s', (version, sdk, Moc
     ]) {
       const params = { prompt: afterTool(content(part)), maxOutputTokens: 5 };
       const call = { doGenerate: () => Promise.reject(new Error('was called')), params };
-      await expect(middleware.wrapGenerate(call)).rejects.toThrow('the prompt has a file');
+      await expect(middleware.wrapGenerate(call)).rejects.toThrow(
+        "the prompt contains a file, and its cost in tokens is unknown. Pass the option 'estimate'",
+      );
     }
     const reasoning = [{ role: 'assistant', content: [{ type: 'reasoning-file', ...image }] }];
     const call = {
       doGenerate: () => Promise.reject(new Error('was called')),
       params: { prompt: reasoning, maxOutputTokens: 5 },
     };
-    await expect(middleware.wrapGenerate(call)).rejects.toThrow('the prompt has a file');
+    await expect(middleware.wrapGenerate(call)).rejects.toThrow(
+      "the prompt contains a file, and its cost in tokens is unknown. Pass the option 'estimate'",
+    );
     const wrapped = { model: sdk.wrapLanguageModel({ model, middleware }), maxRetries: 0 };
     const part = { type: version === '5' ? 'media' : 'image-data', ...image };
     const messages = afterTool(content(part));
     await expect(sdk.generateText({ ...wrapped, messages, prompt: undefined })).rejects.toThrow(
-      'the prompt has a file',
+      "the prompt contains a file, and its cost in tokens is unknown. Pass the option 'estimate'",
     );
     expect(model.doGenerateCalls).toEqual([]);
     expect(await used()).toBe(0);
@@ -380,13 +390,25 @@ describe('limitModel', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['no limits', { limits: [] }, "option 'limits' is []"],
-    ['no list', {}, "option 'limits' is undefined"],
+    ['no limits', { limits: [] }, 'expected a list of at least one { limit, key?, units? }, received []'],
+    ['no list', {}, 'limits: expected a list of at least one { limit, key?, units? }, received undefined'],
     ['an unknown limit', { limits: [{ limit: 'tokes' }] }, 'tokes'],
-    ['an empty key', { limits: [{ limit: 'tokens', key: '' }] }, "the key of limit 'tokens' is ''"],
-    ['units', { limits: [{ limit: 'tokens', units: 5 }] }, "option 'units' is 5, wants a function"],
-    ['maxOutputTokens', { limits: [{ limit: 'tokens' }], maxOutputTokens: 0 }, "option 'maxOutputTokens' is 0"],
-    ['estimate', { limits: [{ limit: 'tokens' }], estimate: 9 }, "option 'estimate' is 9, wants a function"],
+    [
+      'an empty key',
+      { limits: [{ limit: 'tokens', key: '' }] },
+      "key of limit 'tokens': expected a string that is not empty, received ''",
+    ],
+    ['units', { limits: [{ limit: 'tokens', units: 5 }] }, 'units: expected a function of the tokens, received 5'],
+    [
+      'maxOutputTokens',
+      { limits: [{ limit: 'tokens' }], maxOutputTokens: 0 },
+      'expected a whole number >= 1, received 0',
+    ],
+    [
+      'estimate',
+      { limits: [{ limit: 'tokens' }], estimate: 9 },
+      'estimate: expected a function of the call, received 9',
+    ],
   ])('refuses %s at once', (_, options, message) => {
     const make = () => limitModel(limiters, options as LimitModelOptions);
     expect(make).toThrow(RateLimitConfigError);
@@ -395,7 +417,7 @@ describe('limitModel', () => {
 
   it('refuses what is no LimiterService', () => {
     expect(() => limitModel({} as LimiterService, { limits: [{ limit: 'tokens' }] })).toThrow(
-      'wants the LimiterService',
+      'expected the LimiterService',
     );
   });
 });

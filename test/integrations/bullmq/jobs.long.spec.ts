@@ -285,8 +285,14 @@ describe.each(Object.entries(versions))('jobs of %s', (version, load) => {
   });
 
   it.each([
-    [{ key: () => '' }, "rateLimited: the function 'key' gave '' for limit 'paced', wants a string that is not empty"],
-    [{ cost: () => 1.5 }, "rateLimited: the function 'cost' gave 1.5 for limit 'paced', wants a whole number >= 0"],
+    [
+      { key: () => '' },
+      "rateLimited.key for limit 'paced': expected the function to return a string that is not empty, received ''",
+    ],
+    [
+      { cost: () => 1.5 },
+      "rateLimited.cost for limit 'paced': expected the function to return a whole number >= 0, received 1.5",
+    ],
   ])('whose function gives what is wrong fail: %p', async (options, message) => {
     jobs.work(limit('paced', note, options));
     const [job] = await jobs.add('a');

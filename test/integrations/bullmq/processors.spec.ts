@@ -181,12 +181,12 @@ describe('@JobRateLimit', () => {
     [
       'unknown',
       { key: 'all' },
-      "@JobRateLimit of SyncProcessor: got the name 'unknown', wants a defined limit: 'slow', 'one'",
+      "@JobRateLimit of SyncProcessor: unknown limit 'unknown', expected a defined limit: 'slow', 'one'",
     ],
     [
       [SLOW, SLOW],
       { key: 'all' },
-      "@JobRateLimit of SyncProcessor: the limit 'gcra:1/1h' is in the list twice, wants it once",
+      "@JobRateLimit of SyncProcessor: the limit 'gcra:1/1h' is in the list twice. List it once",
     ],
     [{ ...SLOW, rate: 0 }, { key: 'all' }, 'rate'],
   ])('with wrong limits %p ends the start of the app', async (limits, options, message) => {
@@ -196,19 +196,15 @@ describe('@JobRateLimit', () => {
   });
 
   it.each([
-    ['', { key: 'all' }, "@JobRateLimit of SyncProcessor: got '', wants the name of a defined limit"],
-    [[], { key: 'all' }, '@JobRateLimit of SyncProcessor: got [], wants the name of a defined limit'],
-    ['slow', undefined, '@JobRateLimit of SyncProcessor: got undefined, wants an object of options'],
-    [
-      'slow',
-      {},
-      "@JobRateLimit of SyncProcessor: option 'key' is missing, wants a string that is not empty, or a function",
-    ],
-    ['slow', { key: '' }, "option 'key' is '', wants a string that is not empty, or a function of the job"],
-    ['slow', { key: 'all', cost: -1 }, "option 'cost' is -1, wants a whole number >= 0, or a function of the job"],
-    ['slow', { key: 'all', recheck: 0 }, "option 'recheck' is 0, wants milliseconds or a duration"],
-    ['slow', { key: 'all', keepFor: 'long' }, "option 'keepFor' is 'long', wants milliseconds or a duration"],
-    ['slow', { key: 'all', limiter: 'x' }, "option 'limiter' is unknown, wants only key, cost, recheck, keepFor"],
+    ['', { key: 'all' }, /@JobRateLimit of SyncProcessor: expected the name of a defined limit.+, received ''/],
+    [[], { key: 'all' }, /@JobRateLimit of SyncProcessor: expected the name of a defined limit.+, received \[\]/],
+    ['slow', undefined, '@JobRateLimit of SyncProcessor: expected an object of options, received undefined'],
+    ['slow', {}, '@JobRateLimit of SyncProcessor.key: missing, expected a string that is not empty, or a function'],
+    ['slow', { key: '' }, "key: expected a string that is not empty, or a function of the job, received ''"],
+    ['slow', { key: 'all', cost: -1 }, 'cost: expected a whole number >= 0, or a function of the job, received -1'],
+    ['slow', { key: 'all', recheck: 0 }, /recheck: expected milliseconds or a duration.+, received 0/],
+    ['slow', { key: 'all', keepFor: 'long' }, /keepFor: expected milliseconds or a duration.+, received 'long'/],
+    ['slow', { key: 'all', limiter: 'x' }, "unknown option 'limiter', expected one of key, cost, recheck, keepFor"],
   ])('refuses %p with %p at once', (limits, options, message) => {
     expect(() => host(JobRateLimit(limits as string, options as { key: string }))).toThrow(RateLimitConfigError);
     expect(() => host(JobRateLimit(limits as string, options as { key: string }))).toThrow(message);
@@ -217,7 +213,9 @@ describe('@JobRateLimit', () => {
   it('refuses a class that processes nothing, and processors that Nest did not make', async () => {
     const decorate = JobRateLimit('slow', { key: 'all' });
     expect(() => decorate(class Nothing {})).toThrow("@JobRateLimit of Nothing: the class has no method 'process'");
-    expect(() => jobLimitsOf({})).toThrow('jobLimitsOf: got {}, wants a processor whose class has @JobRateLimit');
+    expect(() => jobLimitsOf({})).toThrow(
+      'jobLimitsOf: expected a processor whose class has @JobRateLimit, received {}',
+    );
     const Made = host(decorate);
     expect(() => jobLimitsOf(new Made())).toThrow('LimiterService was not injected');
   });
@@ -250,26 +248,26 @@ describe('rateLimited', () => {
       refusal(work, { limiter, key: 7 }),
       refusal(work, { limiter, key: 'all', wait: 1 }),
     ]).toEqual([
-      "rateLimited: got 'work', wants the function that processes jobs",
-      'rateLimited: got undefined, wants an object of options',
+      "rateLimited: expected the function that processes jobs, received 'work'",
+      'rateLimited: expected an object of options, received undefined',
       expect.stringContaining(
-        "rateLimited: option 'limiter' is undefined, wants a Limiter such as limiters.for('api')",
+        "rateLimited.limiter: expected a Limiter such as limiters.for('api'), received undefined",
       ),
-      expect.stringContaining("rateLimited: option 'limiter' is [], wants a Limiter"),
-      expect.stringContaining("rateLimited: option 'limiter' is 'slow', wants a Limiter"),
-      "rateLimited: the limit 'slow' is in the list twice, wants it once",
-      "rateLimited: option 'limiter' holds 'slow' and 'one' of two apps, wants those of one LimiterService",
-      "rateLimited: option 'key' is 7, wants a string that is not empty, or a function of the job",
-      "rateLimited: option 'wait' is unknown, wants only limiter, key, cost, recheck, keepFor",
+      expect.stringContaining('rateLimited.limiter: expected a Limiter, received []'),
+      expect.stringContaining("rateLimited.limiter: expected a Limiter, received 'slow'"),
+      "rateLimited: the limit 'slow': expected it once, received in the list twice",
+      "rateLimited.limiter: 'slow' and 'one' belong to two apps. Use limiters of one LimiterService",
+      'rateLimited.key: expected a string that is not empty, or a function of the job, received 7',
+      "rateLimited: unknown option 'wait', expected one of limiter, key, cost, recheck, keepFor",
     ]);
     const limited = rateLimited(work, { limiter, key: 'all' });
     await expect(limited.giveBack(undefined as never)).rejects.toThrow(
-      'rateLimited: giveBack got undefined, wants a job',
+      'rateLimited: giveBack expected a job, received undefined',
     );
-    await expect(limited.giveBack('7' as never)).rejects.toThrow("rateLimited: giveBack got '7', wants a job");
+    await expect(limited.giveBack('7' as never)).rejects.toThrow("rateLimited: giveBack expected a job, received '7'");
     for (const events of [undefined, {}, jobs.queue]) {
       expect(() => limited.follow(events as never)).toThrow(
-        /^rateLimited: follow got .+, wants a QueueEvents of BullMQ/s,
+        /^rateLimited\.follow: expected a QueueEvents of BullMQ.+, received /s,
       );
     }
     await one.app.close();

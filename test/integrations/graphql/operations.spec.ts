@@ -370,23 +370,32 @@ describe('an operation that no plugin sees', () => {
 });
 
 describe('the options', () => {
-  it.each<[unknown, string]>([
-    [null, 'RateLimitGraphqlModule.forRoot: got null, wants an object of options'],
-    [{ costs: 1 }, "RateLimitGraphqlModule.forRoot: option 'costs' is unknown"],
-    [{ cost: 5 }, 'RateLimitGraphqlModule.forRoot.cost: got 5, wants an object of options'],
-    [{ cost: {} }, "RateLimitGraphqlModule.forRoot.cost: option 'limit' is missing, wants the name of a defined limit"],
-    [{ cost: { limit: 7 } }, 'RateLimitGraphqlModule.forRoot.cost.limit: got 7, wants the name of a defined limit'],
-    [{ cost: { limit: [] } }, 'RateLimitGraphqlModule.forRoot.cost.limit: got [], wants'],
-    [{ cost: { limit: 'orders', points: 1 } }, "option 'points' is unknown"],
-    [{ cost: { limit: 'orders', object: -1 } }, "option 'object' is -1, wants a number >= 0"],
-    [{ cost: { limit: 'orders', scalar: NaN } }, "option 'scalar' is NaN, wants a number >= 0"],
-    [{ cost: { limit: 'orders', mutation: '10' } }, "option 'mutation' is '10', wants a number >= 0"],
-    [{ cost: { limit: 'orders', listSize: 0 } }, "option 'listSize' is 0, wants a whole number >= 1"],
-    [{ cost: { limit: 'orders', weight: 3 } }, "option 'weight' is 3, wants a function of a field"],
+  it.each<[unknown, string | RegExp]>([
+    [null, 'RateLimitGraphqlModule.forRoot: expected an object of options, received null'],
+    [{ costs: 1 }, "RateLimitGraphqlModule.forRoot: unknown option 'costs'"],
+    [{ cost: 5 }, 'RateLimitGraphqlModule.forRoot.cost: expected an object of options, received 5'],
+    [{ cost: {} }, 'RateLimitGraphqlModule.forRoot.cost.limit: missing, expected the name of a defined limit'],
+    [
+      { cost: { limit: 7 } },
+      /RateLimitGraphqlModule\.forRoot\.cost\.limit: expected the name of a defined limit.+, received 7/,
+    ],
+    [{ cost: { limit: [] } }, /RateLimitGraphqlModule\.forRoot\.cost\.limit: expected .+, received \[\]/],
+    [{ cost: { limit: 'orders', points: 1 } }, "unknown option 'points'"],
+    [{ cost: { limit: 'orders', object: -1 } }, 'object: expected a number >= 0, received -1'],
+    [{ cost: { limit: 'orders', scalar: NaN } }, 'scalar: expected a number >= 0, received NaN'],
+    [{ cost: { limit: 'orders', mutation: '10' } }, "mutation: expected a number >= 0, received '10'"],
+    [{ cost: { limit: 'orders', listSize: 0 } }, 'listSize: expected a whole number >= 1, received 0'],
+    [{ cost: { limit: 'orders', weight: 3 } }, 'weight: expected a function of a field, received 3'],
     [{ cost: { limit: 'none' } }, "'none'"],
     [{ cost: { limit: ['orders', 'orders'] } }, "the limit 'orders' is in the list twice"],
-    [{ cost: { limit: 'failures' } }, "limit 'failures' has the option 'count', wants one that counts all requests"],
-    [{ cost: { limit: 'slots' } }, "limit 'slots' is a concurrency limit, wants one that counts units"],
+    [
+      { cost: { limit: 'failures' } },
+      "cost.limit: limit 'failures' has the option 'count', but points are settled by the result. Use a limit that counts all requests",
+    ],
+    [
+      { cost: { limit: 'slots' } },
+      "cost.limit: limit 'slots' has algo 'concurrency', but points are not held. Use a limit that counts units",
+    ],
   ])('%j is refused when the app starts', async (options, message) => {
     const error: unknown = await Promise.resolve()
       .then(() => startUp({ providers: [ShopResolver], operations: options as RateLimitGraphqlOptions }))
@@ -396,12 +405,15 @@ describe('the options', () => {
   });
 
   it.each<[string, string]>([
-    ['@cost(weight: "many")', "Query.costly: argument 'weight' of @cost is 'many', wants a number >= 0"],
-    ['@cost(weight: -1)', "Query.costly: argument 'weight' of @cost is -1, wants a number >= 0"],
-    ['@cost', "Query.costly: argument 'weight' of @cost is undefined, wants a number >= 0"],
-    ['@listSize(assumedSize: "2")', "argument 'assumedSize' of @listSize is '2', wants a whole number >= 0"],
-    ['@listSize(slicingArguments: ["most"])', "slicingArguments of @listSize names 'most', wants one of the field's"],
-    ['@listSize(sizedFields: [1])', "argument 'sizedFields' of @listSize is [ 1 ], wants a list of names"],
+    ['@cost(weight: "many")', "Query.costly: argument 'weight' of @cost: expected a number >= 0, received 'many'"],
+    ['@cost(weight: -1)', "Query.costly: argument 'weight' of @cost: expected a number >= 0, received -1"],
+    ['@cost', "Query.costly: argument 'weight' of @cost: expected a number >= 0, received undefined"],
+    ['@listSize(assumedSize: "2")', "argument 'assumedSize' of @listSize: expected a whole number >= 0, received '2'"],
+    [
+      '@listSize(slicingArguments: ["most"])',
+      "slicingArguments of @listSize: expected one of the field's arguments (first), received 'most'",
+    ],
+    ['@listSize(sizedFields: [1])', "argument 'sizedFields' of @listSize: expected a list of names, received [ 1 ]"],
   ])('%s is refused when the app starts', async (directive, message) => {
     @Resolver()
     class CostlyResolver {
@@ -443,13 +455,13 @@ describe('the options', () => {
     const wrong = RateLimitGraphqlModule.forRootAsync({ useFactory: () => ({ cost: 1 }) as never });
     await expect(
       Test.createTestingModule({ imports: [RateLimitModule.forRoot({ define }), wrong] }).compile(),
-    ).rejects.toThrow('RateLimitGraphqlModule.forRootAsync.cost: got 1, wants an object of options');
+    ).rejects.toThrow('RateLimitGraphqlModule.forRootAsync.cost: expected an object of options, received 1');
   });
 
   it('need a RateLimitModule, and say so if no server has the plugin', async () => {
     const lonely = await Test.createTestingModule({ imports: [RateLimitGraphqlModule.forRoot()] }).compile();
     await expect(lonely.createNestApplication().init()).rejects.toThrow(
-      'RateLimitGraphqlModule: RateLimitModule was not found, wants it among the imports of the app',
+      'RateLimitGraphqlModule: RateLimitModule was not found. Add it to the imports of the app',
     );
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     const without = await Test.createTestingModule({

@@ -167,11 +167,15 @@ describe('axios', () => {
   it.each([undefined, null, {}, 'axios'])('refuses to be attached to %p', (instance) => {
     const attach = () => outbound.axios('shopify').attach(instance as never);
     expect(attach).toThrow(RateLimitConfigError);
-    expect(attach).toThrow('wants an instance of axios such as httpService.axiosRef');
+    expect(attach).toThrow('expected an instance of axios such as httpService.axiosRef');
   });
 
   it('names itself in errors', () => {
-    expect(() => outbound.axios('nobody')).toThrow("OutboundLimiter.axios: got the name 'nobody'");
-    expect(() => outbound.dispatcher('nobody')).toThrow("OutboundLimiter.dispatcher: got the name 'nobody'");
+    expect(() => outbound.axios('nobody')).toThrow(
+      "OutboundLimiter.axios: unknown limit 'nobody', expected a defined limit: 'shopify', 'slots'",
+    );
+    expect(() => outbound.dispatcher('nobody')).toThrow(
+      "OutboundLimiter.dispatcher: unknown limit 'nobody', expected a defined limit: 'shopify', 'slots'",
+    );
   });
 });

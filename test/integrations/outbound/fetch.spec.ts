@@ -75,7 +75,7 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
     await Promise.all([call(upstream.url), call(upstream.url)]);
     const error = (await call(upstream.url).catch((reason: unknown) => reason)) as RateLimitTimeoutError;
     expect(error).toBeInstanceOf(RateLimitTimeoutError);
-    expect(error.message).toBe("limit 'few' lets nothing pass within 600000 ms");
+    expect(error.message).toBe("limit 'few' allowed nothing within 600000 ms");
     expect(error.decision).toMatchObject({ allowed: false, limit: 'few', quota: 2, remaining: 0 });
     expect(error.decision!.retryAfterMs).toBeGreaterThan(3_500_000);
     expect(upstream.received).toHaveLength(2);
@@ -93,7 +93,7 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
 
   it('refuses at once what never fits', async () => {
     const call = outbound.fetch('few', { cost: 3 });
-    await expect(call(upstream.url)).rejects.toThrow("limit 'few' never allows 3 units at once, wants at most 2");
+    await expect(call(upstream.url)).rejects.toThrow("limit 'few' never allows 3 units at once, but at most 2");
   });
 
   it('waits no longer once its signal aborts, and takes nothing', async () => {
@@ -255,19 +255,29 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
     });
   });
 
-  it.each<[string, unknown, unknown, string]>([
-    ['an unknown name', 'nobody', undefined, "OutboundLimiter.fetch: got the name 'nobody', wants a defined limit:"],
-    ['no limit', undefined, undefined, 'OutboundLimiter.fetch: got undefined, wants the name of a defined limit'],
-    ['an empty list', [], undefined, 'OutboundLimiter.fetch: got [], wants the name of a defined limit'],
-    ['one limit twice', ['few', 'few'], undefined, "the limit 'few' is in the list twice, wants it once"],
-    ['no options', 'few', 5, 'OutboundLimiter.fetch: got 5, wants an object of options'],
-    ['an unknown option', 'few', { colour: 1 }, "option 'colour' is unknown, wants only key, cost, timeout"],
-    ['an empty key', 'few', { key: '' }, "option 'key' is '', wants a string that is not empty, or a function"],
-    ['a cost', 'few', { cost: 0.5 }, "option 'cost' is 0.5, wants a whole number >= 0, or a function"],
-    ['a timeout', 'few', { timeout: 'soon' }, "option 'timeout' is 'soon', wants milliseconds or a duration"],
-    ['a settlement', 'few', { settle: 4 }, "option 'settle' is 4, wants a function"],
-    ['a priority', 'few', { priority: NaN }, "option 'priority' is NaN, wants a number, or a function"],
-    ['an ageing', 'few', { ageing: -1 }, "option 'ageing' is -1, wants milliseconds or a duration"],
+  it.each<[string, unknown, unknown, string | RegExp]>([
+    [
+      'an unknown name',
+      'nobody',
+      undefined,
+      "OutboundLimiter.fetch: unknown limit 'nobody', expected a defined limit:",
+    ],
+    [
+      'no limit',
+      undefined,
+      undefined,
+      /LimiterService\.fetch: expected the name of a defined limit.+, received undefined/,
+    ],
+    ['an empty list', [], undefined, /LimiterService\.fetch: expected the name of a defined limit.+, received \[\]/],
+    ['one limit twice', ['few', 'few'], undefined, "the limit 'few' is in the list twice. List it once"],
+    ['no options', 'few', 5, 'OutboundLimiter.fetch: expected an object of options, received 5'],
+    ['an unknown option', 'few', { colour: 1 }, "unknown option 'colour', expected one of key, cost, timeout"],
+    ['an empty key', 'few', { key: '' }, "key: expected a string that is not empty, or a function, received ''"],
+    ['a cost', 'few', { cost: 0.5 }, 'cost: expected a whole number >= 0, or a function, received 0.5'],
+    ['a timeout', 'few', { timeout: 'soon' }, /timeout: expected milliseconds or a duration.+, received 'soon'/],
+    ['a settlement', 'few', { settle: 4 }, 'settle: expected a function, received 4'],
+    ['a priority', 'few', { priority: NaN }, 'priority: expected a number, or a function, received NaN'],
+    ['an ageing', 'few', { ageing: -1 }, /ageing: expected milliseconds or a duration.+, received -1/],
   ])('refuses %s where it is written', (_what, limits, options, message) => {
     const make = () => outbound.fetch(limits as string, options as FetchOptions);
     expect(make).toThrow(RateLimitConfigError);
@@ -275,13 +285,21 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
   });
 
   it.each<[string, FetchOptions, string]>([
-    ['key', { key: () => '' }, "the function 'key' gave '' for limit 'few', wants a string that is not empty"],
-    ['cost', { cost: async () => NaN }, "the function 'cost' gave NaN for limit 'few', wants a whole number >= 0"],
-    ['priority', { priority: () => Infinity }, "the function 'priority' gave Infinity, wants a number"],
+    [
+      'key',
+      { key: () => '' },
+      "key for limit 'few': expected the function to return a string that is not empty, received ''",
+    ],
+    [
+      'cost',
+      { cost: async () => NaN },
+      "cost for limit 'few': expected the function to return a whole number >= 0, received NaN",
+    ],
+    ['priority', { priority: () => Infinity }, 'priority: expected the function to return a number, received Infinity'],
   ])('refuses a wrong %s of a function before anything is sent', async (_what, options, message) => {
     const call = outbound.fetch('few', options)(upstream.url);
     await expect(call).rejects.toThrow(RateLimitArgumentError);
-    await expect(call).rejects.toThrow(`OutboundLimiter.fetch: ${message}`);
+    await expect(call).rejects.toThrow(`OutboundLimiter.fetch.${message}`);
     await expect(outbound.fetch('few')('no url')).rejects.toThrow('Failed to parse URL');
     expect([upstream.received, await left('few')]).toEqual([[], 2]);
   });

@@ -10,6 +10,7 @@ import { propertyRuns } from '../../support/limits/property-runs.js';
 import { ask, compile, freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
 import { startLimiters, Upstream } from './upstream.js';
+import { atPlace } from '../../support/limits/at-place.js';
 
 const PARTNER = { algo: 'learned', name: 'partner' } as const;
 const ADOPTED = { RateLimit: '"default";r=90;t=30', 'RateLimit-Policy': '"default";q=100;w=60' };
@@ -128,26 +129,26 @@ describe('a limit without a configured rate', () => {
   });
 
   it.each<[string, unknown, FetchOptions, string]>([
-    ['without learn', PARTNER, {}, "the rate of the limit 'partner' is learnt, wants the option 'learn'"],
-    [
-      'without a name',
-      { algo: 'learned' },
-      { learn: true },
-      "option 'name' is missing, wants the name of what is learnt",
-    ],
+    ['without learn', PARTNER, {}, "the rate of the limit 'partner' is learned, which needs the option 'learn'"],
+    ['without a name', { algo: 'learned' }, { learn: true }, 'name: missing, expected the name of what is learnt'],
     [
       'of a defined name',
       { algo: 'learned', name: 'known' },
       { learn: true },
       "the limit 'known' is defined with a rate",
     ],
-    ['of a wrong name', { algo: 'learned', name: 5 }, { learn: true }, "option 'name' is 5, wants 1 to 128 printable"],
-    ['with a rate', { ...PARTNER, rate: 5 }, { learn: true }, "option 'rate' is unknown, wants only algo, name"],
-    ['twice in a list', [PARTNER, PARTNER], { learn: true }, "the limit 'partner' is in the list twice, wants it once"],
+    ['of a wrong name', { algo: 'learned', name: 5 }, { learn: true }, 'name: expected 1 to 128 printable, received 5'],
+    ['with a rate', { ...PARTNER, rate: 5 }, { learn: true }, "unknown option 'rate', expected one of algo, name"],
+    [
+      'twice in a list',
+      [PARTNER, PARTNER],
+      { learn: true },
+      "the limit 'partner': expected it once, received in the list twice",
+    ],
   ])('is refused %s', (_what, limits, options, message) => {
     const make = () => outbound.fetch(limits as OutboundLimits, options);
     expect(make).toThrow(RateLimitConfigError);
-    expect(make).toThrow(`OutboundLimiter.fetch: ${message}`);
+    expect(make).toThrow(atPlace('OutboundLimiter.fetch', message));
   });
 
   it('takes over any rate that a store may say', () => {

@@ -6,6 +6,7 @@ import { type LimiterService, RateLimitTimeoutError } from '../../../lib/index.j
 import { freshPrefix } from '../../support/limits/stores.js';
 import { until } from '../../support/time/until.js';
 import { startLimiters, Upstream } from './upstream.js';
+import { atPlace } from '../../support/limits/at-place.js';
 
 const DEFINE = {
   api: { algo: 'fixed-window', rate: 1000, interval: '1h' },
@@ -197,24 +198,24 @@ describe.each(['in process', 'on Redis'])('what an upstream says, learnt %s', (p
   }
 
   it.each<[string, unknown, string]>([
-    ['learn', 5, "option 'learn' is 5, wants true, false, or the names of the upstream's limits"],
-    ['learn', { api: 1 }, "option 'learn' is { api: 1 }, wants true, false, or the names"],
-    ['learn', { apy: 'tokens' }, "option 'learn' names the limit 'apy', wants names of the limits of the calls: 'api'"],
-    ['parser', 'nobody', "option 'parser' is 'nobody', wants one of rate-limit, x-rate-limit, github, openai"],
-    ['parser', 'toString', "option 'parser' is 'toString', wants one of"],
-    ['parser', { parse: 5 }, "option 'parser' is { parse: 5 }, wants one of"],
-    ['maxLearnedWait', 'long', "option 'maxLearnedWait' is 'long', wants milliseconds or a duration"],
-    ['retry', 3, "option 'retry' is 3, wants an object such as { attempts: 3 }"],
+    ['learn', 5, "learn: expected true, false, or the names of the upstream's limits, received 5"],
+    ['learn', { api: 1 }, 'learn: expected true, false, or the names, received { api: 1 }'],
+    ['learn', { apy: 'tokens' }, "learn: expected names of the limits of the calls, 'api', received 'apy'"],
+    ['parser', 'nobody', "parser: expected one of rate-limit, x-rate-limit, github, openai, received 'nobody'"],
+    ['parser', 'toString', "parser: expected one of, received 'toString'"],
+    ['parser', { parse: 5 }, 'parser: expected one of, received { parse: 5 }'],
+    ['maxLearnedWait', 'long', "maxLearnedWait: expected milliseconds or a duration, received 'long'"],
+    ['retry', 3, 'retry: expected an object such as { attempts: 3 }, received 3'],
   ])('refuses a wrong %s (%p)', (option, value, message) => {
-    expect(() => outbound.fetch('api', { [option]: value })).toThrow(`OutboundLimiter.fetch: ${message}`);
+    expect(() => outbound.fetch('api', { [option]: value })).toThrow(atPlace('OutboundLimiter.fetch', message));
   });
 
   it.each<[unknown, string]>([
-    [{}, "option 'attempts' is missing, wants a whole number >= 1"],
-    [{ attempts: 0 }, "option 'attempts' is 0, wants a whole number >= 1"],
-    [{ attempts: 2, wait: 5 }, "option 'wait' is unknown, wants only attempts"],
+    [{}, 'attempts: missing, expected a whole number >= 1'],
+    [{ attempts: 0 }, 'attempts: expected a whole number >= 1, received 0'],
+    [{ attempts: 2, wait: 5 }, "unknown option 'wait', expected one of attempts"],
   ])('refuses a wrong retry (%p)', (retry, message) => {
     const make = () => outbound.fetch('api', { retry } as FetchOptions);
-    expect(make).toThrow(`OutboundLimiter.fetch.retry: ${message}`);
+    expect(make).toThrow(atPlace('OutboundLimiter.fetch.retry', message));
   });
 });

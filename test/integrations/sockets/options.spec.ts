@@ -24,22 +24,38 @@ describe('rateLimitSockets refuses', () => {
   it.each<[string, unknown, string]>([
     ['no options', undefined, 'rateLimitSockets: '],
     ['an unknown option', { handshake: 'hello' }, "'handshake'"],
-    ['no limits', { closeAfter: 3 }, 'wants limits for handshakes, connections or frames'],
-    ['an empty list', { handshakes: [] }, 'rateLimitSockets: handshakes'],
+    ['no limits', { closeAfter: 3 }, 'expected limits for handshakes, connections or frames'],
+    [
+      'an empty list',
+      { handshakes: [] },
+      "rateLimitSockets.handshakes: the limit 'hello' is in the list twice. List it once",
+    ],
     ['an unknown name', { handshakes: 'helo' }, "'hello'"],
-    ['a wrong limit', { frames: { ...minute, rate: 0 } }, 'rateLimitSockets: frames'],
-    ['a limit twice', { handshakes: ['hello', 'hello'] }, 'rateLimitSockets: handshakes'],
-    ['a count', { handshakes: { ...minute, count: 'failed' } }, "has a 'count'"],
+    [
+      'a wrong limit',
+      { frames: { ...minute, rate: 0 } },
+      'rateLimitSockets.frames.rate: expected a whole number >= 1, received 0',
+    ],
+    [
+      'a limit twice',
+      { handshakes: ['hello', 'hello'] },
+      "rateLimitSockets.handshakes: the limit 'hello' is in the list twice. List it once",
+    ],
+    [
+      'a count',
+      { handshakes: { ...minute, count: 'failed' } },
+      "limit 'fixed-window:1/1m:failed' has the option 'count', but handshakes and frames have no outcome. Use a limit without it",
+    ],
     ['a leaky bucket', { frames: { algo: 'leaky-bucket', rate: 1, interval: '1s' } }, 'gcra allows the same rate'],
     ['held handshakes', { handshakes: { algo: 'concurrency', limit: 1, ttl: '1m' } }, "by 'connections'"],
-    ['connections that are not held', { connections: minute }, 'wants a concurrency limit'],
-    ['no number', { frames: minute, closeAfter: 0 }, "'closeAfter' is 0, wants a whole number >= 1"],
     [
-      'no function',
-      { frames: minute, authenticate: 'jwt' },
-      "'authenticate' is 'jwt', wants a function of the request",
+      'connections that are not held',
+      { connections: minute },
+      "limit 'fixed-window:1/1m' has algo 'fixed-window', but connections are held. Use a concurrency limit, and limit how often they are opened by 'handshakes'",
     ],
-    ['no function for addresses', { frames: minute, address: 1 }, "'address' is 1, wants a function of the request"],
+    ['no number', { frames: minute, closeAfter: 0 }, 'expected a whole number >= 1, received 0'],
+    ['no function', { frames: minute, authenticate: 'jwt' }, "expected a function of the request, received 'jwt'"],
+    ['no function for addresses', { frames: minute, address: 1 }, 'expected a function of the request, received 1'],
   ])('%s', async (_, options, message) => {
     const nest = await made();
     const limit = () => rateLimitSockets(nest, new IoAdapter(nest), options as SocketLimitOptions);
@@ -51,8 +67,12 @@ describe('rateLimitSockets refuses', () => {
     const nest = await made();
     const adapter = new IoAdapter(nest);
     const options = { frames: minute };
-    expect(() => rateLimitSockets({} as NestApplicationContext, adapter, options)).toThrow('the first argument is');
-    expect(() => rateLimitSockets(nest, {} as IoAdapter, options)).toThrow('the second argument is');
+    expect(() => rateLimitSockets({} as NestApplicationContext, adapter, options)).toThrow(
+      'first argument: expected the app of NestFactory.create, received {}',
+    );
+    expect(() => rateLimitSockets(nest, {} as IoAdapter, options)).toThrow(
+      'second argument: expected an adapter such as new IoAdapter(app) or new WsAdapter(app), received {}',
+    );
     expect(rateLimitSockets(nest, adapter, options)).toBe(adapter);
     expect(() => rateLimitSockets(nest, adapter, options)).toThrow('this adapter has limits already');
     await nest.close();
@@ -69,6 +89,8 @@ describe('rateLimitSockets refuses', () => {
     }
     const nest = await made();
     nest.useWebSocketAdapter(rateLimitSockets(nest, new OtherAdapter(nest), { handshakes: minute }));
-    await expect(nest.init()).rejects.toThrow('OtherAdapter made a server whose handshakes cannot be limited');
+    await expect(nest.init()).rejects.toThrow(
+      'OtherAdapter created a server whose handshakes cannot be limited. Use a socket.io Server that is attached to an HTTP server, or a WebSocketServer of ws',
+    );
   });
 });

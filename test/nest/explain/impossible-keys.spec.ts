@@ -26,19 +26,19 @@ class ReportsController {
 }
 
 const WRONG: [limit: string, key: string, wants: string][] = [
-  ['hourly', '203.0.113.7', "wants 'ip:203.0.113.7'"],
-  ['onRoute', '203.0.113.7', "wants 'ip:203.0.113.7'"],
-  ['onRoute', 'ip:2001:db8:1:2:3::4', "wants 'ip:2001:db8:1:2::'"],
-  ['onRoute', 'ip:203.0.113.7:4711', "wants 'ip:203.0.113.7'"],
-  ['byAddress', '::ffff:203.0.113.7', "wants 'ip:203.0.113.7'"],
-  ['byAddress', 'user:42', "wants 'ip:' and an address"],
+  ['hourly', '203.0.113.7', "expected 'ip:203.0.113.7'"],
+  ['onRoute', '203.0.113.7', "expected 'ip:203.0.113.7'"],
+  ['onRoute', 'ip:2001:db8:1:2:3::4', "expected 'ip:2001:db8:1:2::'"],
+  ['onRoute', 'ip:203.0.113.7:4711', "expected 'ip:203.0.113.7'"],
+  ['byAddress', '::ffff:203.0.113.7', "expected 'ip:203.0.113.7'"],
+  ['byAddress', 'user:42', "expected 'ip:' and an address"],
   ['byUser', '42', "'user:' and the id, such as 'user:42'"],
   ['byUser', 'user:', "'user:' and the id, such as 'user:42'"],
-  ['byUser', '203.0.113.7', "wants 'ip:203.0.113.7'"],
-  ['onlyUser', 'ip:203.0.113.7', "wants 'user:' and the id"],
-  ['byHeader', SECRET, "wants headerIdentity('x-api-key', value)"],
-  ['byHeader', `header:x-api-key:${SECRET}`, "wants headerIdentity('x-api-key', value)"],
-  ['all', 'ip:203.0.113.7', "wants 'global'"],
+  ['byUser', '203.0.113.7', "expected 'ip:203.0.113.7'"],
+  ['onlyUser', 'ip:203.0.113.7', "expected 'user:' and the id"],
+  ['byHeader', SECRET, "expected headerIdentity('x-api-key', value)"],
+  ['byHeader', `header:x-api-key:${SECRET}`, "expected headerIdentity('x-api-key', value)"],
+  ['all', 'ip:203.0.113.7', "expected 'global'"],
 ];
 const RIGHT: [limit: string, key: string][] = [
   ['hourly', 'ip:203.0.113.7'],
@@ -149,7 +149,7 @@ describe('calls that name a key', () => {
       ['byHeader', 'sk_live*'],
       ['all', 'ip:*'],
     ] as const) {
-      await expect(service.setMode(limit, 'shadow', { key })).rejects.toThrow('wants a beginning of its keys');
+      await expect(service.setMode(limit, 'shadow', { key })).rejects.toThrow('expected a beginning of its keys');
     }
   });
 
@@ -176,7 +176,7 @@ describe('calls that name a key', () => {
   });
 
   it('of lists for all limits refuse what no limit counts by', async () => {
-    await expect(service.deny({ identity: 'ip:2001:db8::1' })).rejects.toThrow("wants 'ip:2001:db8::'");
+    await expect(service.deny({ identity: 'ip:2001:db8::1' })).rejects.toThrow("expected 'ip:2001:db8::'");
     await expect(service.deny({ identity: `header:x-api-key:${SECRET}` })).rejects.toThrow('headerIdentity');
     await service.deny({ identity: HASH });
     await service.unlist({ identity: HASH });
@@ -221,11 +221,11 @@ describe('an address as an identity for all limits', () => {
     const app = await start(options, controllers);
     const service = app.get(LimiterService);
     for (const identity of ADDRESSES) {
-      await expect(service.deny({ identity })).rejects.toThrow(`wants { ip: '${identity}' }`);
-      await expect(service.allow({ identity })).rejects.toThrow(`wants { ip: '${identity}' }`);
+      await expect(service.deny({ identity })).rejects.toThrow(`expected { ip: '${identity}' }`);
+      await expect(service.allow({ identity })).rejects.toThrow(`expected { ip: '${identity}' }`);
     }
     for (const pattern of ['10.*', '10.0.*', '192.168.1*', '192.168.1.*']) {
-      await expect(service.deny({ pattern })).rejects.toThrow(`wants 'ip:${pattern}'`);
+      await expect(service.deny({ pattern })).rejects.toThrow(`expected 'ip:${pattern}'`);
     }
     for (const pattern of ['10*', 'v1.2-*', '1.2.3.4.*', 'ip:10.0.*']) await service.deny({ pattern });
     // What code counts by addresses is named.
@@ -247,7 +247,7 @@ describe('an address as an identity for all limits', () => {
     const service = app.get(LimiterService);
     for (const method of ['deny', 'allow'] as const) {
       const call = service[method]({ identity: '203.0.113.7' }, { limit: 'named' });
-      await expect(call).rejects.toThrow("wants 'ip:203.0.113.7'");
+      await expect(call).rejects.toThrow("expected 'ip:203.0.113.7'");
     }
     await app.close();
   });
@@ -279,6 +279,6 @@ it('an address is no identity where all keys are known', async () => {
   const app = await Test.createTestingModule({ imports: [module] }).compile();
   await app.init();
   const service = app.get(LimiterService);
-  await expect(service.deny({ identity: '203.0.113.7' })).rejects.toThrow("wants { ip: '203.0.113.7' }");
+  await expect(service.deny({ identity: '203.0.113.7' })).rejects.toThrow("expected { ip: '203.0.113.7' }");
   await app.close();
 });

@@ -12,6 +12,7 @@ import type { Charge, Check, Counter, HeldLease, Refund, ReserveEntry } from '..
 import { RatesApp, startForEach } from '../../app/overrides/overrides-app.js';
 import { freshPrefix } from '../../support/limits/stores.js';
 import { variants } from '../../support/tier.js';
+import { atPlace } from '../../support/limits/at-place.js';
 
 const HOUR = 3_600_000;
 const KEY = 'tenant:acme';
@@ -204,40 +205,32 @@ describe.each(variants(Object.entries(kinds)))('a limit and a key are explained,
     [
       'nothing',
       undefined,
-      'got undefined, wants { limit, key }, { controller, handler, key }, or the ExecutionContext',
+      'expected { limit, key }, { controller, handler, key }, or the ExecutionContext, received undefined',
     ],
-    ['what is no question', { name: 'api' }, "got { name: 'api' }, wants { limit, key }"],
-    [
-      'an unknown name',
-      { limit: 'apii', key: KEY },
-      "got the name 'apii' (did you mean 'api'?), wants a limit of 'define', 'forFeature' or 'limits' with a 'name': 'hourly', 'api', 'strict'",
-    ],
-    ['no key', { limit: 'api' }, "option 'key' is missing, wants a string that is not empty"],
-    ['an empty key', { limit: 'api', key: '' }, "option 'key' is '', wants a string"],
-    ['no limit', { limit: 7, key: KEY }, "option 'limit' is 7, wants the name of a limit, or its definition"],
+    ['what is no question', { name: 'api' }, "expected { limit, key }, received { name: 'api' }"],
+    ['an unknown name', { limit: 'apii', key: KEY }, "unknown limit 'apii'. Did you mean 'api'?"],
+    ['no key', { limit: 'api' }, 'key: missing, expected a string that is not empty'],
+    ['an empty key', { limit: 'api', key: '' }, "key: expected a string, received ''"],
+    ['no limit', { limit: 7, key: KEY }, 'limit: expected the name of a limit, or its definition, received 7'],
     [
       'a wrong limit',
       { limit: { algo: 'gcr' }, key: KEY },
-      "option 'algo' is 'gcr' (did you mean 'gcra'?), wants one of",
+      "algo: expected one of, received 'gcr' (did you mean 'gcra'?)",
     ],
-    ['a wrong cost', { limit: 'api', key: KEY, cost: -1 }, "option 'cost' is -1, wants a whole number >= 0"],
-    [
-      'an unknown option',
-      { limit: 'api', key: KEY, costs: 1 },
-      "option 'costs' is unknown (did you mean 'cost'?), wants only limit, key, within, cost",
-    ],
-    ['a method alone', { controller: 'Api' }, "option 'handler' is missing, wants the name of a method"],
-    ['no class', { controller: 7, handler: 'get' }, "option 'controller' is 7, wants a class, or its name"],
-    ['a wrong identity', { controller: 'Api', handler: 'get', key: [7] }, "option 'key' is [ 7 ], wants an identity"],
+    ['a wrong cost', { limit: 'api', key: KEY, cost: -1 }, 'cost: expected a whole number >= 0, received -1'],
+    ['an unknown option', { limit: 'api', key: KEY, costs: 1 }, "unknown option 'costs'. Did you mean 'cost'?"],
+    ['a method alone', { controller: 'Api' }, 'handler: missing, expected the name of a method'],
+    ['no class', { controller: 7, handler: 'get' }, 'controller: expected a class, or its name, received 7'],
+    ['a wrong identity', { controller: 'Api', handler: 'get', key: [7] }, 'key: expected an identity, received [ 7 ]'],
     [
       'an unknown class',
       { controller: 'Api', handler: 'get' },
-      "option 'controller' is 'Api', wants a class with routes",
+      "controller: expected a class with routes, received 'Api'",
     ],
   ])('but not %s', async (_, question, message) => {
     const explaining = app.service.explain(question as never);
     await expect(explaining).rejects.toThrow(RateLimitConfigError);
-    await expect(explaining).rejects.toThrow(`LimiterService.explain: ${message}`);
+    await expect(explaining).rejects.toThrow(atPlace('LimiterService.explain', message));
   });
 });
 

@@ -187,7 +187,7 @@ it('tells which entry decides, of which limits, by whom and why', async () => {
     expect(shadow).toMatchObject({ outcome: { verdict: 'allowed' }, limits: [{ decision: { allowed: false } }] });
     expect(formatExplanation(shadow)).toContain('would deny (shadow)');
     await expect(service.explain({ limit: 'api', key: 'user:1', ip: '203.0.113.0/24' })).rejects.toThrow(
-      "LimiterService.explain: option 'ip' is '203.0.113.0/24', wants an IP address such as '203.0.113.7'",
+      "LimiterService.explain.ip: expected an IP address such as '203.0.113.7', received '203.0.113.0/24'",
     );
   } finally {
     await app.close();

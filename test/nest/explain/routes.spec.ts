@@ -280,7 +280,9 @@ describe.each(frameworks)('over %s', (framework) => {
       status: 500,
       outcome: {
         verdict: 'fails',
-        reason: expect.stringContaining("'sized': the function 'cost' failed: cost is NaN"),
+        reason: expect.stringContaining(
+          "'sized': the function 'cost' failed: cost: expected a whole number >= 0, received NaN",
+        ),
       },
     });
     expect(await request('broken')).toMatchObject({
@@ -368,7 +370,7 @@ describe.each(frameworks)('over %s', (framework) => {
     });
     expect(bare.limits[0]!.key.identity).toBe('ip:2001:db8:1:2::');
     await expect(identities({ tenants: 'acme' })).rejects.toThrow(
-      "option 'key.tenants' is unknown, wants only tenant, partner, all",
+      "unknown option 'key.tenants', expected one of tenant, partner, all",
     );
   });
 
@@ -404,22 +406,22 @@ describe.each(frameworks)('over %s', (framework) => {
     [
       'class',
       { controller: 'ReportController', handler: 'list' },
-      "is 'ReportController', wants a class with routes: ReportsController",
+      "expected a class with routes (ReportsController), received 'ReportController'",
     ],
     [
       'other class',
       { controller: class Other {}, handler: 'list' },
-      "is 'Other', wants a class with routes: ReportsController",
+      "expected a class with routes (ReportsController), received 'Other'",
     ],
     [
       'method',
       { controller: ReportsController, handler: 'lst' },
-      "is 'lst', wants a route of ReportsController: list, bare",
+      "expected a route of ReportsController (list, bare, keys, person, functions, broken, chosen, free), received 'lst'",
     ],
     [
       'helper',
       { controller: ReportsController, handler: 'helper' },
-      "is 'helper', wants a route of ReportsController: list",
+      "expected a route of ReportsController (list, bare, keys, person, functions, broken, chosen, free), received 'helper'",
     ],
   ])('no unknown %s is explained', async (_, question, message) => {
     await expect(limiters.explain(question as never)).rejects.toThrow(RateLimitConfigError);

@@ -32,7 +32,8 @@ class NotingStore extends MemoryStore {
 }
 
 function noted({ limit, identity, cost, priority = 'default' }: Check['entries'][number]): Asked {
-  const { name, quota, options, tenant } = limit;
+  const { name, quota, options, metBy } = limit;
+  const tenant = metBy['tenant'] as { readonly id: string } | undefined;
   return [name, identity, cost, priority, quota, 'anchor' in options ? options.anchor : undefined, tenant?.id];
 }
 
@@ -198,7 +199,7 @@ describe('what limits are asked', () => {
   });
 
   it.each([
-    [{ share: 'a' }, "limit 'leaf' got a share, wants none"],
+    [{ share: 'a' }, "limit 'leaf' has no option 'share'. Remove 'share' from the call"],
     [{ anchor: '2030-01-15' }, "limit 'leaf'"],
   ])('is refused from code alike, by one limit and by several: %j', async (options, message) => {
     const { service } = await start(definitions({ root: {}, middle: {}, leaf: {}, beside: {} }), ['leaf']);

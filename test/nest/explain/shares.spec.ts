@@ -122,9 +122,15 @@ describe('of a limit whose units tenants share', () => {
   });
 
   it.each([
-    [{ limit: 'plain', key: 'global', share: 'a' }, "limit 'plain' got a share, wants none"],
-    [{ limit: 'gpu', key: 'global', share: '' }, "option 'share' is '', wants a string that is not empty"],
-    [{ controller: 'RendersController', handler: 'render', share: 5 }, "option 'share' is 5"],
+    [
+      { limit: 'plain', key: 'global', share: 'a' },
+      "limit 'plain' has no option 'share'. Remove 'share' from the call",
+    ],
+    [{ limit: 'gpu', key: 'global', share: '' }, "share: expected a string that is not empty, received ''"],
+    [
+      { controller: 'RendersController', handler: 'render', share: 5 },
+      'expected a string that is not empty, received 5',
+    ],
   ])('%j is refused', async (question, reason) => {
     await expect(limiters.explain(question as never)).rejects.toThrow(RateLimitConfigError);
     await expect(limiters.explain(question as never)).rejects.toThrow(reason);

@@ -72,7 +72,7 @@ async function start(
   return { app, get };
 }
 
-const MESSAGE = "the store fails, so each limit does what its 'onStoreError' says";
+const MESSAGE = "the store failed, so each limit follows its 'onStoreError'";
 
 const failing = (status: string) => ({ status, source: 'fallback', message: MESSAGE });
 
@@ -178,6 +178,6 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
     const { app } = await start({});
     const asking = app.get(RateLimitHealthIndicator).isHealthy('limits', { whileFailing: 'ok' as 'up' });
     await expect(asking).rejects.toThrow(RateLimitArgumentError);
-    await expect(asking).rejects.toThrow("whileFailing is 'ok', wants one of up, degraded, down");
+    await expect(asking).rejects.toThrow("whileFailing: expected one of up, degraded, down, received 'ok'");
   });
 });

@@ -85,8 +85,8 @@ describe('the answer to a call that is refused', () => {
     expect((await refusal(ask())).getResponse()).toEqual(usual);
     expect(error.mock.calls).toEqual([
       [
-        "the function 'body' of limit 'one' failed, so the refusal says what it would without it",
-        `it gave ${shown}, wants a string of 'message' and an object of 'body', no promise`,
+        "the function 'body' of limit 'one' failed, so the rejection has its default form",
+        `expected a string 'message' and an object 'body' and no promise, received ${shown}`,
       ],
     ]);
   });

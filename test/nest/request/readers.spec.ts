@@ -62,11 +62,13 @@ describe('the readers of transports', () => {
     const starting = start([chat, reader]);
     await expect(starting).rejects.toThrow(RateLimitConfigError);
     await expect(starting).rejects.toThrow(
-      /^RateLimitModule: option 'readers' is .*, wants a list of RequestReaders, each an object or an injectable class/s,
+      /^RateLimitModule\.readers: expected a list of RequestReaders, each an object or an injectable class.*, received /s,
     );
   });
 
   it('are refused at start-up where two are of one transport', async () => {
-    await expect(start([chat, { ...chat }])).rejects.toThrow("two readers of the transport 'chat'");
+    await expect(start([chat, { ...chat }])).rejects.toThrow(
+      "two readers have the transport 'chat'. Add one for each transport",
+    );
   });
 });

@@ -68,7 +68,7 @@ describe('headers of decisions', () => {
 
   const spyOnErrors = () => jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
   const says = (index: number) =>
-    `the function 'headers[${index}]' failed, so the responses lack what it would have set`;
+    `the function 'headers[${index}]' failed, so the responses lack the headers that it would have set`;
   const fails = () => {
     throw new Error('broken');
   };
@@ -142,23 +142,35 @@ describe('headers of decisions', () => {
 
   describe('a format that fails', () => {
     it.each([
-      ['a number', () => 7, 'it gave 7, wants an object of headers, no promise'],
+      ['a number', () => 7, 'expected an object of headers and no promise, received 7'],
       [
         'a promise',
         () => Promise.resolve({ a: 'b' }),
-        expect.stringMatching(/^it gave .*, wants an object of headers/),
+        expect.stringMatching(/^expected an object of headers and no promise, received /),
       ],
       [
         'a promise that rejects',
         () => Promise.reject(new Error('late')),
         expect.stringMatching(/^it gave Promise .*no promise$/s),
       ],
-      ['nothing', () => undefined, expect.stringContaining('it gave undefined, wants an object of headers')],
-      ['null', () => null, expect.stringContaining('it gave null, wants an object of headers')],
-      ['a text', () => 'ab', expect.stringMatching(/^it gave .*ab.*, wants an object of headers/)],
-      ['a list', () => ['a', 'b'], expect.stringMatching(/^it gave .*, wants an object of headers/s)],
-      ['a map', () => new Map([['x-a', 'b']]), expect.stringMatching(/^it gave .*, wants an object of headers/s)],
-      ['headers of fetch', () => new Headers({ 'x-a': 'b' }), expect.stringMatching(/^it gave .*, wants an object/s)],
+      [
+        'nothing',
+        () => undefined,
+        expect.stringContaining('expected an object of headers and no promise, received undefined'),
+      ],
+      ['null', () => null, expect.stringContaining('expected an object of headers and no promise, received null')],
+      ['a text', () => 'ab', expect.stringMatching(/^expected an object of headers and no promise, received .*ab/)],
+      ['a list', () => ['a', 'b'], expect.stringMatching(/^expected an object of headers and no promise, received /s)],
+      [
+        'a map',
+        () => new Map([['x-a', 'b']]),
+        expect.stringMatching(/^expected an object of headers and no promise, received /s),
+      ],
+      [
+        'headers of fetch',
+        () => new Headers({ 'x-a': 'b' }),
+        expect.stringMatching(/^expected an object of headers and no promise, received /s),
+      ],
     ])('since it gives %s, is told of once by its place, and the others are set', (_, format, reason) => {
       const error = spyOnErrors();
       const describeBy = headersOf({ headers: ['legacy', format as never] });

@@ -195,7 +195,7 @@ describe('the variable RATE_LIMIT_MODE', () => {
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
     await start();
     expect(warn.mock.calls).toEqual([
-      ['RATE_LIMIT_MODE is shadow: every limit counts and reports, and none refuses or delays'],
+      ['RATE_LIMIT_MODE is shadow: every limit counts and reports, but none rejects or delays requests'],
     ]);
   });
 
@@ -222,7 +222,7 @@ describe('the variable RATE_LIMIT_MODE', () => {
     const starting = startUp({});
     await expect(starting).rejects.toThrow(RateLimitConfigError);
     await expect(starting).rejects.toThrow(
-      `the variable RATE_LIMIT_MODE of the environment is '${value}', wants 'shadow', 'enforce' or nothing`,
+      `environment variable RATE_LIMIT_MODE: expected 'shadow', 'enforce' or no value, received '${value}'`,
     );
   });
 

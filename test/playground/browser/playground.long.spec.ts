@@ -200,7 +200,7 @@ describe('the comparison', () => {
     const { page } = await open();
     await page.locator('sluice-comparison').evaluate((element) => element.setAttribute('algorithms', 'gcra,bucket'));
     const alert = page.locator('sluice-comparison').getByRole('alert');
-    expect(await alert.textContent()).toContain("<sluice-comparison>: option 'algorithms' is 'bucket', wants one of");
+    expect(await alert.textContent()).toContain("<sluice-comparison>.algorithms: expected one of, received 'bucket'");
   });
 });
 

@@ -44,7 +44,7 @@ describe('a store that the app made', () => {
   ])('fails a check by %s', async (_, answer) => {
     const store = own({ check: answer as Store['check'] });
     await expect(decidedBy(store, check)).rejects.toThrow(
-      /the store answered .* to a check, wants a list of 1 decisions/,
+      /store: expected a list of 1 decisions for a check, received /,
     );
   });
 

@@ -201,7 +201,7 @@ describe('a call of a MemoryStore that fails', () => {
     const store = new MemoryStore();
     const limit = compile({ algo: 'gcra', rate: 1, interval: '1s' });
     await expect(store.history({ limit, identity: 'a' })).rejects.toThrow(
-      "keeps no history, wants algo 'calendar-window'",
+      "limit 'gcra:1/1s' keeps no history. Use algo 'calendar-window', 'budget' or 'sliding-window'",
     );
   });
 });

@@ -17,6 +17,7 @@ import { connectRedis, freshPrefix, ManualClock, SENDS_ONCE, storeKinds } from '
 import { PATIENCE } from '../../support/redis/patience.mjs';
 import { fallingBack, perInstance } from '../../support/limits/layers.js';
 import { until } from '../../support/time/until.js';
+import { atPlace } from '../../support/limits/at-place.js';
 
 const identity = 'ip:203.0.113.7';
 
@@ -336,23 +337,26 @@ describe('start-up errors', () => {
   const count = 'one of all, failed, succeeded, or a function of the outcome';
 
   it.each<[object, string]>([
-    [{ ...window, count: 'failures' }, `option 'count' is 'failures', wants ${count}`],
-    [{ ...window, count: true }, `option 'count' is true, wants ${count}`],
-    [{ ...window, count: null }, `option 'count' is null, wants ${count}`],
-    [{ ...window, blockFor: 0 }, `option 'blockFor' is 0, wants ${steps}`],
-    [{ ...window, blockFor: '-1m' }, `option 'blockFor' is '-1m', wants ${steps}`],
-    [{ ...window, blockFor: 'long' }, `option 'blockFor' is 'long', wants ${steps}`],
-    [{ ...window, blockFor: '2y' }, `option 'blockFor' is '2y', wants ${steps}`],
-    [{ ...window, blockFor: null }, `option 'blockFor' is null, wants ${steps}`],
-    [{ ...window, scope: 'process' }, "option 'scope' is 'process', wants one of cluster, instance"],
-    [{ algo: 'concurrency', ttl: '30s' }, `option 'limit' is missing, wants ${whole}`],
-    [{ algo: 'concurrency', limit: 2 }, `option 'ttl' is missing, wants ${time}`],
-    [{ ...slots, limit: 0 }, `option 'limit' is 0, wants ${whole}`],
-    [{ ...slots, limit: '2' }, `option 'limit' is '2', wants ${whole}`],
-    [{ ...slots, ttl: '0s' }, `option 'ttl' is '0s', wants ${time}`],
-    [{ ...slots, ttl: 'soon' }, `option 'ttl' is 'soon', wants ${time}`],
-    [{ ...slots, rate: 5 }, "option 'rate' is not one of 'concurrency' (it belongs to"],
-    [{ ...window, ttl: '30s' }, "option 'ttl' is not one of 'fixed-window' (it belongs to concurrency, adaptive)"],
+    [{ ...window, count: 'failures' }, `count: expected ${count}, received 'failures'`],
+    [{ ...window, count: true }, `count: expected ${count}, received true`],
+    [{ ...window, count: null }, `count: expected ${count}, received null`],
+    [{ ...window, blockFor: 0 }, `blockFor: expected ${steps}, received 0`],
+    [{ ...window, blockFor: '-1m' }, `blockFor: expected ${steps}, received '-1m'`],
+    [{ ...window, blockFor: 'long' }, `blockFor: expected ${steps}, received 'long'`],
+    [{ ...window, blockFor: '2y' }, `blockFor: expected ${steps}, received '2y'`],
+    [{ ...window, blockFor: null }, `blockFor: expected ${steps}, received null`],
+    [{ ...window, scope: 'process' }, "scope: expected one of cluster, instance, received 'process'"],
+    [{ algo: 'concurrency', ttl: '30s' }, `limit: missing, expected ${whole}`],
+    [{ algo: 'concurrency', limit: 2 }, `ttl: missing, expected ${time}`],
+    [{ ...slots, limit: 0 }, `limit: expected ${whole}, received 0`],
+    [{ ...slots, limit: '2' }, `limit: expected ${whole}, received '2'`],
+    [{ ...slots, ttl: '0s' }, `ttl: expected ${time}, received '0s'`],
+    [{ ...slots, ttl: 'soon' }, `ttl: expected ${time}, received 'soon'`],
+    [{ ...slots, rate: 5 }, "option 'rate' is not an option of 'concurrency' (it belongs to"],
+    [
+      { ...window, ttl: '30s' },
+      "option 'ttl' is not an option of 'fixed-window' (it belongs to concurrency, adaptive)",
+    ],
   ])('%p', async (definition, message) => {
     const places: [string, Promise<unknown>][] = [
       ['@RateLimit on ReportsController.list', errorOf(startUp({}, [controllerWith(definition)]))],
@@ -362,7 +366,7 @@ describe('start-up errors', () => {
     for (const [place, failing] of places) {
       const error = await failing;
       expect(error).toBeInstanceOf(RateLimitConfigError);
-      expect((error as Error).message).toContain(`${place}: ${message}`);
+      expect((error as Error).message).toContain(atPlace(place, message));
     }
   });
 });

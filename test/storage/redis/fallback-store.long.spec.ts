@@ -335,7 +335,7 @@ describe('while Redis answers errors', () => {
     for (let i = 0; i < 20; i++) await ask(store, limitOf('allow'));
     expect(check).toHaveBeenCalledTimes(FAILURES);
     await expect(ask(store, limitOf('deny'))).rejects.toThrow(
-      'Redis failed repeatedly and is not asked for the moment',
+      'Redis failed repeatedly and is skipped for now (circuit open)',
     );
     await store.close();
   });
@@ -469,11 +469,15 @@ describe('a function as onStoreError', () => {
       },
       'a mistake',
     ],
-    ['gives nothing', () => undefined as never, "it gave undefined, wants 'local', 'allow' or 'deny', no promise"],
+    [
+      'gives nothing',
+      () => undefined as never,
+      "expected 'local', 'allow' or 'deny' and no promise, received undefined",
+    ],
     [
       'gives a promise that is rejected',
       () => Promise.reject(new TypeError('a mistake')) as never,
-      "wants 'local', 'allow' or 'deny', no promise",
+      "expected 'local', 'allow' or 'deny' and no promise",
     ],
   ])('that %s has the limit counted in process, and the log says so once', async (_, policy, reason) => {
     const log = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);

@@ -253,7 +253,7 @@ describe('what cannot be used', () => {
   it('is a client that is not open', async () => {
     const closed = createClient({ url });
     await expect(start(closed)).rejects.toThrow(
-      "RateLimitModule: option 'redis' is a client of node-redis that is not open, wants `await client.connect()` before it is given",
+      'RateLimitModule.redis: expected an open client of node-redis, received one that is not open. Call `await client.connect()` first',
     );
   });
 
@@ -277,15 +277,18 @@ describe('what cannot be used', () => {
   ])('is %s', async (_, make, reason) => {
     const error = await start(make()).catch((failure: unknown) => failure);
     expect(error).toBeInstanceOf(RateLimitConfigError);
-    expect((error as Error).message).toContain(`RateLimitModule: option 'redis' is ${reason}`);
-    expect((error as Error).message).toContain(", wants a URL such as 'redis://localhost:6379'");
+    expect((error as Error).message).toMatch(/^RateLimitModule\.redis: expected /);
+    expect((error as Error).message).toContain(`, received ${reason}`);
+    expect((error as Error).message).toContain(": expected a URL such as 'redis://localhost:6379'");
   });
 
   it('is a store without a connection', () => {
     expect(() => new RedisStore({} as NodeRedisClient)).toThrow(
-      'the connection to Redis is {}, wants one of ioredis 5 or 6, or of node-redis 5 or 6',
+      'connection to Redis: expected a client of ioredis 5 or 6, or of node-redis 5 or 6, received {}',
     );
-    expect(() => new RedisStore(nodeRedisPool() as NodeRedisClient)).toThrow('is a pool of node-redis (');
+    expect(() => new RedisStore(nodeRedisPool() as NodeRedisClient)).toThrow(
+      'connection to Redis: expected a client of ioredis 5 or 6, or of node-redis 5 or 6, received a pool of node-redis (its connections take turns, and the library uses one for all it sends; give a client of createClient)',
+    );
   });
 
   function nodeRedisPool(): unknown {

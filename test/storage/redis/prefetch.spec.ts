@@ -175,27 +175,31 @@ describe('a lease', () => {
   });
 
   it.each<[string, object, RegExp]>([
-    ['no lease', { prefetch: 5 }, /option 'prefetch' is 5, wants \{ units, ttl \}/],
-    ['no units', { prefetch: { ttl: '1s' } }, /prefetch: option 'units' is missing/],
-    ['no time', { prefetch: { units: 5 } }, /prefetch: option 'ttl' is missing/],
+    ['no lease', { prefetch: 5 }, /prefetch: expected \{ units, ttl \} such as .*, received 5/],
+    ['no units', { prefetch: { ttl: '1s' } }, /prefetch.units: missing/],
+    ['no time', { prefetch: { units: 5 } }, /prefetch.ttl: missing/],
     [
       'units that are no number',
       { prefetch: { units: 0, ttl: '1s' } },
-      /option 'units' is 0, wants a whole number >= 1/,
+      /prefetch\.units: expected a whole number >= 1.*, received 0/,
     ],
     [
       'a time that is too long',
       { prefetch: { units: 5, ttl: '2m' } },
-      /option 'ttl' is '2m', wants .* at most 1 minute/,
+      /prefetch\.ttl: expected .* at most 1 minute, received '2m'/,
     ],
     [
       'an option more',
       { prefetch: { units: 5, ttl: '1s', ahead: 1 } },
-      /option 'ahead' is unknown, wants only units, ttl/,
+      /unknown option 'ahead', expected one of units, ttl/,
     ],
     ['blockFor', { blockFor: '1s' }, /'prefetch' and 'blockFor' exclude each other/],
     ['an instance of its own', { scope: 'instance' }, /'prefetch' and scope: 'instance' exclude each other/],
-    ['what is delayed', { algo: 'leaky-bucket' }, /option 'prefetch' is not for 'leaky-bucket'; wants it with .*gcra/],
+    [
+      'what is delayed',
+      { algo: 'leaky-bucket' },
+      /prefetch: expected it with .*gcra, received not for 'leaky-bucket';/,
+    ],
     [
       'what is held',
       { algo: 'concurrency', rate: undefined, interval: undefined, limit: 1, ttl: '1m' },
@@ -204,7 +208,7 @@ describe('a lease', () => {
     [
       'a burst that flows back in its time',
       { algo: 'gcra', rate: 10, interval: '1s', prefetch: { units: 5, ttl: '1s' } },
-      /option 'prefetch.ttl' is 1000, wants it so short/,
+      /prefetch\.ttl: expected a time so short .*, received 1000/,
     ],
     ['a refill all at once', { algo: 'token-bucket', refill: 'intervally' }, /no refill 'intervally'/],
   ])('is refused with %s', async (_, wrong, message) => {

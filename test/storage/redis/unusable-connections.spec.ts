@@ -43,9 +43,9 @@ async function lineOf(redis: RateLimitModuleOptions['redis']): Promise<string> {
 describe('the log of a connection that is not usable names the option, the server and what to do', () => {
   it('for a wrong password, which it does not show', async () => {
     const line = await lineOf(server.url.replace('redis://', 'redis://app:hidden@'));
-    expect(line).toMatch(/^the store failed, so each limit does what its 'onStoreError' says: WRONGPASS /);
+    expect(line).toMatch(/^the store failed, so each limit follows its 'onStoreError': WRONGPASS /);
     expect(line).toContain(
-      `; option 'redis' leads to ${server.host}:${server.port}, which refuses the user or the password; wants those it knows, in a URL ` +
+      `; option 'redis' points to ${server.host}:${server.port}, which rejects the user or the password. Use valid ones, in a URL ` +
         'as redis://user:password@host:port',
     );
     expect(line).not.toContain('hidden');
@@ -55,20 +55,20 @@ describe('the log of a connection that is not usable names the option, the serve
     const line = await lineOf({ host: server.host, port: server.port });
     expect(line).toContain('NOAUTH');
     expect(line).toContain(
-      `option 'redis' leads to ${server.host}:${server.port}, which wants a password, in a URL as `,
+      `option 'redis' points to ${server.host}:${server.port}, which requires a password, in a URL as `,
     );
   });
 
   it('for an unknown host', async () => {
     expect(await lineOf('redis://:hidden@nohost.invalid:6379')).toMatch(
-      /; option 'redis' leads to nohost\.invalid:6379, a name that no name server knows; wants the host of Redis$/,
+      /; option 'redis' points to nohost\.invalid:6379, a name that no name server knows\. Use the host of Redis$/,
     );
   });
 
   it('for a port where nothing listens', async () => {
     expect(await lineOf('redis://127.0.0.1:1')).toBe(
-      "the store failed, so each limit does what its 'onStoreError' says: connect ECONNREFUSED 127.0.0.1:1; option 'redis' leads to " +
-        '127.0.0.1:1, where nothing listens; wants Redis started there, or another host and port',
+      "the store failed, so each limit follows its 'onStoreError': connect ECONNREFUSED 127.0.0.1:1; option 'redis' points to " +
+        '127.0.0.1:1, where nothing listens. Start Redis there, or another host and port',
     );
   });
 
@@ -81,11 +81,11 @@ describe('the log of a connection that is not usable names the option, the serve
   it('for Sentinels and nodes of a Cluster', async () => {
     const place = { host: '127.0.0.1', port: 1 };
     expect(await lineOf({ sentinels: [place], name: 'main' })).toContain(
-      "option 'redis' leads to the master 'main' of the Sentinels, none of which answers; wants ",
+      "the store failed, so each limit follows its 'onStoreError': All sentinels are unreachable. Retrying from scratch after 10ms. Last error: Connection is closed; option 'redis' points to the master 'main' of the Sentinels, none of which answers. Set 'sentinels' to the hosts and ports of running ones",
     );
     logged = [];
     expect(await lineOf({ nodes: [place, { ...place, port: 2 }] })).toContain(
-      "option 'redis' leads to 127.0.0.1:1, 127.0.0.1:2, none of which answers as a node of a Cluster; wants ",
+      "option 'redis' points to 127.0.0.1:1, 127.0.0.1:2, none of which answers as a node of a Cluster. Set ",
     );
   });
 
@@ -93,7 +93,9 @@ describe('the log of a connection that is not usable names the option, the serve
     const client = createClient({ url: 'redis://127.0.0.1:1' });
     client.on('error', () => undefined);
     const opened = client.connect().catch(() => undefined);
-    expect(await lineOf(client)).toContain("option 'redis' leads to 127.0.0.1:1, where nothing listens; wants ");
+    expect(await lineOf(client)).toContain(
+      "the store failed, so each limit follows its 'onStoreError': connect ECONNREFUSED 127.0.0.1:1; option 'redis' points to 127.0.0.1:1, where nothing listens. Start Redis there, or use another host and port",
+    );
     client.destroy();
     await opened;
   });

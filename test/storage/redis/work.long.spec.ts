@@ -312,7 +312,7 @@ describe('one check of code', () => {
       const named = listOf(251, {}).map(({ limit, key }) => ({ limit: limit.name, key }));
       expect((await limiters.check(named.slice(0, 250))).allowed).toBe(true);
       const refused =
-        'check got 251 limits, which ask for the work of 2510 plain ones, wants at most that of 2500: split the list';
+        'check expected at most that of 2500: split the list, received 251 limits, which ask for the work of 2510 plain ones';
       await expect(limiters.check(named)).rejects.toThrow(new RateLimitArgumentError(refused));
       await expect(limiters.reserve(named)).rejects.toThrow(RateLimitArgumentError);
     } finally {

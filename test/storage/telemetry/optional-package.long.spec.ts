@@ -74,7 +74,7 @@ describe('@opentelemetry/api', () => {
     expect(await run(bare, true)).toEqual({
       error:
         "RateLimitConfigError: RateLimitModule: option 'telemetry' is true, and the package '@opentelemetry/api' could not be " +
-        'loaded, wants it installed next to nestjs-sluice',
+        'loaded. Install it next to nestjs-sluice',
       loaded: 0,
     });
   });

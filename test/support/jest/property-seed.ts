@@ -8,6 +8,6 @@ const { seed: _before, ...others } = fc.readConfigureGlobal();
 // The rest of the suite continues where `npm test` stopped: it makes other runs of the same properties.
 const given = process.env['PROPERTY_SEED'] ?? (process.env['TEST_TIER'] === 'rest' ? '2' : '1');
 if (given !== 'new' && !Number.isInteger(Number(given))) {
-  throw new Error(`PROPERTY_SEED is '${given}', wants a whole number or new`);
+  throw new Error(`PROPERTY_SEED: expected a whole number or new, received '${given}'`);
 }
 fc.configureGlobal(given === 'new' ? others : { ...others, seed: Number(given) });

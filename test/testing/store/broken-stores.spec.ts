@@ -152,9 +152,12 @@ describe('the conformance suite', () => {
     [{}, 'storeConformance: found no global describe and it'],
     [
       { describe: () => undefined, it: () => undefined, algorithms: ['adaptive'] },
-      "option 'algorithms' holds 'adaptive', wants only fixed-window",
+      "algorithms: expected fixed-window, sliding-window, sliding-log, token-bucket, gcra, leaky-bucket, calendar-window, budget or concurrency, received 'adaptive'",
     ],
-    [{ describe: () => undefined, it: () => undefined, algorithms: [] }, "option 'algorithms' holds undefined"],
+    [
+      { describe: () => undefined, it: () => undefined, algorithms: [] },
+      'algorithms: expected fixed-window, sliding-window, sliding-log, token-bucket, gcra, leaky-bucket, calendar-window, budget or concurrency, received undefined',
+    ],
   ] as [StoreConformanceOptions, string][])('refuses %j', (options, message) => {
     expect(() => storeConformance(() => new MapStore(), options)).toThrow(RateLimitConfigError);
     expect(() => storeConformance(() => new MapStore(), options)).toThrow(message);

@@ -6,7 +6,7 @@ import type { LiveOverrides } from '../live-overrides.js';
 import { type OverrideStore, WITHOUT_QUOTA } from '../override-store.js';
 import type { ListedEntry, ListPage } from './list.js';
 import { entryOf, listedEntry } from './listed.js';
-import { readEntry, readListOptions, readListPage, readListQuery } from './list-options.js';
+import { readEntry, readListOptions, readListPage } from './list-options.js';
 import { ALL_LIMITS, type Lists } from './lists.js';
 
 /** The members of a list change besides its value. */
@@ -47,13 +47,6 @@ export class ListChanges {
     return this.store.write({ operation: 'clear', items: [item], ...cause });
   }
 
-  async find(query: unknown): Promise<ListedEntry | undefined> {
-    const { ip, key, limit } = readListQuery(query, 'LimiterService.listed');
-    this.limit(limit, 'listed');
-    await this.refresh();
-    return this.lists.find(limit, key, ip);
-  }
-
   async page(options: unknown): Promise<ListPage> {
     const { limit, list, last, count, ip, key } = readListPage(options, 'LimiterService.listEntries');
     this.limit(limit, 'listEntries');
@@ -81,8 +74,8 @@ export class ListChanges {
     if (limit !== undefined) {
       return refuseImpossibleKeys(this.live.of(limit, method, location).limit.rule, text, location, option);
     }
-    const wants = this.live.problemOfIdentity(text);
-    if (wants !== undefined) throw new RateLimitConfigError(keyMessages.secretOption(location, option, wants));
+    const expected = this.live.problemOfIdentity(text);
+    if (expected !== undefined) throw new RateLimitConfigError(keyMessages.secretOption(location, option, expected));
   }
 
   private limit(name: string | undefined, method: string): string {

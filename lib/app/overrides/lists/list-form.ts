@@ -13,16 +13,16 @@ export function isListForm(name: unknown): name is ListForm {
   return FORMS.includes(name as ListForm);
 }
 
-/** Reads who an entry names into the address of its record, or returns what the form wants instead. */
-export function readForm(form: ListForm, value: unknown): { readonly key: string } | { readonly wants: string } {
+/** Reads who an entry names into the address of its record, or returns the expected form. */
+export function readForm(form: ListForm, value: unknown): { readonly key: string } | { readonly expected: string } {
   if (form === 'ip') {
     const network = readNetwork(value);
-    return typeof network === 'string' ? { wants: network } : { key: networkKey(network.text) };
+    return typeof network === 'string' ? { expected: network } : { key: networkKey(network.text) };
   }
   if (form === 'pattern') {
     const isPattern = isOverrideKey(value) && prefixOf(value) !== undefined;
-    return isPattern ? { key: identityKey(value) } : { wants: listMessages.listedPatternWants() };
+    return isPattern ? { key: identityKey(value) } : { expected: listMessages.listedPatternExpected() };
   }
   const isIdentity = isOverrideKey(value) && prefixOf(value) === undefined;
-  return isIdentity ? { key: identityKey(value) } : { wants: listMessages.listedIdentityWants() };
+  return isIdentity ? { key: identityKey(value) } : { expected: listMessages.listedIdentityExpected() };
 }

@@ -121,10 +121,11 @@ export class ListScope implements OverrideHolder {
     if (text !== undefined) {
       const network = readNetwork(text);
       // Another release may write networks in another form.
-      if (typeof network === 'string' || network.text !== text) return this.warn(key, listMessages.networkWants());
+      if (typeof network === 'string' || network.text !== text) return this.warn(key, listMessages.networkExpected());
       this.placeNetwork(network, listed);
       this.networks += Number(listed !== undefined) - Number(known);
-    } else if (!this.placeIdentity(identityOf(key), listed)) return this.warn(key, listMessages.listedIdentityWants());
+    } else if (!this.placeIdentity(identityOf(key), listed))
+      return this.warn(key, listMessages.listedIdentityExpected());
     if (listed === undefined) this.members.delete(key);
     else this.members.set(key, listed);
     if (known !== (listed !== undefined)) this.sorted = undefined;

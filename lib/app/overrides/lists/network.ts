@@ -20,19 +20,19 @@ const MAPPED_BITS = 96;
 const ZERO = 48;
 const DOT = -2;
 
-/** Reads an address or a network in CIDR notation; returns a text with what it wants if it is neither. */
+/** Reads an address or a network in CIDR notation; returns a text that describes the expected form if it is neither. */
 export function readNetwork(text: unknown): Network | string {
-  if (typeof text !== 'string') return listMessages.networkWants();
+  if (typeof text !== 'string') return listMessages.networkExpected();
   const slash = text.indexOf('/');
   const address = slash < 0 ? text : text.slice(0, slash);
   const bits = slash < 0 ? undefined : text.slice(slash + 1);
   // Lists may have many, so these are read without the parser of all forms.
   const v4 = partsOfV4(address);
-  if (v4 === undefined && (!isIPv6(address) || address.includes('%'))) return listMessages.networkWants();
-  if (bits !== undefined && !LENGTH.test(bits)) return listMessages.networkWants();
+  if (v4 === undefined && (!isIPv6(address) || address.includes('%'))) return listMessages.networkExpected();
+  if (bits !== undefined && !LENGTH.test(bits)) return listMessages.networkExpected();
   const allBits = v4 === undefined ? 128 : 32;
   const length = bits === undefined ? allBits : Number(bits);
-  if (length > allBits) return listMessages.networkWants();
+  if (length > allBits) return listMessages.networkExpected();
   if (v4 !== undefined) return network(v4, length, address);
   const parsed = ipaddr.IPv6.parse(address);
   // An IPv4 address written as IPv6 is the same address.

@@ -57,7 +57,7 @@ export class ResolvedLimits {
         messages.wrongOption(location, 'ttl', ttl, "a duration such as '1m', more than 0"),
       );
     }
-    if (isBelowSecond(ttl)) logger.warn(optionMessages.likelySeconds(location, 'ttl', ttl));
+    if (isBelowSecond(ttl)) logger.warn(optionMessages.likelySeconds(`${location}.ttl`, ttl));
     this.known = new BoundedMap(wholeNumber(location, 'maxKeys', maxKeys), Infinity);
   }
 

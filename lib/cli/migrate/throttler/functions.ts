@@ -110,7 +110,7 @@ const OF_DETAIL: Readonly<Record<string, string>> = {
   timeToBlockExpire: 'Math.ceil(tightest.retryAfterMs / 1000)',
 };
 
-/** `message` of the option `errorMessage`; `undefined` if its function wants what no decision has. */
+/** `message` of the option `errorMessage`; `undefined` if its function needs a value that no decision has. */
 export function messageOf(source: Source, property: TS.ObjectLiteralElementLike): string | undefined {
   const { ts } = source;
   const value = source.valueOf(property);

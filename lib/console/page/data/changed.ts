@@ -37,7 +37,7 @@ export function sayKeyChanged(
   const undo =
     version !== undefined && session.value.canWrite
       ? () => undone(who, version, () => undefined)
-      : inverse && (before === undefined || inverse.isRight(before))
+      : inverse && (before === undefined || inverse.isValid(before))
         ? async () => {
             const answer = await post<KeyChanged>(`api/keys/${inverse.path}`, {
               limit: state.limit,
@@ -55,13 +55,13 @@ export function sayKeyChanged(
 }
 
 /** What undoes a change of a key. What a reset or an unblock ended is not kept. */
-const INVERSES: Readonly<Record<string, { path: string; isRight: (before: LimitState) => boolean }>> = {
+const INVERSES: Readonly<Record<string, { path: string; isValid: (before: LimitState) => boolean }>> = {
   // A block that was there before would end, too.
-  block: { path: 'unblock', isRight: ({ blockedUntil }) => blockedUntil === null },
+  block: { path: 'unblock', isValid: ({ blockedUntil }) => blockedUntil === null },
   // Whoever may change anything gets back the rate that was there before.
-  override: { path: 'clear-override', isRight: ({ rateSource }) => rateSource !== 'key' },
-  refund: { path: 'penalize', isRight: () => true },
-  penalize: { path: 'refund', isRight: () => true },
+  override: { path: 'clear-override', isValid: ({ rateSource }) => rateSource !== 'key' },
+  refund: { path: 'penalize', isValid: () => true },
+  penalize: { path: 'refund', isValid: () => true },
 };
 
 async function undone(what: string, version: number, onUndone: () => void): Promise<void> {

@@ -34,8 +34,8 @@ export function setParams(changed: Params): void {
 }
 
 /**
- * A parameter of the address, and what changes it. Its default is not in the address. Whoever changes what is listed wants the
- * first page of it, so the parameter `page` is taken out.
+ * A parameter of the address, and what changes it. Its default is not in the address. A change of the list starts at its
+ * first page, so the parameter `page` is removed.
  */
 export function useParam<T extends string = string>(
   name: string,

@@ -1,5 +1,5 @@
 /** The messages of `rollover` and `credits`. */
 export const planTermsMessages = {
-  tooManyUnits: (location: string, got: number, most: number) =>
-    `${location}: a limit with 'rollover' or 'credits' allows ${got} units, wants at most ${most}`,
+  tooManyUnits: (location: string, received: number, most: number) =>
+    `${location}: expected at most ${most} units for a limit with 'rollover' or 'credits', received ${received}`,
 } as const;

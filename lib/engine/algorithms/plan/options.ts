@@ -24,8 +24,8 @@ export interface PlanOptions {
 }
 
 const part: OptionKind<number> = {
-  wants: 'a number > 0 and <= 1, such as 0.5, of at least a millionth',
-  isRight: (value) => typeof value === 'number' && Math.round(value * MILLION) >= 1 && value <= 1,
+  expected: 'a number > 0 and <= 1, such as 0.5, of at least a millionth',
+  isValid: (value) => typeof value === 'number' && Math.round(value * MILLION) >= 1 && value <= 1,
   schema: { type: 'number', minimum: 0.0000005, maximum: 1 },
 };
 
@@ -38,7 +38,7 @@ export const planOptions = {
     excludes: ['blockFor'],
   },
   credits: {
-    kind: { wants: 'true', isRight: (value) => value === true, schema: { const: true } },
+    kind: { expected: 'true', isValid: (value) => value === true, schema: { const: true } },
     text: 'Takes prepaid units once a window is used up.',
     usual: 'there are none',
     needsName: true,

@@ -1,20 +1,20 @@
-import { show } from '../wording.js';
+import { show, wrongInput } from '../wording.js';
 
 /** The messages of calls of language models. */
 export const aiMessages = {
-  noService: (got: unknown) => `limitModel: option 'limiters' is ${show(got)}, wants the LimiterService of the app`,
-  noLimits: (got: unknown) =>
-    `limitModel: option 'limits' is ${show(got)}, wants a list of at least one { limit, key?, units? }`,
-  wrongOption: (option: string, got: unknown, wants: string) =>
-    `limitModel: option '${option}' is ${show(got)}, wants ${wants}`,
-  wrongKey: (limit: string, got: unknown) =>
-    `limitModel: the key of limit '${limit}' is ${show(got)}, wants a string that is not empty`,
+  noService: (received: unknown) => wrongInput('limitModel.limiters', 'the LimiterService of the app', received),
+  noLimits: (received: unknown) =>
+    wrongInput('limitModel.limits', 'a list of at least one { limit, key?, units? }', received),
+  wrongOption: (option: string, received: unknown, expected: string) =>
+    wrongInput(`limitModel.${option}`, expected, received),
+  wrongKey: (limit: string, received: unknown) =>
+    wrongInput(`limitModel: key of limit '${limit}'`, 'a string that is not empty', received),
   noOutputLimit: () =>
-    "limitModel: nothing bounds the output of the call, so it cannot be reserved; wants the option 'maxOutputTokens', that of the call, or 'estimate'",
+    "limitModel: nothing bounds the output of the call, so it cannot be reserved. Set 'maxOutputTokens' here or in the call, or pass 'estimate'",
   fileInPrompt: () =>
-    "limitModel: the prompt has a file, and how many tokens it costs is not known; wants the option 'estimate'",
-  wrongEstimate: (got: unknown) =>
-    `limitModel: 'estimate' returned ${show(got)}, wants { inputTokens, outputTokens }, whole numbers >= 0`,
+    "limitModel: the prompt contains a file, and its cost in tokens is unknown. Pass the option 'estimate'",
+  wrongEstimate: (received: unknown) =>
+    wrongInput('limitModel.estimate', 'it to return { inputTokens, outputTokens }, whole numbers >= 0', received),
   notSettled: (error: unknown) =>
-    `limitModel: the units of a call could not be settled, so they lapse as 'onLapse' says: ${error instanceof Error ? error.message : show(error)}`,
+    `limitModel: the units of a call could not be settled, so they expire as 'onLapse' defines: ${error instanceof Error ? error.message : show(error)}`,
 } as const;

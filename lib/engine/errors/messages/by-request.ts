@@ -1,32 +1,32 @@
-import { show } from '../wording.js';
+import { wrongInput } from '../wording.js';
 
 /** The messages of limits that functions and classes find by the request. */
 export const byRequestMessages = {
-  /** `location` with the route whose request asks. */
+  /** `location` with the route of the request. */
   onRoute: (location: string, route: string) => `${location} for ${route}`,
-  instance: (location: string, got: object) =>
-    `${location}: got ${show(got)}, wants a limit; of a class that finds limits, the module's 'limits' and @RateLimit take the ` +
-    'class itself, and a provider of a module gives the instance',
+  instance: (location: string, received: object) =>
+    `${wrongInput(location, 'a limit', received)}; to use a class that finds limits, pass the class itself to the module's 'limits' or ` +
+    '@RateLimit, and list it as a provider of a module',
   noAnswer: (location: string) =>
-    `${location}: the function gave undefined, wants a limit, a name, several of these, or null for none on purpose`,
+    `${location}: expected the function to return a limit, a name, several of these, or null for none, received undefined`,
   slow: (location: string, ms: number) =>
-    `${location}: the function gave nothing within ${ms} ms, wants an answer in time; option 'resolveTimeout' of the module says how long`,
-  failed: (location: string) => `${location}: the function failed, and so does the request`,
+    `${location}: the function returned nothing within ${ms} ms. Make it faster, or increase the module's option 'resolveTimeout'`,
+  failed: (location: string) => `${location}: the function failed, so the request fails`,
   lookUpFailed: (resolver: string, applies: 'last' | 'fallback' | 'nothing') =>
     `${resolver}.resolve failed, so ${
       {
-        last: 'its last good answer applies to the key',
-        fallback: "its 'fallback' applies to keys without a good answer",
-        nothing: "requests of keys without a good answer fail; a 'fallback' would apply to them",
+        last: 'its last valid result applies to the key',
+        fallback: "its 'fallback' applies to keys without a valid result",
+        nothing: "requests of keys without a valid result fail; set 'fallback' to avoid that",
       }[applies]
     }`,
-  noResolverOfApp: (got: unknown) =>
-    `LimiterService.forgetResolved: expected a class that finds limits of this app, received ${show(got)}`,
+  noResolverOfApp: (received: unknown) =>
+    wrongInput('LimiterService.forgetResolved', 'a class that finds limits of this app', received),
   wrongRateSource:
-    'a whole number >= 1, or a function of the context that returns one; a class is named in place of the limit',
+    'a whole number >= 1, or a function of the context that returns one; write a class in place of the limit',
   wrongRate: 'a whole number >= 1, or null if the limit does not apply',
-  wrongKey: (resolver: string, got: unknown) =>
-    `${resolver}.keyOf: got ${show(got)}, wants a string, a number, or nothing for requests without a key`,
+  wrongKey: (resolver: string, received: unknown) =>
+    wrongInput(`${resolver}.keyOf`, 'a string, a number, or nothing for requests without a key', received),
   wrongResolver: 'a class that implements LimitResolver: it has a method resolve',
   early: "guard or authenticated where 'rate' is a function",
   notByRequest:

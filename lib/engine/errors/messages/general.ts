@@ -1,9 +1,10 @@
 import { LACKS_A_RIGHT } from '../lacks-a-right.js';
 import { DURATION_FORM, durationHint } from '../../options/values.js';
-import { counted, listOf, show } from '../wording.js';
-import { almost, meant, optionMessages } from './options.js';
+import { counted, didYouMean, listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
+import { almost, optionMessages } from './options.js';
 
 const quoted = (word: string) => `'${word}'`;
+const quotedList = (words: readonly string[]) => words.map(quoted).join(', ');
 
 /** The parts of a decision that messages show. */
 interface ShownDecision {
@@ -12,134 +13,151 @@ interface ShownDecision {
   readonly retryAfterMs: number;
 }
 
-/** Where something belongs that stands in place of a limit. */
-function otherThanALimit(got: unknown): string {
-  if (typeof got === 'string')
-    return '; the name of a defined limit can stand in @RateLimit, or be returned by a function';
-  if (typeof got === 'function')
-    return "; a function or class that finds limits can stand in the module's 'limits' and in @RateLimit";
-  if (got instanceof Promise) return '; a promise is none: await it before';
-  return Array.isArray(got) && got.length > 0 ? '; a list is none: write its limits one by one' : '';
+/** The place of an option, before the route whose request has the limit: `limits[0].rate for ReportsController.list`. */
+const placeOf = (location: string, option: string) => location.replace(/( for [\w$.]+)?$/, `.${option}$1`);
+
+/** Where a value belongs that is not a limit. */
+function otherThanALimit(received: unknown): string {
+  if (typeof received === 'string') {
+    return '; you can use the name of a defined limit in @RateLimit, or return it from a function';
+  }
+  if (typeof received === 'function') {
+    return "; you can use a function or class that finds limits in the module's 'limits' and in @RateLimit";
+  }
+  if (received instanceof Promise) return '; await the promise first';
+  return Array.isArray(received) && received.length > 0 ? '; write the limits of the list one by one' : '';
 }
 
 /** The messages that belong to no topic of their own. `location` is where in the user's code the error is. */
 export const messages = {
-  wrongOption: (location: string, option: string, got: unknown, wants: string) =>
-    `${location}: ${optionMessages.wrong(option, got, wants)}`,
-  lacksMethod: (location: string, option: string, type: Function, method: string, wants: string) =>
-    `${location}: option '${option}' is ${show(type)}, which has no method '${method}', wants ${wants}`,
-  missingOption: (location: string, option: string, wants: string) =>
-    `${location}: ${optionMessages.missing(option, wants)}`,
-  unknownAlgorithm: (location: string, got: unknown, known: readonly string[]) =>
-    `${location}: option 'algo' is ${got === undefined ? 'missing' : show(got)}${meant(got, known)}, wants one of ${known.join(', ')}`,
+  wrongOption: (location: string, option: string, received: unknown, expected: string) =>
+    optionMessages.wrong(placeOf(location, option), received, expected),
+  lacksMethod: (location: string, option: string, type: Function, method: string, expected: string) =>
+    `${wrongInput(`${location}.${option}`, expected, type)}, which has no method '${method}'`,
+  missingOption: (location: string, option: string, expected: string) =>
+    optionMessages.missing(placeOf(location, option), expected),
+  unknownAlgorithm: (location: string, received: unknown, known: readonly string[]) => {
+    const place = `${location}.algo`;
+    const expected = `one of ${known.join(', ')}`;
+    if (received === undefined) return missingInput(place, expected);
+    const meant = didYouMean(received, known);
+    return meant === ''
+      ? wrongInput(place, expected, received)
+      : `${place}: unknown algorithm ${show(received)}${meant}`;
+  },
   tooFine: (location: string, rate: number, interval: number, units: number) =>
-    `${location}: options 'rate', 'interval' and 'burst' (or 'queue') are ${rate}, ${interval / 1000} ms and ${units}, which cannot be ` +
-    `counted exactly in whole numbers below 2^53; wants a rounder or smaller 'rate', a shorter 'interval' or less 'burst'`,
-  notALimit: (location: string, got: unknown) =>
-    `${location}: got ${show(got)}, wants a limit such as { algo: 'gcra', rate: 10, interval: '1s' }${otherThanALimit(got)}`,
+    `${location}: a 'rate' of ${rate} with an 'interval' of ${interval / 1000} ms and a 'burst' (or 'queue') of ${units} cannot be counted ` +
+    "exactly in whole numbers below 2^53. Use a rounder or smaller 'rate', a shorter 'interval' or a smaller 'burst'",
+  notALimit: (location: string, received: unknown) =>
+    wrongInput(location, "a limit such as { algo: 'gcra', rate: 10, interval: '1s' }", received) +
+    otherThanALimit(received),
   unknownName: (location: string, name: string, known: readonly string[]) =>
-    `${location}: got the name ${show(name)}${meant(name, known)}, wants a defined limit: ` +
-    (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : "none is defined; add it to 'define'"),
+    `${location}: unknown limit ${show(name)}` +
+    (didYouMean(name, known) ||
+      (known.length > 0
+        ? `, expected a defined limit: ${quotedList(known)}`
+        : ". No limit is defined: add it to 'define'")),
   alreadyApplies: (location: string, name: string, place: string) =>
     `${location}: '${name}' is the limit ${place}, which already applies to every route, so remove it here. ` +
-    "Routes and code choose limits of 'define' by their names; expected one of these",
+    "Routes and code choose limits of 'define' by their names",
   nameOfModule: (location: string, name: string, place: string) =>
-    `${location}: ${place} has the name '${name}', too, and the two would count on their own. Expected a name of its own, or the limit in ` +
-    "one of the two: in 'limits' it applies to every route, in 'define' where a route or code names it",
+    `${location}: ${place} also has the name '${name}', and the two would be counted separately. Give this limit another name, or keep only ` +
+    "one of the two: in 'limits' it applies to every route, in 'define' only where a route or code names it",
   twice: (location: string, name: string) =>
-    `${location}: two limits are named '${name}', wants a different 'name' for each limit of one place`,
+    `${location}: two limits have the name '${name}'. Give each limit of one place its own 'name'`,
   noName: (location: string, option: string) =>
-    `${location}: option '${option}' is of no use here, wants it on a limit of 'define', forFeature or a policy: code that reads or adds ` +
-    'units finds only those, by their names',
+    `${location}: option '${option}' has no effect here. Use it on a limit of 'define', forFeature or a policy: code that reads or adds units ` +
+    'finds only those, by their names',
   noNamespace: (location: string) =>
-    `${location}: its counters have no name that stays the same across builds, wants ` +
-    "@RateLimit.namespace('<a name of its own>')",
+    `${location}: its counters have no name that stays the same across builds. Add @RateLimit.namespace('<a unique name>')`,
   namespaceTwice: (location: string, namespace: string) =>
-    `${location}: the namespace ${show(namespace)} is that of another place, too, wants @RateLimit.namespace with a name of its own`,
-  wrongNamespace: (location: string, got: unknown) =>
-    `${location}: got ${show(got)}, wants 1 to 128 printable ASCII characters, of which '@' is not the first`,
+    `${location}: another place already has the namespace ${show(namespace)}. Use @RateLimit.namespace with a unique name`,
+  wrongNamespace: (location: string, received: unknown) =>
+    wrongInput(location, "1 to 128 printable ASCII characters that do not start with '@'", received),
   secondModule: () =>
-    'RateLimitModule: forRoot or forRootAsync is imported more than once in this app, and only one of them would hold; wants one ' +
-    "for the whole app, with all 'limits' and 'define'; other modules add named limits with forFeature",
+    'RateLimitModule: forRoot or forRootAsync is imported more than once in this app, and only one import would take effect. Import it ' +
+    "once, with all 'limits' and 'define'; other modules add named limits with forFeature",
   noOptions: () =>
-    'RateLimitModule: got undefined, wants an object of options. Import it once, by forRoot() or by forRootAsync() whose factory ' +
-    'gives one; other modules need not import it, since it is global',
+    'RateLimitModule: expected an object of options, received undefined. Import it once, by forRoot() or by forRootAsync() with a factory ' +
+    'that returns one; other modules need not import it, since it is global',
   unguarded: (routes: readonly string[]) =>
-    `RateLimitModule: option 'guard' is false, and no RateLimitGuard checks ${routes.join(', ')}; wants ` +
-    "@UseGuards(RateLimitGuard) there, 'guard' true, or 'guard' 'custom' if a guard of your own calls it or they are to rest",
+    `RateLimitModule: option 'guard' is false, and no RateLimitGuard checks ${routes.join(', ')}. Add @UseGuards(RateLimitGuard) there or ` +
+    "set 'guard' to true; set it to 'custom' if a guard of your own calls it, or to leave these routes unlimited",
   unreachedGateways: (routes: readonly string[]) =>
-    `RateLimitModule: Nest's global guards do not reach gateways before Nest 12, so nothing checks ${routes.join(', ')}; wants ` +
-    '@UseGuards(RateLimitGuard) on the gateway',
+    `RateLimitModule: Nest's global guards do not reach gateways before Nest 12, so nothing checks ${routes.join(', ')}. Add ` +
+    '@UseGuards(RateLimitGuard) to the gateway',
   unreachedFields: (routes: readonly string[]) =>
-    `the options of GraphQLModule let no guard reach fields, so nothing checks ${routes.join(', ')}; set ` +
+    `the options of GraphQLModule let no guard reach fields, so nothing checks ${routes.join(', ')}. Set ` +
     "fieldResolverEnhancers: ['guards', 'interceptors'] there",
   redisUndefined: () =>
-    "option 'redis' is undefined, so limits are counted in this process, by each instance for itself; if that is meant, leave it out",
+    "option 'redis' is undefined, so each instance counts limits in its own memory. If this is intended, omit the option",
   noModule: () =>
-    'limits are declared by @RateLimit, and nothing checks them, since no RateLimitModule is set up; import ' +
+    'limits are declared by @RateLimit, but nothing checks them, since no RateLimitModule is set up. Import ' +
     'RateLimitModule.forRoot() or forRootAsync() in the root module of the app',
   madeByHand: (type: string) =>
-    `new ${type}(): it lacks the limits of the app, wants the class itself, of which Nest makes one: ` +
+    `new ${type}(): this instance has none of the app's limits. Let Nest create it: ` +
     (type === 'RateLimitGuard'
       ? "the module binds it to all routes; with 'guard: false', write @UseGuards(RateLimitGuard) or app.useGlobalGuards(app.get(RateLimitGuard))"
       : 'consumer.apply(RateLimitMiddleware), or app.use(rateLimitMiddleware(app))'),
   noInterceptor: (location: string) =>
-    `${location}: it has limits that are checked after the guards, but Nest learnt of its class too late; wants a class among the ` +
-    "'controllers' or 'providers' of a module, as itself or with useClass",
+    `${location}: it has limits that are checked after the guards, but Nest found its class too late. List the class among the ` +
+    "'controllers' or 'providers' of a module, directly or with useClass",
   notRead: (location: string) =>
     `${location}: Nest calls no guard before it, so nothing is limited there. @RateLimit belongs on routes, and on messages, fields and ` +
     "tools. Elsewhere, define the limit by a name in 'define', inject it with @InjectLimiter('<name>'), and call its consume()",
   holdsRejections: (location: string) =>
-    `${location}: the limit holds requests while they run, and these have ended. Expected a limit that counts them, such as ` +
+    `${location}: the limit holds requests while they run, and these have ended. Use a limit that counts them, such as ` +
     "algo 'sliding-log'",
   lostMethod: (location: string) =>
-    `${location}: a decorator above it put another function in place of the method, and nothing would check its limits; wants ` +
+    `${location}: a decorator above it replaced the method with another function, so nothing would check its limits. Put ` +
     '@RateLimit and @SkipRateLimit above that decorator',
   sameDefaultName: (location: string, name: string) =>
-    `${location}: a limit without a name would replace one of another place ('${name}') that counts by another function; wants a ` +
-    "'name' for each",
+    `${location}: a limit without a name would replace one of another place ('${name}') that counts by another function. Give each a 'name'`,
   definedTwice: (name: string) =>
-    `define: the limit '${name}' is defined twice with different options, wants one definition a name`,
+    `define: the limit '${name}' is defined twice with different options. Define each name once`,
   unknownOption: (location: string, option: string, known: readonly string[]) =>
-    `${location}: option '${option}' ${optionMessages.unknown(option, known)}`,
-  misplacedOption: (location: string, option: string, owner: string, known: readonly string[]) =>
-    `${location}: option '${option}' is unknown here${almost(option, known)}, since it is an option of ${owner}; wants it there`,
+    `${location}: ${optionMessages.unknown(option, known)}`,
+  misplacedOption: (location: string, option: string, owner: string, known: readonly string[]) => {
+    const meant = almost(option, known);
+    return meant === ''
+      ? `${location}: unknown option '${option}'. It is an option of ${owner}: move it there`
+      : `${location}: unknown option '${option}'${meant} '${option}' is an option of ${owner}`;
+  },
   optionAsName: (location: string, name: string, owner: string) =>
-    `${location}: option '${name}' is unknown here, since it is an option of ${owner}; wants limits by their names, such as ` +
+    `${location}: unknown option '${name}'. It is an option of ${owner}; here, expected limits by their names, such as ` +
     "{ api: { algo: 'gcra', rate: 10, interval: '1s' } }",
-  notOptions: (location: string, got: unknown) => `${location}: got ${show(got)}, wants an object of options`,
+  notOptions: (location: string, received: unknown) => wrongInput(location, 'an object of options', received),
   misplacedGuard: () =>
-    "RateLimitModule: option 'guard' came from the factory, wants it beside useFactory, useClass or useExisting",
+    "RateLimitModule: option 'guard' came from the factory, which is too late. Put it next to useFactory, useClass or useExisting",
   readTwice: (transport: string) =>
-    `RateLimitModule: option 'readers' holds two readers of the transport '${transport}', wants one for each`,
+    `RateLimitModule.readers: two readers have the transport '${transport}'. Add one for each transport`,
   noOpenTelemetry: () =>
-    "RateLimitModule: option 'telemetry' is true, and the package '@opentelemetry/api' could not be loaded, wants it installed " +
+    "RateLimitModule: option 'telemetry' is true, but the package '@opentelemetry/api' could not be loaded. Install it " +
     'next to nestjs-sluice',
   telemetryFailed: (reason: string) =>
-    `the package '@opentelemetry/api' could not be loaded, so nothing is measured; 'telemetry: false' does without: ${reason}`,
-  wrongStatus: (got: unknown, words: readonly string[]) =>
-    `whileFailing is ${show(got)}, wants one of ${words.join(', ')}`,
+    `the package '@opentelemetry/api' could not be loaded, so nothing is measured. Set 'telemetry: false' to do without it: ${reason}`,
+  wrongStatus: (received: unknown, words: readonly string[]) =>
+    wrongInput('whileFailing', `one of ${words.join(', ')}`, received),
   storeReplaced: () =>
-    'Redis answers, but the Sentinels name another server as the master, so what is counted now is lost',
+    'Redis answers, but the Sentinels name another server as the master, so anything counted now is lost',
   missesFailovers: () =>
-    'redis: the connection does not listen to its Sentinels, so a master that froze goes on counting when it is back, until it is ' +
-    'demoted and all of that is lost; make it with { failoverDetector: true }',
-  storeDown: () => "the store fails, so each limit does what its 'onStoreError' says",
-  wrongMode: (variable: string, got: string) =>
-    `the variable ${variable} of the environment is ${show(got)}, wants 'shadow', 'enforce' or nothing`,
-  shadowMode: () => 'RATE_LIMIT_MODE is shadow: every limit counts and reports, and none refuses or delays',
+    'redis: the connection does not listen to its Sentinels, so a master that froze continues to count when it is back, until it is ' +
+    'demoted and all of that is lost. Create the connection with { failoverDetector: true }',
+  storeDown: () => "the store failed, so each limit follows its 'onStoreError'",
+  wrongMode: (variable: string, received: string) =>
+    wrongInput(`environment variable ${variable}`, "'shadow', 'enforce' or no value", received),
+  shadowMode: () => 'RATE_LIMIT_MODE is shadow: every limit counts and reports, but none rejects or delays requests',
   skipsNothing: (location: string, name: unknown, known: readonly string[]) =>
-    `${location}: got the name ${show(name)}, wants a limit that holds there: ` +
-    (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'none does') +
+    wrongInput(location, `a limit that applies there (${known.length > 0 ? quotedList(known) : 'none does'})`, name) +
     (typeof name === 'string'
       ? ''
-      : "; an object of names is for @SkipThrottle of @nestjs/throttler, from which 'npx nestjs-sluice migrate' moves an app"),
+      : "; an object of names is for @SkipThrottle of @nestjs/throttler, and 'npx nestjs-sluice migrate' converts an app from it"),
   noAddress: (name: string) =>
-    `limit '${name}' does not apply where a request has neither its key nor an address; give it another 'key' there`,
+    `limit '${name}' does not apply to requests that have neither its key nor an address. Give it another 'key' there`,
   countsAddress: (name: string, route: string, option: string, phase: string) =>
-    `limit '${name}' on ${route}: its '${option}' is a function that found nothing in phase '${phase}', so the address counts. If that is ` +
-    "meant, say so by onMissingKey: 'ip'" +
-    (phase === 'guard' ? "; if the key is what a guard of the route finds, add phase: 'authenticated'" : ''),
+    `limit '${name}' on ${route}: its '${option}' is a function that found nothing in phase '${phase}', so the limit counts by address. If this ` +
+    "is intended, set onMissingKey: 'ip'" +
+    (phase === 'guard' ? "; if a guard of the route provides the key, add phase: 'authenticated'" : ''),
   keyOfNothing: (name: string, route: string, option: string, key: string, phase: string) =>
     `limit '${name}' on ${route}: its '${option}' returned ${show(key)}, so all requests that lack this value count together. Return ` +
     'undefined for them' +
@@ -147,191 +165,204 @@ export const messages = {
       ? ''
       : `; request.user is known only after the guards: if the key needs it, add phase: 'authenticated'`),
   userWithoutId: (name: string, route: string, fields: readonly string[]) =>
-    `limit '${name}' on ${route}: request.user has no 'id', 'sub' or 'userId' that is a string or a number, so it counts as no user. It ` +
-    `has ${fields.length === 0 ? 'no fields' : `the fields ${fields.map(quoted).join(', ')}`}; give the limit a function that returns the ` +
-    "one that identifies a user as its 'key', and phase: 'authenticated'",
+    `limit '${name}' on ${route}: request.user has no 'id', 'sub' or 'userId' that is a string or a number, so the request counts as ` +
+    `unauthenticated. request.user has ${fields.length === 0 ? 'no fields' : `the fields ${quotedList(fields)}`}. Set the limit's 'key' to a ` +
+    "function that returns the field that identifies a user, and add phase: 'authenticated'",
   functionFailed: (name: string, route: string, option: string, phase: string, isBeforeUser: boolean) =>
-    `limit '${name}' on ${route}: its '${option}' failed in phase '${phase}', and so does the request` +
+    `limit '${name}' on ${route}: its '${option}' failed in phase '${phase}', so the request fails` +
     (isBeforeUser
-      ? "; request.user is undefined there: if it is what a guard of the route finds, add phase: 'authenticated'"
+      ? "; request.user is undefined there: if a guard of the route sets it, add phase: 'authenticated'"
       : ''),
   foundUserLater: (name: string, route: string, option: string) =>
     `limit '${name}' on ${route}: its '${option}' found nothing in phase 'guard', and the guards found a user after it, so ` +
-    "users of one address count as one; add phase: 'authenticated'",
+    "users of one address count as one. Add phase: 'authenticated'",
   noReader: (name: string, transport: unknown) =>
     `limit '${name}': no reader reads calls of the transport ${show(transport)}, so their key is unknown, and they are ` +
-    "refused; add a RequestReader for it to the option 'readers', give the limit a 'key' that is 'global' or a function, or let " +
+    "rejected. Add a RequestReader for it to the option 'readers', set the limit's 'key' to 'global' or a function, or let " +
     "these calls through with onMissingReader: 'skip'",
   skipsUnread: (name: string, transport: unknown) =>
     `limit '${name}' does not apply to calls of the transport ${show(transport)}: no reader reads them, so their key is ` +
-    "unknown; add a RequestReader for it to the option 'readers', or give the limit a 'key' that is 'global' or a function",
+    "unknown. Add a RequestReader for it to the option 'readers', or set the limit's 'key' to 'global' or a function",
   uncheckable: () => 'Rate limits cannot be checked here',
   hidesHeaders: (response: string) =>
-    `the responses of the HTTP adapter (${response}) have no method that sets headers, and hold no response of Node as 'raw', so limits ` +
+    `the responses of the HTTP adapter (${response}) have no method that sets headers, and no Node response as 'raw', so limits ` +
     'set no headers, not even Retry-After',
   hidesEnd: (response: string) =>
-    `the responses of the HTTP adapter (${response}) neither are Node's nor hold one as 'raw', so a request ends with its handler: ` +
-    "'concurrency' and 'count' see neither that its response is still being sent, nor that its client has left",
+    `the responses of the HTTP adapter (${response}) are not Node responses and have none as 'raw', so a request ends with its handler: ` +
+    "'concurrency' and 'count' cannot see that its response is still being sent, or that its client has left",
   proxyUntrusted: (setting: string) =>
-    'a request came with X-Forwarded-For, which is not trusted, so limits by address count who connects: behind a proxy, all ' +
-    `its clients together. Name the proxies to trust with ${setting}. Without a proxy nothing is wrong: any client may send it`,
+    'a request had the header X-Forwarded-For, which is not trusted, so limits by address count the address that connects: behind a proxy, ' +
+    `all its clients together. Name the proxies to trust with ${setting}. Without a proxy nothing is wrong: any client may send this header`,
   proxyCountIgnored: (count: number, setting: string) =>
-    `Fastify was given a number of proxies to trust (${count}) and trusts none of them, so limits by address count who connects: behind a ` +
-    `proxy, all its clients together. Name the proxies to trust by their addresses with ${setting}`,
+    `Fastify was given a number of proxies to trust (${count}) but trusts none of them, so limits by address count the address that connects: ` +
+    `behind a proxy, all its clients together. Name the proxies to trust by their addresses with ${setting}`,
   trustsAnyone: (name: string) =>
-    `the framework believes every client that sends X-Forwarded-For, so each request can choose the address by which limit '${name}' ` +
-    "counts it; wants the addresses of the proxies in place of true as 'trust proxy' of Express or " +
-    "'trustProxy' of Fastify (docs/guides/instances-and-proxies.md)",
+    `the framework trusts X-Forwarded-For from every client, so each request can choose the address that limit '${name}' counts. Set ` +
+    "'trust proxy' (Express) or 'trustProxy' (Fastify) to the addresses of the proxies instead of true (docs/guides/instances-and-proxies.md)",
   noUser: () => 'Authentication is required',
   noKey: (key: string) => `The request has no ${key}`,
   exceeded: () => 'Too many requests',
   unavailable: () => 'Rate limits cannot be checked at the moment',
   shuttingDown: () => 'The server is shutting down',
   clientClosedRequest: () => 'Client Closed Request',
-  wrongHistory: (got: unknown) => `the number of windows is ${show(got)}, wants a whole number >= 1`,
-  storeFailing: (reason: string) => `the store failed, so each limit does what its 'onStoreError' says: ${reason}`,
-  wrongPolicy: (got: unknown) => `it gave ${show(got)}, wants 'local', 'allow' or 'deny', no promise`,
-  policyFailed: (name: string) => `the function 'onStoreError' of limit '${name}' failed, so it is counted in process`,
+  wrongHistory: (received: unknown) => wrongInput('number of windows', 'a whole number >= 1', received),
+  storeFailing: (reason: string) => `the store failed, so each limit follows its 'onStoreError': ${reason}`,
+  wrongPolicy: (received: unknown) => `expected 'local', 'allow' or 'deny' and no promise, received ${show(received)}`,
+  policyFailed: (name: string) =>
+    `the function 'onStoreError' of limit '${name}' failed, so this process counts the limit in memory`,
   nodeFailing: (node: string, reason: string) =>
-    `node ${node} of the store failed, so each limit of its keys does what its 'onStoreError' says: ${reason}`,
+    `node ${node} of the store failed, so each limit of its keys follows its 'onStoreError': ${reason}`,
   nodeReplaced: (node: string) =>
-    `node ${node} of the store has no counters any more, since others have taken them over`,
+    `node ${node} of the store no longer has any counters: other nodes have taken them over`,
   nodeRecovered: (node: string) => `node ${node} of the store answers again`,
   storeRecovered: () => 'the store answers again',
-  wrongCost: (got: unknown) => `cost is ${show(got)}, wants a whole number >= 0`,
-  wrongUnits: (got: unknown) => `units is ${show(got)}, wants a whole number >= 1`,
-  wrongStrict: (got: unknown) => `strict is ${show(got)}, wants true or false`,
-  wrongKey: (got: unknown) => `key is ${show(got)}, wants a string that is not empty`,
-  wrongResolvedKey: (limit: string, got: unknown) =>
-    `the key of limit '${limit}' resolved to ${show(got)}, wants a string, a finite number, or nothing`,
-  notChecks: (call: string, got: unknown) => `${call} got ${show(got)}, wants a list of { limit, key }`,
-  emptyCheck: (call: string) => `${call} got no limits, wants at least one { limit, key }`,
-  tooManyLimits: (call: string, got: number, most: number) => `${call} got ${got} limits, wants at most ${most}`,
-  tooMuchWork: (call: string, got: number, work: number, most: number) =>
-    `${call} got ${got} limits, which ask for the work of ${work} plain ones, wants at most that of ${most}: split the list`,
+  wrongCost: (received: unknown) => wrongInput('cost', 'a whole number >= 0', received),
+  wrongUnits: (received: unknown) => wrongInput('units', 'a whole number >= 1', received),
+  wrongStrict: (received: unknown) => wrongInput('strict', 'true or false', received),
+  wrongKey: (received: unknown) => wrongInput('key', 'a string that is not empty', received),
+  wrongResolvedKey: (limit: string, received: unknown) =>
+    wrongInput(`key of limit '${limit}'`, 'a string, a finite number, or nothing', received),
+  notChecks: (call: string, received: unknown) => wrongInput(call, 'a list of { limit, key }', received),
+  emptyCheck: (call: string) => `${call}: expected at least one { limit, key }, received no limits`,
+  tooManyLimits: (call: string, received: number, most: number) =>
+    `${call}: expected at most ${most} limits, received ${received}`,
+  tooMuchWork: (call: string, received: number, work: number, most: number) =>
+    `${call}: expected limits with the work of at most ${most} plain ones, received ${received} limits with that of ${work}. Split the list`,
   sameKeyTwice: (name: string, key: string) =>
-    `check holds the limit '${name}' twice for the key ${show(key)}, wants it once, with the sum of the costs`,
+    `check: limit '${name}' is listed twice for the key ${show(key)}. List it once, with the sum of the costs`,
   noHistory: (name: string, able: readonly string[]) =>
-    `limit '${name}' keeps no history, wants algo ${listOf(able.map(quoted), 'or')}`,
+    `limit '${name}' keeps no history. Use algo ${listOf(able.map(quoted), 'or')}`,
   unusableRedis: (reason: string) =>
-    `RateLimitModule: option 'redis' makes no connection (${reason}), wants what ioredis can connect to`,
+    `RateLimitModule.redis: no connection could be created from this value (${reason}). Expected something that ioredis can connect to`,
   noIoredis: () =>
-    "redis: the package 'ioredis' could not be loaded, wants it installed next to nestjs-sluice, or a client of node-redis as 'redis'",
+    "redis: the package 'ioredis' could not be loaded. Install it next to nestjs-sluice, or pass a node-redis client as 'redis'",
   countFailed: (name: string) => `the function 'count' of limit '${name}' failed, so the request counts`,
-  wrongCount: (got: unknown) => `it returned ${show(got)}, expected true, false or a whole number >= 0`,
+  wrongCount: (received: unknown) => `expected true, false or a whole number >= 0, received ${show(received)}`,
   answerFailed: (option: string, name: string) =>
-    `the function '${option}' of limit '${name}' failed, so the refusal says what it would without it`,
+    `the function '${option}' of limit '${name}' failed, so the rejection has its default form`,
   answerLate: () => 'it took longer than the resolveTimeout',
-  wrongRefusal: (got: unknown) =>
-    `it gave ${show(got)}, wants an object of only 'status' (a whole number from 400 to 599), 'body' (an object) and 'headers' (an object of strings)`,
+  wrongRefusal: (received: unknown) =>
+    `expected an object of only 'status' (a whole number from 400 to 599), 'body' (an object) and 'headers' (an object of strings), received ${show(received)}`,
   headersFailed: (index: number) =>
-    `the function 'headers[${index}]' failed, so the responses lack what it would have set`,
-  wrongHeaders: (got: unknown) => `it gave ${show(got)}, wants an object of headers, no promise`,
-  wrongParts: (transport: string, got: unknown) =>
-    `the reader of the transport '${transport}' gave ${show(got)}, wants an object of 'request' and 'response', no promise`,
-  wrongCall: (transport: string, got: unknown) =>
-    `the reader of the transport '${transport}' gave ${show(got)} for a call, wants the object that stands for it, no promise`,
-  wrongCallOf: (got: unknown) => `rateLimitOf: got ${show(got)}, wants the context or the request of a call`,
-  wrongAnswer: (got: unknown) =>
-    `it gave ${show(got)}, wants a string of 'message' and an object of 'body', no promise`,
-  noDecision: (got: unknown) => `the store gave ${show(got)} for a reservation, wants a decision`,
-  timedOut: (name: string, timeoutMs: number) => `limit '${name}' lets nothing pass within ${timeoutMs} ms`,
+    `the function 'headers[${index}]' failed, so the responses lack the headers that it would have set`,
+  wrongHeaders: (received: unknown) => `expected an object of headers and no promise, received ${show(received)}`,
+  wrongParts: (transport: string, received: unknown) =>
+    wrongInput(
+      `reader of the transport '${transport}'`,
+      "an object of 'request' and 'response' and no promise",
+      received,
+    ),
+  wrongCall: (transport: string, received: unknown) =>
+    wrongInput(
+      `reader of the transport '${transport}'`,
+      'the object that stands for the call and no promise',
+      received,
+    ),
+  wrongCallOf: (received: unknown) => wrongInput('rateLimitOf', 'the context or the request of a call', received),
+  wrongAnswer: (received: unknown) =>
+    `expected a string 'message' and an object 'body' and no promise, received ${show(received)}`,
+  noDecision: (received: unknown) => `store: expected a decision for a reservation, received ${show(received)}`,
+  timedOut: (name: string, timeoutMs: number) => `limit '${name}' allowed nothing within ${timeoutMs} ms`,
   neverFits: (name: string, cost: number, quota: number) =>
-    `limit '${name}' never allows ${counted(cost, 'unit')} at once, wants at most ${quota}`,
+    `limit '${name}' never allows ${counted(cost, 'unit')} at once, but at most ${quota}`,
   notReservable: (name: string, algo: string, able: readonly string[]) =>
-    `limit '${name}' of algo '${algo}' cannot be reserved, wants ${listOf(able, 'or')}`,
+    `limit '${name}' of algo '${algo}' does not support reservations. Use ${listOf(able, 'or')}`,
   notHeld: (name: string, algo: string, able: readonly string[]) =>
-    `limit '${name}' of algo '${algo}' gives no lease to hold, wants algo ${listOf(able.map(quoted), 'or')}`,
+    `limit '${name}' of algo '${algo}' gives no lease to hold. Use algo ${listOf(able.map(quoted), 'or')}`,
   onlyHeld: (name: string, algo: string, what: string) =>
-    `limit '${name}' of algo '${algo}' cannot be ${what}; release its leases instead`,
-  wrongActual: (got: unknown) => `the actual cost is ${show(got)}, wants a whole number >= 0`,
-  wrongDuration: (option: string, got: unknown) =>
-    `${option} is ${show(got)}, wants ${DURATION_FORM}, at most 1 year${durationHint(got)}`,
-  wrongDate: (name: string, got: unknown) => `${name} is ${show(got)}, wants a date`,
+    `limit '${name}' of algo '${algo}' cannot be ${what}. Release its leases instead`,
+  wrongActual: (received: unknown) => wrongInput('actual cost', 'a whole number >= 0', received),
+  wrongDuration: (option: string, received: unknown) =>
+    wrongInput(option, `${DURATION_FORM}, at most 1 year`, received) + durationHint(received),
+  wrongDate: (name: string, received: unknown) => wrongInput(name, 'a date', received),
   expectedAllowance: ({ limit, retryAfterMs }: ShownDecision) =>
-    `the limit '${limit}' refused (it would allow in ${retryAfterMs} ms), wants it to allow`,
-  expectedRemaining: ({ limit, remaining }: ShownDecision, wants: number) =>
-    `the limit '${limit}' has ${counted(remaining, 'unit')} left, wants ${wants}`,
+    `limit '${limit}': expected it to allow, but it rejected (it would allow in ${retryAfterMs} ms)`,
+  expectedRemaining: ({ limit, remaining }: ShownDecision, expected: number) =>
+    `limit '${limit}': expected ${counted(expected, 'unit')} left, but it has ${remaining}`,
   expectedRefusal: ({ limit, remaining }: ShownDecision) =>
-    `the limit '${limit}' allowed (and has ${counted(remaining, 'unit')} left), wants a refusal`,
+    `limit '${limit}': expected it to reject, but it allowed (and has ${counted(remaining, 'unit')} left)`,
   expectedRefusalBy: (name: string, refusing: readonly string[]) =>
-    `the limit '${name}' did not refuse, wants it to; refused by ${refusing.map((each) => `'${each}'`).join(', ')}`,
-  expectedWait: ({ limit, retryAfterMs }: ShownDecision, wants: number) =>
-    `the limit '${limit}' refused for ${retryAfterMs} ms, wants ${wants} ms`,
-  wrongSignal: (got: unknown) => `signal is ${show(got)}, wants an AbortSignal`,
-  wrongWork: (got: unknown) => `hold got ${show(got)}, wants a function`,
+    `limit '${name}': expected it to reject, but ${quotedList(refusing)} rejected`,
+  expectedWait: ({ limit, retryAfterMs }: ShownDecision, expected: number) =>
+    `limit '${limit}': expected it to reject for ${expected} ms, but it rejected for ${retryAfterMs} ms`,
+  wrongSignal: (received: unknown) => wrongInput('signal', 'an AbortSignal', received),
+  wrongWork: (received: unknown) => wrongInput('hold', 'a function', received),
   nothingToSettle: (name: string | undefined) =>
     name === undefined
-      ? "settle: no limit of this request has a 'cost' of its own, wants the name of a limit"
+      ? "settle: no limit of this request has its own 'cost'. Pass the name of a limit"
       : `settle: the limit '${name}' was not charged for this request`,
-  notOfTenant: (got: unknown) => `the options are ${show(got)}, wants { share }, { within } or nothing`,
-  noShare: (limit: string) => `limit '${limit}' got a share, wants none: it has no option 'share'`,
-  notShared: (location: string, algo: string, got: string) =>
-    `${location}: option 'scope' is '${got}', wants 'instance': '${algo}' learns how much one process can take`,
+  notOfTenant: (received: unknown) => wrongInput('options', '{ share }, { within } or nothing', received),
+  noShare: (limit: string) => `limit '${limit}' has no option 'share'. Remove 'share' from the call`,
+  notShared: (location: string, algo: string, received: string) =>
+    `${wrongInput(`${location}.scope`, "'instance'", received)}: '${algo}' learns how much one process can take`,
   overloaded: () => 'Too busy, try again later',
   closed: () => 'the app is shutting down',
   resends: () =>
     'redis: the client resends commands after its connection breaks, so a check can be charged twice, and it has no duplicate() for a ' +
-    'separate connection; make it with { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }, or give its options instead',
+    'separate connection. Create it with { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }, or pass its options instead',
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
   storeNotReady: (status: string, error?: string) =>
     `Redis is not connected (status '${status}')${error === undefined ? '' : `: ${error}`}`,
-  slotMoving: (slot: number, said: string, reason: string) =>
-    `slot ${slot} of the Cluster is being moved (${said}): ${reason}`,
+  slotMoving: (slot: number, reply: string, reason: string) =>
+    `slot ${slot} of the Cluster is being moved (${reply}): ${reason}`,
   slotFailing: (slot: number, node: string, reason: string) =>
-    `slot ${slot} on node ${node} of the store failed, so each limit of its keys does what its 'onStoreError' says: ${reason}`,
+    `slot ${slot} on node ${node} of the store failed, so each limit of its keys follows its 'onStoreError': ${reason}`,
   slotRecovered: (slot: number) => `slot ${slot} of the store answers again`,
   connectionLost: (server?: string) =>
     `the connection to Redis${server === undefined ? '' : ` (${server})`} was lost before it answered`,
-  storeBroken: () => 'Redis failed repeatedly and is not asked for the moment',
+  storeBroken: () => 'Redis failed repeatedly and is skipped for now (circuit open)',
   storeFailed: (reason: string) =>
     `the store failed: ${reason}` +
-    (LACKS_A_RIGHT.test(reason) ? ' (what a user of Redis needs: docs/guides/redis-users.md)' : ''),
-  noDecisions: (got: unknown, entries: number) =>
-    `the store answered ${show(got)} to a check, wants a list of ${entries} decisions`,
-  noReply: (got: unknown) => `the script replied ${show(got)}, which is unexpected`,
-  wrongReply: (at: number, got: unknown) => `the script's reply holds ${show(got)} at ${at}, which is unexpected there`,
-  wrongPatch: (location: string, got: unknown, own: readonly string[]) =>
-    `${location}: the patch is ${show(got)}, wants an object of at least one of ${own.join(', ')}`,
+    (LACKS_A_RIGHT.test(reason) ? ' (the rights that a Redis user needs: docs/guides/redis-users.md)' : ''),
+  noDecisions: (received: unknown, entries: number) =>
+    `store: expected a list of ${entries} decisions for a check, received ${show(received)}`,
+  noReply: (received: unknown) => `the script returned the unexpected reply ${show(received)}`,
+  wrongReply: (at: number, received: unknown) =>
+    `the script's reply has the unexpected value ${show(received)} at ${at}`,
+  wrongPatch: (location: string, received: unknown, own: readonly string[]) =>
+    wrongInput(location, `an object of at least one of ${own.join(', ')}`, received),
   unchangeable: (location: string, option: string, own: readonly string[]) =>
-    `${location}: option '${option}' cannot be changed while the app runs, wants only ${own.join(', ')}`,
+    `${location}.${option}: cannot be changed while the app runs, expected one of ${own.join(', ')}`,
   /** `choosesByRequest`: functions find limits. */
   unnamedLimit: (location: string, name: unknown, known: readonly string[], choosesByRequest: boolean) =>
-    `${location}: got the name ${show(name)}${meant(name, known)}, wants a limit of 'define', 'forFeature' or 'limits' with a 'name': ` +
-    (known.length > 0 ? known.map((each) => `'${each}'`).join(', ') : 'there is none') +
-    (choosesByRequest ? '; a function reaches these if it returns their names instead of limits of its own' : ''),
+    `${location}: ${unknownName('limit', name, [])}` +
+    (didYouMean(name, known) ||
+      `, expected a limit of 'define', 'forFeature' or 'limits' with a 'name': ${known.length > 0 ? quotedList(known) : 'there is none'}`) +
+    (choosesByRequest ? '; to change limits that a function returns, let it return the names of defined limits' : ''),
   otherOfName: (location: string, name: string, defined: string) =>
-    `${location}: the limit '${name}' has the name of another, in ${defined}, and changes by that name do not reach it; ` +
-    `wants the name alone ('${name}') to use that limit, or another name`,
-  notARecord: (got: string) => `it is ${show(got)}, which is not a record of an override`,
+    `${location}: the limit '${name}' has the name of another one in ${defined}, and changes by that name do not reach it. ` +
+    `Use the name alone ('${name}') to use that limit, or choose another name`,
+  notARecord: (received: string) => `expected a record of an override, received ${show(received)}`,
   overrideIgnored: (kind: string, name: string, key: string, reason: string) =>
     key === ''
-      ? `the changed ${kind} of limit '${name}' is ignored, and its configured one holds: ${reason}`
+      ? `the changed ${kind} of limit '${name}' is ignored, and the configured one applies: ${reason}`
       : `the ${kind} of limit '${name}' for the key ${show(key)} is ignored: ${reason}`,
-  wrongVersion: (location: string, got: unknown, first: number, last: number) =>
-    `${location}: the version is ${show(got)}, wants a whole number from ${first} to ${last}, which the history reaches`,
+  wrongVersion: (location: string, received: unknown, first: number, last: number) =>
+    `${wrongInput(`${location}.version`, `a whole number from ${first} to ${last}`, received)}; the history has only these`,
   unknownChange: (location: string, version: number) =>
-    `${location}: change ${version} is of a later release, which alone can undo it`,
-  rollbackOvertaken: () => 'others made changes all the time, so nothing was rolled back',
-  overrideKeyWants: (longest: number) =>
+    `${location}: change ${version} comes from a later release, and only that release can undo it`,
+  rollbackOvertaken: () => 'other changes were made at the same time, so nothing was rolled back',
+  overrideKeyExpected: (longest: number) =>
     "the key of one identity such as 'tenant:acme', or the beginning of keys with a star at the end such as 'tenant:*', of at " +
-    `most ${longest} characters; leave it out for all identities`,
+    `most ${longest} characters (leave it out for all identities)`,
   overridesNotWatched: (channel: string, reason: string) =>
-    'changes of rates do not arrive at once, but are read every 2 s; to receive them at once, allow this Redis user SUBSCRIBE and ' +
+    'changes of rates do not arrive at once, but are read every 2 s. To receive them at once, allow this Redis user SUBSCRIBE and ' +
     `PUBLISH on the channel '${channel}': ${reason}`,
   refusalsNotWatched: (channel: string, reason: string) =>
-    'refusals are not remembered, since other instances cannot report the units that they give back; allow this Redis user SUBSCRIBE and ' +
+    'rejections are not cached, since other instances cannot report the units that they give back. Allow this Redis user SUBSCRIBE and ' +
     `PUBLISH on the channel '${channel}', or set 'refusalCache: false': ${reason}`,
-  overridesUnreadable: (reason: string) => `changed rates cannot be read, so the known ones hold: ${reason}`,
-  noQuestion: (location: string, got: unknown) =>
-    `${location}: got ${show(got)}, wants { limit, key }, { controller, handler, key }, or the ExecutionContext of a request`,
-  unknownController: (location: string, got: string, known: readonly string[]) =>
-    `${location}: option 'controller' is ${show(got)}, wants a class with routes: ` +
-    (known.length > 0 ? known.join(', ') : 'there is none'),
-  sameController: (location: string, got: string) =>
-    `${location}: option 'controller' is ${show(got)}, which is the name of several classes, wants the class itself`,
-  unknownHandler: (location: string, controller: string, got: string, known: readonly string[]) =>
-    `${location}: option 'handler' is ${show(got)}, wants a route of ${controller}: ` +
-    (known.length > 0 ? known.join(', ') : 'there is none'),
-  clockUnsettled: () => "the server's clock and the calendar window did not settle after 3 tries",
+  overridesUnreadable: (reason: string) => `changed rates cannot be read, so the last known ones apply: ${reason}`,
+  noQuestion: (location: string, received: unknown) =>
+    wrongInput(
+      location,
+      '{ limit, key }, { controller, handler, key }, or the ExecutionContext of a request',
+      received,
+    ),
+  unknownController: (location: string, received: string, known: readonly string[]) =>
+    wrongInput(`${location}.controller`, `a class with routes (${known.join(', ') || 'there is none'})`, received),
+  sameController: (location: string, received: string) =>
+    `${location}.controller: several classes have the name ${show(received)}. Pass the class itself`,
+  unknownHandler: (location: string, controller: string, received: string, known: readonly string[]) =>
+    wrongInput(`${location}.handler`, `a route of ${controller} (${known.join(', ') || 'there is none'})`, received),
+  clockUnsettled: () => "the server's clock and the calendar window did not settle after 3 attempts",
 } as const;

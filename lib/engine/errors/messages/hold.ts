@@ -1,16 +1,19 @@
-import { show } from '../wording.js';
+import { wrongInput } from '../wording.js';
 
 /** The messages of units that are held, and of amounts of money. */
 export const holdMessages = {
   noHold: (name: string, algo: string) =>
-    `limit '${name}' of algo '${algo}' cannot be reserved without the option 'hold', wants the time after which its ` +
-    "reservations lapse, such as '5m'",
-  wrongReservation: (got: unknown) =>
-    `the reservation's id is ${show(got)}, wants that of a reservation that holds units`,
-  wrongActuals: (got: unknown, limits: number) =>
-    `the actual costs are ${show(got)}, wants a list of ${limits}, one for each limit`,
-  wrongAmount: (currency: string, got: unknown) =>
-    `the amount in ${currency} is ${show(got)}, wants a decimal number >= 0 with at most six digits behind the point, such as '0.12', ` +
-    'of at most 9007199254.740991; as text if a number cannot express it exactly',
-  wrongCurrency: (got: unknown) => `the currency is ${show(got)}, wants an ISO 4217 code such as 'USD'`,
+    `limit '${name}' of algo '${algo}' cannot be reserved without the option 'hold'. Set 'hold' to the time after which its ` +
+    "reservations expire, such as '5m'",
+  wrongReservation: (received: unknown) =>
+    wrongInput('id of the reservation', 'that of a reservation that holds units', received),
+  wrongActuals: (received: unknown, limits: number) =>
+    wrongInput('actual costs', `a list of ${limits}, one for each limit`, received),
+  wrongAmount: (currency: string, received: unknown) =>
+    wrongInput(
+      `amount in ${currency}`,
+      "a decimal number >= 0 with at most six digits after the point, such as '0.12', of at most 9007199254.740991 (as text if a number cannot express it exactly)",
+      received,
+    ),
+  wrongCurrency: (received: unknown) => wrongInput('currency', "an ISO 4217 code such as 'USD'", received),
 } as const;

@@ -3,10 +3,10 @@ import { listOf, show } from '../wording.js';
 /** The messages of keys that a limit never counts by. */
 export const keyMessages = {
   /** Without the key where that may be a secret. */
-  impossible: (limit: string, got: string | undefined, wants: string) =>
-    `key${got === undefined ? '' : ` is ${show(got)}, which`} is none of limit '${limit}', wants ${wants}`,
-  secretOption: (location: string, option: string, wants: string) =>
-    `${location}: option '${option}' is none of the limit, wants ${wants}`,
+  impossible: (limit: string, received: string | undefined, expected: string) =>
+    `key: expected ${expected}, received ${received === undefined ? 'a key that' : `${show(received)}, which`} limit '${limit}' never counts by`,
+  secretOption: (location: string, option: string, expected: string) =>
+    `${location}.${option}: expected ${expected}, received a key that the limit never counts by`,
   identity: (identity: string) => `'${identity}'`,
   headerValue: (header: string) =>
     `headerIdentity('${header}', value): 'header:${header.toLowerCase()}:' and the hash of the value`,
@@ -20,7 +20,7 @@ export const keyMessages = {
       'or',
     )}`,
   listedAddress: (ip: string, otherKeys: boolean) =>
-    `{ ip: '${ip}' }: an address is no identity${otherKeys ? ", except for a 'limit' that counts by another key" : ''}`,
+    `{ ip: '${ip}' } (an address is not an identity${otherKeys ? ", except for a 'limit' that counts by another key" : ''})`,
   listedAddresses: (pattern: string, otherKeys: boolean) =>
     `'ip:${pattern}', or the network as 'ip'${otherKeys ? ", except for a 'limit' that counts by another key" : ''}`,
 } as const;

@@ -1,22 +1,22 @@
-import { show } from '../wording.js';
+import { listOf, missingInput, show, wrongInput } from '../wording.js';
 
-/** The messages of calls to others' APIs. */
+/** The messages of outgoing API calls. */
 export const outboundMessages = {
-  learnedWithoutName: (location: string) => `${location}: option 'name' is missing, wants the name of what is learnt`,
+  learnedWithoutName: (location: string) => missingInput(`${location}.name`, 'the name of the learned limit'),
   learnedIsDefined: (location: string, name: string) =>
-    `${location}: the limit '${name}' is defined with a rate, wants its name '${name}', or another name for the limit that is learnt`,
+    `${location}: the limit '${name}' is defined with a rate. Use its name '${name}', or give the learned limit another name`,
   learnedWithoutLearn: (location: string, name: string) =>
-    `${location}: the rate of the limit '${name}' is learnt, wants the option 'learn'`,
-  learnsOther: (location: string, got: string, names: readonly string[]) =>
-    `${location}: option 'learn' names the limit '${got}', wants names of the limits of the calls: ${names.map(show).join(', ')}`,
-  wrongPriority: (location: string, got: unknown) =>
-    `${location}: the function 'priority' gave ${show(got)}, wants a number`,
-  noAxios: (got: unknown) =>
-    `OutboundLimiter.axios: attach got ${show(got)}, wants an instance of axios such as httpService.axiosRef`,
+    `${location}: the rate of the limit '${name}' is learned, which needs the option 'learn'`,
+  learnsOther: (location: string, received: string, names: readonly string[]) =>
+    `${location}.learn: expected names of the limits of the calls, ${listOf(names.map(show), 'or')}, received '${received}'`,
+  wrongPriority: (location: string, received: unknown) =>
+    wrongInput(`${location}.priority`, 'the function to return a number', received),
+  noAxios: (received: unknown) =>
+    wrongInput('OutboundLimiter.axios.attach', 'an instance of axios such as httpService.axiosRef', received),
   oldHandler: () =>
-    'OutboundLimiter.dispatcher: got a request of another undici, wants requests of the undici that the dispatcher is of, from version 7 on',
+    'OutboundLimiter.dispatcher: expected requests of the same undici as the dispatcher, from version 7 on, received one of another undici',
   settleFailed: (location: string, limit: string) =>
-    `${location}: the function 'settle' failed, so limit '${limit}' stays charged as before`,
-  longRefusal: () => 'the rest of a refusal is not read, since the request is sent again',
-  learningFailed: () => 'the limits that an upstream reported could not be learnt',
+    `${location}: the function 'settle' failed, so limit '${limit}' keeps its original charge`,
+  longRefusal: () => 'the rest of a rejection is not read, since the request is sent again',
+  learningFailed: () => 'the limits that an upstream reported could not be learned',
 } as const;

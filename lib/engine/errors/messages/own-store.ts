@@ -1,17 +1,17 @@
-import { listOf, show } from '../wording.js';
+import { listOf, wrongInput } from '../wording.js';
 
-/** What a store of the app's own cannot do, or was told wrongly. */
+/** The messages of stores of the app's own. */
 export const ownStoreMessages = {
   cannotKeep: (limit: string, what: string, store: string) =>
-    `limit '${limit}' has ${what}, which a ${store} does not keep; wants 'redis', or the limit without it`,
-  unreadable: (key: string, got: unknown) =>
-    `the store has ${show(got)} under '${key}', wants what it was given to store there`,
-  wrongCount: (got: unknown, keys: number) =>
-    `transact called back with ${show(got)}, wants a list of ${keys} values, one for each key`,
+    `limit '${limit}' has ${what}, which a ${store} does not support. Use 'redis', or remove it from the limit`,
+  unreadable: (key: string, received: unknown) =>
+    wrongInput(`store, key '${key}'`, 'the value that was stored there before', received),
+  wrongCount: (received: unknown, keys: number) =>
+    wrongInput('transact', `to be called back with a list of ${keys} values, one for each key`, received),
   neverChanged: (store: string) =>
-    `transact of ${store} did not call what it was given, wants it called with what is stored`,
+    `transact of ${store} did not call the function that it was given. Call it with the stored values`,
   noRunner: () =>
-    'storeConformance: found no global describe and it, wants those of the test runner, such as { describe, it } of node:test',
-  unknownAlgorithm: (got: unknown, known: readonly string[]) =>
-    `storeConformance: option 'algorithms' holds ${show(got)}, wants only ${listOf(known, 'or')}`,
+    'storeConformance: found no global describe and it. Pass those of the test runner, such as { describe, it } of node:test',
+  unknownAlgorithm: (received: unknown, known: readonly string[]) =>
+    wrongInput('storeConformance.algorithms', listOf(known, 'or'), received),
 };

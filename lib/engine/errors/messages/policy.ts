@@ -1,46 +1,49 @@
-import { listOf, show } from '../wording.js';
+import { listOf, show, wrongInput } from '../wording.js';
 import { optionMessages } from './options.js';
 
 const quoted = (words: readonly string[]) => words.map((word) => `'${word}'`);
 
-/** The messages of policies: what is wrong in one, and what happens to its versions. */
+/** The messages of policies: mistakes in one, and changes of its versions. */
 export const policyMessages = {
-  wrongValue: (shown: string, wants: string) => `got ${shown}, wants ${wants}`,
-  impossibleKey: (wants: string) => `a key that the limit never counts by, wants ${wants}`,
-  unknown: (name: string, known: readonly string[]) => `${show(name)} ${optionMessages.unknown(name, known)}`,
+  wrongValue: (shown: string, expected: string) => `expected ${expected}, received ${shown}`,
+  missing: (expected: string) => `missing, expected ${expected}`,
+  impossibleKey: (expected: string) => `expected ${expected}, received a key that the limit never counts by`,
+  unknown: (name: string, known: readonly string[]) => optionMessages.unknown(name, known),
   noCommonAlgorithm: (options: readonly string[]) =>
-    `no algorithm has all of the options ${listOf(quoted(options), 'and')}, wants those of one`,
-  twice: (name: string) => `${show(name)} stands here twice, wants it once`,
-  onBothLists: (other: string) => `the same entry is in ${other}, too, wants it on one of the lists`,
-  nothingSaid: (wants: string) => `it says nothing, wants at least one of ${wants}`,
+    `no algorithm has all of the options ${listOf(quoted(options), 'and')}. Use the options of one algorithm`,
+  twice: (name: string) => `${show(name)} appears twice. Keep one`,
+  onBothLists: (other: string) => `the same entry is also in ${other}. Keep it on one of the lists`,
+  nothingSaid: (known: readonly string[]) =>
+    `it is empty, expected at least one ${known.length > 12 ? 'option' : `of ${known.join(', ')}`}`,
   notYaml: (reason: string) => `it is not YAML: ${reason}`,
   notJson: (reason: string) => `it is not JSON: ${reason}`,
   tooDeep: (most: number) => `it is nested more than ${most} levels deep`,
   notText: () => 'it is not UTF-8 text',
   tooLarge: (most: number) => `it has more than ${most} bytes`,
-  empty: () => "it is empty, wants an object of 'limits', 'overrides' and 'lists'",
-  noAnchors: () => 'anchors and aliases are not read, wants the value itself',
-  noTags: (tag: string) => `the tag ${show(tag)} is not read, wants plain values`,
-  wrongName: () => 'wants a text as a name, in quotes if it looks like a number',
-  elsewhere: () => 'it leads to another folder than before, wants it in its own or where it stood at the start',
+  empty: () => "it is empty, expected an object of 'limits', 'overrides' and 'lists'",
+  noAnchors: () => 'anchors and aliases are not supported. Write the value itself',
+  noTags: (tag: string) => `the tag ${show(tag)} is not supported. Write plain values`,
+  wrongName: () => 'expected a text as a name, in quotes if it looks like a number',
+  elsewhere: () => 'it points to another folder than before. Keep it in its own folder or in that of the start',
   unreadable: (reason: string) => `it cannot be read: ${reason}`,
   failed: (reason: string) => `the function failed: ${reason}`,
-  timedOut: (timeoutMs: number) => `it gave nothing within ${timeoutMs} ms`,
+  timedOut: (timeoutMs: number) => `it returned nothing within ${timeoutMs} ms`,
   unknownLimit: (name: string, known: readonly string[]) =>
-    `no limit of 'define', 'forFeature' or 'limits' is named ${show(name)}, wants one of these or, among 'limits', an 'algo': ` +
+    `unknown limit ${show(name)}, expected a limit of 'define', 'forFeature' or 'limits', or, in the policy's 'limits', an 'algo': ` +
     (known.length > 0 ? quoted(known).join(', ') : 'there is none'),
-  needsRestart: (option: string, got: unknown, running: unknown) =>
-    `option '${option}' would be ${show(got)} and is ${show(running)}, wants a restart: it does not change while the app runs`,
+  needsRestart: (option: string, received: unknown, running: unknown) =>
+    `option '${option}' would change from ${show(running)} to ${show(received)}, which needs a restart: it cannot change while the app runs`,
   goneLimit: (name: string) =>
-    `limit ${show(name)} is gone, wants a restart: one that only the policy defines stays while the app runs`,
+    `limit ${show(name)} is gone, which needs a restart: a limit that only the policy defines cannot be removed while the app runs`,
   refused: (lines: readonly string[]) =>
     lines.length === 1 ? lines[0]! : `the policy has ${lines.length} problems:\n  ${lines.join('\n  ')}`,
   notTaken: (lines: readonly string[]) =>
-    `the policy has changed and is not taken, and the last good one holds: ${policyMessages.refused(lines)}`,
-  taken: (name: string) => `the policy ${name} has changed, and holds from now on`,
-  asBefore: (name: string) => `the policy ${name} is again as the one that holds`,
-  sourceWants: () => 'the path of a .yaml, .yml or .json file, or a function that gives an object',
-  everyWithoutWatch: () => "nothing without 'watch: true'",
-  everyWants: () => 'at least 10 ms and at most 1 day',
-  timeoutWants: () => 'at most 1 hour',
+    `the changed policy is rejected, and the last valid one stays in effect: ${policyMessages.refused(lines)}`,
+  taken: (name: string) => `the policy ${name} has changed, and is now in effect`,
+  asBefore: (name: string) => `the policy ${name} is again the same as the one in effect`,
+  sourceExpected: () => 'the path of a .yaml, .yml or .json file, or a function that returns an object',
+  everyWithoutWatch: (received: unknown) =>
+    `${wrongInput('RateLimitModule.policy.every', 'no value', received)}: it needs 'watch: true'`,
+  everyExpected: () => 'at least 10 ms and at most 1 day',
+  timeoutExpected: () => 'at most 1 hour',
 } as const;

@@ -1,5 +1,4 @@
-import { listOf, show } from '../wording.js';
-import { meant } from './options.js';
+import { listOf, unknownName, wrongInput } from '../wording.js';
 
 const words = (list: readonly string[]) =>
   listOf(
@@ -7,9 +6,8 @@ const words = (list: readonly string[]) =>
     'or',
   );
 
-/** The messages of priorities, and of what is kept for them. */
+/** The messages of priorities, and of the units that are reserved for them. */
 export const priorityMessages = {
-  wrongPriority: (got: unknown, known: readonly string[]) => `priority is ${show(got)}, wants ${words(known)}`,
-  unknownMember: (got: string, known: readonly string[]) =>
-    `got the option '${got}'${meant(got, known)}, wants only ${listOf(known, 'and')}`,
+  wrongPriority: (received: unknown, known: readonly string[]) => wrongInput('priority', words(known), received),
+  unknownMember: (received: string, known: readonly string[]) => unknownName('option', received, known),
 } as const;

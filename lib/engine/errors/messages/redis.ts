@@ -1,6 +1,6 @@
 import { show } from '../wording.js';
 
-/** What is given as `redis`, and why it is not used. */
+/** A value given as `redis` that is not usable, and why. */
 interface Refused {
   readonly is: string;
   readonly hint: string;
@@ -8,30 +8,27 @@ interface Refused {
 
 /** What to do about errors of connections, by their texts. */
 const ADVICE: readonly (readonly [error: RegExp, advice: string])[] = [
-  [
-    /WRONGPASS/,
-    'which refuses the user or the password; wants those it knows, in a URL as redis://user:password@host:port',
-  ],
-  [/NOAUTH/, 'which wants a password, in a URL as redis://:password@host:port'],
-  [/ENOTFOUND|EAI_AGAIN/, 'a name that no name server knows; wants the host of Redis'],
-  [/ECONNREFUSED/, 'where nothing listens; wants Redis started there, or another host and port'],
+  [/WRONGPASS/, 'which rejects the user or the password. Use valid ones, in a URL as redis://user:password@host:port'],
+  [/NOAUTH/, 'which requires a password, in a URL as redis://:password@host:port'],
+  [/ENOTFOUND|EAI_AGAIN/, 'a name that no name server knows. Use the host of Redis'],
+  [/ECONNREFUSED/, 'where nothing listens. Start Redis there, or use another host and port'],
   [
     /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH/,
-    'from where nothing answers; wants another host, or a network and firewall that lead there (with rediss:// or the option tls: a Redis ' +
-      'that speaks TLS, else write redis://)',
-  ],
-  [
-    /no answer to the TLS handshake/,
-    'which probably does not speak TLS; write redis:// in place of rediss://, or turn TLS on there',
+    'which does not answer. Check the host, the network and the firewall (with rediss:// or the option tls, also check that Redis ' +
+      'has TLS enabled, otherwise write redis://)',
   ],
   [
     /wrong version number|packet length too long|before secure TLS connection/,
-    'which does not speak TLS; write redis:// in place of rediss://, or turn TLS on there',
+    'which does not use TLS. Write redis:// instead of rediss://, or enable TLS there',
   ],
-  [/All sentinels are unreachable/, "none of which answers; wants the hosts and ports of running ones as 'sentinels'"],
+  [
+    /no answer to the TLS handshake/,
+    'which probably does not use TLS. Write redis:// instead of rediss://, or enable TLS there',
+  ],
+  [/All sentinels are unreachable/, "none of which answers. Set 'sentinels' to the hosts and ports of running ones"],
   [
     /Failed to refresh slots cache|root nodes/i,
-    "none of which answers as a node of a Cluster; wants running ones as 'nodes', and user and password in 'redisOptions'",
+    "none of which answers as a node of a Cluster. Set 'nodes' to running ones, and user and password in 'redisOptions'",
   ],
 ];
 
@@ -41,26 +38,28 @@ function adviceOn(reason: string): string | undefined {
 
 /** The messages of connections to Redis that are not usable. */
 export const redisMessages = {
-  unusable: (location: string, { is, hint }: Refused, wants: string) =>
-    `${location}: option 'redis' is ${is} (${hint}), wants ${wants}`,
-  noClient: (refused: Refused | undefined, got: unknown) =>
-    `the connection to Redis is ${refused === undefined ? show(got) : `${refused.is} (${refused.hint})`}, wants one of ` +
-    'ioredis 5 or 6, or of node-redis 5 or 6',
-  /** `reason` with the option, where it leads (without a password), and what to do, where that can be told. */
+  unusable: (location: string, { is, hint }: Refused, expected: string) =>
+    `${location}.redis: expected ${expected}, received ${is} (${hint})`,
+  /** A message, and how to do without Redis. */
+  orLeftOut: (message: string) => `${message}; leave the option out to count in the process`,
+  noClient: (refused: Refused | undefined, received: unknown) =>
+    'connection to Redis: expected a client of ioredis 5 or 6, or of node-redis 5 or 6, received ' +
+    (refused === undefined ? show(received) : `${refused.is} (${refused.hint})`),
+  /** `reason` with the server that the option `redis` points to (without a password), and what to do if that is known. */
   withAdvice: (reason: string, server: string | undefined) => {
     const advice = adviceOn(reason);
     return advice === undefined || server === undefined
       ? reason
-      : `${reason.replace(/\.$/, '')}; option 'redis' leads to ${server}, ${advice}`;
+      : `${reason.replace(/\.$/, '')}; option 'redis' points to ${server}, ${advice}`;
   },
   unreachable: (server: string, reason: string) => {
     const advice = adviceOn(reason);
     return `Redis at ${server} is not connected: ${advice === undefined ? reason : `${reason.replace(/\.$/, '')}, ${advice}`}`;
   },
   noHandshake: () => 'no answer to the TLS handshake',
-  urlWants: (url: string) => `the URL '${url}'`,
+  urlExpected: (url: string) => `the URL '${url}'`,
   sentByEval: (reason: string) =>
     `Redis does not keep the limiter's scripts, so EVAL sends them whenever Redis lacks them: ${reason}`,
   notOpen: (location: string) =>
-    `${location}: option 'redis' is a client of node-redis that is not open, wants \`await client.connect()\` before it is given`,
+    `${location}.redis: expected an open client of node-redis, received one that is not open. Call \`await client.connect()\` first`,
 } as const;

@@ -1,29 +1,34 @@
-import { show } from '../wording.js';
+import { wrongInput } from '../wording.js';
 
 /** The messages of WebSockets: their handshakes, connections and frames. */
 export const socketMessages = {
-  noApp: (got: unknown) => `rateLimitSockets: the first argument is ${show(got)}, wants the app of NestFactory.create`,
-  noRateLimitModule: () => `rateLimitSockets: RateLimitModule was not found, wants it among the imports of the app`,
-  noAdapter: (got: unknown) =>
-    `rateLimitSockets: the second argument is ${show(got)}, wants an adapter such as new IoAdapter(app) or new WsAdapter(app)`,
-  limitedTwice: () => `rateLimitSockets: this adapter has limits already, wants one call with all options`,
-  noLimits: () => `rateLimitSockets: no limits, wants limits for handshakes, connections or frames`,
+  noApp: (received: unknown) =>
+    wrongInput('rateLimitSockets: first argument', 'the app of NestFactory.create', received),
+  noRateLimitModule: () => `rateLimitSockets: RateLimitModule was not found. Add it to the imports of the app`,
+  noAdapter: (received: unknown) =>
+    wrongInput(
+      'rateLimitSockets: second argument',
+      'an adapter such as new IoAdapter(app) or new WsAdapter(app)',
+      received,
+    ),
+  limitedTwice: () => `rateLimitSockets: this adapter already has limits. Call it once, with all options`,
+  noLimits: () => `rateLimitSockets: expected limits for handshakes, connections or frames, received none`,
   noServer: (adapter: string) =>
-    `rateLimitSockets: ${adapter} made a server whose handshakes cannot be limited, wants a Server of socket.io that is attached to an HTTP server, or a WebSocketServer of ws`,
+    `rateLimitSockets: ${adapter} created a server whose handshakes cannot be limited. Use a socket.io Server that is attached to an HTTP server, or a WebSocketServer of ws`,
   counted: (location: string, limit: string) =>
-    `${location}: limit '${limit}' has a 'count', wants one without: handshakes and frames have no outcome`,
+    `${location}: limit '${limit}' has the option 'count', but handshakes and frames have no outcome. Use a limit without it`,
   queued: (location: string, limit: string, algo: string) =>
-    `${location}: limit '${limit}' is a ${algo} limit, wants one that does not delay: handshakes and frames are not held back; gcra allows the same rate`,
+    `${location}: limit '${limit}' has algo '${algo}', but handshakes and frames cannot be delayed. Use a limit that does not delay: gcra allows the same rate`,
   notHeld: (location: string, limit: string, algo: string) =>
-    `${location}: limit '${limit}' is a ${algo} limit, wants a concurrency limit: connections are held; limit how often they are made by 'handshakes'`,
+    `${location}: limit '${limit}' has algo '${algo}', but connections are held. Use a concurrency limit, and limit how often they are opened by 'handshakes'`,
   held: (location: string, limit: string, algo: string) =>
-    `${location}: limit '${limit}' is a ${algo} limit, wants one that counts units; limit open connections by 'connections'`,
+    `${location}: limit '${limit}' has algo '${algo}'. Use a limit that counts units, and limit open connections by 'connections'`,
   unknownAddresses: () =>
-    "rateLimitSockets: a handshake came with X-Forwarded-For, and how this HTTP adapter reads it is unknown, so limits by address count who connects: behind a proxy, all its clients together; wants the option 'address'",
-  failed: (what: string) => `rateLimitSockets: the check of a ${what} failed; it was refused`,
-  authenticateFailed: () => `rateLimitSockets: 'authenticate' failed; the handshake was refused with status 401`,
+    "rateLimitSockets: a handshake had the header X-Forwarded-For, and how this HTTP adapter reads it is unknown, so limits by address count the address that connects: behind a proxy, all its clients together. Set the option 'address'",
+  failed: (what: string) => `rateLimitSockets: the check of a ${what} failed; it was rejected`,
+  authenticateFailed: () => `rateLimitSockets: 'authenticate' failed; the handshake was rejected with status 401`,
   verifyFailed: () =>
-    `rateLimitSockets: the 'verifyClient' of the app failed; the handshake was refused with status 500`,
+    `rateLimitSockets: the 'verifyClient' of the app failed; the handshake was rejected with status 500`,
   listenerFailed: () => `rateLimitSockets: a listener of the app failed with a frame`,
   authenticationRequired: () => 'Authentication is required',
   internal: () => 'Internal server error',

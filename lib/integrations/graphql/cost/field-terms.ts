@@ -124,8 +124,8 @@ function assumedSizeOf(size: Directive | undefined, place: string): number | und
   const given = literal(size?.get('assumedSize'));
   if (given === undefined || given === null) return undefined;
   if (Number.isSafeInteger(given) && (given as number) >= 0) return given as number;
-  const wants = 'a whole number >= 0';
-  throw new RateLimitConfigError(graphqlMessages.wrongDirective(place, '@listSize', 'assumedSize', given, wants));
+  const expected = 'a whole number >= 0';
+  throw new RateLimitConfigError(graphqlMessages.wrongDirective(place, '@listSize', 'assumedSize', given, expected));
 }
 
 function namesOf(size: Directive | undefined, argument: string, place: string): readonly string[] | undefined {

@@ -38,7 +38,7 @@ export class LimitBorrowing extends Bare implements LimitFeature, LimitUnits {
     // A limit without a ceiling may have no rate.
     if (ceiling !== undefined && (!Number.isSafeInteger(ceiling) || ceiling < rate)) {
       throw new RateLimitConfigError(
-        messages.wrongOption(location, 'ceiling', ceiling, borrowMessages.ceilingWants(rate)),
+        messages.wrongOption(location, 'ceiling', ceiling, borrowMessages.ceilingExpected(rate)),
       );
     }
     this.raised =

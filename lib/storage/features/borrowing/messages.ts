@@ -1,4 +1,4 @@
-/** The messages of limits that borrow of those that they are within, and of those that lend. */
+/** The messages of limits that borrow from the limits that they are within, and of those that lend. */
 export const borrowMessages = {
-  ceilingWants: (rate: number) => `a whole number >= ${rate}, the 'rate'`,
+  ceilingExpected: (rate: number) => `a whole number >= ${rate}, the 'rate'`,
 } as const;

@@ -43,7 +43,7 @@ export const candidateOptions = {
         'an object of options of an algorithm, at least one, such as { rate: 60 }, or null for no candidate',
         candidateRows,
         {
-          or: { wants: 'null', isRight: (value) => value === null },
+          or: { expected: 'null', isValid: (value) => value === null },
           schema: { type: ['object', 'null'], minProperties: 1 },
           isOfAlgorithm: true,
         },

@@ -27,8 +27,8 @@ export const candidateVersion: SecondVersion<Definition, CandidatePatch> = {
     if (algorithm === undefined) return undefined;
     if (!isObject(candidate) || isEmpty(candidate)) {
       const names = ['algo', ...Object.keys(algorithm.options)];
-      const wants = `an object of at least one of ${names.join(', ')}, such as { rate: 60 }`;
-      throw new RateLimitConfigError(messages.wrongOption(location, 'candidate', candidate, wants));
+      const expected = `an object of at least one of ${names.join(', ')}, such as { rate: 60 }`;
+      throw new RateLimitConfigError(messages.wrongOption(location, 'candidate', candidate, expected));
     }
     const within = `${location}.candidate`;
     const { algo } = candidate;

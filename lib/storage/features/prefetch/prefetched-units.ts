@@ -122,7 +122,7 @@ export class PrefetchedUnits {
   private async fill(): Promise<void> {
     this.filling = true;
     while (this.waiting.length > 0) {
-      // Less is left than somebody wants, or it is too old.
+      // The remaining units are too few or too old.
       this.returnLeft();
       const asked = this.waiting.length;
       try {

@@ -31,7 +31,7 @@ export const reserveOptions = {
         critical: { kind: part, text: "The share that only requests of priority 'critical' may take." },
         default: { kind: part, text: "The share that requests of priority 'sheddable' may not take." },
       } satisfies Record<keyof ReservedShares, OptionRow>,
-      { isRight: isReservable },
+      { isValid: isReservable },
     ),
     text: 'Shares of the quota that only requests of a priority, or a more important one, may take.',
     usual: 'none',

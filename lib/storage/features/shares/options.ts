@@ -50,11 +50,11 @@ export type WithShares<Options> = Options extends { algo: 'sliding-window' | 'to
 const MAX_WEIGHT = 1_000_000;
 export const tenantWeight = whole(1, MAX_WEIGHT);
 const weights: OptionKind = {
-  wants: `an object of whole numbers >= 1 and <= ${MAX_WEIGHT} by tenant`,
-  isRight: (value) => {
+  expected: `an object of whole numbers >= 1 and <= ${MAX_WEIGHT} by tenant`,
+  isValid: (value) => {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
     const given = Object.values(value);
-    return given.length > 0 && given.every(tenantWeight.isRight);
+    return given.length > 0 && given.every(tenantWeight.isValid);
   },
   schema: { type: 'object', minProperties: 1, additionalProperties: tenantWeight.schema },
   named: tenantWeight,

@@ -22,11 +22,11 @@ export class TenantWeights {
     location: string,
   ) {
     const { by, weight, unlisted, floor = 0 } = options;
-    const refuse = (option: string, got: unknown, wants: string): never => {
-      throw new RateLimitConfigError(messages.wrongOption(`${location}.share`, option, got, wants));
+    const refuse = (option: string, got: unknown, expected: string): never => {
+      throw new RateLimitConfigError(messages.wrongOption(`${location}.share`, option, got, expected));
     };
     if (unlisted === 'together' && typeof weight !== 'object') {
-      refuse('unlisted', unlisted, shareMessages.unlistedWants());
+      refuse('unlisted', unlisted, shareMessages.unlistedExpected());
     }
     this.floor = floor;
     this.listed = typeof weight === 'object' ? byIdentity(weight, by, refuse) : undefined;
@@ -40,7 +40,7 @@ export class TenantWeights {
     const { weight, unlisted } = this.options;
     if (unlisted === 'together' && this.listed?.has(name) === false) return UNLISTED;
     const own: unknown = typeof weight === 'function' ? weight(name) : (this.listed?.get(name) ?? 1);
-    if (!tenantWeight.isRight(own)) throw notAWeight(limit, name, own);
+    if (!tenantWeight.isValid(own)) throw notAWeight(limit, name, own);
     return { id: plainIdentity(name), weight: own as number };
   }
 }
@@ -59,7 +59,7 @@ export function checkShare({ share }: SharedLimitOptions, _limit: unknown, locat
 function byIdentity(
   weight: Readonly<Record<string, number>>,
   by: unknown,
-  refuse: (option: string, got: unknown, wants: string) => never,
+  refuse: (option: string, got: unknown, expected: string) => never,
 ): ReadonlyMap<string, number> {
   const named = Object.entries(weight).map(([name, own]) => [identityOfValue(by, name), own, name] as const);
   const never = named.flatMap(([identity, , name]) => (identity === undefined ? [name] : []));

@@ -39,7 +39,7 @@ export interface StoredUsage {
   ): AsyncIterable<KeyDays[]>;
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- TypeScript wants it of a class that is mixed in.
+// oxlint-disable-next-line typescript/no-explicit-any -- TypeScript requires it for a class that is mixed in.
 export type WithStoredUsage<Base> = Base & (new (...args: any[]) => StoredUsage);
 
 /** The units of a counter by the days of a range. */

@@ -44,14 +44,14 @@ const MIN_KEEP_MS = 86_400_000;
 const MAX_KEEP_MS = 10 * 365.25 * 86_400_000;
 
 const keep: OptionKind<number> = {
-  wants: `milliseconds or a duration such as '400d' ${DURATION_UNITS}, at least 1 day and at most 10 years`,
-  isRight: (value) => longDuration(value) >= MIN_KEEP_MS && longDuration(value) <= MAX_KEEP_MS,
+  expected: `milliseconds or a duration such as '400d' ${DURATION_UNITS}, at least 1 day and at most 10 years`,
+  isValid: (value) => longDuration(value) >= MIN_KEEP_MS && longDuration(value) <= MAX_KEEP_MS,
   schema: { anyOf: timeSchemas({ minimum: MIN_KEEP_MS, maximum: MAX_KEEP_MS }) },
 };
 
 const row: OptionRow = {
   kind: object(
-    `${keep.wants}; or { keep, timezone?, maxKeys? } such as { keep: '400d', timezone: 'Europe/Berlin' }`,
+    `${keep.expected}; or { keep, timezone?, maxKeys? } such as { keep: '400d', timezone: 'Europe/Berlin' }`,
     {
       keep: { kind: keep, text: "How long a day can be read after its end, such as '400d'.", required: true },
       timezone: { kind: timezone, text: 'The time zone of the days.', usual: "the limit's own, or 'UTC'" },
@@ -67,7 +67,7 @@ const row: OptionRow = {
   excludes: [
     // It takes units before they are asked for.
     'prefetch',
-    { option: 'within', wants: "'usage' on the outermost limit, which is within no other" },
+    { option: 'within', expected: "'usage' on the outermost limit, which is within no other" },
   ],
 };
 

@@ -191,7 +191,7 @@ function sameDecision(
     const difference = got![time] === expected[time] ? 0 : Math.abs(got![time] - expected[time]);
     ok(
       difference <= spareMs,
-      `'${time}' of '${limit.algorithm.name}' is ${got![time]}, wants ${expected[time]}${spareMs > 0 ? `, give or take ${spareMs}` : ''}`,
+      `'${time}' of '${limit.algorithm.name}': expected ${expected[time]}${spareMs > 0 ? `, give or take ${spareMs}` : ''}, received ${got![time]}`,
     );
   }
 }

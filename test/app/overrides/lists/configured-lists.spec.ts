@@ -79,25 +79,39 @@ describe('lists of the module', () => {
       allowed: true,
       source: 'memory',
     });
-    await expect(disabled([{ ip: 'x' }])).rejects.toThrow("lists.deny[0]: option 'ip' is 'x'");
+    await expect(disabled([{ ip: 'x' }])).rejects.toThrow(
+      "lists.deny[0].ip: expected an IP address, or a network in CIDR notation, such as '203.0.113.7', '10.0.0.0/8' or '2001:db8::/32', without a zone, received 'x'",
+    );
   });
 
-  it.each<[string, unknown, string]>([
-    ['no object', [], 'lists: got [], wants an object of options'],
-    ['an unknown list', { block: [] }, "lists: option 'block' is unknown, wants only allow, deny, status"],
-    ['no list', { deny: { ip: '10.0.0.1' } }, "lists: option 'deny' is { ip: '10.0.0.1' }, wants a list of entries"],
-    ['a status', { status: 404 }, "lists: option 'status' is 404, wants 403 or 429"],
-    ['an entry', { allow: ['10.0.0.1'] }, "lists.allow[0]: got '10.0.0.1', wants one of"],
-    ['a network', { deny: [{ ip: '10.0.0.1' }, { ip: '10.0.0.1/8' }] }, "lists.deny[1]: option 'ip' is '10.0.0.1/8'"],
-    ['a pattern', { deny: [{ pattern: '*' }] }, "lists.deny[0]: option 'pattern' is '*'"],
-    ['a limit', { deny: [{ ip: '10.0.0.1', limit: 'nope' }] }, "lists.deny[0]: got the name 'nope', wants a limit of"],
-    ['no limit', { deny: [{ ip: '10.0.0.1', limit: 7 }] }, "lists.deny[0]: option 'limit' is 7, wants a limit's name"],
-    ['a reason', { deny: [{ ip: '10.0.0.1', reason: '' }] }, "lists.deny[0]: option 'reason' is '', wants"],
-    ['an option', { deny: [{ ip: '10.0.0.1', expiresIn: 1 }] }, 'lists.deny[0]: got '],
+  it.each<[string, unknown, string | RegExp]>([
+    ['no object', [], 'lists: expected an object of options, received []'],
+    ['an unknown list', { block: [] }, "lists: unknown option 'block', expected one of allow, deny, status"],
+    ['no list', { deny: { ip: '10.0.0.1' } }, "lists.deny: expected a list of entries, received { ip: '10.0.0.1' }"],
+    ['a status', { status: 404 }, 'lists.status: expected 403 or 429, received 404'],
+    ['an entry', { allow: ['10.0.0.1'] }, /lists\.allow\[0\]: expected one of.+, received '10\.0\.0\.1'/],
+    [
+      'a network',
+      { deny: [{ ip: '10.0.0.1' }, { ip: '10.0.0.1/8' }] },
+      "lists.deny[1].ip: expected the network '10.0.0.0/8' or the address '10.0.0.1', received '10.0.0.1/8'",
+    ],
+    [
+      'a pattern',
+      { deny: [{ pattern: '*' }] },
+      "lists.deny[0].pattern: expected the beginning of keys with a star at the end such as 'tenant:*', of 2 to 512 characters and no other star, received '*'",
+    ],
+    ['a limit', { deny: [{ ip: '10.0.0.1', limit: 'nope' }] }, "lists.deny[0]: unknown limit 'nope'"],
+    ['no limit', { deny: [{ ip: '10.0.0.1', limit: 7 }] }, "lists.deny[0].limit: expected a limit's name, received 7"],
+    ['a reason', { deny: [{ ip: '10.0.0.1', reason: '' }] }, /lists\.deny\[0\]\.reason: expected .+, received ''/],
+    [
+      'an option',
+      { deny: [{ ip: '10.0.0.1', expiresIn: 1 }] },
+      "lists.deny[0]: expected one of { ip: '10.0.0.0/8' }, { identity: 'tenant:acme' } and { pattern: 'tenant:*' }, received { ip: '10.0.0.1', expiresIn: 1 }",
+    ],
     [
       'a contradiction',
       { allow: [{ ip: '10.0.0.1' }], deny: [{ ip: '::ffff:10.0.0.1' }] },
-      'lists.deny[0]: the same entry is in lists.allow[0], too',
+      'lists.deny[0]: the same entry is also in lists.allow[0]. Keep it on one of the lists',
     ],
   ])('with %s that is wrong stop the app from starting', async (_, wrong, message) => {
     const starting = start(wrong as ListsOptions);

@@ -165,7 +165,7 @@ describe.each(variants(Object.entries(kinds)))('lists that change while the app 
     await service.deny(ACME);
     const acquired = service.for('login').acquire('tenant:acme');
     await expect(acquired).rejects.toThrow(RateLimitTimeoutError);
-    await expect(acquired).rejects.toThrow("a list refuses the key for limit 'login'");
+    await expect(acquired).rejects.toThrow("a list denies the key for limit 'login'");
     await expect(acquired).rejects.toMatchObject({ decision: { source: 'list' } });
     expect(await service.for('login').reserve('tenant:acme')).toMatchObject({ allowed: false });
     await expect(service.for('jobs').hold('tenant:acme', () => 'done')).rejects.toThrow(RateLimitTimeoutError);
@@ -241,16 +241,6 @@ describe.each(variants(Object.entries(kinds)))('lists that change while the app 
     expect(await service.listEntries({ key: 'tenant:acme', list: 'allow' })).toEqual({ entries: [], next: undefined });
   });
 
-  it('are found by the names that these calls had before', async () => {
-    const { service } = app;
-    await service.deny(ACME);
-    expect(await service.lists({ count: 1 })).toEqual(await service.listEntries({ count: 1 }));
-    expect(await service.listed({ key: 'tenant:acme' })).toEqual((await service.listEntries()).entries[0]);
-    expect(await service.listed({ limit: 'login' })).toBeUndefined();
-    await expect(service.listed({ limit: 'nope' })).rejects.toThrow("got the name 'nope'");
-    await expect(service.listed({ cursor: 'x' } as never)).rejects.toThrow("option 'cursor' is unknown");
-  });
-
   it('have a history, and are rolled back', async () => {
     const { service } = app;
     await service.deny(ACME, { by: 'eva', reason: 'abuse' });
@@ -284,56 +274,80 @@ describe.each(variants(Object.entries(kinds)))('lists that change while the app 
     expect(await said('tenant:acme')).toBeUndefined();
   });
 
-  it.each<[string, unknown, string]>([
-    ['no entry', undefined, 'got undefined, wants one of { ip:'],
-    ['an empty one', {}, 'got {}, wants one of'],
-    ['a text', '10.0.0.1', "got '10.0.0.1', wants one of"],
-    ['two in one', { ip: '10.0.0.1', identity: 'a' }, 'wants one of'],
-    ['an unknown one', { user: '42' }, "got { user: '42' }, wants one of"],
-    ['one with an option', { ip: '10.0.0.1', limit: 'login' }, 'wants one of'],
-    ['no network', { ip: '10.0.0.0/33' }, "option 'ip' is '10.0.0.0/33', wants an IP address, or a network in CIDR"],
-    ['host bits', { ip: '10.0.0.1/8' }, "wants the network '10.0.0.0/8' or the address '10.0.0.1'"],
-    ['an empty address', { ip: '' }, "option 'ip' is '', wants"],
-    ['an empty identity', { identity: '' }, "option 'identity' is '', wants the key of one identity"],
-    ['a star in an identity', { identity: 'tenant:*' }, "option 'identity' is 'tenant:*', wants the key of one"],
-    ['a pattern for all', { pattern: '*' }, "option 'pattern' is '*', wants the beginning of keys"],
-    ['a pattern without a star', { pattern: 'tenant:' }, "option 'pattern' is 'tenant:', wants"],
-    ['a star in the middle', { pattern: 'a*b*' }, "option 'pattern' is 'a*b*', wants"],
+  it.each<[string, unknown, string | RegExp]>([
+    [
+      'no entry',
+      undefined,
+      "expected one of { ip: '10.0.0.0/8' }, { identity: 'tenant:acme' } and { pattern: 'tenant:*' }, received undefined",
+    ],
+    [
+      'an empty one',
+      {},
+      "expected one of { ip: '10.0.0.0/8' }, { identity: 'tenant:acme' } and { pattern: 'tenant:*' }, received {}",
+    ],
+    [
+      'a text',
+      '10.0.0.1',
+      "expected one of { ip: '10.0.0.0/8' }, { identity: 'tenant:acme' } and { pattern: 'tenant:*' }, received '10.0.0.1'",
+    ],
+    ['two in one', { ip: '10.0.0.1', identity: 'a' }, 'expected one of'],
+    [
+      'an unknown one',
+      { user: '42' },
+      "expected one of { ip: '10.0.0.0/8' }, { identity: 'tenant:acme' } and { pattern: 'tenant:*' }, received { user: '42' }",
+    ],
+    ['one with an option', { ip: '10.0.0.1', limit: 'login' }, 'expected one of'],
+    ['no network', { ip: '10.0.0.0/33' }, "ip: expected an IP address, or a network in CIDR, received '10.0.0.0/33'"],
+    ['host bits', { ip: '10.0.0.1/8' }, "expected the network '10.0.0.0/8' or the address '10.0.0.1'"],
+    ['an empty address', { ip: '' }, "ip: expected <W>, received ''"],
+    ['an empty identity', { identity: '' }, "identity: expected the key of one identity, received ''"],
+    ['a star in an identity', { identity: 'tenant:*' }, "identity: expected the key of one, received 'tenant:*'"],
+    ['a pattern for all', { pattern: '*' }, "pattern: expected the beginning of keys, received '*'"],
+    ['a pattern without a star', { pattern: 'tenant:' }, "pattern: expected <W>, received 'tenant:'"],
+    ['a star in the middle', { pattern: 'a*b*' }, "pattern: expected <W>, received 'a*b*'"],
     ['a long pattern', { pattern: `${'a'.repeat(512)}*` }, 'of 2 to 512 characters'],
-    ['half a character', { identity: '\u{d800}' }, 'wants the key of one identity'],
-    ['a polluted one', JSON.parse('{"__proto__": {"ip": "10.0.0.1"}}'), 'wants one of'],
+    ['half a character', { identity: '\u{d800}' }, 'expected the key of one identity'],
+    ['a polluted one', JSON.parse('{"__proto__": {"ip": "10.0.0.1"}}'), 'expected one of'],
   ])('refuse an entry that is %s, and change nothing', async (_what, entry, message) => {
     for (const method of ['allow', 'deny', 'unlist'] as const) {
       const call = app.service[method](entry as ListEntry);
       await expect(call).rejects.toThrow(RateLimitConfigError);
-      await expect(call).rejects.toThrow(`LimiterService.${method}: `);
+      await expect(call).rejects.toThrow(new RegExp(`^LimiterService\\.${method}(: |\\.)`));
       await expect(call).rejects.toThrow(message);
     }
     expect(await app.service.changes()).toEqual([]);
   });
 
-  it.each<[string, () => Promise<unknown>, string]>([
-    ['a limit', () => app.service.deny(ACME, { limit: 'nope' }), "got the name 'nope', wants a limit of"],
-    ['no limit', () => app.service.deny(ACME, { limit: '' }), "got the name '', wants a limit of"],
-    ['a duration', () => app.service.allow(ACME, { expiresIn: '2y' }), "option 'expiresIn' is '2y', wants"],
-    ['a reason', () => app.service.allow(ACME, { reason: '' }), "option 'reason' is '', wants"],
-    ['an author', () => app.service.unlist(ACME, { by: 7 as never }), "option 'by' is 7, wants"],
-    ['an option', () => app.service.deny(ACME, { key: 'a' } as never), "option 'key' is unknown"],
-    ['an end', () => app.service.unlist(ACME, { expiresIn: 1 } as never), "option 'expiresIn' is unknown"],
-    ['no options', () => app.service.deny(ACME, null as never), 'got null, wants an object of options'],
+  it.each<[string, () => Promise<unknown>, string | RegExp]>([
+    ['a limit', () => app.service.deny(ACME, { limit: 'nope' }), "unknown limit 'nope'"],
+    ['no limit', () => app.service.deny(ACME, { limit: '' }), "unknown limit ''"],
+    ['a duration', () => app.service.allow(ACME, { expiresIn: '2y' }), /expiresIn: expected .+, received '2y'/],
+    ['a reason', () => app.service.allow(ACME, { reason: '' }), /reason: expected .+, received ''/],
+    ['an author', () => app.service.unlist(ACME, { by: 7 as never }), /by: expected .+, received 7/],
+    ['an option', () => app.service.deny(ACME, { key: 'a' } as never), "unknown option 'key'"],
+    ['an end', () => app.service.unlist(ACME, { expiresIn: 1 } as never), "unknown option 'expiresIn'"],
+    ['no options', () => app.service.deny(ACME, null as never), 'expected an object of options, received null'],
     [
       'an address',
       () => app.service.listEntries({ ip: '10.0.0.0/8' }),
-      "option 'ip' is '10.0.0.0/8', wants an IP address",
+      "ip: expected an IP address such as '203.0.113.7', received '10.0.0.0/8'",
     ],
-    ['a key', () => app.service.listEntries({ key: '' }), "option 'key' is '', wants"],
-    ['a limit to ask of', () => app.service.listEntries({ limit: 'nope' }), "got the name 'nope'"],
-    ['a cursor', () => app.service.listEntries({ cursor: 'x' }), "option 'cursor' is 'x', wants the 'next' of a page"],
-    ['a count', () => app.service.listEntries({ count: 1001 }), "option 'count' is 1001, wants"],
+    ['a key', () => app.service.listEntries({ key: '' }), "key: expected a string that is not empty, received ''"],
+    [
+      'a limit to ask of',
+      () => app.service.listEntries({ limit: 'nope' }),
+      "unknown limit 'nope', expected a limit of 'define', 'forFeature' or 'limits' with a 'name': 'hourly', 'login', 'window', 'jobs', 'tried'",
+    ],
+    ['a cursor', () => app.service.listEntries({ cursor: 'x' }), "cursor: expected the 'next' of a page, received 'x'"],
+    [
+      'a count',
+      () => app.service.listEntries({ count: 1001 }),
+      'count: expected a whole number >= 1 and <= 1000, received 1001',
+    ],
     [
       'a list',
       () => app.service.listEntries({ list: 'block' as never }),
-      "option 'list' is 'block', wants one of allow, deny",
+      "list: expected one of allow, deny, received 'block'",
     ],
   ])('refuse %s that is wrong', async (_what, call, message) => {
     await expect(call()).rejects.toThrow(RateLimitConfigError);

@@ -11,76 +11,76 @@ const slots = { algo: 'concurrency', limit: 5, ttl: '1m' } as const;
 const start = (definition: object) => startUp({ define: { api: definition as LimitDefinition } });
 
 describe('a candidate', () => {
-  it.each<[string, object, string]>([
+  it.each<[string, object, string | RegExp]>([
     [
       'no object',
       { ...bucket, candidate: 60 },
-      "define.api: option 'candidate' is 60, wants an object of at least one of algo, rate, interval, burst, refill, warmUp, such as { rate: 60 }",
+      'define.api.candidate: expected an object of at least one of algo, rate, interval, burst, refill, warmUp, such as { rate: 60 }, received 60',
     ],
     [
       'a list',
       { ...bucket, candidate: [] },
-      "define.api: option 'candidate' is [], wants an object of at least one of algo, ",
+      /define\.api\.candidate: expected an object of at least one of algo, .+, received \[\]/,
     ],
     [
       'null',
       { ...bucket, candidate: null },
-      "define.api: option 'candidate' is null, wants an object of at least one of algo, ",
+      /define\.api\.candidate: expected an object of at least one of algo, .+, received null/,
     ],
     [
       'empty',
       { ...bucket, candidate: { rate: undefined } },
-      "define.api: option 'candidate' is { rate: undefined }, wants an object ",
+      /define\.api\.candidate: expected an object .+, received \{ rate: undefined \}/,
     ],
     [
       'a rate that is none',
       { ...bucket, candidate: { rate: 0 } },
-      "define.api.candidate: option 'rate' is 0, wants a whole number >= 1",
+      'define.api.candidate.rate: expected a whole number >= 1, received 0',
     ],
     [
       'an unknown algorithm',
       { ...bucket, candidate: { algo: 'leaky' } },
-      "define.api.candidate: option 'algo' is 'leaky', wants one of ",
+      /define\.api\.candidate\.algo: expected one of .+, received 'leaky'/,
     ],
     [
       'an option of another algorithm',
       { ...bucket, candidate: { slices: 4 } },
-      "define.api.candidate: option 'slices' is not one of 'token-bucket' (it belongs to sliding-window), wants only rate, interval, burst, refill, warmUp",
+      "define.api.candidate: option 'slices' is not an option of 'token-bucket': it belongs to sliding-window",
     ],
     [
       'an option that its own algorithm lacks',
       { ...bucket, candidate: { algo: 'fixed-window', burst: 4 } },
-      "define.api.candidate: option 'burst' is not one of 'fixed-window' (it belongs to ",
+      "define.api.candidate: option 'burst' is not an option of 'fixed-window': it belongs to token-bucket and gcra",
     ],
     [
       'an option that its algorithm needs and the limit lacks',
       { algo: 'calendar-window', rate: 5, period: 'day', candidate: { algo: 'gcra' } },
-      "define.api.candidate: option 'interval' is missing, wants ",
+      'define.api.candidate.interval: missing, expected ',
     ],
     ...['key', 'cost', 'phase', 'name', 'blockFor', 'candidate'].map((option): [string, object, string] => [
       `a '${option}'`,
       { ...bucket, candidate: { [option]: 'ip' } },
-      `define.api.candidate: option '${option}' is that of the limit, wants only algo, rate, interval, burst, refill, warmUp`,
+      `define.api.candidate: option '${option}' is always that of the limit. A candidate can only set algo, rate, interval, burst, refill or warmUp`,
     ]),
     [
       'a misspelt option',
       { ...bucket, candidate: { rat: 60 } },
-      "define.api.candidate: option 'rat' is unknown (did you mean 'rate'?), wants only algo, rate, interval, burst, refill, warmUp",
+      "define.api.candidate: unknown option 'rat'. Did you mean 'rate'?",
     ],
     [
       'one beside prefetched units',
       { ...bucket, prefetch: { units: 5, ttl: '100ms' }, candidate: { rate: 60 } },
-      "define.api: options 'candidate' and 'prefetch' exclude each other, wants one of them",
+      "define.api: options 'candidate' and 'prefetch' exclude each other: expected only one of them",
     ],
     [
       'what is held, beside a rate',
       { ...bucket, candidate: slots },
-      "define.api.candidate: option 'algo' is 'concurrency' beside a limit of 'token-bucket', wants both of 'concurrency' or none",
+      "define.api.candidate.algo: the limit has 'token-bucket' and its candidate 'concurrency'. Use 'concurrency' for both or for none",
     ],
     [
       'a rate, beside what is held',
       { ...slots, candidate: bucket },
-      "define.api.candidate: option 'algo' is 'token-bucket' beside a limit of 'concurrency', wants both of 'concurrency' or none",
+      "define.api.candidate.algo: the limit has 'concurrency' and its candidate 'token-bucket'. Use 'concurrency' for both or for none",
     ],
   ])('that is %s is refused when the app starts', async (_, definition, message) => {
     const starting = start(definition);
@@ -91,7 +91,7 @@ describe('a candidate', () => {
   it('is no default of all limits', async () => {
     const starting = startUp({ defaults: { candidate: { rate: 1 } } as object });
     await expect(starting).rejects.toThrow(
-      "defaults: option 'candidate' is unknown here, since it is an option of a limit",
+      "defaults: unknown option 'candidate'. It is an option of a limit: move it there",
     );
   });
 
@@ -103,7 +103,7 @@ describe('a candidate', () => {
       list() {}
     }
     await expect(startUp({}, [ReportsController])).rejects.toThrow(
-      "@RateLimit on ReportsController.list.candidate: option 'burst' is -1, wants ",
+      '@RateLimit on ReportsController.list.candidate.burst: expected a whole number >= 1, received -1',
     );
   });
 });

@@ -120,14 +120,14 @@ describe.each(['in the process', 'on Redis'])('changes of a limit with a candida
   });
 
   it.each<[RatePatch, string]>([
-    [{ candidate: { burst: 0 } }, "LimiterService.setRate of 'api'.candidate: option 'burst' is 0, wants "],
+    [{ candidate: { burst: 0 } }, "LimiterService.setRate of 'api'.candidate.burst: expected <W>, received 0"],
     [
       { candidate: {} },
-      "LimiterService.setRate of 'api': option 'candidate' is {}, wants an object of at least one of ",
+      "LimiterService.setRate of 'api'.candidate: expected an object of at least one of , received {}",
     ],
     [
       { candidate: { slices: 3 } },
-      "LimiterService.setRate of 'api'.candidate: option 'slices' is not one of 'gcra' (it belongs to sliding-window)",
+      "LimiterService.setRate of 'api'.candidate: option 'slices' is not an option of 'gcra' (it belongs to sliding-window)",
     ],
   ])('that are wrong are refused, as %j', async (patch, message) => {
     const changing = app.service.setRate('api', patch);

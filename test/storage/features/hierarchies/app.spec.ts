@@ -156,7 +156,7 @@ describe('a limit within others', () => {
     const near = { name: 'near', algo: 'fixed-window', rate: 9, interval: '1m', key: header('x-user'), within: 'org' };
     const limits = { define, limits: [near as LimitDefinition] };
     await expect(startUp(limits, [Skipping])).rejects.toThrow(
-      "@SkipRateLimit on Skipping.skips: limit 'near' holds there and is within 'org', wants 'near' skipped, too",
+      "@SkipRateLimit on Skipping.skips: limit 'near' applies there and is within 'org'. Also skip 'near': each charge of it is charged to both",
     );
     await startUp(limits, [SkippingBoth]);
   });
@@ -276,7 +276,9 @@ describe('a limit that borrows', () => {
     expect(await app.statuses(5, '/', as('u1', 'b1'))).toEqual([200, 200, 200, 200, 429]);
     await limiter.setRate('branch', { ceiling: 5 });
     expect(await app.statuses(2, '/', as('u1', 'b1'))).toEqual([200, 429]);
-    await expect(limiter.setRate('branch', { rate: 9 })).rejects.toThrow("'ceiling' is 4, wants a whole number >= 9");
+    await expect(limiter.setRate('branch', { rate: 9 })).rejects.toThrow(
+      "expected a whole number >= 9, the 'rate', received 4",
+    );
     await limiter.setRate('branch', { rate: 6, ceiling: 6 }, { key: 'b1' });
     expect(await app.statuses(2, '/', as('u1', 'b1'))).toEqual([200, 429]);
   });
@@ -292,7 +294,7 @@ describe('a limit that borrows', () => {
   it('makes no plan of a limit that others are within', async () => {
     const { limiter } = await startBranches();
     await expect(limiter.setRate('year', { credits: true })).rejects.toThrow(
-      "others are within limit 'year', which cannot get the option 'credits', wants a limit that none is within",
+      "other limits are within 'year', so it cannot have the option 'credits'. Use it on a limit that no other is within",
     );
   });
 
@@ -327,13 +329,21 @@ describe('a limit that borrows', () => {
 describe('what makes no sense', () => {
   const plain = { algo: 'fixed-window', rate: 1, interval: '1m' } as const;
   const refused: [string, Record<string, LimitDefinition>, string][] = [
-    ['an unknown parent', { a: { ...plain, within: 'b' } }, "define.a: option 'within' is 'b'"],
+    [
+      'an unknown parent',
+      { a: { ...plain, within: 'b' } },
+      "define.a.within: unknown limit 'b', expected the name of another limit of 'define'",
+    ],
     [
       'a misspelt parent',
       { a: { ...plain, within: 'taem' }, team: plain },
-      "define.a: option 'within' is 'taem' (did you mean 'team'?), a name that no defined limit has, wants",
+      "define.a.within: unknown limit 'taem'. Did you mean 'team'?",
     ],
-    ['a wrong name', { a: { ...plain, within: 5 as never } }, "define.a: option 'within' is 5"],
+    [
+      'a wrong name',
+      { a: { ...plain, within: 5 as never } },
+      "define.a.within: expected the name of a limit of 'define' or forFeature, such as 'org', received 5",
+    ],
     ['itself', { a: { ...plain, within: 'a' } }, "'a' within 'a'"],
     [
       'a circle',
@@ -343,23 +353,27 @@ describe('what makes no sense', () => {
     [
       'a parent that adapts',
       { a: { ...plain, scope: 'instance', within: 'b' }, b: { algo: 'adaptive', scope: 'instance' } },
-      "'b' of algo 'adaptive'",
+      "'b' has algo 'adaptive', which learns its quota. Use a limit of another algorithm",
     ],
     [
       'a usage that the outermost limit records',
       { a: { ...plain, within: 'b', usage: '40d' }, b: plain },
-      "wants 'usage' on the outermost limit",
+      "expected 'usage' on the outermost limit",
     ],
     [
       'money that is borrowed',
       { a: { algo: 'budget', limit: 5, period: 'month', ceiling: 9, within: 'b' } as never, b: plain },
-      "option 'ceiling' is not for 'budget'; wants it with fixed-window, calendar-window, sliding-window or sliding-log",
+      "option 'ceiling' is not for 'budget': use it with fixed-window, calendar-window, sliding-window or sliding-log",
     ],
-    ['another scope', { a: { ...plain, within: 'b' }, b: { ...plain, scope: 'instance' } }, "of scope 'instance'"],
+    [
+      'another scope',
+      { a: { ...plain, within: 'b' }, b: { ...plain, scope: 'instance' } },
+      "'b' has scope 'instance', and this limit has scope 'cluster'. Give both the same scope: they are charged together",
+    ],
     [
       'a parent whose units are taken in advance',
       { a: { ...plain, within: 'b' }, b: { ...plain, prefetch: { units: 5, ttl: 100 } } },
-      "which has the option 'prefetch'",
+      "'b' has the option 'prefetch'. Use a limit without it",
     ],
     [
       'units that are taken in advance',
@@ -374,26 +388,34 @@ describe('what makes no sense', () => {
     [
       'a parent with shares',
       { a: { ...plain, within: 'b' }, b: { algo: 'gcra', rate: 1, interval: '1m', share: { by: 'ip' } } },
-      "which has the option 'share'",
+      "'b' has the option 'share'. Use a limit without it",
     ],
     ['a ceiling over nothing', { a: { ...plain, ceiling: 3 } as never }, "option 'ceiling' needs 'within'"],
     [
       'a ceiling below the rate',
       { a: { ...plain, within: 'b', rate: 5, ceiling: 3 }, b: plain },
-      "'ceiling' is 3, wants a whole number >= 5",
+      "expected a whole number >= 5, the 'rate', received 3",
     ],
-    ['a ceiling that is no number', { a: { ...plain, within: 'b', ceiling: 1.5 }, b: plain }, "'ceiling' is 1.5"],
+    [
+      'a ceiling that is no number',
+      { a: { ...plain, within: 'b', ceiling: 1.5 }, b: plain },
+      'expected a whole number >= 1, received 1.5',
+    ],
     [
       'a ceiling of an algorithm that cannot',
       { a: { algo: 'gcra', rate: 1, interval: '1m', within: 'b', ceiling: 3 } as never, b: plain },
-      "option 'ceiling' is not for 'gcra'; wants it with fixed-window",
+      "option 'ceiling' is not for 'gcra': use it with fixed-window, calendar-window, sliding-window or sliding-log",
     ],
     [
       'blocks of what borrows',
       { a: { ...plain, within: 'b', ceiling: 3, blockFor: '1m' }, b: plain },
       "'ceiling' and 'blockFor'",
     ],
-    ['a wrong share', { a: { ...plain, lends: 1.5 } }, "'lends' is 1.5, wants a number >= 0 and <= 1"],
+    [
+      'a wrong share',
+      { a: { ...plain, lends: 1.5 } },
+      'expected a number >= 0 and <= 1, the share of the quota that borrowers may use, received 1.5',
+    ],
     ['two ways to keep', { a: { ...plain, lends: 0.5, reserveFor: { critical: 0.5 } } }, "'lends' and 'reserveFor'"],
     ['an option for all', { a: plain, b: { algo: 'adaptive', scope: 'instance', lends: 1 } as never }, "'lends'"],
     [
@@ -418,7 +440,9 @@ describe('what makes no sense', () => {
     }
     const limits = { define: { a: { ...plain, within: 'b' }, b: plain } };
     await expect(startUp(limits, [Other])).rejects.toThrow('another limit here has that name');
-    await expect(startUp({ limits: [{ ...plain, within: 'x' }] })).rejects.toThrow("limits[0]: option 'within' is 'x'");
+    await expect(startUp({ limits: [{ ...plain, within: 'x' }] })).rejects.toThrow(
+      "limits[0].within: unknown limit 'x', expected the name of another limit of 'define'",
+    );
     await expect(
       startUp({ limits: [{ ...plain, within: 'b', phase: 'middleware' }], define: { b: plain } }),
     ).rejects.toThrow("nothing in phase 'middleware'");

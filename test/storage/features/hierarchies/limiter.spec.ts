@@ -236,7 +236,7 @@ describe.each(Object.entries(storeKinds))('limits within others, from code, on %
     expect(await usage()).toEqual([3, 3]);
     expect(await limiter.for('tokens').reserve('u1', { cost: 8, within: parents })).toMatchObject({ allowed: false });
     await expect(limiter.for('tokens').reserve('u1', { maxWait: '1s', within: parents })).rejects.toThrow(
-      "no 'maxWait'",
+      "limit 'tokens' is within another one, so its units cannot be reserved for the future. Remove 'maxWait': only units that fit now can be taken",
     );
   });
 
@@ -282,16 +282,19 @@ describe.each(Object.entries(storeKinds))('limits within others, from code, on %
   it('say what they want to know', async () => {
     const { limiter } = await start();
     const user = limiter.for('user');
-    await rejects(user.consume('u1'), "wants { within: { team: '…', org: '…' } }");
+    await rejects(user.consume('u1'), "expected { within: { team: '…', org: '…' } }");
     await rejects(user.peek('u1', { within: { team: 't1' } }), "the key of 'org' is missing");
     await rejects(user.acquire('u1', { within: { ...within, planet: 'p' } }), "not within 'planet'");
-    await rejects(user.reserve('u1', { within: 't1' as never }), "within is 't1'");
+    await rejects(
+      user.reserve('u1', { within: 't1' as never }),
+      "expected the keys of the limits that 'user' is within: { within: { team: '…', org: '…' } }, received 't1'",
+    );
     await rejects(user.reset('u1', { within: { team: '', org: 'o1' } }), "the key of 'team'");
-    await rejects(user.refund('u1', 1, 5 as never), 'the options are 5');
+    await rejects(user.refund('u1', 1, 5 as never), 'expected { share }, { within } or nothing, received 5');
     await rejects(user.penalize('u1', 1, { cost: 1 } as never), "got the option 'cost'");
     await rejects(limiter.for('org').consume('o1', { within: { team: 't1' } }), "'org' got the option 'within'");
     await rejects(limiter.check([{ limit: 'user', key: 'u1' }]), "limit 'user' is within 'team' and 'org'");
-    await rejects(limiter.check([{ limit: 'org', key: 'o1', within: {} }]), 'wants none');
+    await rejects(limiter.check([{ limit: 'org', key: 'o1', within: {} }]), 'expected none');
     expect(() => limiter.for({ algo: 'gcra', rate: 1, interval: 1, within: 'nobody' })).toThrow(RateLimitConfigError);
     expect(() => app!.get(OutboundLimiter).fetch('user', { key: 'k' })).toThrow("limit 'user' is within another one");
   });

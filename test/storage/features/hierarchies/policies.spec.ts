@@ -39,7 +39,11 @@ describe('policies of limits within others', () => {
   });
 
   it.each([
-    ['an unknown limit', 'limits: { team: { within: nobody } }', "option 'within' is 'nobody'"],
+    [
+      'an unknown limit',
+      'limits: { team: { within: nobody } }',
+      ":1:11 limits.team.within: unknown limit 'nobody', expected one of 'year'",
+    ],
     ['a wrong name', 'limits: { team: { within: 5 } }', 'within'],
     ['a circle', 'limits: { team: { within: team } }', "'team' within 'team'"],
     ['a wrong share', 'limits: { team: { lends: 2 } }', 'lends'],

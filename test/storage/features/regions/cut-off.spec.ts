@@ -98,7 +98,7 @@ describe('a region without its home', () => {
       new RegExp(`^The home of the regions, ${address}, fails: .*connect ECONNREFUSED ${address}\\. Limits `),
     );
     expect(line).toMatch(
-      /Limits of scope 'world' spend the units that this region holds, and then their 'onStoreError' decides, by default 'deny'$/,
+      /Limits of scope 'world' spend the units that this region holds, and then follow their 'onStoreError', by default 'deny'$/,
     );
     await world.home.start();
     await until(async () => (await us.get('/denied')).status === 200);

@@ -25,46 +25,42 @@ describe('regions', () => {
     nobody = `redis://127.0.0.1:${await freePort()}`;
   });
 
-  const wanted = "wants { name, home } such as { name: 'us', home: 'rediss://eu.example.com' }";
-  const wantedName = "wants 1 to 32 letters, digits or hyphens, such as 'us-east-1'";
-  const wantedHome = `wants a URL such as 'redis://localhost:6379', ioredis options such as { host, port }, a connection of ioredis or node-redis`;
+  const wanted = "expected { name, home } such as { name: 'us', home: 'rediss://eu.example.com' }";
+  const wantedName = "expected 1 to 32 letters, digits or hyphens, such as 'us-east-1'";
+  const wantedHome = `expected a URL such as 'redis://localhost:6379', ioredis options such as { host, port }, a connection of ioredis or node-redis`;
 
   it.each<[string, () => unknown, string]>([
-    ['a text', () => 'us', `RateLimitModule: option 'regions' is 'us', ${wanted}`],
-    ['null', () => null, `RateLimitModule: option 'regions' is null, ${wanted}`],
-    ['an array', () => [], `RateLimitModule: option 'regions' is [], ${wanted}`],
-    ['no name', () => ({ home: nobody }), `RateLimitModule: option 'regions.name' is undefined, ${wantedName}`],
-    [
-      'an empty name',
-      () => ({ name: '', home: nobody }),
-      `RateLimitModule: option 'regions.name' is '', ${wantedName}`,
-    ],
+    ['a text', () => 'us', `RateLimitModule.regions: ${wanted}, received 'us'`],
+    ['null', () => null, `RateLimitModule.regions: ${wanted}, received null`],
+    ['an array', () => [], `RateLimitModule.regions: ${wanted}, received []`],
+    ['no name', () => ({ home: nobody }), `RateLimitModule.regions.name: ${wantedName}, received undefined`],
+    ['an empty name', () => ({ name: '', home: nobody }), `RateLimitModule.regions.name: ${wantedName}, received ''`],
     [
       'a name with a colon',
       () => ({ name: 'us:1', home: nobody }),
-      `RateLimitModule: option 'regions.name' is 'us:1', ${wantedName}`,
+      `RateLimitModule.regions.name: ${wantedName}, received 'us:1'`,
     ],
     [
       'a long name',
       () => ({ name: 'a'.repeat(33), home: nobody }),
-      `RateLimitModule: option 'regions.name' is '${'a'.repeat(33)}', ${wantedName}`,
+      `RateLimitModule.regions.name: ${wantedName}, received '${'a'.repeat(33)}'`,
     ],
-    ['no home', () => ({ name: 'us' }), `RateLimitModule.regions: option 'home' is undefined, ${wantedHome}`],
+    ['no home', () => ({ name: 'us' }), `RateLimitModule.regions.home: ${wantedHome}, received undefined`],
     [
       'a home that is no URL',
       () => ({ name: 'us', home: 'eu.example.com' }),
-      `RateLimitModule.regions: option 'home' is 'eu.example.com', ${wantedHome}`,
+      `RateLimitModule.regions.home: ${wantedHome}, received 'eu.example.com'`,
     ],
-    ['an empty home', () => ({ name: 'us', home: '' }), `RateLimitModule.regions: option 'home' is '', ${wantedHome}`],
+    ['an empty home', () => ({ name: 'us', home: '' }), `RateLimitModule.regions.home: ${wantedHome}, received ''`],
     [
       'another option',
       () => ({ name: 'us', home: nobody, homes: [] }),
-      "RateLimitModule.regions: option 'homes' is unknown (did you mean 'home'?), wants only name, home",
+      "RateLimitModule.regions: unknown option 'homes'. Did you mean 'home'?",
     ],
     [
       'a Cluster as home',
       () => ({ name: 'us', home: { nodes: [{ host: '127.0.0.1', port: 1 }] } }),
-      "RateLimitModule: option 'regions.home' is a Cluster, wants one server or its Sentinels: it has to know of all calls of the regions",
+      'RateLimitModule.regions.home: expected one server or its Sentinels, received a Cluster: the home has to see all calls of the regions',
     ],
   ])('refuse %s', async (_, regions, message) => {
     expect(await messageOf({ redis: nobody, regions: regions() })).toBe(message);
@@ -72,14 +68,14 @@ describe('regions', () => {
 
   it('want the Redis of the region', async () => {
     expect(await messageOf({ regions: { name: 'us', home: nobody } })).toBe(
-      "RateLimitModule: option 'regions' is given without 'redis', wants the Redis of this region there: it holds the region's units",
+      "RateLimitModule: option 'regions' needs 'redis', the Redis of this region: it stores the region's units",
     );
   });
 
   it('want a timeout in which units can be used', async () => {
     const regions = { name: 'us', home: nobody };
     expect(await messageOf({ redis: nobody, regions, timeout: '1s' })).toBe(
-      "RateLimitModule: option 'timeout' is 1000 ms with 'regions', wants at most 250 ms: units of a region have to be used in time",
+      "RateLimitModule.timeout: expected at most 250 ms with 'regions', received 1000 ms: a region must use its units in time",
     );
     expect(await messageOf({ redis: nobody, regions, timeout: 250 })).toBe('none');
   });
@@ -107,7 +103,7 @@ describe('regions', () => {
     ['credits', { algo: 'calendar-window', interval: undefined, period: 'month', credits: true }],
   ])('do not go with %s', async (option, more) => {
     expect(await messageOf(world(more))).toBe(
-      `define.api: option 'scope' is 'world' and '${option}' is given, wants one of them: ` +
+      `define.api: options 'scope: world' and '${option}' exclude each other: ` +
         `units that a region holds are not subject to '${option}'`,
     );
   });
@@ -115,7 +111,7 @@ describe('regions', () => {
   it('do not go with functions of a date', async () => {
     const plan = { algo: 'calendar-window', interval: undefined, period: 'month', anchor: String };
     expect(await messageOf(world(plan))).toContain(
-      "define.api: option 'scope' is 'world' and 'anchor' is given, wants",
+      "define.api: options 'scope: world' and 'anchor' exclude each other: units that a region holds are not subject to 'anchor'",
     );
   });
 
@@ -124,7 +120,7 @@ describe('regions', () => {
     ['concurrency', { algo: 'concurrency', rate: undefined, interval: undefined, limit: 5, ttl: '1m' }],
   ])('do not count by %s', async (algo, more) => {
     expect(await messageOf(world(more))).toContain(
-      `option 'scope' is 'world' for algo '${algo}', wants one of 'fixed-window', `,
+      `scope: expected one of 'fixed-window', , received 'world' for algo '${algo}'`,
     );
   });
 
@@ -132,18 +128,17 @@ describe('regions', () => {
     ['a burst', { algo: 'gcra', rate: 1000, interval: '1s', burst: 5 }, 500],
     ['a bucket', { algo: 'token-bucket', rate: 10, interval: '1m', burst: 1, refill: 'greedy' }, 1500],
     ['a refill', { algo: 'token-bucket', refill: 'intervally' }, 1500],
-  ])('want a quota of which a part is left while units are held: %s', async (_, more, lifetimeMs) => {
+  ])('need a quota of which a part is left while units are held: %s', async (_, more, lifetimeMs) => {
     const message = await messageOf(world(more));
-    const wants = "wants a longer 'interval', a larger 'burst', or no refill 'intervally'";
     expect(message).toBe(
-      `define.api: option 'scope' is 'world', but all of the quota flows back within the ${lifetimeMs} ms for which a region may hold ` +
-        `units, ${wants}`,
+      `define.api: with scope: 'world', all of the quota would flow back within the ${lifetimeMs} ms for which a region may hold units. ` +
+        "Use a longer 'interval', a larger 'burst', or no refill 'intervally'",
     );
   });
 
   it('are wanted by limits of scope world on Redis', async () => {
     expect(await messageOf({ ...world({}), regions: undefined })).toBe(
-      `define.api: option 'scope' is 'world', wants the module's option 'regions', such as { name: 'us', home: 'rediss://eu.example.com' }`,
+      "define.api: scope: 'world' needs the module's option 'regions', such as { name: 'us', home: 'rediss://eu.example.com' }",
     );
     expect(await messageOf({ define: { api: { algo: 'gcra', rate: 5, interval: '1m', scope: 'world' } } })).toBe(
       'none',
@@ -163,16 +158,20 @@ describe('a policy of limits over several regions', () => {
   it('is read as code is', () => {
     expect(problemsOf(window)).toEqual([]);
     expect(problemsOf({ ...window, blockFor: '1m' })).toEqual([
-      expect.stringContaining("option 'scope' is 'world' and 'blockFor' is given"),
+      expect.stringContaining(
+        "source() limits.api: options 'scope: world' and 'blockFor' exclude each other: units that a region holds are not subject to 'blockFor'",
+      ),
     ]);
     expect(problemsOf({ ...window, algo: 'leaky-bucket' })).toEqual([
-      expect.stringContaining("option 'scope' is 'world' for algo 'leaky-bucket', wants one of 'fixed-window', "),
+      expect.stringContaining(
+        "scope: 'world' does not work with algo 'leaky-bucket'. Use 'fixed-window', 'calendar-window', 'budget', 'sliding-window', 'sliding-log', 'token-bucket' or 'gcra'",
+      ),
     ]);
     expect(problemsOf({ ...window, algo: 'gcra', burst: 1 })).toEqual([
-      expect.stringContaining('all of the quota flows back within the 1500 ms for which a region may hold units'),
+      expect.stringContaining('all of the quota would flow back within the 1500 ms for which a region may hold units'),
     ]);
     expect(problemsOf({ ...window, scope: 'planet' })).toEqual([
-      expect.stringContaining('wants one of cluster, instance, world'),
+      expect.stringContaining('expected one of cluster, instance, world'),
     ]);
   });
 });

@@ -157,11 +157,11 @@ describe('a limit with shares', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['gpu', 'a', "the options are 'a', wants { share }, { within } or nothing"],
-    ['gpu', null, 'the options are null, wants { share }, { within } or nothing'],
-    ['gpu', { tenant: 'a' }, "got the option 'tenant', wants only share"],
-    ['gpu', { share: '' }, "share is '', wants the tenant"],
-    ['plain', { share: 'a' }, "limit 'plain' got a share, wants none"],
+    ['gpu', 'a', "options: expected { share }, { within } or nothing, received 'a'"],
+    ['gpu', null, 'options: expected { share }, { within } or nothing, received null'],
+    ['gpu', { tenant: 'a' }, "expected only share, received the option 'tenant'"],
+    ['gpu', { share: '' }, "share: expected the tenant, received ''"],
+    ['plain', { share: 'a' }, "limit 'plain' expected none, received a share"],
   ])('of %s gives back nothing of %j', async (name, of, reason) => {
     const { limiter } = await start();
     const limit = limiter.for(name);
@@ -172,12 +172,16 @@ describe('a limit with shares', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['gpu', undefined, "limit 'gpu' shares its units among tenants, wants { share: 'the tenant' }"],
-    ['gpu', 2, "limit 'gpu' shares its units among tenants, wants { share: 'the tenant' }"],
-    ['gpu', { share: '' }, "share is '', wants the tenant: a string that is not empty"],
-    ['gpu', { share: 7 }, 'share is 7, wants the tenant: a string that is not empty'],
-    ['gpu', { tenant: 'a' }, "got the option 'tenant', wants only cost, priority, share, anchor, within and upTo"],
-    ['plain', { share: 'a' }, "limit 'plain' got a share, wants none: it has no option 'share'"],
+    ['gpu', undefined, "limit 'gpu' shares its units among tenants: expected { share: 'the tenant' }"],
+    ['gpu', 2, "limit 'gpu' shares its units among tenants: expected { share: 'the tenant' }"],
+    ['gpu', { share: '' }, "share: expected the tenant: a string that is not empty, received ''"],
+    ['gpu', { share: 7 }, 'share: expected the tenant: a string that is not empty, received 7'],
+    [
+      'gpu',
+      { tenant: 'a' },
+      "expected only cost, priority, share, anchor, within and upTo, received the option 'tenant'",
+    ],
+    ['plain', { share: 'a' }, "limit 'plain' expected none: it has no option 'share', received a share"],
   ])('of %s refuses %j from code', async (name, given, reason) => {
     const { limiter } = await start();
     const asked = limiter.for(name).consume('k', given as never);
@@ -197,10 +201,10 @@ describe('a limit with shares', () => {
   it('is not for calls to others and jobs, which say no tenant', async () => {
     const { app, limiter } = await start();
     expect(() => rateLimited(async () => undefined, { limiter: limiter.for('gpu'), key: () => 'global' })).toThrow(
-      "rateLimited: limit 'gpu' shares its units among tenants, wants a limit without 'share': nothing says here whose they are",
+      "rateLimited: limit 'gpu' shares its units among tenants, and the tenant is unknown here. Use a limit without 'share'",
     );
     expect(() => app.nest.get(OutboundLimiter).fetch('gpu')).toThrow(
-      "limit 'gpu' shares its units among tenants, wants a limit without 'share'",
+      "limit 'gpu' shares its units among tenants, and the tenant is unknown here. Use a limit without 'share'",
     );
   });
 });
@@ -242,8 +246,8 @@ describe('at start-up', () => {
   const bucket = { name: 'x', algo: 'gcra', rate: 10, interval: '1s' };
   const by = 'user';
   it.each<[object, string]>([
-    [{ share: null }, "option 'share' is null, wants { by, weight?, unlisted?, floor? }"],
-    [{ share: 'user' }, "option 'share' is 'user', wants { by, weight?, unlisted?, floor? }"],
+    [{ share: null }, 'share: expected { by, weight?, unlisted?, floor? }, received null'],
+    [{ share: 'user' }, "share: expected { by, weight?, unlisted?, floor? }, received 'user'"],
     [{ share: {} }, "option 'by'"],
     [{ share: { by: 'tenant' } }, "option 'by' is 'tenant'"],
     [{ share: { by, weights: {} } }, "'weights'"],
@@ -251,27 +255,27 @@ describe('at start-up', () => {
     [{ share: { by, weight: { a: 0 } } }, "option 'weight'"],
     [{ share: { by, weight: { a: 1.5 } } }, "option 'weight'"],
     [{ share: { by, weight: 2 } }, "option 'weight' is 2"],
-    [{ share: { by, weight: { 42: 3 } } }, "wants names of tenants as 'user' finds them, such as 'user:42'"],
-    [{ share: { by: 'ip', weight: { 'user:1': 3 } } }, "wants names of tenants as 'ip' finds them"],
+    [{ share: { by, weight: { 42: 3 } } }, "expected names of tenants as 'user' finds them, such as 'user:42'"],
+    [{ share: { by: 'ip', weight: { 'user:1': 3 } } }, "expected names of tenants as 'ip' finds them"],
     [
       { share: { by, unlisted: 'together' } },
-      "option 'unlisted' is 'together', wants 'each', or 'together' with an object",
+      "unlisted: expected 'each', or 'together' with an object, received 'together'",
     ],
     [{ share: { by, weight: () => 1, unlisted: 'together' } }, "option 'unlisted' is 'together'"],
     [{ share: { by, unlisted: 'none' } }, "option 'unlisted' is 'none'"],
     [
       { share: { by, floor: 0.3, unlisted: 'together', weight: { 'user:a': 1, 'user:b': 1, 'user:c': 2 } } },
-      "option 'floor' is 0.3, wants a number of which 4 tenants",
+      'floor: expected a number of which 4 tenants, received 0.3',
     ],
-    [{ share: { by, floor: -0.1 } }, "option 'floor' is -0.1, wants a number >= 0 and <= 1"],
+    [{ share: { by, floor: -0.1 } }, 'floor: expected a number >= 0 and <= 1, received -0.1'],
     [{ share: { by, floor: '5%' } }, "option 'floor'"],
     [
       { share: { by, floor: 0.4, weight: { 'user:a': 1, 'user:b': 1, 'user:c': 2 } } },
-      "option 'floor' is 0.4, wants a number of which 3 tenants",
+      'floor: expected a number of which 3 tenants, received 0.4',
     ],
     [
       { algo: 'fixed-window', share: { by } },
-      "option 'share' is not for 'fixed-window'; wants it with sliding-window, token-bucket or gcra",
+      "share: expected it with sliding-window, token-bucket or gcra, received not for 'fixed-window';",
     ],
     [{ algo: 'leaky-bucket', share: { by } }, "option 'share' is not for 'leaky-bucket'"],
     [

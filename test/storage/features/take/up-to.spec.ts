@@ -190,22 +190,22 @@ describe.each(Object.entries(places))('upTo, %s', (_, place) => {
     const limiters = await start();
     const jobs = limiters.for('jobs');
     for (const upTo of [0, -1, 1.5, NaN, Infinity, '3', null] as never[]) {
-      await expect(jobs.consume('a', { upTo })).rejects.toThrow(/^upTo is .*, wants a whole number >= 1$/);
+      await expect(jobs.consume('a', { upTo })).rejects.toThrow(/^upTo: expected a whole number >= 1, received /);
     }
     await bad(
       jobs.consume('a', { upTo: 2, cost: 1 }),
-      'got cost 1 and upTo 2, wants one of them: upTo takes as many units as there are',
+      'expected one of them: upTo takes as many units as there are, received cost 1 and upTo 2',
     );
     await bad(
       limiters.for('slots').consume('a', { upTo: 2 }),
-      "limit 'slots' of algo 'concurrency' holds units until they are released, so 'upTo' cannot take what is there; wants a 'cost'",
+      "limit 'slots' of algo 'concurrency' holds units until they are released, so it does not support 'upTo'. Use 'cost'",
     );
     await bad(
       limiters.check([
         { limit: 'jobs', key: 'a', upTo: 2 },
         { limit: 'few', key: 'a' },
       ]),
-      "LimiterService.check: limit 'few' has no 'upTo', wants it for all limits of the check or for none: each gives the same number",
+      "LimiterService.check: limit 'few' has no 'upTo'. Give it to all limits of the check or to none: each gives the same number",
     );
     await bad(
       limiters.check([
@@ -213,14 +213,18 @@ describe.each(Object.entries(places))('upTo, %s', (_, place) => {
         { limit: 'user', key: 'b', within: { org: 'o' }, upTo: 2 },
       ]),
       "LimiterService.check: several limits of the check are within limit 'org', so 'upTo' would take another number of it; " +
-        'wants a check for each',
+        'expected a check for each',
     );
     await bad(
       limiters.reserve([{ limit: 'jobs', key: 'a', upTo: 2 }]),
-      "LimiterService.reserve: got the option 'upTo', wants a 'cost': only consume, peek and check take what is there",
+      "LimiterService.reserve: expected a 'cost': only consume, peek and check take what is there, received the option 'upTo'",
     );
-    await expect(jobs.acquire('a', { upTo: 2 } as never)).rejects.toThrow(/^got the option 'upTo', wants only cost/);
-    await expect(jobs.reserve('a', { upTo: 2 } as never)).rejects.toThrow(/^got the option 'upTo', wants only cost/);
+    await expect(jobs.acquire('a', { upTo: 2 } as never)).rejects.toThrow(
+      /^expected only cost, received the option 'upTo'/,
+    );
+    await expect(jobs.reserve('a', { upTo: 2 } as never)).rejects.toThrow(
+      /^expected only cost, received the option 'upTo'/,
+    );
     expect(await jobs.peek('a')).toMatchObject({ remaining: 10 });
   });
 });

@@ -207,19 +207,25 @@ describe('the usage of a limit', () => {
   it('is not there without the option, which the error names', async () => {
     const plain = limiters.for('plain');
     await expect(plain.usage('user:1')).rejects.toThrow(
-      "limit 'plain' records no usage, wants the option 'usage' of the limit, such as { usage: '400d' }",
+      "limit 'plain' records no usage. Set the option 'usage' of the limit, such as { usage: '400d' }",
     );
     await expect(plain.usage('user:1')).rejects.toThrow(RateLimitArgumentError);
     await expect(all(plain.exportUsage())).rejects.toThrow(RateLimitArgumentError);
   });
 
   it.each([
-    [{ from: 'yesterday' }, "from is 'yesterday', wants a Date, milliseconds since the epoch, or an ISO 8601 text"],
-    [{ to: new Date(NaN) }, 'to is Invalid Date, wants a Date'],
-    [{ to: null }, 'to is null, wants a Date'],
-    [{ from: '2026-11-02', to: '2026-11-01' }, 'wants from no later than to'],
-    [{ since: 1 }, "got the option 'since', wants only from"],
-    [[], 'got [], wants an object of options'],
+    [
+      { from: 'yesterday' },
+      "from: expected a Date, milliseconds since the epoch, or an ISO 8601 text such as '2026-11-01' or '2026-11-01T12:00Z', received 'yesterday'",
+    ],
+    [{ to: new Date(NaN) }, /to: expected a Date.+, received Invalid Date/],
+    [{ to: null }, /to: expected a Date.+, received null/],
+    [
+      { from: '2026-11-02', to: '2026-11-01' },
+      "expected a time no later than 'to' (2026-11-01T00:00:00.000+01:00), received 2026-11-02T00:00:00.000+01:00",
+    ],
+    [{ since: 1 }, "unknown option 'since', expected one of from, to"],
+    [[], 'expected an object of options, received []'],
   ])('refuses %j', async (range, message) => {
     const api = limiters.for('api');
     await expect(api.usage('user:1', range as never)).rejects.toThrow(message);
@@ -231,7 +237,7 @@ describe('the usage of a limit', () => {
     await expect(api.usage('')).rejects.toThrow(RateLimitArgumentError);
     for (const batch of [0, 1.5, '5', 10_001]) {
       await expect(all(api.exportUsage({ batch: batch as number }))).rejects.toThrow(
-        'wants a whole number >= 1 and <= 10000',
+        'expected a whole number >= 1 and <= 10000',
       );
     }
   });
@@ -249,18 +255,24 @@ describe('the option usage', () => {
   it.each([
     [
       true,
-      "option 'usage' is true, wants milliseconds or a duration such as '400d' (units: ms, s, m, h, d, w, y), at least 1 day and at most 10 years; or { keep, timezone?",
+      /usage: expected milliseconds or a duration such as '400d' \(units: ms, s, m, h, d, w, y\), at least 1 day and at most 10 years; or \{ keep, timezone\?.+, received true/,
     ],
     [
       '1h',
-      "option 'usage' is '1h', wants milliseconds or a duration such as '400d' (units: ms, s, m, h, d, w, y), at least 1 day and at most 10 years",
+      /usage: expected milliseconds or a duration such as '400d' \(units: ms, s, m, h, d, w, y\), at least 1 day and at most 10 years.+, received '1h'/,
     ],
-    ['11y', "option 'usage' is '11y', wants"],
-    [NaN, "option 'usage' is NaN, wants"],
-    [{}, "usage: option 'keep' is missing, wants"],
-    [{ keep: '0d' }, "usage: option 'keep' is '0d', wants"],
-    [{ keep: '40d', timezone: 'Mars' }, "usage: option 'timezone' is 'Mars', wants an IANA time zone"],
-    [{ keep: '40d', zone: 'UTC' }, "usage: option 'zone' is unknown, wants only keep, timezone"],
+    ['11y', /usage: expected .+, received '11y'/],
+    [NaN, /usage: expected .+, received NaN/],
+    [
+      {},
+      "usage.keep: missing, expected milliseconds or a duration such as '400d', at least 1 day and at most 10 years",
+    ],
+    [{ keep: '0d' }, /usage\.keep: expected .+, received '0d'/],
+    [
+      { keep: '40d', timezone: 'Mars' },
+      "usage.timezone: expected an IANA time zone such as 'UTC' or 'Europe/Berlin', received 'Mars'",
+    ],
+    [{ keep: '40d', zone: 'UTC' }, "usage: unknown option 'zone', expected one of keep, timezone"],
   ])('refuses %j', async (usage, message) => {
     const start = compiled({ ...gcra, usage });
     await expect(start).rejects.toThrow(RateLimitConfigError);
@@ -284,7 +296,7 @@ describe('the option usage', () => {
       const limit = { name: 'plan', algo: 'calendar-window', rate: 1, period: 'day', key: 'global' } as const;
       const given = { ...limit, ...(option === 'usage' ? { usage: '40d' } : { credits: true }) } as LimitDefinition;
       const start = Test.createTestingModule({ imports: [RateLimitModule.forRoot({ limits: [given] })] }).compile();
-      await expect(start).rejects.toThrow(`limits[0]: option '${option}' is of no use here`);
+      await expect(start).rejects.toThrow(`limits[0]: option '${option}' has no effect here`);
       @Controller()
       class Api {
         @Get()
@@ -295,14 +307,14 @@ describe('the option usage', () => {
         imports: [RateLimitModule.forRoot()],
         controllers: [Api],
       }).compile();
-      await expect(app.init()).rejects.toThrow(`@RateLimit on Api.get: option '${option}' is of no use here`);
+      await expect(app.init()).rejects.toThrow(`@RateLimit on Api.get: option '${option}' has no effect here`);
       await app.close();
     },
   );
 
   it('is none of the defaults', async () => {
     await expect(compiled(gcra, { defaults: { usage: '40d' } as never })).rejects.toThrow(
-      "defaults: option 'usage' is unknown",
+      "defaults: unknown option 'usage'",
     );
   });
 });

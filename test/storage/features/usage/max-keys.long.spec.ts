@@ -117,6 +117,6 @@ it('hardly leave out any of so many on Redis, however they are spread over the s
 it.each([0, 1.5, '3', 2e8])('are refused if they are %j', (maxKeys) => {
   const limit = { algo: 'gcra', rate: 1, interval: 1, usage: { keep: '2d', maxKeys } };
   expect(() => checkOptions(limit)).toThrow(
-    `test.usage: option 'maxKeys' is ${typeof maxKeys === 'string' ? `'${maxKeys}'` : maxKeys}, wants a whole number >= 1 and <= 100000000`,
+    `test.usage.maxKeys: expected a whole number >= 1 and <= 100000000, received ${typeof maxKeys === 'string' ? `'${maxKeys}'` : maxKeys}`,
   );
 });
