@@ -190,7 +190,7 @@ describe('a guard', () => {
     const graphql = await GraphqlApp.start('Apollo on Express', { providers: [Guarded], limits });
     app = graphql.app;
     const found: string[] = [];
-    for (const _asked of texts) found.push((await graphql.ask('{ one }')).errors![0]!.message);
+    while (found.length < texts.length) found.push((await graphql.ask('{ one }')).errors![0]!.message);
     expect(found).toEqual(texts);
   });
 

@@ -13,6 +13,7 @@ import { Attempts } from '../../engine/errors/attempts.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
+import { mapAll } from '../../engine/util/awaitable.js';
 import { decideEnforced } from '../../storage/stores/enforced-entries.js';
 import type { Store } from '../../storage/stores/store.js';
 import { countedUnits } from './counted-units.js';
@@ -72,7 +73,7 @@ export class RejectedRequests {
         ? { statusCode: error instanceof HttpException ? error.getStatus() : HttpStatus.FORBIDDEN }
         : { error };
     const outcome = { failed: true, aborted: false, context, ...ended };
-    const counted = await Promise.all(entries.map(({ rule }) => countedUnits(rule, outcome, this.attempts)));
+    const counted = await mapAll(entries, ({ rule }) => countedUnits(rule, outcome, this.attempts));
     return entries.flatMap((entry, index) => {
       const units = counted[index]!;
       if (units === false) return [];

@@ -87,10 +87,10 @@ describe('usage on Redis', () => {
     const roundTripsOf = async (batch: number) => {
       let [inFlight, roundTrips] = [0, 0];
       const read = redis.zrangebyscore.bind(redis) as (...args: unknown[]) => Promise<string[]>;
-      const spy = jest.spyOn(redis, 'zrangebyscore').mockImplementation((async (...args: unknown[]) => {
+      const spy = jest.spyOn(redis, 'zrangebyscore').mockImplementation(async (...args: unknown[]) => {
         if (inFlight++ === 0) roundTrips++;
         return read(...args).finally(() => inFlight--);
-      }) as never);
+      });
       expect(await exported(store, limit, batch)).toEqual(new Map(['a', 'b', 'c', 'd', 'e'].map((each) => [each, 1])));
       spy.mockRestore();
       return roundTrips;
