@@ -103,7 +103,10 @@ if (paths.length > 0) {
   }
 } else {
   const counts = {};
-  for (const { folder, phrase } of found) (((counts[folder] ??= {})[phrase] ??= 0), (counts[folder][phrase] += 1));
+  for (const { folder, phrase } of found) {
+    const phrases = (counts[folder] ??= {});
+    phrases[phrase] = (phrases[phrase] ?? 0) + 1;
+  }
   const budgets = JSON.parse(readFileSync(BUDGETS, 'utf8'));
   let over = 0;
   for (const [folder, phrases] of Object.entries(counts)) {
@@ -121,15 +124,19 @@ if (paths.length > 0) {
   if (lower) {
     const least = Object.entries(counts).map(([folder, phrases]) => [
       folder,
-      Object.fromEntries(Object.entries(phrases).sort()),
+      Object.fromEntries(Object.entries(phrases).toSorted(byName)),
     ]);
-    writeFileSync(BUDGETS, `${JSON.stringify(Object.fromEntries(least.sort()), undefined, 2)}\n`);
+    writeFileSync(BUDGETS, `${JSON.stringify(Object.fromEntries(least.toSorted(byName)), undefined, 2)}\n`);
   }
+}
+
+function byName([one], [other]) {
+  return one < other ? -1 : 1;
 }
 
 function filesIn(folder) {
   return readdirSync(folder)
-    .sort()
+    .toSorted()
     .map((name) => join(folder, name))
     .filter((path) => !IGNORED.test(path))
     .flatMap((path) =>

@@ -1,3 +1,4 @@
+import { legible } from '../../../engine/util/legible.js';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Changes, LimitState, Lookup, Rates } from '../../api.js';
@@ -115,12 +116,12 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
         </form>
       </section>
       <div role="status" class="hidden-text">
-        {found && !busy ? `${plural(found.limits.length, 'limit')} found for ${identity}` : ''}
+        {found && !busy ? `${plural(found.limits.length, 'limit')} found for ${legible(identity)}` : ''}
       </div>
       {found && (
         <>
           <div class="subject">
-            <h2>{identity}</h2>
+            <h2>{legible(identity)}</h2>
             <span class="soft small breakable">
               as <span class="mono">{found.id}</span> in top keys and the log
             </span>
@@ -135,8 +136,8 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
           )}
           {isUnknown && (
             <Note>
-              Nothing is known about <span class="breakable">{identity}</span>: no limit has counted it recently, and no
-              change, block or list names it. It is perhaps misspelt.
+              Nothing is known about <span class="breakable">{legible(identity)}</span>: no limit has counted it
+              recently, and no change, block or list names it. It is perhaps misspelt.
             </Note>
           )}
           <div class="states">{paged.shown.map(card)}</div>
