@@ -14,7 +14,7 @@ import type { Connection } from '../../storage/redis/connection.js';
 const STEP = 1000;
 export const MOST_KEYS = 1_000_000;
 
-/** Whether a key is found, in steps between which the server serves others. Throws `InputError` if Redis does not let it search. */
+/** True if a key is found, in steps between which the server serves others. Throws `InputError` if Redis does not let it search. */
 export async function anyKey(
   redis: AppRedis['redis'],
   pattern: string,
@@ -72,9 +72,9 @@ export function appRedis(
 
 /** What the Redis of `--redis` is to apps in several regions. It may be both. */
 export interface RegionRole {
-  /** Whether it counts for several regions. */
+  /** True if it counts for several regions. */
   readonly isHome: boolean;
-  /** Whether it counts for a region: then its instances read changes at the home. */
+  /** True if it counts for a region: then its instances read changes at the home. */
   readonly isRegion: boolean;
   /** Why it is not known. */
   readonly unread?: string;
@@ -82,7 +82,7 @@ export interface RegionRole {
 
 export const NO_REGIONS: RegionRole = { isHome: false, isRegion: false };
 
-/** Whether changes are kept at a home that is not given. */
+/** True if changes are kept at a home that is not given. */
 export function isWithoutHome({ isHome, isRegion }: RegionRole, home: unknown): boolean {
   return home === undefined && isRegion && !isHome;
 }
@@ -128,7 +128,7 @@ async function regionsAt({ redis, prefix }: AppRedis): Promise<string[] | undefi
   return fields.length === 0 ? undefined : regionsIn(fields);
 }
 
-/** Whether instances with a console say that they are in a region: the only trace before a limit over regions is used. */
+/** True if instances with a console say that they are in a region: the only trace before a limit over regions is used. */
 async function isPublished({ redis }: AppRedis): Promise<boolean> {
   try {
     const published = await readPublished(redis);
@@ -140,7 +140,7 @@ async function isPublished({ redis }: AppRedis): Promise<boolean> {
   }
 }
 
-/** Whether instances say that they are in a region, or have limits that they can have only there. */
+/** True if instances say that they are in a region, or have limits that they can have only there. */
 function isInRegion({ region, limits }: ReadApp): boolean {
   return region !== undefined || limits.some(({ definition }) => definition?.['scope'] === 'world');
 }

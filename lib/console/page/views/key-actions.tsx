@@ -14,7 +14,7 @@ interface Context {
   readonly rate: RateInfo | undefined;
   readonly identity: string;
   readonly blocked: boolean;
-  /** Whether the user may do what has no end. */
+  /** True if the user may do what has no end. */
   readonly canWrite: boolean;
   onChanged: (state: LimitState) => void;
 }

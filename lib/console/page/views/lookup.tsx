@@ -99,7 +99,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
       <ViewHead title="Look-up">
         Enter an identity to see how many units it has left, which blocks and changes apply to it, until when, and why.
       </ViewHead>
-      <section class="panel" aria-label="Identity to look up">
+      <section class="panel" aria-label="Key to look up">
         <form
           class="body ask"
           noValidate
@@ -159,7 +159,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
             </details>
           )}
           {changes.length > 0 && (
-            <Panel id="history" title="Changes of this identity">
+            <Panel id="history" title="Changes of this key">
               <ul class="marks">
                 {changes.slice(0, MOST_CHANGES).map((change) => (
                   <li key={`${change.at} ${change.action} ${change.limit}`}>
