@@ -153,7 +153,7 @@ describe('the console of an app with 500 limits', () => {
     });
     await slider.focus();
     await page.keyboard.press('Home');
-    await page.getByText(/^1 in 1.s.* would have refused .* of what was asked for/).waitFor();
+    await page.getByText(/^1 in 1.s.* would have refused .* of the requested units/).waitFor();
     await page.getByRole('button', { name: 'Preview as a candidate' }).click();
     await opened.dialog.getByRole('button', { name: 'Preview as a candidate' }).click();
     await opened.dialog.waitFor({ state: 'detached' });
