@@ -135,9 +135,9 @@ describe('the console of an app with 500 limits', () => {
     await page.getByText(/^\d+ limits that have counted nothing of it$/).waitFor();
     const height = await page.evaluate<number>('document.documentElement.scrollHeight / innerHeight');
     expect(height).toBeLessThanOrEqual(MOST_SCREENS);
-    expect(await page.getByText(/Nothing is known of/).count()).toBe(0);
+    expect(await page.getByText(/Nothing is known about/).count()).toBe(0);
     await opened.lookUp('user:nonsense');
-    await page.getByText(/^Nothing is known of/).waitFor();
+    await page.getByText(/^Nothing is known about/).waitFor();
     expect(await page.getByText('free', { exact: true }).count()).toBe(0);
   });
 

@@ -299,6 +299,8 @@ export const messages = {
   resends: () =>
     'redis: the client resends commands after its connection breaks, so a check can be charged twice, and it has no duplicate() for a ' +
     'separate connection. Create it with { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }, or pass its options instead',
+  movedToOutbound: (method: string) =>
+    `LimiterService.${method} has moved: import OutboundLimiter from 'nestjs-sluice/outbound', inject it, and call its ${method}`,
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
   storeNotReady: (status: string, error?: string) =>
     `Redis is not connected (status '${status}')${error === undefined ? '' : `: ${error}`}`,
