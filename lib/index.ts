@@ -19,7 +19,7 @@ export type { AlgorithmName, AlgorithmOptions } from './engine/algorithms/index.
 export type { LeakyBucketOptions } from './engine/algorithms/leaky-bucket.js';
 export type { OnStoreError, StoreErrorPolicy, UnansweredCheck } from './engine/limits/limit-settings.js';
 export type { Duration } from './engine/options/values.js';
-export { eur, gbp, money, usd } from './engine/limits/money.js';
+export { eur, gbp, money, usd } from './engine/limits/unit-name.js';
 export type { SlidingLogOptions } from './engine/algorithms/sliding-log.js';
 export type { SlidingWindowOptions } from './engine/algorithms/sliding-window.js';
 export type { TokenBucketOptions } from './engine/algorithms/token-bucket.js';
@@ -157,7 +157,7 @@ export type {
   ListPageOptions,
   UnlistOptions,
 } from './app/overrides/lists/list.js';
-export type { LimitMode } from './engine/limits/limit-mode.js';
+export type { LimitMode } from './engine/limits/limit-settings.js';
 export type {
   ChangedMode,
   ChangedRate,
@@ -202,13 +202,13 @@ export type {
 } from './engine/limits/consume-options.js';
 export type { CheckResult, Decision } from './engine/limits/decision.js';
 export type { Priority } from './engine/limits/priority.js';
-export type { AnchorFunction } from './storage/features/anchors/options.js';
+export type { AnchorFunction } from './storage/features/anchors/anchors.js';
 export type { ReservedShares, ReservingLimitOptions } from './storage/features/priorities/options.js';
 export type { BorrowingOptions, LendingLimitOptions } from './storage/features/borrowing/terms.js';
 export type { CandidateLimitOptions, CandidateOptions, CandidatePatch } from './storage/features/candidates/options.js';
 export type { SharedLimitOptions, ShareOptions } from './storage/features/shares/options.js';
 export type { PrefetchLimitOptions, PrefetchOptions } from './storage/features/prefetch/terms.js';
-export type { HeldNow } from './engine/limits/held-now.js';
+export type { HeldNow } from './engine/limits/estimates.js';
 export type { RecentUsage } from './engine/limits/recent-usage.js';
 export type { RegionHolding } from './engine/limits/region-holding.js';
 export type { UsageOptions, UsageTerms } from './storage/features/usage/terms.js';

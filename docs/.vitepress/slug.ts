@@ -1,4 +1,4 @@
-/** What a heading is linked to by: as the hosts of repositories make it, so that a link holds there and here. */
+/** The slug of a heading, as repository hosts make it, so that links work there and here. */
 export function slug(heading: string): string {
   return heading
     .trim()

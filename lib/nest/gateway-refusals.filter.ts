@@ -13,7 +13,7 @@ import { ThrownRefusals } from './request/thrown-refusals.js';
 import { isGateway } from '../app/rules/route-names.js';
 import { FILTERS, OWN_FILTER } from '../app/transports/ws.reader.js';
 import { bindForApp } from './bind-for-app.js';
-import { rethrow } from '../engine/util/rethrow.js';
+import { rethrow } from '../engine/util/reason-of.js';
 
 /** Sends refusals of the app's own code to clients of gateways in the form of the guard's refusals. */
 @SetMetadata(OWN_FILTER, true)

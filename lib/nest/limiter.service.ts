@@ -20,10 +20,11 @@ import { ReservedCheck } from '../app/limiter/reserved-check.js';
 import { WaitQueues } from '../app/waiting/wait-queues.js';
 import { RateLimitArgumentError, RateLimitConfigError } from '../engine/errors/errors.js';
 import { byRequestMessages } from '../engine/errors/messages/by-request.js';
+import { messages } from '../engine/errors/messages/general.js';
 import { RATE_LIMIT_STORE } from '../app/config/tokens.js';
 import type { ChangeCause } from '../app/overrides/change-cause.js';
 import type { ListOptions, ListPage, ListPageOptions, UnlistOptions } from '../app/overrides/lists/list.js';
-import type { LimitMode } from '../engine/limits/limit-mode.js';
+import type { LimitMode } from '../engine/limits/limit-settings.js';
 import type {
   ChangesOptions,
   ClearOptions,
@@ -271,6 +272,4 @@ export class LimiterService {
 
 /** Clients were made by this service before 1.0. */
 const isOfOutbound = (method: string): RateLimitConfigError =>
-  new RateLimitConfigError(
-    `LimiterService.${method} has moved: import OutboundLimiter from 'nestjs-sluice/outbound', inject it, and call its ${method}`,
-  );
+  new RateLimitConfigError(messages.movedToOutbound(method));

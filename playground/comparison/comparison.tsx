@@ -105,7 +105,7 @@ export function Comparison({ begin }: { readonly begin: Beginning }): JSX.Elemen
       <ul class="legend" aria-label="Legend of the charts">
         <li class="allowed">allowed</li>
         <li class="refused">refused</li>
-        <li class="left">what is left</li>
+        <li class="left">units left</li>
         <li class="worst">the {nounOf(settings.interval)} in which most passed</li>
       </ul>
       <div class={`cards ${columnsClass(charts.length)}`}>

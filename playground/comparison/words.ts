@@ -34,21 +34,21 @@ export const PATTERN_WORDS: Record<Pattern, { readonly label: string; readonly m
   steady: { label: 'Steady', meaning: 'One request after another, evenly.' },
   burst: { label: 'Bursts', meaning: 'Many requests at once, then a pause.' },
   poisson: { label: 'Random', meaning: 'Each request comes independently of all others (a Poisson process).' },
-  edge: { label: 'Edge', meaning: 'As many requests just before the end of a window as just after it.' },
-  drawn: { label: 'Drawn', meaning: 'Drawn by hand; arrow keys do it, too.' },
+  edge: { label: 'Edge', meaning: 'Equal numbers of requests just before and just after the end of a window.' },
+  drawn: { label: 'Drawn', meaning: 'Drawn by hand, or with the arrow keys.' },
 };
 
 const BEHAVIOUR: Record<AlgorithmName, (settings: Settings) => string> = {
-  'fixed-window': ({ interval }) => `Opens with a request, lasts one ${nounOf(interval)}, starts anew.`,
-  'calendar-window': ({ interval }) => `Starts anew with each ${nounOf(interval)} of the calendar.`,
+  'fixed-window': ({ interval }) => `Opens with a request, lasts one ${nounOf(interval)}, then starts again.`,
+  'calendar-window': ({ interval }) => `Starts again with each calendar ${nounOf(interval)}.`,
   'sliding-window': ({ interval, slices }) =>
     `Counts the last ${nounOf(interval)} in ${slices === 1 ? 'one slice' : `${slices} slices`}.`,
   'sliding-log': ({ interval }) => `Counts the last ${nounOf(interval)} to the microsecond.`,
   'token-bucket': () => 'Tokens flow in evenly; a pause saves them up to the burst.',
   gcra: () => 'Even spacing, with room for a burst: one timestamp of state.',
   'leaky-bucket': () => 'Holds requests in a queue. They are drawn when they leave it.',
-  concurrency: () => 'Counts what runs at the moment, however long it takes.',
-  budget: (settings) => `Reserves ${costOf('budget', settings)} a request, and settles at the 1 that it used.`,
+  concurrency: () => 'Counts requests in progress, no matter how long they take.',
+  budget: (settings) => `Reserves ${costOf('budget', settings)} per request, then charges the 1 that was used.`,
 };
 
 /** What an algorithm does, in a line. */

@@ -22,9 +22,9 @@ export function AnswerLog({ answers, now, onClear }: Props): JSX.Element {
         </button>
       </header>
       {answers.length === 0 ? (
-        <p class="soft none">Each answer will stand here, with its status and headers.</p>
+        <p class="soft none">Each response appears here, with its status and headers.</p>
       ) : (
-        <ol class="answers" tabIndex={0} aria-label="Answers, the newest first">
+        <ol class="answers" tabIndex={0} aria-label="Responses, newest first">
           {answers.map((answer) => (
             <Row key={answer.id} answer={answer} now={now} />
           ))}
@@ -50,7 +50,7 @@ function Row({ answer, now }: { readonly answer: Answer; readonly now: number })
           {isRefusal(answer) && (
             <span class="why">
               {refusedBy.length > 0 && `by ${refusedBy.join(', ')}. `}
-              {retryAt === undefined ? 'Never fits' : wait > 0 ? `Again in ${showSeconds(wait)}` : 'Free again'}
+              {retryAt === undefined ? 'Never fits' : wait > 0 ? `Retry in ${showSeconds(wait)}` : 'Fits again'}
             </span>
           )}
         </summary>

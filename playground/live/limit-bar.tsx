@@ -14,7 +14,7 @@ export function LimitBar({ limit, reading, now }: Props): JSX.Element {
     return (
       <div class="bar unknown">
         <span class="limit">{limit}</span>
-        <span class="soft">not asked yet</span>
+        <span class="soft">no request yet</span>
         <div class="track" />
       </div>
     );
@@ -30,12 +30,12 @@ export function LimitBar({ limit, reading, now }: Props): JSX.Element {
         <strong>{current}</strong> of {quota} left
         {wait > 0 && !refused && <span class="soft"> · all again in {showSeconds(wait)}</span>}
         {wait > 0 && refused && <span class="wait"> · refuses for {showSeconds(wait)}</span>}
-        {wait === 0 && refused && <span class="soft"> · free again</span>}
+        {wait === 0 && refused && <span class="soft"> · fits again</span>}
       </span>
       <div
         class="track"
         role="meter"
-        aria-label={`Left of ${limit}`}
+        aria-label={`Units left of ${limit}`}
         aria-valuemin={0}
         aria-valuemax={quota}
         aria-valuenow={current}

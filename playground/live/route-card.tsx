@@ -34,7 +34,7 @@ export function RouteCard({ route, session, now, onBurst }: Props): JSX.Element 
         <h3 id={id}>
           <span class="method">{route.method}</span> {route.path}
         </h3>
-        {needsUser(route) && <span class="tag">asks who you are</span>}
+        {needsUser(route) && <span class="tag">needs a user</span>}
       </header>
       <p class="soft">{route.limit}</p>
       <pre class="code" tabIndex={0} aria-label={`Code that limits ${route.path}`}>
@@ -63,14 +63,14 @@ export function RouteCard({ route, session, now, onBurst }: Props): JSX.Element 
           <button type="button" aria-pressed={flow > 0} onClick={() => session.flow(route, flow > 0 ? 0 : perSecond)}>
             {perSecond} a second
           </button>
-          <Range label={`Requests a second, ${route.path}`} value={perSecond} max={MOST_FLOW} onInput={changeFlow} />
+          <Range label={`Requests per second, ${route.path}`} value={perSecond} max={MOST_FLOW} onInput={changeFlow} />
         </div>
       </div>
       <div class="bars">
         {limits.map((limit) => (
           <LimitBar key={limit} limit={limit} reading={session.readings.get(limit)} now={now} />
         ))}
-        {limits.length === 0 && <p class="soft">Its answers will tell what is left.</p>}
+        {limits.length === 0 && <p class="soft">Send a request to see what is left.</p>}
       </div>
       <footer>
         <p class="tally">

@@ -59,9 +59,8 @@ afterEach(() => void jest.restoreAllMocks());
 const NestFactory = {
   create: async (module: typeof AppModule) => {
     running = await Factory.create(module, { logger: false, abortOnError: false });
-    const { enableShutdownHooks } = running;
     return {
-      enableShutdownHooks: () => void enableShutdownHooks.call(running),
+      enableShutdownHooks: () => void running.enableShutdownHooks(),
       listen: (_: number) => running.listen(0, '127.0.0.1'),
     };
   },

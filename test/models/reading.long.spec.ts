@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { type AlgorithmOptions, MemoryStore, RedisStore, type Store } from '../../lib/index.js';
 import { explainedByFeatures } from '../../lib/storage/features/index.js';
-import { recentUsageOf } from '../../lib/storage/features/usage/recent.js';
+import { recentUsageOf } from '../../lib/storage/features/usage/usage.js';
 import { pagesOf, unitsOf } from '../../lib/storage/features/usage/stores.js';
 import { CompiledLimit, type Refund, type StoreDecision } from '../../lib/testing/store/index.js';
 import { anyOptions, clockStep, costOf, costShareOrNothing } from '../support/limits/arbitraries.js';

@@ -8,8 +8,7 @@ import { featureRows, secondVersion } from '../../storage/features/options.js';
 import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
 import { MAX_STATUS, MIN_STATUS, REFUSAL_EXPECTED } from '../http/refusal-answer.js';
 import { keyText } from '../key-resolvers/key-option.js';
-import { LIMIT_MODES } from '../../engine/limits/limit-mode.js';
-import { NEAR_LIMIT, STORE_ERROR_POLICIES } from '../../engine/limits/limit-settings.js';
+import { LIMIT_MODES, NEAR_LIMIT, STORE_ERROR_POLICIES } from '../../engine/limits/limit-settings.js';
 import { PRIORITIES } from '../../engine/limits/priority.js';
 import {
   callable,
@@ -34,7 +33,7 @@ import {
 import type { CommonLimitOptions } from './common-limit-options.js';
 import { isModuleOption } from './module-option-names.js';
 import { featureOptions } from './feature-options.js';
-import { isCallable } from '../../engine/util/is-class.js';
+import { isCallable } from '../../engine/util/bare.js';
 import { limitName } from '../../engine/limits/limit-name.js';
 import { unitName } from '../../engine/limits/unit-name.js';
 

@@ -1,4 +1,4 @@
-import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { Duration } from '../../engine/options/values.js';
 import type { FeaturePatch } from '../../storage/features/index.js';

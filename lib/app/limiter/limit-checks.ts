@@ -13,13 +13,12 @@ import {
 } from '../../engine/limits/consume-options.js';
 import { upToMessages } from '../../engine/errors/messages/up-to.js';
 import { assertPriority } from '../../engine/limits/priority.js';
-import type { CheckEntry } from '../../engine/limits/counter.js';
-import { counterId } from '../../engine/limits/counter-id.js';
+import { type CheckEntry, counterId } from '../../engine/limits/counter.js';
 import { shownIdentity } from '../../engine/limits/hierarchy.js';
 import type { LimitRegistry } from '../rules/limit-registry.js';
 import { callEntry, type LevelsCheck, levelsOf, mergedEntries } from '../rules/resolve/call-entries.js';
 import type { Rule } from '../rules/rule.js';
-import { MAX_WORK, workOf } from '../../storage/stores/work.js';
+import { MAX_WORK, workOf } from '../../storage/stores/redis/jobs.js';
 import type { Check } from '../../storage/stores/store.js';
 import { Limiter } from './limiter.js';
 import { refuseHeldUnits } from './take.js';

@@ -4,7 +4,7 @@ import { messages } from '../../engine/errors/messages/general.js';
 import type { ChangeCause } from './change-cause.js';
 import { MAX_CHANGES } from './override-store.js';
 import { isOverrideKey, KEY_EXPECTED } from './override-address.js';
-import { LIMIT_MODES, type LimitMode } from '../../engine/limits/limit-mode.js';
+import { LIMIT_MODES, type LimitMode } from '../../engine/limits/limit-settings.js';
 import {
   type ChangesOptions,
   INHERIT_MODES,

@@ -2,7 +2,7 @@ import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { PolicyOverride } from '../config/policy.js';
 import { prefixOf } from './override-address.js';
 import { ended, type OverrideRecord } from './override-record.js';
-import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { ModeOverride, Override, OverrideSource, RateOverride, RatePatch } from './override.js';
 
 /** What is overridden for one key of a limit: an identity, or all whose keys begin alike; an empty key is of all identities. */

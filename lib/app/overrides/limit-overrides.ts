@@ -16,7 +16,7 @@ import { KeyTable } from './key-table.js';
 import type { LimitOverrideKind } from './override-address.js';
 import type { OverrideHolder } from './override-holder.js';
 import { isDamaged, isInForce, type OverrideRecord, type StoredRecord } from './override-record.js';
-import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { CurrentMode, CurrentRate, KeyOverrides, OverridePage } from './override.js';
 import { readPatch, withPatch } from './rate-patch.js';
 

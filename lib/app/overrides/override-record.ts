@@ -1,7 +1,7 @@
 import { algorithms } from '../../engine/algorithms/index.js';
 import { type ListName, LISTS } from '../config/list-entry.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { type LimitMode, LIMIT_MODES } from '../../engine/limits/limit-mode.js';
+import { LIMIT_MODES, type LimitMode } from '../../engine/limits/limit-settings.js';
 import { time } from '../../engine/options/kinds.js';
 import { isInMonths } from '../../engine/options/values.js';
 import { INHERIT_MODES, type InheritMode, type RatePatch } from './override.js';

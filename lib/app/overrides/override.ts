@@ -1,7 +1,7 @@
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { Duration } from '../../engine/options/values.js';
 import type { FeaturePatch, LiveFeatureOptions } from '../../storage/features/index.js';
-import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { ChangeCause } from './change-cause.js';
 import type { ChangedList } from './lists/list.js';
 

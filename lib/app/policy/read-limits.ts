@@ -10,7 +10,7 @@ import { blockTerms } from '../../engine/limits/block-terms.js';
 import { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import { limitName } from '../../engine/limits/limit-name.js';
 import type { OptionRows } from '../../engine/options/option-row.js';
-import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import { algorithmOptions } from '../rules/common-options.js';
 import { attempt } from './attempt.js';
 import { type Located, type LocatedEntry, type Place, showPlace } from './located.js';

@@ -4,7 +4,7 @@ import type { PolicyLimit, PolicyOverride } from '../config/policy.js';
 import { show } from '../../engine/errors/wording.js';
 import { policyMessages } from '../../engine/errors/messages/policy.js';
 import { isOverrideKey, LONGEST_KEY } from '../overrides/override-address.js';
-import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { RatePatch } from '../overrides/override.js';
 import { withPatch } from '../overrides/rate-patch.js';
 import { type Located, type LocatedEntry, showPlace } from './located.js';

@@ -42,7 +42,7 @@ export function countsAddresses({ settings, countsRequests }: Rule, onRoutes = c
 export interface KeysInUse {
   /** True if a limit may have any text as its key. */
   readonly takesAny: boolean;
-  /** True if a limit counts by address. */
+  /** True if addresses are the keys of a limit. */
   readonly countsAddresses: boolean;
   readonly ipv6Prefix?: number | undefined;
 }

@@ -6,7 +6,7 @@ import type {
   Phase,
 } from '../config/common-limit-options.js';
 import type { RateFunction } from '../config/limits-by-request.js';
-import type { OnceLogger } from '../../engine/errors/once-logger.js';
+import type { OnceLogger } from '../../engine/errors/logger.js';
 import type { RequestTrait } from '../../storage/features/request-trait.js';
 import type { RefusalAnswer } from '../http/refusal-answer.js';
 import type { IdentifyAddress } from '../key-resolvers/ip.js';

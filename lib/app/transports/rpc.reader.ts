@@ -1,10 +1,10 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { asObject } from '../../engine/util/as-object.js';
+import { asObject } from '../../engine/util/bare.js';
 import type { ClientSocket } from './connection.js';
 import { asMcpContext, mcpRefusal } from './mcp-refusal.js';
 import { refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
-import { rethrow } from '../../engine/util/rethrow.js';
+import { rethrow } from '../../engine/util/reason-of.js';
 
 /** The context of a message, as far as it knows the client. */
 interface MessageContext {

@@ -1,9 +1,9 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { asObject } from '../../engine/util/as-object.js';
+import { asObject } from '../../engine/util/bare.js';
 import type { ClientSocket } from './connection.js';
 import { refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';
-import { rethrow } from '../../engine/util/rethrow.js';
+import { rethrow } from '../../engine/util/reason-of.js';
 
 /** The part of a socket.io or ws client that is read. */
 interface Client {

@@ -1,4 +1,4 @@
-import { lineageId } from '../../engine/limits/counter-id.js';
+import { lineageId } from '../../engine/limits/counter.js';
 import { type Refusal, refusalsOf, type Turn } from './turn.js';
 import type { WaitingCall } from './waiting-call.js';
 

@@ -3,8 +3,7 @@ import { RateLimitStoreError } from '../../engine/errors/errors.js';
 import { ConsoleRedis, timeOf } from '../../console/telemetry/console-redis.js';
 import { type ReadApp, readPublished } from '../../console/telemetry/published-limits.js';
 import { overridesKey, regionKeys, regionsIn } from '../../storage/stores/redis/keys.js';
-import { pairsOf } from '../../storage/redis/pairs-of.js';
-import { isErrorReply } from '../../storage/redis/reply-error.js';
+import { isErrorReply, pairsOf } from '../../storage/redis/reply-error.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import { InputError } from '../command.js';
 import type { RateLimitSettings } from '../../app/config/settings.js';
@@ -14,7 +13,7 @@ import type { Connection } from '../../storage/redis/connection.js';
 const STEP = 1000;
 export const MOST_KEYS = 1_000_000;
 
-/** Whether a key is found, in steps between which the server serves others. Throws `InputError` if Redis does not let it search. */
+/** True if a key is found, in steps between which the server serves others. Throws `InputError` if Redis does not let it search. */
 export async function anyKey(
   redis: AppRedis['redis'],
   pattern: string,
@@ -72,9 +71,9 @@ export function appRedis(
 
 /** What the Redis of `--redis` is to apps in several regions. It may be both. */
 export interface RegionRole {
-  /** Whether it counts for several regions. */
+  /** True if it counts for several regions. */
   readonly isHome: boolean;
-  /** Whether it counts for a region: then its instances read changes at the home. */
+  /** True if it counts for a region: then its instances read changes at the home. */
   readonly isRegion: boolean;
   /** Why it is not known. */
   readonly unread?: string;
@@ -82,7 +81,7 @@ export interface RegionRole {
 
 export const NO_REGIONS: RegionRole = { isHome: false, isRegion: false };
 
-/** Whether changes are kept at a home that is not given. */
+/** True if changes are kept at a home that is not given. */
 export function isWithoutHome({ isHome, isRegion }: RegionRole, home: unknown): boolean {
   return home === undefined && isRegion && !isHome;
 }
@@ -128,7 +127,7 @@ async function regionsAt({ redis, prefix }: AppRedis): Promise<string[] | undefi
   return fields.length === 0 ? undefined : regionsIn(fields);
 }
 
-/** Whether instances with a console say that they are in a region: the only trace before a limit over regions is used. */
+/** True if instances with a console say that they are in a region: the only trace before a limit over regions is used. */
 async function isPublished({ redis }: AppRedis): Promise<boolean> {
   try {
     const published = await readPublished(redis);
@@ -140,7 +139,7 @@ async function isPublished({ redis }: AppRedis): Promise<boolean> {
   }
 }
 
-/** Whether instances say that they are in a region, or have limits that they can have only there. */
+/** True if instances say that they are in a region, or have limits that they can have only there. */
 function isInRegion({ region, limits }: ReadApp): boolean {
   return region !== undefined || limits.some(({ definition }) => definition?.['scope'] === 'world');
 }

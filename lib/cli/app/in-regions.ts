@@ -60,7 +60,7 @@ export const REGION_ROLE = Symbol('REGION_ROLE');
 export interface BesideRegions {
   /** The URL of their home, if given. */
   readonly home: string | undefined;
-  /** Whether unknown changes read as none, instead of failing: whoever reads them says what is unknown. */
+  /** True if unknown changes read as none, instead of failing: whoever reads them says what is unknown. */
   readonly isSilent: boolean;
   /** Finds out what `--redis` is, once it is connected. */
   readonly roleOf: (

@@ -11,7 +11,7 @@ import { readDefinition } from '../limit-spec.js';
 export interface PlacedLimit {
   readonly name: string;
   readonly definition: ExactLimit;
-  /** Whether it is one of the module's `limits`. */
+  /** True if it is one of the module's `limits`. */
   readonly everywhere: boolean;
 }
 
@@ -77,7 +77,7 @@ const REDIS_FORM = 'a URL such as redis://localhost:6379';
 interface Wanted {
   /** Its name, unless `--limit` has one. */
   readonly name: string | undefined;
-  /** Whether the command needs no limit. */
+  /** True if the command needs no limit. */
   readonly optional?: boolean;
   /** True if the command reads the limit that instances publish. */
   readonly published?: boolean;

@@ -1,6 +1,6 @@
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { causeText, changeText } from '../../nest/explain/format.js';
-import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { CurrentMode, CurrentRate } from '../../app/overrides/override.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { withoutSecrets } from '../../engine/util/without-secrets.js';

@@ -1,5 +1,5 @@
 import type { ListName } from '../../app/config/list-entry.js';
-import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { OverrideSource } from '../../app/overrides/override.js';
 import type { OverrideInfo } from './lookup.js';

@@ -1,10 +1,8 @@
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
+import type { CounterState } from '../../nest/explain/explanation.js';
 import type { Decision } from '../../engine/limits/decision.js';
 import type { ListName } from '../../app/config/list-entry.js';
-import type { LimitMode } from '../../engine/limits/limit-mode.js';
-import type { HeldNow } from '../../engine/limits/held-now.js';
-import type { RecentUsage } from '../../engine/limits/recent-usage.js';
-import type { RegionHolding } from '../../engine/limits/region-holding.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { OverrideSource } from '../../app/overrides/override.js';
 
 /** What deviates from the configuration. */
@@ -93,8 +91,14 @@ export interface HistoryWindow {
   used: number;
 }
 
+/** Figures of a counter that `explain` reports and the page shows as they are, such as credits and usage. */
+export type CounterFigures = Omit<
+  CounterState,
+  'remaining' | 'resetAfterMs' | 'blockedForMs' | 'quota' | 'inFlight' | 'source'
+>;
+
 /** The state of a limit for an identity. What could not be read is `null`. */
-export interface LimitState {
+export interface LimitState extends CounterFigures {
   limit: string;
   algo: AlgorithmOptions['algo'];
   quota: number;
@@ -107,18 +111,6 @@ export interface LimitState {
   blockedUntil: number | null;
   /** What identifies the tenants that share its units, if any: all figures are those of all tenants together. */
   sharedBy?: string;
-  /** Prepaid units that are left, of a limit that has them. */
-  credits?: number;
-  /** For a limit whose `blockFor` is a list: the number of blocks that the identity has earned. */
-  offences?: number;
-  /** For a limit of scope `'world'`: what each region holds of it, as its home knows. */
-  regions?: readonly RegionHolding[];
-  /** For a limit with `usage`: what it charged lately, by days. */
-  usage?: RecentUsage;
-  /** For a limit of `concurrency`: the leases that hold its units. */
-  leases?: HeldNow;
-  /** For a limit with `hold`: the reservations that are not settled and have not lapsed. */
-  holds?: HeldNow;
   mode: LimitMode;
   modeSource: OverrideSource;
   /** The rate that applies to the identity, as text. */

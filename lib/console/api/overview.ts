@@ -1,5 +1,5 @@
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
-import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { Coverage, Incident, InstanceInfo, TopKeys } from './incidents.js';
 
 /** The ranges of an overview. */

@@ -1,7 +1,7 @@
 import { algorithms, type AlgorithmOptions } from '../../engine/algorithms/index.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import type { LimiterService } from '../../nest/limiter.service.js';
-import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { RatePatch } from '../../app/overrides/override.js';
 import type { Overrides } from '../../app/overrides/overrides.js';
 import type { CandidateInfo, Changed, LimitTotals, RateInfo, Rates } from '../api.js';

@@ -1,7 +1,7 @@
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { LISTS } from '../../app/config/list-entry.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
-import { LIMIT_MODES } from '../../engine/limits/limit-mode.js';
+import { LIMIT_MODES } from '../../engine/limits/limit-settings.js';
 import { plural } from '../../engine/util/figures.js';
 import type { DeviationKind, Range } from '../api.js';
 import { RANGES } from '../views/overviews.js';

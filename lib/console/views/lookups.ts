@@ -1,4 +1,4 @@
-import type { ExplainedLimit } from '../../nest/explain/explanation.js';
+import type { CounterState, ExplainedLimit } from '../../nest/explain/explanation.js';
 import type { Explainer } from '../../nest/explain/explainer.js';
 import { formatExplanation } from '../../nest/explain/format.js';
 import { keysOfShown } from '../../app/rules/resolve/keys-of-shown.js';
@@ -80,22 +80,25 @@ export class Lookups {
 
   private state(explained: ExplainedLimit): Omit<LimitState, 'limit' | 'explanation'> {
     const { quota, state, decision, mode, rate, list, share } = explained;
-    const blockedForMs = state?.blockedForMs ?? 0;
+    const {
+      remaining,
+      resetAfterMs,
+      blockedForMs = 0,
+      quota: now,
+      inFlight,
+      source,
+      ...figures
+    }: Partial<CounterState> = state ?? {};
     return {
       algo: rate.options.algo,
-      quota: state?.quota ?? quota,
-      used: state === undefined ? null : (state.inFlight ?? quota - state.remaining),
-      remaining: state?.remaining ?? null,
+      quota: now ?? quota,
+      used: remaining === undefined ? null : (inFlight ?? quota - remaining),
+      remaining: remaining ?? null,
       retryAfterMs: decision?.retryAfterMs ?? null,
-      resetAfterMs: state?.resetAfterMs ?? null,
+      resetAfterMs: resetAfterMs ?? null,
       blockedUntil: blockedForMs > 0 ? Math.round(this.now() + blockedForMs) : null,
       ...(share && { sharedBy: share.by }),
-      ...(state?.credits !== undefined && { credits: state.credits }),
-      ...(state?.offences !== undefined && { offences: state.offences }),
-      ...(state?.regions !== undefined && { regions: state.regions }),
-      ...(state?.usage !== undefined && { usage: state.usage }),
-      ...(state?.leases !== undefined && { leases: state.leases }),
-      ...(state?.holds !== undefined && { holds: state.holds }),
+      ...figures,
       mode: mode.mode,
       modeSource: mode.source,
       rate: rateText(rate.options),
@@ -103,7 +106,7 @@ export class Lookups {
       ...(rate.override && { override: this.names.override(rate.override) }),
       ...(mode.override && { modeOverride: this.names.override(mode.override) }),
       ...(list && { listed: this.names.item(list) }),
-      source: state?.source ?? null,
+      source: source ?? null,
     };
   }
 

@@ -3,9 +3,17 @@ import { time, whole } from '../options/kinds.js';
 import type { OptionRows } from '../options/option-row.js';
 import { type Duration, showDuration } from '../options/values.js';
 import type { Algorithm, Parameters, State } from './algorithm.js';
-import { newIdentifier } from './identifier.js';
 import { Leases } from './leases.js';
 import { shareOfUnits } from './share.js';
+
+/** Identifiers are random, so that no two calls use the same, and well below 2^53, so that every client reads them exactly. */
+const CALLS = 2 ** 42;
+const IDENTIFIERS_A_CALL = 512;
+
+/** The first identifier of a call, for leases and holds; the call counts on from it. */
+export function newIdentifier(): number {
+  return Math.floor(Math.random() * CALLS) * IDENTIFIERS_A_CALL;
+}
 
 /**
  * Concurrency: a request of cost c is allowed if the units held + c <= limit. It holds them until it releases its lease, or for

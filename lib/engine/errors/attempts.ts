@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import { OnceLogger } from './once-logger.js';
+import { OnceLogger } from './logger.js';
 import { isPromise } from '../util/awaitable.js';
 import { reasonOf } from '../util/reason-of.js';
 

@@ -8,3 +8,28 @@ export const moduleLogger = new Logger('RateLimitModule');
 
 /** Logs what is found of the console at start-up. */
 export const consoleLogger = new Logger('RateLimitConsoleModule');
+
+/** The most texts that are logged: texts that name a request's own objects would have no end. */
+const MAX_TEXTS = 1000;
+
+/** Logs each text once. */
+export class OnceLogger {
+  private readonly logged = new Set<string>();
+
+  constructor(private readonly logger: Logger) {}
+
+  warn(text: string): void {
+    if (this.isNew(text)) this.logger.warn(text);
+  }
+
+  /** `reason` is the rest of the line, such as a stack. */
+  error(text: string, reason?: unknown): void {
+    if (this.isNew(text)) this.logger.error(text, ...(reason === undefined ? [] : [reason]));
+  }
+
+  private isNew(text: string): boolean {
+    if (this.logged.size >= MAX_TEXTS || this.logged.has(text)) return false;
+    this.logged.add(text);
+    return true;
+  }
+}

@@ -1,6 +1,7 @@
 import type { CompiledLimit } from './compiled-limit.js';
 import type { DecidesTogether } from './limit-feature.js';
 import type { Priority } from './priority.js';
+import { boundedIdentity } from './identity.js';
 
 /** One limit's counter for one identity. */
 export interface Counter {
@@ -54,4 +55,14 @@ export function withCandidates<E extends CheckEntry>(entries: readonly E[]): E[]
   for (const entry of entries)
     if (entry.limit.candidate !== undefined) all.push({ ...entry, limit: entry.limit.candidate });
   return all;
+}
+
+/** Identifies a counter within this process. Its length is bounded. */
+export function counterId({ id }: Pick<CompiledLimit, 'id'>, identity: string): string {
+  return id + boundedIdentity(identity);
+}
+
+/** The same for all generations of the limit together. */
+export function lineageId({ lineage }: CompiledLimit, identity: string): string {
+  return lineage + boundedIdentity(identity);
 }

@@ -1,5 +1,11 @@
 import type { Algorithm, Parameters, State } from '../algorithms/algorithm.js';
-import type { Correction } from './correction.js';
+
+/** A change of what a counter was charged before: units that came back, or that were really used. */
+export interface Correction {
+  readonly difference: number;
+  /** When they were charged, in microseconds; nothing if it is not known. */
+  readonly chargedAt: number | undefined;
+}
 
 /** The units of a counter that were reserved at an estimate, where counters live in process. */
 export interface KeptEstimates {
@@ -70,4 +76,16 @@ export interface Estimates {
   setOf(key: string): string;
   /** The units that come back when a member of such a set lapses, if any do. */
   returnedBy(member: string): ReturnedUnits | undefined;
+}
+
+/** Units that a counter counts until whoever holds them is done, or they lapse. */
+export interface HeldNow {
+  /** How many leases or reservations hold them. */
+  readonly count: number;
+  /** The units that these hold together; absent if there are too many to add up. */
+  readonly units?: number;
+  /** Milliseconds until the first of them lapses, unless it is renewed, released or settled before; absent if there are none. */
+  readonly firstLapseMs?: number;
+  /** Milliseconds until the last of them lapses; absent if there are none, or too many to add up. */
+  readonly lastLapseMs?: number;
 }

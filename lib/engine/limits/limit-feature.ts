@@ -1,8 +1,7 @@
 import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import { bare } from '../util/bare.js';
-import type { Correction } from './correction.js';
-import type { Estimates } from './estimates.js';
+import type { Correction, Estimates } from './estimates.js';
 
 /** What a request says of itself by which it meets a limit: its `priority`, and what features read whose limits have versions. */
 export interface MetBy {

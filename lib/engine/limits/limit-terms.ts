@@ -1,21 +1,42 @@
 import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/algorithm.js';
-import type { AlgorithmOptions } from '../algorithms/index.js';
+import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { bare } from '../util/bare.js';
 import type { Estimates } from './estimates.js';
 import { type DecidesTogether, featuresOf, type LimitFeature } from './limit-feature.js';
-import type { LimitMode } from './limit-mode.js';
 import { unitsOf } from './limit-parameters.js';
-import { type OptionsReading, readOptionsOf } from './options-reading.js';
 import {
   type CarryOver,
   type Escalation,
+  type LimitMode,
   type LimitPlace,
   type LimitSettings,
   NEAR_LIMIT,
   type OnStoreError,
 } from './limit-settings.js';
+import { optionMessages } from '../errors/messages/options.js';
+import { refuseForeignOptions } from './limit-refusals.js';
+
+/** What the options of an algorithm say of a limit, wherever it is declared. */
+interface OptionsReading {
+  readonly algorithm: Algorithm;
+  readonly parameters: Parameters;
+  /** The name of a limit that does not set its own. */
+  readonly defaultName: string;
+}
+
+/** Reads the options of an algorithm. Throws `RateLimitConfigError`. */
+function readOptionsOf(options: AlgorithmOptions, location: string): OptionsReading {
+  const algorithm = algorithms.for(options);
+  if (algorithm === undefined) {
+    const message = messages.unknownAlgorithm(location, options.algo, algorithms.names);
+    throw new RateLimitConfigError(options.algo === undefined ? optionMessages.hinted(message, options) : message);
+  }
+  refuseForeignOptions(options, algorithm, location);
+  const parameters = algorithm.compile(options as never, location);
+  return { algorithm, parameters, defaultName: algorithm.defaultName(options as never) };
+}
 
 /** Characters that a namespace contains only if a method has a very odd name. */
 const SEPARATORS = /[%:\r\n]/g;

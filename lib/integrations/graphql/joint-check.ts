@@ -1,5 +1,5 @@
 import type { Phase } from '../../app/config/common-limit-options.js';
-import { counterId } from '../../engine/limits/counter-id.js';
+import { counterId } from '../../engine/limits/counter.js';
 import { leastImportant } from '../../engine/limits/priority.js';
 import type { Answers } from '../../nest/request/answers.js';
 import { giveBack } from '../../nest/request/charges.js';

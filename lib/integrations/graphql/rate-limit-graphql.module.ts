@@ -108,7 +108,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
   onModuleInit(): void {
     const limiter = this.find(RequestLimiter);
     if (!(limiter instanceof FieldLimiter)) {
-      throw new RateLimitConfigError('RateLimitGraphqlModule is loaded lazily: import it before the app starts');
+      throw new RateLimitConfigError(graphqlMessages.loadedLazily());
     }
     limiter.operations = this.operations.ready();
   }

@@ -1,6 +1,5 @@
 import { RateLimitArgumentError, RateLimitStoreError } from '../../engine/errors/errors.js';
-import { logger } from '../../engine/errors/logger.js';
-import { OnceLogger } from '../../engine/errors/once-logger.js';
+import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { outboundMessages } from '../../engine/errors/messages/outbound.js';
 import { assertActual } from '../../engine/limits/arguments.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';

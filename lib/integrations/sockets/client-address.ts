@@ -1,6 +1,5 @@
-import { logger } from '../../engine/errors/logger.js';
+import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
-import { OnceLogger } from '../../engine/errors/once-logger.js';
 import { type FrameworkAdapter, frameworkAddress, type ReadAddress } from '../../app/transports/framework-address.js';
 
 export type { FrameworkAdapter, ReadAddress };

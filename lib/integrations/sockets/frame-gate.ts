@@ -1,7 +1,6 @@
 import type { HttpException } from '@nestjs/common';
-import { logger } from '../../engine/errors/logger.js';
+import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
-import { OnceLogger } from '../../engine/errors/once-logger.js';
 import { RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
 import { refusalData } from '../../app/transports/refusal.js';
 import { type Awaitable, isPromise } from '../../engine/util/awaitable.js';

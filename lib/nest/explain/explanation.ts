@@ -1,11 +1,11 @@
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { Phase } from '../../app/config/common-limit-options.js';
 import type { Decision } from '../../engine/limits/decision.js';
-import type { HeldNow } from '../../engine/limits/held-now.js';
+import type { HeldNow } from '../../engine/limits/estimates.js';
 import type { RecentUsage } from '../../engine/limits/recent-usage.js';
 import type { RegionHolding } from '../../engine/limits/region-holding.js';
 import type { ListedEntry } from '../../app/overrides/lists/list.js';
-import type { LimitMode } from '../../engine/limits/limit-mode.js';
+import type { LimitMode } from '../../engine/limits/limit-settings.js';
 import type { ModeOverride, OverrideSource, RateOverride } from '../../app/overrides/override.js';
 
 /** What is explained. */

@@ -1,5 +1,5 @@
 import { algorithms, type AlgorithmOptions } from '../../engine/algorithms/index.js';
-import type { HeldNow } from '../../engine/limits/held-now.js';
+import type { HeldNow } from '../../engine/limits/estimates.js';
 import type { RecentUsage } from '../../engine/limits/recent-usage.js';
 import type { ListedEntry } from '../../app/overrides/lists/list.js';
 import type { Override } from '../../app/overrides/override.js';

@@ -1,8 +1,7 @@
 import { ServerResponse } from 'node:http';
 import type { ExecutionContext } from '@nestjs/common';
-import { logger } from '../../engine/errors/logger.js';
+import { logger, OnceLogger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { OnceLogger } from '../../engine/errors/once-logger.js';
 import { connectionOf } from '../../app/transports/connection.js';
 
 /** The methods of a response that set headers: of Fastify and of Node. */

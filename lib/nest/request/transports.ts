@@ -2,7 +2,7 @@ import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { provided } from '../../engine/util/provided.js';
+import { provided } from '../../engine/util/instances.js';
 import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
 import { type RateLimitSettings } from '../../app/config/settings.js';
 import { graphqlReader } from '../../app/transports/graphql.reader.js';

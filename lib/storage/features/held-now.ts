@@ -1,6 +1,5 @@
 import type { Counter } from '../../engine/limits/counter.js';
-import type { OpenCounter } from '../../engine/limits/estimates.js';
-import type { HeldNow } from '../../engine/limits/held-now.js';
+import type { HeldNow, OpenCounter } from '../../engine/limits/estimates.js';
 import { type FeatureReading, read, type ReadableStore, type RedisParts } from '../stores/feature-reading.js';
 import { keyOf } from '../stores/redis/keys.js';
 

@@ -1,6 +1,5 @@
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { decide, promised } from './decide.js';
-import { PartlyKnownAnswer } from './partly-known-answer.js';
 import { openDecision } from './store-decision.js';
 import type { Check, CheckAnswer, Store, StoreDecision } from './store.js';
 
@@ -24,4 +23,21 @@ export function decidedEnforced(store: Store, check: Check): Promise<StoreDecisi
 
 function isOff({ limit }: CheckEntry): boolean {
   return limit.off;
+}
+
+/** Completes the answer to a check of which some entries were decided without the store: it was asked for the others. */
+export class PartlyKnownAnswer implements CheckAnswer {
+  constructor(
+    private readonly known: readonly (StoreDecision | undefined)[],
+    private readonly answer: CheckAnswer,
+  ) {}
+
+  decided(decisions: readonly StoreDecision[]): void {
+    let next = 0;
+    this.answer.decided(this.known.map((decision) => decision ?? decisions[next++]!));
+  }
+
+  failed(error: unknown): void {
+    this.answer.failed(error);
+  }
 }

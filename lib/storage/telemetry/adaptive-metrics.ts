@@ -1,6 +1,6 @@
 import type { Counter, Meter, ObservableGauge, ObservableResult } from '@opentelemetry/api';
 import type { CheckEntry } from '../../engine/limits/counter.js';
-import { attribute } from './attributes.js';
+import { attribute } from './span.js';
 import type { UnnamedEvent } from './decision-event.js';
 
 /** The most limits that are measured. */

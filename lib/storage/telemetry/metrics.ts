@@ -2,7 +2,7 @@ import type { Attributes, Counter, Histogram, Meter, ObservableGauge, Observable
 import type { StoreDecision } from '../stores/store.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { AdaptiveMetrics, type LookAtAdaptive } from './adaptive-metrics.js';
-import { attribute } from './attributes.js';
+import { attribute } from './span.js';
 import type { UnnamedEvent } from './decision-event.js';
 
 /** In seconds: from a check in process to one that waits until its deadline. */

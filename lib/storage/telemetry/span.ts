@@ -2,8 +2,22 @@ import type { Attributes, Span } from '@opentelemetry/api';
 import { checkResultOf } from '../stores/store-decision.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import type { StoreDecision } from '../stores/store.js';
-import { attribute } from './attributes.js';
 import type { UnnamedEvent } from './decision-event.js';
+
+/** The names of attributes, following the semantic conventions of OpenTelemetry. */
+export const attribute = {
+  name: 'nestjs_sluice.limit',
+  candidate: 'nestjs_sluice.candidate',
+  outcome: 'nestjs_sluice.outcome',
+  priority: 'nestjs_sluice.priority',
+  source: 'nestjs_sluice.source',
+  quota: 'nestjs_sluice.quota',
+  remaining: 'nestjs_sluice.remaining',
+  cost: 'nestjs_sluice.cost',
+  retryAfter: 'nestjs_sluice.retry_after_ms',
+  operation: 'nestjs_sluice.operation',
+  errorType: 'error.type',
+} as const;
 
 /** Records on a span how a check ended: attributes of the limit that binds most, and an event for each limit that matters. */
 export function recordOnSpan(

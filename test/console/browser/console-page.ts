@@ -75,7 +75,7 @@ export class ConsolePage {
 
   async lookUp(identity: string): Promise<void> {
     await this.show('lookup');
-    await this.page.getByLabel('Identity').fill(identity);
+    await this.page.getByRole('textbox', { name: 'Identity' }).fill(identity);
     const found = this.page.getByRole('heading', { name: identity, exact: true });
     // Specs look up more than the console allows one client: the more limits there are, the fewer times.
     const tooMany = this.page.getByText(/^too many requests/i);

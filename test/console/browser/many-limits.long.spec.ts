@@ -135,9 +135,9 @@ describe('the console of an app with 500 limits', () => {
     await page.getByText(/^\d+ limits that have counted nothing of it$/).waitFor();
     const height = await page.evaluate<number>('document.documentElement.scrollHeight / innerHeight');
     expect(height).toBeLessThanOrEqual(MOST_SCREENS);
-    expect(await page.getByText(/Nothing is known of/).count()).toBe(0);
+    expect(await page.getByText(/Nothing is known about/).count()).toBe(0);
     await opened.lookUp('user:nonsense');
-    await page.getByText(/^Nothing is known of/).waitFor();
+    await page.getByText(/^Nothing is known about/).waitFor();
     expect(await page.getByText('free', { exact: true }).count()).toBe(0);
   });
 
@@ -153,7 +153,7 @@ describe('the console of an app with 500 limits', () => {
     });
     await slider.focus();
     await page.keyboard.press('Home');
-    await page.getByText(/^1 in 1.s.* would have refused .* of what was asked for/).waitFor();
+    await page.getByText(/^1 in 1.s.* would have refused .* of the requested units/).waitFor();
     await page.getByRole('button', { name: 'Preview as a candidate' }).click();
     await opened.dialog.getByRole('button', { name: 'Preview as a candidate' }).click();
     await opened.dialog.waitFor({ state: 'detached' });

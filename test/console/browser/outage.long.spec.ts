@@ -71,7 +71,7 @@ describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify)
     const { page } = await ConsolePage.open(browser, `${alone.url}/ops/limits`);
     await page.getByText('Live', { exact: true }).waitFor();
     await alone.close();
-    await page.getByText(/The app does not answer/).waitFor();
+    await page.getByText(/The app doesn't respond/).waitFor();
     const again = await ConsoleApp.start({ fastify, port });
     try {
       await page.getByText('Live', { exact: true }).waitFor();

@@ -11,6 +11,7 @@ import {
   signedMilliseconds,
   units,
 } from '../../../lib/engine/util/figures.js';
+import { legible } from '../../../lib/engine/util/legible.js';
 
 /** What is written, with ordinary spaces. */
 const plain = (text: string): string => text.replaceAll(/[\u00a0\u202f]/g, ' ');
@@ -121,3 +122,11 @@ describe('the page writes', () => {
     ]);
   });
 });
+
+it.each([
+  ['user:42', 'user:42'],
+  ['<b>Zoë</b> 👩‍💻 مرحبا', '<b>Zoë</b> 👩‍💻 مرحبا'],
+  ['eve\u202Eh1 rof', 'eve\\u{202e}h1 rof'],
+  ['a\0b\n', 'a\\u{0}b\\u{a}'],
+  ['pay\u200Bpal\uFEFF', 'pay\\u{200b}pal\\u{feff}'],
+])('the page shows the identity %j as %j', (identity, text) => expect(legible(identity)).toBe(text));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { CompiledLimit } from '../../../lib/testing/store/index.js';
-import { counterId, lineageId } from '../../../lib/engine/limits/counter-id.js';
+import { counterId, lineageId } from '../../../lib/engine/limits/counter.js';
 import { boundedIdentity, hashIdentity } from '../../../lib/engine/limits/identity.js';
 
 describe('an identity in the key of a map', () => {

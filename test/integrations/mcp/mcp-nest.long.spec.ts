@@ -304,6 +304,31 @@ describe('a server of @rekog/mcp-nest', () => {
     expect((await app!.get(LimiterService).for('address').peek('ip:127.0.0.1')).remaining).toBe(0);
   });
 
+  it.each([true, false])('counts each call of a batch (with sessions: %s)', async (stateful) => {
+    const connected = await start({ stateful });
+    const { sessionId } = (await connected()).transport!;
+    const response = await fetch(new URL('/mcp', await app!.getUrl()), {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...(sessionId !== undefined && { 'mcp-session-id': sessionId }),
+      },
+      body: JSON.stringify(
+        Array.from({ length: 6 }, (_, id) => ({
+          jsonrpc: '2.0',
+          id,
+          method: 'tools/call',
+          params: { name: id % 2 === 0 ? 'address' : 'user', arguments: {} },
+        })),
+      ),
+    });
+    const answered = await response.text();
+    expect(answered.match(/"result"/g)).toHaveLength(4);
+    expect(answered.match(/-32029/g)).toHaveLength(2);
+    expect(ran).toEqual({ address: 2, user: 2 });
+  });
+
   it('refuses with other codes what no limit refused', async () => {
     const connected = await start();
     const client = await connected();

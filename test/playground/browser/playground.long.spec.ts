@@ -65,7 +65,7 @@ describe('the page of the sample app', () => {
     await route.getByRole('button', { name: 'Send 4' }).click();
     await route.getByText('1 refused').waitFor();
     await page.getByLabel('User').fill('grace');
-    await route.getByText('not asked yet').first().waitFor();
+    await route.getByText('no request yet').first().waitFor();
     await route.getByRole('button', { name: 'Send one' }).click();
     await route.getByText('4 allowed').waitFor();
     await page.getByLabel('Plan').selectOption('pro');

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { setImmediate } from 'node:timers/promises';
 import { RedisStore, type RedisStoreOptions } from '../../../lib/index.js';
-import { Gathering } from '../../../lib/storage/stores/redis/gathering.js';
+import { Gathering } from '../../../lib/storage/stores/redis/batches.js';
 import { OperationJob } from '../../../lib/storage/stores/redis/jobs.js';
 import { compile, connectRedis, freshPrefix } from '../../support/limits/stores.js';
 import { PATIENCE_MS } from '../../support/redis/patience.mjs';

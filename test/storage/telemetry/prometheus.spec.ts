@@ -13,7 +13,7 @@ import { freshPrefix } from '../../support/limits/stores.js';
 import { PATIENCE } from '../../support/redis/patience.mjs';
 
 const packageJson = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), 'utf8')) as { version: string };
-const guide = readFileSync(join(PACKAGE_FOLDER, 'docs/guides/observability.md'), 'utf8');
+const guide = readFileSync(join(PACKAGE_FOLDER, 'docs/reference/metrics.md'), 'utf8');
 
 describe('what Prometheus is told', () => {
   let testing: TestingModule | undefined;

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { AlgorithmOptions } from '../../../lib/index.js';
 import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/index.js';
 import { featuresOfOptions } from '../../../lib/storage/features/index.js';
-import { OnceLogger } from '../../../lib/engine/errors/once-logger.js';
+import { OnceLogger } from '../../../lib/engine/errors/logger.js';
 import { Rule } from '../../../lib/app/rules/rule.js';
 import type { RuleSettings } from '../../../lib/app/rules/rule-settings.js';
 

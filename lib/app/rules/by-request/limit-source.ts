@@ -1,7 +1,7 @@
 import { type ExecutionContext, HttpException } from '@nestjs/common';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { byRequestMessages } from '../../../engine/errors/messages/by-request.js';
-import type { OnceLogger } from '../../../engine/errors/once-logger.js';
+import type { OnceLogger } from '../../../engine/errors/logger.js';
 import { type Awaitable, isPromise } from '../../../engine/util/awaitable.js';
 import { reasonOf } from '../../../engine/util/reason-of.js';
 import type { RuleSource } from '../route-rules.js';

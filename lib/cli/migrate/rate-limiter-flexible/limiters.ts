@@ -93,7 +93,7 @@ function assigned(source: Source, { left, parent }: TS.BinaryExpression): string
   return ts.isConstructorDeclaration(parent.parent.parent) ? left.name.text : undefined;
 }
 
-/** The limit that a limiter of theirs is; `undefined` if its options say what ours cannot. */
+/** The limit that a limiter of theirs is; `undefined` if our options cannot express its options. */
 export function definitionOf(source: Source, node: TS.NewExpression, name: string, more: string): string | undefined {
   const { ts } = source;
   const [argument] = node.arguments ?? [];

@@ -1,3 +1,4 @@
+import { legible } from '../../../engine/util/legible.js';
 import type { ChangeInfo, Difference } from '../../api.js';
 import { duration, withMoments } from '../data/format.js';
 
@@ -22,25 +23,26 @@ export function sentenceOf(change: ChangeInfo, key: string | null): string {
 
 /** What a change does to one thing: `the rate of login from 20 to as configured`. */
 export function differenceText({ action, limit, key: _, before, after }: Difference, key: string | null): string {
-  const of = `${limit === null ? 'all limits' : limit}${key === null ? '' : ` for ${key}`}`;
+  const of = `${limit === null ? 'all limits' : limit}${key === null ? '' : ` for ${legible(key)}`}`;
   const none = action === 'list' ? NO_ENTRY : CONFIGURED;
   const what = action === 'list' ? 'the entry' : `the ${action === 'mode' ? 'mode' : 'rate'}`;
   return `${what} of ${of} from ${textOf(before, none)} to ${textOf(after, none)}`;
 }
 
-function whatOf(change: ChangeInfo, key: string | null): string {
+function whatOf(change: ChangeInfo, rawKey: string | null): string {
+  const key = rawKey === null ? null : legible(rawKey);
   const { action, limit, after, rollbackTo } = change;
   const limited = limit === null ? 'all limits' : `'${limit}'`;
   switch (action) {
     case 'rate':
     case 'mode':
-      return `changed ${differenceText(change, key)}`;
+      return `changed ${differenceText(change, rawKey)}`;
     case 'list':
       return after === undefined
         ? `took ${key} off the list of ${limited}`
         : `put ${key} on a list of ${limited}: ${withMoments(after)}`;
     case 'rollback':
-      return `rolled back to version ${rollbackTo}, which changed ${differenceText(change, key)}`;
+      return `rolled back to version ${rollbackTo}, which changed ${differenceText(change, rawKey)}`;
     case 'block':
       return `blocked ${key} in ${limited} for ${durationText(after)}`;
     case 'unblock':

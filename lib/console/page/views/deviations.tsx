@@ -1,3 +1,4 @@
+import { legible } from '../../../engine/util/legible.js';
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Deviation, DeviationKind, Deviations } from '../../api.js';
@@ -260,7 +261,7 @@ function Whom({ of: entry }: { of: Deviation }): JSX.Element {
   const { key } = entry;
   if (key === null) return <>everybody</>;
   const isOne = entry.kind === 'lists' ? entry.item.kind === 'identity' : !key.endsWith('*');
-  if (!isOne) return <span class="main-text">{key}</span>;
+  if (!isOne) return <span class="main-text">{legible(key)}</span>;
   const id = entry.kind === 'lists' ? key : entry.id;
   return <Who of={{ id, ...(key !== id && { identity: key }) }} />;
 }

@@ -1,3 +1,4 @@
+import { legible } from '../../../engine/util/legible.js';
 import type { ComponentChildren } from 'preact';
 import type { KeyChanged, LimitInfo, LimitState, RateInfo } from '../../api.js';
 import { sayKeyChanged } from '../data/changed.js';
@@ -13,7 +14,7 @@ interface Context {
   readonly rate: RateInfo | undefined;
   readonly identity: string;
   readonly blocked: boolean;
-  /** Whether the user may do what has no end. */
+  /** True if the user may do what has no end. */
   readonly canWrite: boolean;
   onChanged: (state: LimitState) => void;
 }
@@ -134,7 +135,7 @@ interface Described {
 function action({ state, identity, onChanged }: Context, path: string, described: Described): Action {
   const intro: ComponentChildren = (
     <>
-      <strong>{identity}</strong>
+      <strong>{legible(identity)}</strong>
       {described.intro} The limit is <strong>{state.limit}</strong>.
     </>
   );
@@ -149,7 +150,9 @@ function action({ state, identity, onChanged }: Context, path: string, described
       const body = { limit: state.limit, identity, reason, ...bodyOf(values) };
       const answer = await post<KeyChanged>(`api/keys/${path}`, body);
       onChanged(answer.state);
-      sayKeyChanged(identity, { identity }, path, answer, onChanged, { units: numberOf(values['units'] ?? '') });
+      sayKeyChanged(legible(identity), { identity }, path, answer, onChanged, {
+        units: numberOf(values['units'] ?? ''),
+      });
     },
   };
 }

@@ -1,3 +1,4 @@
+import { legible } from '../../../engine/util/legible.js';
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Changes, LimitState, Lookup, Rates } from '../../api.js';
@@ -98,7 +99,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
       <ViewHead title="Look-up">
         Enter an identity to see how many units it has left, which blocks and changes apply to it, until when, and why.
       </ViewHead>
-      <section class="panel" aria-label="Identity to look up">
+      <section class="panel" aria-label="Key to look up">
         <form
           class="body ask"
           noValidate
@@ -115,12 +116,12 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
         </form>
       </section>
       <div role="status" class="hidden-text">
-        {found && !busy ? `${plural(found.limits.length, 'limit')} found for ${identity}` : ''}
+        {found && !busy ? `${plural(found.limits.length, 'limit')} found for ${legible(identity)}` : ''}
       </div>
       {found && (
         <>
           <div class="subject">
-            <h2>{identity}</h2>
+            <h2>{legible(identity)}</h2>
             <span class="soft small breakable">
               as <span class="mono">{found.id}</span> in top keys and the log
             </span>
@@ -135,8 +136,8 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
           )}
           {isUnknown && (
             <Note>
-              Nothing is known about <span class="breakable">{identity}</span>: no limit has counted it recently, and no
-              change, block or list names it. It is perhaps misspelt.
+              Nothing is known about <span class="breakable">{legible(identity)}</span>: no limit has counted it
+              recently, and no change, block or list names it. It is perhaps misspelt.
             </Note>
           )}
           <div class="states">{paged.shown.map(card)}</div>
@@ -158,7 +159,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
             </details>
           )}
           {changes.length > 0 && (
-            <Panel id="history" title="Changes of this identity">
+            <Panel id="history" title="Changes of this key">
               <ul class="marks">
                 {changes.slice(0, MOST_CHANGES).map((change) => (
                   <li key={`${change.at} ${change.action} ${change.limit}`}>

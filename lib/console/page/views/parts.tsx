@@ -1,3 +1,4 @@
+import { legible } from '../../../engine/util/legible.js';
 import type { ComponentChildren, JSX } from 'preact';
 import type { LimitInfo, Tenants, Tree, TreeNode } from '../../api.js';
 import { amount, clock, duration, moment, percent, units } from '../data/format.js';
@@ -71,7 +72,7 @@ function TreePanel({ limit }: { limit: LimitInfo }): JSX.Element {
 function TreeRow({ node, depth }: { node: TreeNode; depth: number }): JSX.Element {
   const { limit, key, used, quota, borrowed, unread } = node;
   const unit = limitNamed(limit)?.unit;
-  const name = identityOf(key) ?? key;
+  const name = legible(identityOf(key) ?? key);
   return (
     <tr>
       <th scope="row" class={`level level-${Math.min(depth, 5)}`}>
@@ -158,16 +159,16 @@ function TenantsPanel({ limit, share }: { limit: LimitInfo; share: { by: string;
               counter.tenants.map(({ id, name = id, weight, part, used }) => (
                 <tr key={`${counter.id} ${id}`}>
                   <th scope="row">
-                    <span class="breakable">{name === '*' ? 'all that are not listed' : name}</span>
+                    <span class="breakable">{name === '*' ? 'all that are not listed' : legible(name)}</span>
                     <span class="sub">
-                      of {identityOf(counter.key) ?? counter.key}, in {duration(counter.spanMs)}
+                      of {legible(identityOf(counter.key) ?? counter.key)}, in {duration(counter.spanMs)}
                     </span>
                   </th>
                   <td data-label="Weight" class="number">
                     {weight} of {counter.weights}
                   </td>
                   <td data-label="Share used">
-                    <Used used={used} quota={part} unit={unit} label={`Used by ${name}`} />
+                    <Used used={used} quota={part} unit={unit} label={`Used by ${legible(name)}`} />
                     {used > part && <Badge tone="warning">{amount(used - part, unit)} of others</Badge>}
                   </td>
                 </tr>

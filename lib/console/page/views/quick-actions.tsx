@@ -1,3 +1,4 @@
+import { legible } from '../../../engine/util/legible.js';
 import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Changed, KeyChanged, LimitInfo, Rates, TopKey } from '../../api.js';
@@ -33,7 +34,7 @@ export function KeyButtons({
   reason: string;
   onAct: (action: Action) => void;
 }): JSX.Element | null {
-  const name = who.identity ?? identityOf(who.id) ?? who.id;
+  const name = legible(who.identity ?? identityOf(who.id) ?? who.id);
   if (!limit.addressable) return null;
   return (
     <span class="buttons" role="group" aria-label={`Act on ${name} in ${limit.name}`}>
@@ -68,7 +69,7 @@ export function Who({ of }: { of: Who }): JSX.Element {
   if (identity === undefined) return <span class="who mono">{of.id}</span>;
   return (
     <a class="who" href={hrefOf('lookup')} onClick={() => (subject.value = { identity })}>
-      {identity}
+      {legible(identity)}
     </a>
   );
 }

@@ -12,7 +12,7 @@ interface Props {
   readonly id: string;
   readonly rate: RateInfo;
   readonly canWrite: boolean;
-  /** Whether it stands on the page of its limit, which names the limit. */
+  /** True if it stands on the page of its limit, which names the limit. */
   readonly isAlone?: boolean;
   onAct: (action: Action) => void;
   onChanged: () => void;

@@ -1,3 +1,4 @@
+import { legible } from '../../../engine/util/legible.js';
 import type { JSX } from 'preact';
 import type { LimitInfo, LimitState, RateInfo } from '../../api.js';
 import { amount, duration, moment, relative, whole } from '../data/format.js';
@@ -130,7 +131,7 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
       </div>
       {canAct && (info?.addressable ?? true) && (
         <ActionButtons
-          title={`Change ${limit} for ${identity}`}
+          title={`Change ${limit} for ${legible(identity)}`}
           offered={keyActions({ state, info, rate, identity, blocked, canWrite, onChanged })}
           onAct={onAct}
         />

@@ -76,7 +76,7 @@ export function Tile({
   value: string;
   unit?: string;
   note?: string;
-  /** Whether the value is text, which is set smaller than numbers. */
+  /** True if the value is text, which is set smaller than numbers. */
   text?: boolean;
 }): JSX.Element {
   return (

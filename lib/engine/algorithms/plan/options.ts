@@ -1,7 +1,12 @@
 import { RateLimitConfigError } from '../../errors/errors.js';
 import type { OptionKind, OptionRows } from '../../options/option-row.js';
 import { MOST_UNITS } from '../scale.js';
-import { planTermsMessages } from './messages.js';
+
+/** The messages of `rollover` and `credits`. */
+const planTermsMessages = {
+  tooManyUnits: (location: string, received: number, most: number) =>
+    `${location}: expected at most ${most} units for a limit with 'rollover' or 'credits', received ${received}`,
+} as const;
 
 /** What a share is a part of. */
 const MILLION = 1_000_000;

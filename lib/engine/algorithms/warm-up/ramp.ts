@@ -1,8 +1,14 @@
 import { RateLimitConfigError } from '../../errors/errors.js';
 import { readOptions } from '../../options/check-options.js';
 import { gcd, type Scale } from '../scale.js';
-import { warmUpMessages } from './messages.js';
 import { rampOptions, type WarmUpOptions } from './options.js';
+import { show } from '../../errors/wording.js';
+
+/** The messages of limits that warm up. */
+const warmUpMessages = {
+  tooLong: (location: string, received: unknown) =>
+    `${location}.for: a warm-up of ${show(received)} cannot be counted in whole numbers with this rate. Make it shorter, or use a 'rate' and an 'interval' that divide each other`,
+} as const;
 
 /**
  * A ramp in whole numbers: the warming-up limiter of Guava (`SmoothWarmingUp`). With k = 1 / from, a unit of a cold limit takes k times

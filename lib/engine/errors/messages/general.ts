@@ -1,6 +1,5 @@
-import { LACKS_A_RIGHT } from '../lacks-a-right.js';
 import { DURATION_FORM, durationHint } from '../../options/values.js';
-import { counted, didYouMean, listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
+import { counted, didYouMean, LACKS_A_RIGHT, listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
 import { almost, optionMessages } from './options.js';
 
 const quoted = (word: string) => `'${word}'`;
@@ -300,6 +299,8 @@ export const messages = {
   resends: () =>
     'redis: the client resends commands after its connection breaks, so a check can be charged twice, and it has no duplicate() for a ' +
     'separate connection. Create it with { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0 }, or pass its options instead',
+  movedToOutbound: (method: string) =>
+    `LimiterService.${method} has moved: import OutboundLimiter from 'nestjs-sluice/outbound', inject it, and call its ${method}`,
   storeTimeout: (timeoutMs: number) => `the store did not answer within ${timeoutMs} ms`,
   storeNotReady: (status: string, error?: string) =>
     `Redis is not connected (status '${status}')${error === undefined ? '' : `: ${error}`}`,

@@ -4,6 +4,7 @@ import { show, wrongInput } from '../wording.js';
 export const graphqlMessages = {
   noServer: () =>
     `RateLimitGraphqlModule: no Apollo Server of @nestjs/apollo and no Mercurius of @nestjs/mercurius was found, so operations are decided when a guard reaches their first field, and their cost is not reported`,
+  loadedLazily: () => 'RateLimitGraphqlModule is loaded lazily: import it before the app starts',
   noRateLimitModule: () => `RateLimitGraphqlModule: RateLimitModule was not found. Add it to the imports of the app`,
   wrongDirective: (place: string, directive: string, argument: string, received: unknown, expected: string) =>
     wrongInput(`${place}: argument '${argument}' of ${directive}`, expected, received),

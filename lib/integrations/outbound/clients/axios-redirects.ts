@@ -1,9 +1,8 @@
-import { reasonOf } from '../../../engine/util/reason-of.js';
+import { reasonOf, rethrow } from '../../../engine/util/reason-of.js';
 import type { AxiosAnswer, AxiosRequest } from './axios-types.js';
 import { isStream } from './bodies.js';
 import { namedHeaders } from './named-headers.js';
 import { BODY_HEADER, redirectOf, SECRET_HEADER } from './redirects.js';
-import { rethrow } from '../../../engine/util/rethrow.js';
 
 /** The options of an axios request that concern redirects. */
 export interface AxiosRedirects {

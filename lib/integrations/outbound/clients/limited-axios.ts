@@ -18,7 +18,7 @@ import {
   tooManyRedirects,
   withoutRedirects,
 } from './axios-redirects.js';
-import { rethrow } from '../../../engine/util/rethrow.js';
+import { rethrow } from '../../../engine/util/reason-of.js';
 
 type Config = AxiosRequest & { readonly signal?: AbortSignal | undefined } & AxiosRedirects;
 type Adapter = (config: Config) => Promise<AxiosAnswer>;

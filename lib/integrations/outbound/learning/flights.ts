@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { Counter } from '../../../engine/limits/counter.js';
-import { lineageId } from '../../../engine/limits/counter-id.js';
+import { type Counter, lineageId } from '../../../engine/limits/counter.js';
 import type { Lesson, RateLesson } from '../../../storage/stores/lesson.js';
 import type { Store } from '../../../storage/stores/store.js';
 import type { LearnedRules } from './learned-rules.js';

@@ -1,6 +1,27 @@
 import type { DecidesTogether, EntryTogether, FoundEntry } from '../../../engine/limits/limit-feature.js';
-import { BORROWING } from './limit-units.js';
-import { type Link, linksOf } from './links.js';
+import { BORROWING, type LimitUnits, limitUnitsOf } from './limit-units.js';
+import { depthOf, isParentOf } from '../../../engine/limits/hierarchy.js';
+
+/** An entry of a check that may borrow, or from which others of the check may. */
+interface Link extends LimitUnits {
+  /** Its index among the entries. */
+  readonly entry: number;
+  /** The index of the entry that it is within; -1 if the check has none. */
+  readonly parent: number;
+}
+
+/** The entries that may borrow or lend, the deepest first, so that each comes before the one it is within. */
+function linksOf(entries: readonly EntryTogether[]): Link[] {
+  const links = entries.map((child, entry): Link => {
+    const { above, kept } = limitUnitsOf(child.limit);
+    const isNested = child.limit.parent !== undefined;
+    return { entry, parent: isNested ? entries.findIndex((parent) => isParentOf(parent, child)) : -1, above, kept };
+  });
+  const linked = links.filter(
+    ({ entry, parent, above }) => parent >= 0 || above > 0 || links.some((each) => each.parent === entry),
+  );
+  return linked.toSorted((one, other) => depthOf(entries[other.entry]!) - depthOf(entries[one.entry]!));
+}
 
 /** What it takes of the server to weigh the ways to borrow, in checks of a plain counter. */
 const WORK = 2;

@@ -7,8 +7,12 @@ import { unitsOf } from '../../../engine/limits/limit-parameters.js';
 import { Bare } from '../../../engine/util/bare.js';
 import { borrowing } from './decide-together.js';
 import { BORROWING, type LimitUnits } from './limit-units.js';
-import { borrowMessages } from './messages.js';
 import type { BorrowingTerms } from './terms.js';
+
+/** The messages of limits that borrow from the limits that they are within, and of those that lend. */
+const borrowMessages = {
+  ceilingExpected: (rate: number) => `a whole number >= ${rate}, the 'rate'`,
+} as const;
 
 /** The options of an algorithm whose quota is its rate. */
 interface Rated {

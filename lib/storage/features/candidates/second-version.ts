@@ -7,8 +7,18 @@ import { refuseForeignOptions } from '../../../engine/limits/limit-refusals.js';
 import { checkTogether, refuseUnknown } from '../../../engine/options/check-options.js';
 import { isObject } from '../../../engine/options/values.js';
 import type { KnownOptions, SecondVersion } from '../second-version.js';
-import { candidateMessages } from './messages.js';
 import type { CandidateLimitOptions, CandidateOptions, CandidatePatch } from './options.js';
+import { listOf } from '../../../engine/errors/wording.js';
+
+/** The messages of limits with a candidate. */
+const candidateMessages = {
+  holds: (location: string, received: string, algo: string) =>
+    `${location}.algo: the limit has '${algo}' and its candidate '${received}'. Use 'concurrency' for both or for none`,
+  sameAsLimit: (location: string, option: string, own: readonly string[]) =>
+    `${location}: option '${option}' is always that of the limit. A candidate can only set ${listOf(own, 'or')}`,
+  anchor: (location: string) =>
+    `${location}.anchor: expected a fixed date, received a function: a candidate uses the anchor that the function of the limit returns`,
+} as const;
 
 /** A limit whose `candidate` is read. */
 interface Definition extends CandidateLimitOptions {

@@ -1,5 +1,5 @@
 import type { State } from '../../../engine/algorithms/algorithm.js';
-import { newIdentifier } from '../../../engine/algorithms/identifier.js';
+import { newIdentifier } from '../../../engine/algorithms/concurrency.js';
 import type {
   DecidingLimit,
   Estimates,

@@ -3,7 +3,17 @@ import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { object, timeUpTo, whole } from '../../../engine/options/kinds.js';
 import type { OptionRows } from '../../../engine/options/option-row.js';
 import { type Duration, microseconds } from '../../../engine/options/values.js';
-import { prefetchMessages } from './messages.js';
+import { wrongInput } from '../../../engine/errors/wording.js';
+
+/** The messages of limits of which instances take units in advance. */
+const prefetchMessages = {
+  tooLong: (location: string, ttl: unknown) =>
+    wrongInput(
+      `${location}.prefetch.ttl`,
+      "a time so short that less than the quota flows back in it, and no refill 'intervally'",
+      ttl,
+    ),
+} as const;
 
 /** How many units an instance takes at once, and how long it keeps them. */
 export interface PrefetchOptions {

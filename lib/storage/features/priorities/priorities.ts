@@ -1,6 +1,40 @@
 import type { Feature } from '../feature.js';
-import { LimitParts } from './limit-parts.js';
-import type { ReservedShares, ReservingLimitOptions } from './options.js';
+import { type ReservedShares, type ReservingLimitOptions, shareKeptFrom } from './options.js';
+import type { FeaturedLimit, LimitFeature, Versions } from '../../../engine/limits/limit-feature.js';
+import { unitsOf, withQuota } from '../../../engine/limits/limit-parameters.js';
+import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../../../engine/limits/priority.js';
+import { Bare } from '../../../engine/util/bare.js';
+
+/** The parts of one limit's quota that requests of each priority may take. */
+class LimitParts extends Bare implements LimitFeature {
+  readonly name = 'priorities';
+  readonly versions: Versions;
+
+  constructor(
+    { algorithm }: FeaturedLimit,
+    private readonly reserved: ReservedShares,
+  ) {
+    super();
+    this.versions = {
+      byPriority: true,
+      // The most important requests meet all of it.
+      ofAll: { priority: PRIORITIES[0] },
+      idOf: ({ priority = DEFAULT_PRIORITY }: { readonly priority?: Priority }) => priority,
+      make(parameters, { priority = DEFAULT_PRIORITY }: { readonly priority?: Priority }) {
+        const { quota } = parameters;
+        // Others are left one unit at least.
+        const kept = Math.min(quota - 1, unitsOf(shareKeptFrom(priority, reserved), quota));
+        if (kept === 0) return undefined;
+        const own = { ...withQuota(algorithm, parameters, quota - kept), kept };
+        return { parameters: own, isPart: true, metBy: { priority }, line: priority };
+      },
+    };
+  }
+
+  ofPart(): ReservedShares {
+    return this.reserved;
+  }
+}
 
 /** Keeps shares of a limit's quota for important requests. */
 export const priorities: Feature<ReservedShares> = {

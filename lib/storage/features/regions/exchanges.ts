@@ -1,6 +1,5 @@
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
-import type { Counter } from '../../../engine/limits/counter.js';
-import { counterId } from '../../../engine/limits/counter-id.js';
+import { type Counter, counterId } from '../../../engine/limits/counter.js';
 import type { RedisStore } from '../../stores/redis/redis.store.js';
 import { BoundedMap } from '../../../engine/util/bounded-map.js';
 import type { CounterIndex } from './counter-index.js';

@@ -2,7 +2,7 @@ import { withDeadline } from '../../redis/deadline.js';
 import type { Connection } from '../../redis/connection.js';
 import { Script } from '../../redis/script.js';
 import { asStoreError, serverOf } from '../../redis/store-error.js';
-import { readWholeNumber } from '../../redis/whole-number.js';
+import { readWholeNumber } from '../../redis/reply-error.js';
 import { HOME_SCRIPT } from './home-script.generated.js';
 
 /** What a region knows of its home: which history of its server, its number, and how many of the region's calls were answered. */

@@ -8,12 +8,24 @@ import type {
   LimitFeature,
   MemoryBounds,
 } from '../../../engine/limits/limit-feature.js';
-import { tagBeside } from '../../stores/redis/slot-tags.js';
+import { SLOTS, tagBeside } from '../../stores/redis/slot-tags.js';
 import { Bare } from '../../../engine/util/bare.js';
-import { keysOfIndex } from './index-bound.js';
 import { usageMessages } from './messages.js';
 import { UsageRecords } from './records.js';
 import { recordingOf, type UsageRecording, type UsageTerms } from './terms.js';
+
+/** Marks in an index that keys were left out. No key is empty. */
+export const LEFT_OUT = '';
+
+/**
+ * The most keys of a limit that the index of one slot may have: its part of all keys, with enough room that hardly any are ever
+ * left out, however they are spread over the slots. 0 for no bound.
+ */
+function keysOfIndex(maxKeys: number | undefined): number {
+  if (maxKeys === undefined) return 0;
+  const mean = maxKeys / SLOTS;
+  return Math.ceil(mean + 6 * Math.sqrt(mean) + 2);
+}
 
 /** The work of a record for the server: its day, and its place among the keys. */
 const WORK = 9;

@@ -2,10 +2,8 @@ import { issuesTickets, type State } from '../../../engine/algorithms/algorithm.
 import { inProportion } from '../../../engine/algorithms/scale.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { withQuota } from '../../../engine/limits/limit-parameters.js';
-import type { Counter } from '../../../engine/limits/counter.js';
-import { lineageId } from '../../../engine/limits/counter-id.js';
-import type { KeptEstimates, OpenCounter } from '../../../engine/limits/estimates.js';
-import type { Correction } from '../../../engine/limits/correction.js';
+import { type Counter, lineageId } from '../../../engine/limits/counter.js';
+import type { Correction, KeptEstimates, OpenCounter } from '../../../engine/limits/estimates.js';
 import { type Block, blockAt, nextBlock, struckBlock } from './block.js';
 import type { CounterTable } from './counter-table.js';
 import { type Entry, keyOf, type LimitCounters } from './limit-counters.js';

@@ -1,8 +1,7 @@
 import { issuesTickets, type ProcessLoad } from '../../../engine/algorithms/algorithm.js';
 import { isRefusal } from '../../../engine/limits/check-result.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
-import type { CheckEntry } from '../../../engine/limits/counter.js';
-import { lineageId } from '../../../engine/limits/counter-id.js';
+import { type CheckEntry, lineageId } from '../../../engine/limits/counter.js';
 import type { DecidesTogether } from '../../../engine/limits/limit-feature.js';
 import type { Check, StoreDecision } from '../store.js';
 import { endOf } from './block.js';

@@ -1,6 +1,6 @@
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { isOfStarts } from '../../../engine/limits/counter.js';
-import type { Correction } from '../../../engine/limits/correction.js';
+import type { Correction } from '../../../engine/limits/estimates.js';
 import type { KeptInMemory, MemoryBounds } from '../../../engine/limits/limit-feature.js';
 
 /** A counter of which changes are noted. */

@@ -1,7 +1,6 @@
 import type { ProcessLoad } from '../../../engine/algorithms/algorithm.js';
 import { isRefusal } from '../../../engine/limits/check-result.js';
-import { type Counter, startsOf } from '../../../engine/limits/counter.js';
-import { counterId } from '../../../engine/limits/counter-id.js';
+import { type Counter, counterId, startsOf } from '../../../engine/limits/counter.js';
 import { claimedDecision } from '../store-decision.js';
 import type { Claim, ClaimEnd, ReserveEntry, StoreDecision } from '../store.js';
 import { Claims, type GivenBack } from './claims.js';

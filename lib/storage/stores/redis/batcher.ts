@@ -1,9 +1,7 @@
 import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { SharedDeadline, TimedCall } from '../../redis/shared-deadline.js';
-import { Gathering } from './gathering.js';
-import { partPlain } from './plain-jobs.js';
-import { batches } from './batches.js';
+import { batches, Gathering, partPlain } from './batches.js';
 import type { Job } from './jobs.js';
 import type { Program } from './program.js';
 import { Reply } from './reply.js';
