@@ -119,7 +119,7 @@ describe('nestjs-sluice console', () => {
     const response = await alone.get('overview?range=1h');
     expect([response.status, await response.json()]).toMatchObject([
       503,
-      { detail: expect.stringContaining('Redis does not answer, so nothing is known of the app') },
+      { detail: expect.stringContaining('Redis does not answer, so the state of the app is unknown') },
     ]);
     expect(await alone.stop()).toBe(0);
   });

@@ -174,7 +174,7 @@ it.each<[string, string[], number, string]>([
     'a wrong limit',
     [...ofRedis, '--limit', 'gcr:6/1s@api', '--key', KEY],
     2,
-    "algo: expected one of, received 'gcr' (did you mean 'gcra'?)",
+    "algo: unknown algorithm 'gcr'. Did you mean 'gcra'?",
   ],
   ['a key of a limit', [...ofRedis, '--limit', 'gcra:6/1s,key=ip@api', '--key', KEY], 2, "unknown option 'key'"],
   ['no key', [...ofRedis, ...limit], 2, '--key: missing, expected an identity such as tenant:acme'],

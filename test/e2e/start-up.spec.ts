@@ -65,7 +65,7 @@ const replacing: MethodDecorator = (_target, _key, descriptor: PropertyDescripto
   };
 };
 
-const lostBy = (name: string) => `@RateLimit on ${name}.list: a decorator above it put another function in place of`;
+const lostBy = (name: string) => `@RateLimit on ${name}.list: a decorator above it replaced the method`;
 
 describe('decorators that put another function in place of a method', () => {
   class Lost {
@@ -268,7 +268,7 @@ describe('start-up errors', () => {
     );
     expect(await messageOf(startUp({}, [controllerWith(login), controllerWith(login)]))).toBe(
       `${place}: its counters have no name that stays the same across builds. Add ` +
-        "@RateLimit.namespace('<a name of its own>')",
+        "@RateLimit.namespace('<a unique name>')",
     );
   });
 

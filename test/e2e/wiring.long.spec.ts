@@ -254,7 +254,7 @@ describe('a second forRoot', () => {
     class OtherModule {}
     const starting = start([RateLimitModule.forRoot(), OtherModule]);
     await expect(starting).rejects.toThrow(RateLimitConfigError);
-    await expect(starting).rejects.toThrow('more than once in this app, and only one of them would hold');
+    await expect(starting).rejects.toThrow('more than once in this app, and only one import would take effect');
   });
 
   it('is refused to a module that is loaded lazily', async () => {

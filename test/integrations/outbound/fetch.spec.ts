@@ -256,14 +256,19 @@ describe.each(variants(['on Redis', 'in process']))('fetch, counted %s', (place)
   });
 
   it.each<[string, unknown, unknown, string | RegExp]>([
-    ['an unknown name', 'nobody', undefined, "OutboundLimiter.fetch: unknown limit 'nobody', expected a defined limit:"],
+    [
+      'an unknown name',
+      'nobody',
+      undefined,
+      "OutboundLimiter.fetch: unknown limit 'nobody', expected a defined limit:",
+    ],
     [
       'no limit',
       undefined,
       undefined,
-      /LimiterService\.fetch: expected the name of a defined limit.+, received undefined/,
+      /OutboundLimiter\.fetch: expected the name of a defined limit.+, received undefined/,
     ],
-    ['an empty list', [], undefined, /LimiterService\.fetch: expected the name of a defined limit.+, received \[\]/],
+    ['an empty list', [], undefined, /OutboundLimiter\.fetch: expected the name of a defined limit.+, received \[\]/],
     ['one limit twice', ['few', 'few'], undefined, "the limit 'few' is in the list twice. List it once"],
     ['no options', 'few', 5, 'OutboundLimiter.fetch: expected an object of options, received 5'],
     ['an unknown option', 'few', { colour: 1 }, "unknown option 'colour', expected one of key, cost, timeout"],

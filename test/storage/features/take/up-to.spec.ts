@@ -194,7 +194,7 @@ describe.each(Object.entries(places))('upTo, %s', (_, place) => {
     }
     await bad(
       jobs.consume('a', { upTo: 2, cost: 1 }),
-      'expected one of them: upTo takes as many units as there are, received cost 1 and upTo 2',
+      "expected either 'cost' or 'upTo', received cost 1 and upTo 2; upTo takes as many units as there are",
     );
     await bad(
       limiters.for('slots').consume('a', { upTo: 2 }),
@@ -212,7 +212,7 @@ describe.each(Object.entries(places))('upTo, %s', (_, place) => {
         { limit: 'user', key: 'a', within: { org: 'o' }, upTo: 2 },
         { limit: 'user', key: 'b', within: { org: 'o' }, upTo: 2 },
       ]),
-      "LimiterService.check: several limits of the check are within limit 'org', so 'upTo' would take another number of it; " +
+      "LimiterService.check: several limits of the check are within limit 'org', so 'upTo' would take a different number from it. " +
         'expected a check for each',
     );
     await bad(
