@@ -28,10 +28,11 @@ export const coreInOneFile = {
       contents: `export * from './${sourceOf(path)}.js';\nimport 'core';`,
       resolveDir: ROOT,
     }));
-    // So it does to run an app of its own beside others, or to serve a console, which it shares with that entry point.
+    // So does running an app of its own next to others, serving a console (shared with that entry point), and counting in regions.
     for (const [filter, path] of [
       [/\/in-regions\.js$/, 'cli/app/in-regions'],
       [/\/observer-app\.js$/, 'cli/console/observer-app'],
+      [/\/region-layer\.js$/, 'storage/features/regions/region-layer'],
     ]) {
       onResolve({ filter }, ({ kind }) => (kind === 'dynamic-import' ? { path, namespace: 'entry' } : undefined));
     }

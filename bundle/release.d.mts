@@ -15,6 +15,7 @@ interface Bill {
 }
 
 export function withRepository(manifest: Manifest, url: unknown): Manifest;
-export function obstacles(manifest: Manifest, changelog: string): string[];
+export function withAbsoluteLinks(page: string, url: string, tag: string): string;
+export function obstacles(manifest: Manifest, changelog: string, readme?: string): string[];
 export function notesOf(version: string, changelog: string): string | undefined;
 export function shippedOnly(bill: Bill, shipped: ReadonlySet<string>): Bill;

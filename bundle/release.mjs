@@ -1,6 +1,6 @@
 /**
  * Steps of a release. `repository [url]` fills `repository`, `homepage` and `bugs` of package.json, by default from the repository in which
- * the workflow runs. `check`, which `npm publish` runs first, refuses to publish an incomplete manifest. `notes` prints what the changelog
+ * the workflow runs, and makes the links of the README absolute. `check`, which `npm publish` runs first, refuses to publish an incomplete manifest. `notes` prints what the changelog
  * says of this version, `sbom` the software bill of materials of what is shipped.
  */
 import { execFileSync } from 'node:child_process';
@@ -28,8 +28,24 @@ export function withRepository(manifest, given) {
   return Object.fromEntries([...entries.slice(0, at), ...Object.entries(links), ...entries.slice(at)]);
 }
 
+/** Code of a page, in which nothing is a link, or a link to a file of the repository. */
+const CODE_OR_LINK = /^```[^]*?^```|`[^`\n]*`|(!?\[[^\]]*\])\((?![a-z]+:|#)([^)\s]+)\)/gm;
+
+/** A page with links that also lead somewhere on npm's site: to the files of the repository at a tag. */
+export function withAbsoluteLinks(page, url, tag) {
+  return page.replaceAll(CODE_OR_LINK, (all, text, path) => {
+    if (path === undefined) return all;
+    return `${text}(${url}/${text.startsWith('!') ? 'raw' : 'blob'}/${tag}/${path})`;
+  });
+}
+
+/** Whether a page has links that lead nowhere on npm's site. */
+function hasRelativeLinks(page) {
+  return [...page.matchAll(CODE_OR_LINK)].some(([, , path]) => path !== undefined);
+}
+
 /** What keeps a package from being published, one line each. */
-export function obstacles(manifest, changelog) {
+export function obstacles(manifest, changelog, readme = '') {
   const { name, version, keywords, author } = manifest;
   const wanted = {
     name,
@@ -43,6 +59,7 @@ export function obstacles(manifest, changelog) {
     'bugs.url': manifest.bugs?.url,
   };
   const missing = Object.entries(wanted).flatMap(([field, value]) => (value ? [] : [`package.json has no ${field}`]));
+  if (hasRelativeLinks(readme)) missing.push("README.md has links that don't work on npm's site");
   return notesOf(version, changelog) ? missing : [...missing, `CHANGELOG.md says nothing under "## [${version}]"`];
 }
 
@@ -88,8 +105,13 @@ function main([step, url]) {
     const { GITHUB_SERVER_URL = 'https://github.com', GITHUB_REPOSITORY } = process.env;
     const filled = withRepository(manifest, url ?? (GITHUB_REPOSITORY && `${GITHUB_SERVER_URL}/${GITHUB_REPOSITORY}`));
     writeFileSync('package.json', `${JSON.stringify(filled, undefined, 2)}\n`);
+    const readme = readFileSync('README.md', 'utf8');
+    writeFileSync(
+      'README.md',
+      withAbsoluteLinks(readme, filled.bugs.url.replace(/\/issues$/, ''), `v${filled.version}`),
+    );
   } else if (step === 'check') {
-    const found = obstacles(manifest, changelog);
+    const found = obstacles(manifest, changelog, readFileSync('README.md', 'utf8'));
     if (found.length > 0) {
       const help =
         'The release workflow fills in the links: node bundle/release.mjs repository https://github.com/owner/name';

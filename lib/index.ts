@@ -155,7 +155,6 @@ export type {
   ListOptions,
   ListPage,
   ListPageOptions,
-  ListQuery,
   UnlistOptions,
 } from './app/overrides/lists/list.js';
 export type { LimitMode } from './engine/limits/limit-mode.js';

@@ -15,7 +15,12 @@ import { slug } from './slug.js';
 import { tabs } from './tabs.js';
 import { indexed } from './words.js';
 
-const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as { version: string };
+const { version, bugs } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
+  version: string;
+  bugs?: { url: string };
+};
+/** Where the repository is, such as `https://github.com/owner/name`. A release fills it in; `DOCS_REPOSITORY` names another one. */
+const repository = process.env['DOCS_REPOSITORY'] ?? bugs?.url.replace(/\/issues$/, '');
 const logo = `data:image/svg+xml,${encodeURIComponent(readFileSync(join(REPOSITORY, 'lib/console/page/logo.svg'), 'utf8'))}`;
 
 const tokens = readFileSync(join(REPOSITORY, 'lib/console/page/tokens.css'), 'utf8');
@@ -63,6 +68,13 @@ export default defineConfig({
       { text: version, link: '/changelog' },
     ],
     externalLinkIcon: true,
+    footer: { message: 'MIT license', copyright: 'Copyright © The nestjs-sluice authors' },
+    ...(repository === undefined
+      ? {}
+      : {
+          socialLinks: [{ icon: 'github' as const, link: repository }],
+          editLink: { pattern: `${repository}/edit/main/:path`, text: 'Edit this page' },
+        }),
   },
   transformPageData: withTitles,
   buildEnd({ outDir, site }) {

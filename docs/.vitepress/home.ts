@@ -7,43 +7,43 @@ const HERO = {
   name: 'nestjs-sluice',
   text: 'Rate limits that hold',
   tagline:
-    'For NestJS. Declare limits on routes; one atomic call decides all limits of a request, on Redis or in process.',
+    'Rate limiting for NestJS. Declare limits with a decorator. One atomic call decides all limits of a request, in memory or on Redis.',
   actions: [
     { theme: 'brand', text: 'Get started', link: '/start' },
     { theme: 'alt', text: 'Choose an algorithm', link: '/algorithms/#choose-one' },
-    { theme: 'alt', text: 'From throttler', link: '/migrating-from-throttler' },
+    { theme: 'alt', text: 'From throttler', link: '/coming-from-throttler' },
   ],
 };
 
 const FEATURES = [
   {
     title: 'All limits, or none',
-    details: 'One script call decides all limits of a request. All of them allow it, or none of them is charged.',
+    details: 'One script call decides all limits of a request. If one rejects it, none is charged.',
     link: '/guides/declaring-limits#which-limits-are-checked-together',
   },
   {
     title: 'Never more than a limit allows',
-    details: 'However many processes share one Redis. A refused request costs nothing.',
+    details: 'No matter how many instances share a Redis. Rejected requests cost nothing.',
     link: '/algorithms/',
   },
   {
     title: 'Exact waits',
-    details: 'Retry-After is the shortest wait after which the same request fits, rounded up to whole seconds.',
+    details: 'Retry-After is when the same request can succeed, rounded up to whole seconds.',
     link: '/guides/responses',
   },
   {
-    title: 'Trouble never hangs a request',
-    details: 'Each check has a deadline of 250 ms. While Redis fails, each limit says what happens.',
+    title: 'Redis can fail',
+    details: 'Each check waits 250 ms at most. Then the failure policy of each limit decides.',
     link: '/guides/when-redis-fails',
   },
   {
     title: 'The same algorithms, twice',
-    details: 'In Lua on Redis and in TypeScript in the process. Without Redis an app needs nothing else.',
+    details: 'In Lua on Redis, and in TypeScript in memory. Without Redis, your app needs nothing else.',
     link: '/algorithms/#choose-one',
   },
   {
-    title: 'Seen and changed while it runs',
-    details: 'See why a customer is refused. Change their rate on all instances within 100 ms, without a deploy.',
+    title: 'Live control',
+    details: 'See why a customer is limited, and change their rate on all instances within 100 ms, without a deploy.',
     link: '/reference/calls#while-the-app-runs',
   },
 ];

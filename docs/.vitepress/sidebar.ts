@@ -156,19 +156,19 @@ export function groups(): Listed[] {
 /** The sidebar of each page: few entries on most pages, and all others on the pages that few need. */
 export function sidebar(): DefaultTheme.SidebarMulti {
   const all = groups();
-  const shown = (part: Part, isOpen: (text: string) => boolean): Item[] =>
+  const shown = (part: Part, fold?: (text: string) => boolean): Item[] =>
     all
       .filter((group) => group.part === part)
       .map(({ text, entries }) => ({
         text,
-        collapsed: !isOpen(text),
+        ...(fold === undefined ? {} : { collapsed: fold(text) }),
         items: entries.map((entry) => (typeof entry === 'string' ? itemOf(entry) : entry)),
       }));
   const back: Item = { text: 'Back to the first pages', link: '/start' };
-  const more: Item[] = [back, ...shown('more', () => true)];
-  const internals: Item[] = [back, ...shown('internals', () => true)];
+  const more: Item[] = [back, ...shown('more')];
+  const internals: Item[] = [back, ...shown('internals')];
   const main: Item[] = [
-    ...shown('main', (text) => text === 'Learn'),
+    ...shown('main', (text) => text !== 'Learn'),
     { text: 'Advanced, and all other guides', link: linkOf('docs/guides/hierarchies.md') },
     { text: 'Internals', link: '/architecture' },
   ];

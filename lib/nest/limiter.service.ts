@@ -22,14 +22,7 @@ import { RateLimitArgumentError, RateLimitConfigError } from '../engine/errors/e
 import { byRequestMessages } from '../engine/errors/messages/by-request.js';
 import { RATE_LIMIT_STORE } from '../app/config/tokens.js';
 import type { ChangeCause } from '../app/overrides/change-cause.js';
-import type {
-  ListedEntry,
-  ListOptions,
-  ListPage,
-  ListPageOptions,
-  ListQuery,
-  UnlistOptions,
-} from '../app/overrides/lists/list.js';
+import type { ListOptions, ListPage, ListPageOptions, UnlistOptions } from '../app/overrides/lists/list.js';
 import type { LimitMode } from '../engine/limits/limit-mode.js';
 import type {
   ChangesOptions,
@@ -218,11 +211,6 @@ export class LimiterService {
     return this.overrides.getMode(name, query);
   }
 
-  /** @deprecated Use `listRates(name, options)`. */
-  async listOverrides(name: string, options: ListOverridesOptions = {}): Promise<OverridePage> {
-    return this.overrides.listKeys(name, options);
-  }
-
   /**
    * Exempts addresses, an identity, or all whose keys begin with a prefix from one limit or from all: the limit does not check or
    * charge them. An entry on the other list is moved. When the promise resolves, this instance uses the entry; all others with
@@ -250,16 +238,6 @@ export class LimiterService {
    * that decides for them, if any. Reads them as `getRate` does. Rejects with `RateLimitConfigError` if an option is wrong.
    */
   async listEntries(options: ListPageOptions = {}): Promise<ListPage> {
-    return this.overrides.lists.page(options);
-  }
-
-  /** @deprecated Use `listEntries({ ip, key, limit })`, whose `entries` hold the one that decides. */
-  async listed(query: ListQuery): Promise<ListedEntry | undefined> {
-    return this.overrides.lists.find(query);
-  }
-
-  /** @deprecated Use `listEntries(options)`. */
-  async lists(options: ListPageOptions = {}): Promise<ListPage> {
     return this.overrides.lists.page(options);
   }
 

@@ -1,4 +1,5 @@
 import {
+  type ClassProvider,
   type DynamicModule,
   Global,
   Inject,
@@ -122,10 +123,14 @@ onLimiterRecorded((name) => {
   exported.push(getLimiterToken(name));
 });
 
-/** @internal Adds a service of another entry point, for apps that import it. Call it when the service's file is loaded. */
-export function addService(service: Type): void {
-  providers.push(service);
-  exported.push(service);
+/**
+ * @internal Adds a provider of another entry point, for apps that import it, or replaces the one with its token. Call it when the
+ * provider's file is loaded.
+ */
+export function addProvider(provider: Type | ClassProvider): void {
+  const token = typeof provider === 'function' ? provider : (provider.provide as Type);
+  providers.push(provider);
+  if (!exported.includes(token)) exported.push(token);
 }
 
 /** The limits of the app: of all its routes, and of its code through `LimiterService`. */

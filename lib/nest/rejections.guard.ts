@@ -1,4 +1,12 @@
-import { type CanActivate, type ExecutionContext, HttpException, Inject, Injectable, type Type } from '@nestjs/common';
+import {
+  type CanActivate,
+  type ExecutionContext,
+  ForbiddenException,
+  HttpException,
+  Inject,
+  Injectable,
+  type Type,
+} from '@nestjs/common';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { RateLimitExceededException } from '../app/http/rate-limit-exceeded.exception.js';
 import type { Limiter } from '../app/limiter/limiter.js';
@@ -11,7 +19,8 @@ const REJECTIONS: readonly number[] = [401, 403];
 /**
  * Makes a guard that limits what another guard rejects. A request that the guard accepts is neither counted nor refused; one that it
  * rejects, with `false` or with an error of status 401 or 403, is counted by the limit's own `key`, by default the address, and gets a 429
- * once the limit is used up. So it doesn't matter in which order guards run, and a client with a valid token isn't locked out by others at
+ * once the limit is used up. In GraphQL, a `GraphQLError` with the code `UNAUTHENTICATED` or `FORBIDDEN` is such an error. A rejection
+ * that the `count` of the limit doesn't count isn't refused either. So it doesn't matter in which order guards run, and a client with a valid token isn't locked out by others at
  * its address. The guard itself runs for every request.
  *
  * The app doesn't start if no limit of that name is defined.
@@ -36,10 +45,11 @@ export function RateLimitRejections<Guard extends Type<CanActivate>>(guard: Guar
         const answer = super.canActivate(context);
         accepts = await (isObservable(answer) ? lastValueFrom(answer) : answer);
       } catch (error) {
-        if (isRejection(error, context)) await this.rejectedRequests.count(limit, context);
+        if (isRejection(error, context)) await this.rejectedRequests.count(limit, context, error);
         throw error;
       }
-      if (!accepts) await this.rejectedRequests.count(limit, context);
+      // Nest rejects the request with this error then.
+      if (!accepts) await this.rejectedRequests.count(limit, context, new ForbiddenException());
       return accepts;
     }
   }
@@ -51,5 +61,17 @@ export function RateLimitRejections<Guard extends Type<CanActivate>>(guard: Guar
 function isRejection(error: unknown, context: ExecutionContext): boolean {
   if (error instanceof RateLimitExceededException) return false;
   if (error instanceof HttpException) return REJECTIONS.includes(error.getStatus());
-  return ['ws', 'rpc'].includes(context.getType());
+  const type = context.getType<string>();
+  return type === 'graphql' ? isGraphqlRejection(error) : ['ws', 'rpc'].includes(type);
+}
+
+/** A `GraphQLError` says in its extensions why it was thrown: by a code of Apollo, or by a status. */
+function isGraphqlRejection(error: unknown): boolean {
+  const { code, http } = (error as GraphqlErrorLike | undefined)?.extensions ?? {};
+  return code === 'UNAUTHENTICATED' || code === 'FORBIDDEN' || REJECTIONS.includes(http?.status as number);
+}
+
+/** The part of a `GraphQLError` that is used. */
+interface GraphqlErrorLike {
+  readonly extensions?: { readonly code?: unknown; readonly http?: { readonly status?: unknown } };
 }

@@ -17,6 +17,7 @@ import { MemoryStore } from '../storage/stores/memory/memory.store.js';
 import { givenBackChannel } from '../storage/stores/redis/keys.js';
 import { RedisStore } from '../storage/stores/redis/redis.store.js';
 import type { Store, StoreDecision } from '../storage/stores/store.js';
+import type { FirstUse } from '../engine/util/first-use.js';
 import type { CompiledLimit } from '../engine/limits/compiled-limit.js';
 import type { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import { ObservedStore } from '../storage/telemetry/observed.store.js';
@@ -89,6 +90,8 @@ interface Base {
 
 /** The layers of an app's store, with the channel on which its instances publish what they do to counters. */
 export class StoreStack extends OuterLayer {
+  private readonly withdrawals: (() => void)[] = [];
+
   constructor(
     inner: Store,
     private readonly channel: InstanceChannel | undefined,
@@ -100,7 +103,19 @@ export class StoreStack extends OuterLayer {
     return this.inner.decideOne?.(limit, identity, cost);
   }
 
+  /** Adds a layer when the first limit needs it. */
+  join(use: FirstUse | undefined, add: () => void): void {
+    if (use === undefined) add();
+    else this.withdrawals.push(use.whenUsed(add));
+  }
+
+  /** Puts a layer above all others. */
+  cover(layer: (inner: Store) => OuterLayer): void {
+    this.put(layer);
+  }
+
   override async close(): Promise<void> {
+    for (const withdraw of this.withdrawals) withdraw();
     this.channel?.close();
     await super.close();
   }
@@ -115,18 +130,19 @@ export async function createStoreStack(settings: StoreSettings): Promise<StoreSt
   const channel = onRedis?.channel;
   const fallback = { report, localShare: localShare ?? 1, closesPrimary: own === undefined };
   const alone = new LocalDecisions(local, fallback.localShare);
-  // From top to bottom. A limit may come at any time, from a function or a lazily loaded module: so the layers of
-  // `scope: 'instance'` and of features are always there, and only pass checks on until a limit needs them.
+  const ofFeatures = onRedis === undefined ? [] : await layersOfFeatures({ ...settings, ...onRedis, alone });
+  // From top to bottom. A limit may come at any time, from a function or a lazily loaded module.
   const layers = [
-    isShared && ((inner: Store) => new InstanceScopeStore(inner, local)),
-    ...(onRedis === undefined ? [] : layersOfFeatures({ ...settings, ...onRedis, alone })),
+    ...ofFeatures.map(({ layer, use }) => use === undefined && layer),
     channel && remembersRefusals && ((inner: Store) => new RefusalCacheStore(inner, channel)),
     isShared && ((inner: Store) => new FallbackStore(inner, local, fallback)),
   ];
-  const layered = layers.reduceRight<Store>((inner, layer) => (layer ? layer(inner) : inner), store);
-  const observed = decisions && new ObservedStore(layered, decisions, telemetry);
-  const outermost = outerLayers().reduceRight<Store>((inner, layer) => layer(inner), observed ?? layered);
-  const stack = new StoreStack(outermost, channel);
+  const shared = layers.reduceRight<Store>((inner, layer) => (layer ? layer(inner) : inner), store);
+  const scopes = isShared ? new InstanceScopeStore(shared, local) : undefined;
+  const observed = decisions && new ObservedStore(scopes ?? shared, decisions, telemetry);
+  const stack = new StoreStack(observed ?? scopes ?? shared, channel);
+  for (const { layer, use } of ofFeatures) if (use !== undefined) stack.join(use, () => scopes!.insert(layer));
+  for (const { layer, use } of outerLayers) stack.join(use, () => stack.cover(layer));
   // The observing layer reports what lists decide. Lists have a layer from their first entry on; a replacement decides everything
   // itself.
   if (settings.replacement === undefined) {

@@ -45,7 +45,7 @@ const { define } = ((RateLimitModule: { forRoot: (given: RateLimitModuleOptions)
   }))({ forRoot: (given) => given });
 const example = { algo: 'budget', limit: 10, period: 'month', hold: '5m', onLapse: 'release' } as const;
 
-const PRICE = usd('0.15'); // a million tokens
+const PRICE = usd('0.15'); // per million tokens
 const priceOf = (tokens: number) => Math.ceil((tokens * PRICE) / 1_000_000);
 
 const estimateOf = (prompt: string) => prompt.length + 94;
@@ -71,7 +71,7 @@ class Assistant {
   constructor(private readonly limiters: LimiterService) {}
 
   async answer(org: string, prompt: string, signal: AbortSignal): Promise<AsyncGenerator<string>> {
-    const most = estimateOf(prompt); // prompt tokens, and the most that the answer may have
+    const most = estimateOf(prompt); // prompt tokens, plus the maximum for the answer
     const call = await this.limiters.reserve([
       { limit: 'requests', key: org },
       { limit: 'tokens', key: org, cost: most },
@@ -135,11 +135,11 @@ describe('budgets', () => {
     for (const [, time, what, decision, spent, held, remaining, retryAfterMs] of rows) {
       const [day, month, at] = time!.replace(',', '').split(' ') as [string, string, string];
       clock.set(`2026-${month === 'October' ? '10' : '09'}-${day.padStart(2, '0')}T${at}:00Z`);
-      const [, who, does, units] = /^(\w)(?:'s hold lapses| (reserves|settles at) (\d+))/.exec(what!) ?? [];
+      const [, who, does, units] = /^(\w)(?:'s hold expires| (reserves|settles at) (\d+))/.exec(what!) ?? [];
       if (does === 'reserves') {
         const answer = await limiter.reserve('a', { cost: Number(units) });
         if (answer.id !== undefined) ids.set(who!, answer.id);
-        const told = [answer.allowed ? 'allowed' : 'refused', answer.retryAfterMs.toLocaleString('en')];
+        const told = [answer.allowed ? 'allowed' : 'rejected', answer.retryAfterMs.toLocaleString('en')];
         expect([what, ...told]).toEqual([what, decision, retryAfterMs]);
         seen.push(who);
       } else if (does === 'settles at') {

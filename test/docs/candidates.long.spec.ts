@@ -5,7 +5,7 @@ import { type DecisionEvent, LimiterService, RateLimitModule } from '../../lib/i
 import { untriedCode } from './rows.js';
 import { TriedApp } from './tried-app.js';
 
-/** How often was asked, and how often refused. */
+/** Numbers of checked and rejected requests. */
 class Tally {
   asked = 0;
   refused = 0;
@@ -116,9 +116,9 @@ it('the calls of the guide change candidates, and end them', async () => {
   const quotas: number[] = [];
   limiters.decisions$.subscribe(({ quota }) => quotas.push(quota));
   await app.get();
-  await limiters.setRate('api', { candidate: { rate: 40 } }); // another candidate; also of a limit that has none
+  await limiters.setRate('api', { candidate: { rate: 40 } }); // another candidate; works also if the limit has none
   await app.get();
-  await limiters.setRate('api', { rate: 60, candidate: null }); // enforced from now on, without a candidate
+  await limiters.setRate('api', { rate: 60, candidate: null }); // enforced, without a candidate
   const { headers } = await app.get();
   expect(quotas).toEqual([100, 60, 100, 40, 60]);
   expect(headers.get('ratelimit-policy')).toBe('"api";q=60;w=60');

@@ -41,7 +41,7 @@ class AdminGuard implements CanActivate {
 }
 
 @Controller('admin/limits')
-@UseGuards(AdminGuard) // yours: it shows whom limits count, and how much they used
+@UseGuards(AdminGuard) // your own guard: explanations contain keys and their use
 export class ExplainController {
   constructor(private readonly limiters: LimiterService) {}
 

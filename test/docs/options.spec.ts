@@ -9,12 +9,14 @@ import { PACKAGE_FOLDER } from '../support/processes/npm.js';
 const read = (page: string) => readFileSync(join(PACKAGE_FOLDER, 'docs/reference', page), 'utf8');
 const section = read('limit-options.md');
 
-/** The cells of the rows below a header. */
+/** The cells of the rows of all tables with a header. */
 function rowsBelow(header: RegExp): string[][] {
   const lines = section.split('\n');
-  const start = lines.findIndex((line) => header.test(line)) + 2;
-  const end = lines.findIndex((line, index) => index > start && !line.startsWith('|'));
-  return lines.slice(start, end).map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
+  return lines.flatMap((one, at) => {
+    if (!header.test(one)) return [];
+    const end = lines.findIndex((line, index) => index > at && !line.startsWith('|'));
+    return lines.slice(at + 2, end).map((line) => line.split(/(?<!\\)\|/).map((cell) => cell.trim()));
+  });
 }
 
 /** The code of a text. */

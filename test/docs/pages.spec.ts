@@ -10,13 +10,19 @@ describe('the pages of the repository', () => {
     ...listed('bench'),
     ...listed('bench/charts'),
     ...listed('docs', { recursive: true }),
+    ...listed('lib', { recursive: true }),
     ...listed('.github', { recursive: true }),
   ];
   const pages = paths.filter((path) => path.endsWith('.md'));
 
   it('link to files and headings that are there', () => {
     expect(pages).toEqual(
-      expect.arrayContaining(['CONTRIBUTING.md', 'docs/architecture.md', 'docs/decisions/README.md']),
+      expect.arrayContaining([
+        'CONTRIBUTING.md',
+        'docs/architecture.md',
+        'docs/decisions/README.md',
+        'lib/app/README.md',
+      ]),
     );
     expect(brokenLinks(pages, paths)).toEqual([]);
   });
@@ -26,6 +32,27 @@ describe('the pages of the repository', () => {
     expect(named).toContainEqual({ page: 'docs/architecture.md', file: 'lib/storage/stores/store.ts' });
     expect(named.filter(({ file }) => !existsSync(join(PACKAGE_FOLDER, file)))).toEqual([]);
   });
+
+  it('say in ten minutes how the library is built', () => {
+    const words = readFileSync(join(PACKAGE_FOLDER, 'docs/architecture.md'), 'utf8').split(/\s+/);
+    expect(words.length).toBeLessThanOrEqual(1_800);
+  });
+
+  const districts = readdirSync(join(PACKAGE_FOLDER, 'lib'), { withFileTypes: true }).filter((each) =>
+    each.isDirectory(),
+  );
+
+  it.each(districts.map(({ name }) => name))(
+    'introduce lib/%s in at most 25 lines, by files that are there',
+    (name) => {
+      const folder = join(PACKAGE_FOLDER, 'lib', name);
+      const text = readFileSync(join(folder, 'README.md'), 'utf8');
+      expect(text.trim().split('\n').length).toBeLessThanOrEqual(25);
+      const files = [...text.matchAll(/`([\w./-]+\.tsx?)`/g)].map(([, file]) => file!);
+      expect(files.length).toBeGreaterThanOrEqual(3);
+      expect(files.filter((file) => !existsSync(join(folder, file)))).toEqual([]);
+    },
+  );
 
   it('name scripts that exist', () => {
     const { scripts } = JSON.parse(readFileSync(join(PACKAGE_FOLDER, 'package.json'), 'utf8')) as { scripts: object };

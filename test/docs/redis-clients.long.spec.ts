@@ -59,7 +59,11 @@ afterEach(() => void jest.restoreAllMocks());
 const NestFactory = {
   create: async (module: typeof AppModule) => {
     running = await Factory.create(module, { logger: false, abortOnError: false });
-    return { listen: (_: number) => running.listen(0, '127.0.0.1') };
+    const { enableShutdownHooks } = running;
+    return {
+      enableShutdownHooks: () => void enableShutdownHooks.call(running),
+      listen: (_: number) => running.listen(0, '127.0.0.1'),
+    };
   },
 };
 
@@ -69,6 +73,7 @@ it('the app of the guide counts on node-redis, and closes its client last', asyn
   await admin.flushdb();
   const errors = jest.spyOn(console, 'error').mockImplementation(() => undefined);
   const app = await NestFactory.create(AppModule);
+  app.enableShutdownHooks(); // closes the connection when the process gets a signal
   await app.listen(3000);
   const url = await running.getUrl();
   const client = running.get<Redis>(REDIS);

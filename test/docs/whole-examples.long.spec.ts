@@ -8,8 +8,8 @@ import { ownEnvironment, PACKAGE_FOLDER } from '../support/processes/npm.js';
 import { startRedis } from '../support/redis/redis-servers.js';
 import { until } from '../support/time/until.js';
 
-/** Guides of the program: they begin with its commands, which specs of the program run. */
-const COMMANDS: readonly string[] = ['simulate', 'terminal'];
+/** Guides of the program: they begin with its commands, which specs of the program run. The second ones continue a whole example. */
+const COMMANDS: readonly string[] = ['simulate', 'terminal', 'console-views', 'console-operation'];
 
 const pages = [
   'docs/start.md',
@@ -306,11 +306,6 @@ describe('a guide begins with an example', () => {
     expect(await ask('ada')).toMatch(first);
     // Its places come back a moment after its response.
     await until(async () => first.test((await ask('ada'))!));
-  });
-
-  it('counts the clients of a proxy one by one', async () => {
-    expect(await statuses('instances-and-proxies', '/reports', 4, from('203.0.113.7'))).toEqual([200, 200, 200, 429]);
-    expect(await statuses('instances-and-proxies', '/reports', 1, from('203.0.113.8'))).toEqual([200]);
   });
 
   it('shows the console to nobody without a role', async () => {

@@ -12,9 +12,18 @@ import {
 } from '@nestjs/common';
 import { APP_GUARD } from '@nestjs/core';
 import { AuthGuard, PassportStrategy } from '@nestjs/passport';
+import { Int, Query, Resolver } from '@nestjs/graphql';
+import { GraphQLError, type GraphQLErrorExtensions } from 'graphql';
 import { Strategy } from 'passport';
 import { of } from 'rxjs';
-import { RateLimit, type RateLimitModuleOptions, RateLimitRejections } from '../../lib/index.js';
+import {
+  type Count,
+  type LimitDefinition,
+  RateLimit,
+  type RateLimitModuleOptions,
+  RateLimitRejections,
+} from '../../lib/index.js';
+import { GraphqlApp } from '../integrations/graphql/graphql-app.js';
 import { type Framework, frameworks, HttpApp } from '../e2e/http-app.js';
 
 interface Caller {
@@ -105,6 +114,9 @@ const failing = (error: Error) => () => {
   throw error;
 };
 
+const graphqlError = (extensions: object) =>
+  new GraphQLError('no', { extensions: extensions as GraphQLErrorExtensions });
+
 describe('a guard', () => {
   it.each<[string, () => ReturnType<CanActivate['canActivate']>, number[]]>([
     ['returns false', () => false, [403, 403, 429]],
@@ -142,6 +154,44 @@ describe('a guard', () => {
       },
     });
     expect(await app.statuses(3, '/reports')).toEqual([403, 429, 429]);
+  });
+
+  it.each<[string, Count, number[]]>([
+    ['only some', ({ statusCode }) => statusCode === 401, [401, 403, 401, 403, 429, 403]],
+    ['with units', ({ statusCode }) => (statusCode === 401 ? 2 : 0), [401, 403, 429, 403, 429, 403]],
+    ['by a promise', async ({ statusCode, failed }) => failed && statusCode === 403, [401, 403, 401, 403, 401, 429]],
+    ['by a function that throws', failing(new Error('no')), [401, 403, 429, 429, 429, 429]],
+    ['what succeeded', 'succeeded', [401, 403, 401, 403, 401, 403]],
+  ])('counts %s as its limit says', async (_, count, statuses) => {
+    const errors = [new UnauthorizedException(), new ForbiddenException()];
+    let at = 0;
+    app = await HttpApp.start('express', {
+      controllers: [Reports],
+      providers: [{ provide: APP_GUARD, useClass: guardThat(() => failing(errors[at++ % 2]!)()) }],
+      limits: { define: { ...limits.define, rejected: { ...limits.define!['rejected'], count } as LimitDefinition } },
+    });
+    expect(await app.statuses(6, '/reports')).toEqual(statuses);
+  });
+
+  it.each<[string, Error, string[]]>([
+    ['the code UNAUTHENTICATED', graphqlError({ code: 'UNAUTHENTICATED' }), ['no', 'no', 'Too many requests']],
+    ['the code FORBIDDEN', graphqlError({ code: 'FORBIDDEN' }), ['no', 'no', 'Too many requests']],
+    ['a status', graphqlError({ http: { status: 401 } }), ['no', 'no', 'Too many requests']],
+    ['another code', graphqlError({ code: 'BAD_USER_INPUT' }), ['no', 'no', 'no']],
+  ])('of GraphQL may throw a GraphQLError with %s', async (_, error, texts) => {
+    @Resolver()
+    @UseGuards(guardThat(failing(error)))
+    class Guarded {
+      @Query(() => Int)
+      one() {
+        return 1;
+      }
+    }
+    const graphql = await GraphqlApp.start('Apollo on Express', { providers: [Guarded], limits });
+    app = graphql.app;
+    const found: string[] = [];
+    while (found.length < texts.length) found.push((await graphql.ask('{ one }')).errors![0]!.message);
+    expect(found).toEqual(texts);
   });
 
   it('keeps what is injected into it', async () => {

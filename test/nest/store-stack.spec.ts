@@ -1,9 +1,14 @@
+/**
+ * Limits with candidates and prefetch, whose layers join all stacks of the process. Here none is declared before:
+ * @library own
+ */
 import { describe, expect, it } from '@jest/globals';
 import { MemoryStore, type Store } from '../../lib/index.js';
+import { CompiledLimit, type LimitSettings } from '../../lib/testing/store/index.js';
 import { createStoreStack, type StoreSettings } from '../../lib/nest/store-stack.js';
 import { StoreLayer } from '../../lib/storage/stores/layers/store-layer.js';
 import { DecisionStream } from '../../lib/storage/telemetry/decision-stream.js';
-import { connectRedis, freshPrefix } from '../support/limits/stores.js';
+import { connectRedis, featureTerms, freshPrefix } from '../support/limits/stores.js';
 
 /** The names of a store's layers, from top to bottom. */
 function layersOf(store: Store): string[] {
@@ -11,14 +16,18 @@ function layersOf(store: Store): string[] {
   return [store.constructor.name, ...below];
 }
 
-/** The layers below that of candidates, which is always there and above all others. */
-async function layersWith(more: Partial<StoreSettings>): Promise<string[]> {
+function stackWith(more: Partial<StoreSettings>) {
   const common = { prefix: freshPrefix(), timeoutMs: 250, maxKeys: 1000, report: () => undefined };
-  const stack = await createStoreStack({ ...common, ...more });
-  const layers = layersOf(stack);
+  return createStoreStack({ ...common, ...more });
+}
+
+/** The layers below the uppermost one, which is always there. */
+async function layersWith(more: Partial<StoreSettings>): Promise<string[]> {
+  const stack = await stackWith(more);
+  const [uppermost, ...layers] = layersOf(stack);
   await stack.close();
-  expect(layers.slice(0, 2)).toEqual(['StoreStack', 'CandidateStore']);
-  return layers.slice(2);
+  expect(uppermost).toBe('StoreStack');
+  return layers;
 }
 
 const decisions = new DecisionStream();
@@ -49,17 +58,27 @@ describe('the layers of a store', () => {
     expect(await layersWith({ lists: used, replacement: new MemoryStore() })).toEqual(['MemoryStore']);
   });
 
-  it('are all over Redis', async () => {
+  it('are those of what limits need, once the first one needs it, over Redis', async () => {
     const redis = await connectRedis();
-    const below = ['FallbackStore', 'RedisStore'];
-    expect(await layersWith({ redis, decisions, refusalCache: true })).toEqual([
-      'ObservedStore',
-      'InstanceScopeStore',
-      'PrefetchStore',
-      'RefusalCacheStore',
-      ...below,
-    ]);
-    expect(await layersWith({ redis })).toEqual(['InstanceScopeStore', 'PrefetchStore', ...below]);
+    const below = ['RefusalCacheStore', 'FallbackStore', 'RedisStore'];
+    const settings = { redis, decisions, refusalCache: true };
+    const stack = await stackWith(settings);
+    expect(layersOf(stack)).toEqual(['StoreStack', 'ObservedStore', 'InstanceScopeStore', ...below]);
+    const closed = await stackWith(settings);
+    await closed.close();
+
+    const options = { algo: 'fixed-window', rate: 10, interval: '1s' } as const;
+    const compile = (more: Partial<LimitSettings>) =>
+      new CompiledLimit(options, { location: 'test', name: 'api', ...more });
+    compile({ features: featureTerms({ ...options, prefetch: { units: 2, ttl: '100ms' } }, 'test') });
+    const withPrefetch = ['ObservedStore', 'InstanceScopeStore', 'PrefetchStore', ...below];
+    expect(layersOf(stack)).toEqual(['StoreStack', ...withPrefetch]);
+    compile({ candidate: { ...options, rate: 5 } });
+    const all = ['CandidateStore', ...withPrefetch];
+    expect(layersOf(stack)).toEqual(['StoreStack', ...all]);
+    expect(await layersWith(settings)).toEqual(all);
+    expect(layersOf(closed)).not.toContain('CandidateStore');
+    await stack.close();
     redis.disconnect();
   });
 });

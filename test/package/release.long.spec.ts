@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
-import { notesOf, obstacles, withRepository } from '../../bundle/release.mjs';
+import { notesOf, obstacles, withAbsoluteLinks, withRepository } from '../../bundle/release.mjs';
 import { ensureBuilt } from '../support/processes/built.js';
 import { ownEnvironment, PACKAGE_FOLDER } from '../support/processes/npm.js';
 
@@ -39,6 +39,16 @@ interface Locked {
 }
 
 const workflow = (name: string): Workflow => parse(read(`.github/workflows/${name}.yml`)) as Workflow;
+
+describe('the README of a package', () => {
+  it('has links that lead somewhere on the site of npm', () => {
+    const page = '[a](docs/a.md#b) ![p](docs/p.webp) [c](https://c.example) [d](#d) `[e](e)`\n```\n[f](f)\n```\n';
+    expect(withAbsoluteLinks(page, REPOSITORY, 'v1.0.0')).toBe(
+      `[a](${REPOSITORY}/blob/v1.0.0/docs/a.md#b) ![p](${REPOSITORY}/raw/v1.0.0/docs/p.webp) ` +
+        '[c](https://c.example) [d](#d) `[e](e)`\n```\n[f](f)\n```\n',
+    );
+  });
+});
 
 describe('a manifest', () => {
   it('gets its links from the repository that publishes it', () => {
@@ -139,7 +149,8 @@ describe('a step of a release', () => {
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'sluice-release-'));
-    for (const file of ['package.json', 'CHANGELOG.md']) cpSync(join(PACKAGE_FOLDER, file), join(folder, file));
+    for (const file of ['package.json', 'CHANGELOG.md', 'README.md'])
+      cpSync(join(PACKAGE_FOLDER, file), join(folder, file));
   });
 
   afterEach(() => rmSync(folder, { recursive: true }));
@@ -148,10 +159,14 @@ describe('a step of a release', () => {
     const refused = await step(['check'], folder);
     expect(refused.code).toBe(1);
     expect(refused.stderr).toContain('- package.json has no repository.url\n- package.json has no homepage\n');
+    expect(refused.stderr).toContain("- README.md has links that don't work on npm's site\n");
     expect(refused.stderr).toContain('node bundle/release.mjs repository https://github.com/owner/name');
     const runner = { GITHUB_SERVER_URL: 'https://github.com', GITHUB_REPOSITORY: 'acme/sluice' };
     expect(await step(['repository'], folder, runner)).toMatchObject({ code: 0, stderr: '' });
     expect(await step(['check'], folder)).toMatchObject({ code: 0, stderr: '' });
+    const readme = readFileSync(join(folder, 'README.md'), 'utf8');
+    expect(readme).toContain(`](${REPOSITORY}/raw/v${manifest.version}/docs/picture.webp)`);
+    expect(readme).toContain(`(${REPOSITORY}/blob/v${manifest.version}/docs/start.md)`);
     const text = readFileSync(join(folder, 'package.json'), 'utf8');
     expect(JSON.parse(text)).toEqual(withRepository(manifest, REPOSITORY));
     expect(text.replace(/ {2}"homepage".*? {2}\},\n {2}"repository".*? {2}\},\n/s, '')).toBe(read('package.json'));

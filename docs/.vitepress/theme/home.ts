@@ -18,6 +18,16 @@ export const HomeInstall = (): VNode =>
     ]),
   ]);
 
+/** What you do while the app runs. */
+const LIVE = [
+  { text: 'Find out why someone is limited, and until when', place: '/guides/explain.html' },
+  { text: 'Give one customer a higher rate', place: '/guides/changing-rates.html' },
+  { text: 'Deny an attacker, exempt your office', place: '/guides/lists.html' },
+  { text: 'Try a stricter limit without rejecting anyone', place: '/guides/shadow-mode.html' },
+  { text: 'Get an alert when limits reject more than usual', place: '/guides/observability.html' },
+  { text: 'Go back to the rates of yesterday', place: '/guides/changing-rates.html' },
+];
+
 /** What it looks like, and what a move takes. */
 export const HomePitch = (): VNode =>
   h('section', { class: 'home-pitch vp-doc' }, [
@@ -31,6 +41,11 @@ export const HomePitch = (): VNode =>
           alt: 'The console shows what each limit allows and rejects. The playground shows how several algorithms decide the same requests.',
         }),
       ]),
+      h('p', 'Without a deploy, and on all instances within 100 ms:'),
+      h(
+        'ul',
+        LIVE.map(({ text, place }) => h('li', [h('a', { href: withBase(place) }, text)])),
+      ),
     ]),
     h('div', [
       h('h2', { id: 'move-from-throttler' }, 'Move from @nestjs/throttler'),

@@ -35,8 +35,12 @@ export function formsOf(schemes: readonly KeyScheme[]): string {
 export class KeyResolverFactory {
   private readonly instances: ResolverInstances;
   private readonly proxyWarning = new ProxyWarning();
-  /** The `identify` functions of keys that depend on the request alone. */
+  /** Written keys that depend on the request alone: limits share them. */
+  private readonly bound = new Map<string, BoundKey>();
+  /** The `identify` functions of these. */
   private readonly pure = new Map<string, Identify>();
+  /** Those by address: all limits share what they remember of addresses. */
+  private readonly addresses = new Map<number, IdentifyAddress>();
 
   constructor(modules: ModuleRef) {
     this.instances = new ResolverInstances(modules, formsOf(keySchemes));
@@ -44,18 +48,25 @@ export class KeyResolverFactory {
 
   /** Counts by address, also as a fallback. */
   byAddress(ipv6Prefix: number): IdentifyAddress {
-    return byIp(ipv6Prefix, this.proxyWarning);
+    let identify = this.addresses.get(ipv6Prefix);
+    if (identify === undefined) this.addresses.set(ipv6Prefix, (identify = byIp(ipv6Prefix, this.proxyWarning)));
+    return identify;
   }
 
   /** Reads a key. Throws `RateLimitConfigError`, which lists the `forms`. */
   bind(given: LimitKey, location: string, ipv6Prefix: number, forms = formsOf(keySchemes), option = 'key'): BoundKey {
+    const id = typeof given === 'string' ? `${ipv6Prefix} ${given}` : undefined;
+    const known = id === undefined ? undefined : this.bound.get(id);
+    if (known !== undefined) return known;
     for (const scheme of keySchemes) {
       const parameter = scheme.parse(given, location);
       if (parameter === undefined) continue;
       const { needsRoute } = scheme;
       const { needsUser = false, isPure = false } = givenOptions(scheme, ['needsUser', 'isPure']);
       const identify = this.resolver(scheme, parameter, isPure, { ipv6Prefix, place: { location, option } });
-      return { given, ...scheme.describe(parameter, given), needsRoute, needsUser, isPure, identify };
+      const bound = { given, ...scheme.describe(parameter, given), needsRoute, needsUser, isPure, identify };
+      if (isPure && id !== undefined) this.bound.set(id, bound);
+      return bound;
     }
     throw new RateLimitConfigError(messages.wrongOption(location, option, given, forms));
   }

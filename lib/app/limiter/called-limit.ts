@@ -18,6 +18,8 @@ export interface CalledLimit {
   readonly queues: WaitQueues;
   /** The version of it that was last found to be counted in this process. */
   countedHere?: CompiledLimit | undefined;
+  /** The version of it that was last found to take a call: the store is then asked for a check at once. */
+  countedElsewhere?: CompiledLimit | undefined;
 }
 
 /** Whether a limit is within others, so that calls have to name them. */

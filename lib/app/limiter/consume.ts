@@ -46,17 +46,22 @@ export function consumeSync(
 
 /** The decision on a number of units of a limit that few steps decide, in this process; nothing if it takes more. */
 function decidedAtOnce(
-  { rule, store }: CalledLimit,
+  called: CalledLimit,
   key: string,
   given: number | ConsumeOptions | undefined,
 ): LeasedDecision | undefined {
+  const { rule, store } = called;
   const cost = given === undefined ? rule.fixedCost : given;
   if (typeof cost !== 'number') return undefined;
   assertKey(key);
   assertCost(cost);
   const limit = rule.limitFor(key);
-  const decision = limit.isPlain ? store.decideOne?.(limit, key, cost) : undefined;
-  return decision && toCallerDecision(decision, limit);
+  if (!limit.isPlain || called.countedElsewhere === limit) return undefined;
+  const decision = store.decideOne?.(limit, key, cost);
+  if (decision !== undefined) return toCallerDecision(decision, limit);
+  // A feature may have units in this process, but not always.
+  if (limit.features === undefined && !decidesAtOnce(store, limit)) called.countedElsewhere = limit;
+  return undefined;
 }
 
 /** Asks the store, which may answer at once. */

@@ -4,7 +4,7 @@ import type { Located } from './located.js';
 import type { Problems } from './problems.js';
 import { parseYaml } from './yaml-value.js';
 
-/** The largest file: the YAML parser composes it in one go, in which the process does nothing else for up to half a second. */
+/** The largest file: the YAML parser composes it in one go, in which the process does nothing else for 0.4 to 1 second. */
 export const MOST_BYTES = 512 * 1024;
 
 const ENDINGS: readonly string[] = ['.yaml', '.yml', '.json'];

@@ -1,6 +1,7 @@
 import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
 import { type AllCommonOptions, checkLimit, COMMON_OPTIONS, isCommon, isDefault } from '../config/limit-options.js';
 import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
+import { bare } from '../../engine/util/bare.js';
 import { givenOptions } from '../../engine/options/values.js';
 
 /** Reads the options of a limit, and the app's defaults for those it does not set. Throws `RateLimitConfigError`. */
@@ -21,7 +22,7 @@ export function algorithmOptions(definition: LimitDefinition): AlgorithmOptions 
     .filter(([option]) => !isCommon(option) || ownOption(definition.algo, option))
     // Equal dates make equal limits.
     .map(([option, value]: [string, unknown]) => [option, value instanceof Date ? value.getTime() : value]);
-  return Object.assign(Object.create(null) as AlgorithmOptions, Object.fromEntries(own));
+  return bare(Object.fromEntries(own) as unknown as AlgorithmOptions);
 }
 
 function withDefaults(definition: LimitDefinition, defaults: LimitDefaults): AllCommonOptions {

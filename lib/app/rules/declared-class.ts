@@ -1,7 +1,7 @@
 import { type Declared, declaredOn, isLost, lineageOf } from './declared-metadata.js';
 import type { LimitSpec } from '../config/limits-by-request.js';
 import { type Declarer, type HandlerClass, locationOf } from './namespaces.js';
-import { mayHaveGuards } from './route-names.js';
+import { haveGuards } from './route-names.js';
 
 /** A method that is called for requests, messages or fields. */
 export type Handler = object;
@@ -79,10 +79,10 @@ export class DeclaredClass {
   /** The places of limits that no request is checked against, since Nest calls no guard before these methods. */
   get unread(): readonly string[] {
     const { type, methods } = this;
-    const isRead = ({ name }: DeclaredMethod) => mayHaveGuards(type.prototype as object, name);
-    if (hasLimits(declaredOn(type)) && !methods.some(isRead)) return [locationOf({ type })];
+    const names = methods.map(({ name }) => name);
+    if (hasLimits(declaredOn(type)) && !haveGuards(type, names)) return [locationOf({ type })];
     return methods
-      .filter((each) => hasLimits(each.declared) && !isRead(each))
+      .filter(({ name, declared }) => hasLimits(declared) && !haveGuards(type, [name]))
       .map(({ name }) => locationOf({ type, method: name }));
   }
 

@@ -7,7 +7,7 @@ import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { optionMessages } from '../../engine/errors/messages/options.js';
 import { OnceLogger } from '../../engine/errors/once-logger.js';
-import { likelySeconds } from '../../engine/options/likely-seconds.js';
+import { type LikelySeconds, likelySeconds } from '../../engine/options/likely-seconds.js';
 import type { LimitDefinition } from '../config/limit-definition.js';
 import { ownerOfOption } from '../config/option-owner.js';
 import type { Policy, PolicyLimit } from '../config/policy.js';
@@ -23,7 +23,6 @@ import { countsAddresses, type KeysInUse, takesAnyKey } from './possible-keys.js
 import type { Rule } from './rule.js';
 import { RuleCompiler } from './rule-compiler.js';
 import { withPolicy } from './with-policy.js';
-import { ValueCache } from '../../engine/util/value-cache.js';
 
 /** Where the module's `limits` are declared. */
 export function placeInModule(index: number): Pick<Declaration, 'location' | 'namespace'> {
@@ -83,10 +82,6 @@ export class LimitRegistry {
   private readonly elsewhere = new WeakMap<LimitDefinition, WrittenLimit>();
   /** Limits of classes and routes. */
   private readonly onRoutes = new WeakMap<LimitDefinition, WrittenLimit>();
-  /** Rules of these, as if they were declared nowhere. */
-  private readonly withoutPlace = new WeakMap<LimitReading, Rule>();
-  /** The same for functions that make new objects each time. */
-  private readonly equal = new ValueCache<Rule>();
 
   constructor(
     @Inject(RATE_LIMIT_SETTINGS) { options }: RateLimitSettings,
@@ -224,11 +219,13 @@ export class LimitRegistry {
     const known = written.get(namespace);
     if (known !== undefined) return known;
     const { reading } = written;
-    const make = () => this.linked(this.compiler.declared(reading, declaration), declaration);
+    const equal = declaration.onRoutes === true ? undefined : reading.known(namespace);
+    const rule = equal ?? this.linked(this.compiler.declared(reading, declaration), declaration);
     // Only functions make new objects again and again.
-    const rule = declaration.onRoutes === true ? make() : this.equal.ofText(`${reading.id} ${namespace}`, make);
+    if (declaration.onRoutes !== true) reading.keep(namespace, rule);
+    reading.anywhere = undefined;
     this.warnOfName(rule.name, declaration.location);
-    if (declaration.inCall !== true) this.warnOfSeconds(limit, rule.name, declaration.location);
+    if (declaration.inCall !== true) this.reportSeconds(reading.likelySeconds, rule.name, declaration.location);
     // Keys of lists may be any text once a route has a limit without a `key`, as code might use it.
     const mayTakeAnyKey = declaration.onRoutes === true && rule.settings.hasKey !== true;
     if (mayTakeAnyKey || takesAnyKey(rule)) this.othersTakeAnyKey = true;
@@ -257,7 +254,11 @@ export class LimitRegistry {
   warnOfSeconds(definition: LimitDefinition, name: string, location: string): void {
     const algorithm = algorithms.get(definition.algo);
     if (algorithm === undefined) return;
-    for (const { option, got } of likelySeconds(definition, optionsOf(algorithm))) {
+    this.reportSeconds(likelySeconds(definition, optionsOf(algorithm)), name, location);
+  }
+
+  private reportSeconds(found: readonly LikelySeconds[], name: string, location: string): void {
+    for (const { option, got } of found) {
       this.log.warn(optionMessages.likelySeconds(`${location}.${option}`, got, name));
     }
   }
@@ -270,12 +271,7 @@ export class LimitRegistry {
     const place: Declaration = { location, namespace: '', onRoutes: true };
     if (typeof limit === 'string') return this.rule(limit, place);
     const { reading } = this.written(limit, place);
-    let rule = this.withoutPlace.get(reading);
-    if (rule === undefined) {
-      rule = this.linked(this.compiler.declared(reading, place), place);
-      this.withoutPlace.set(reading, rule);
-    }
-    return rule;
+    return (reading.anywhere ??= this.linked(this.compiler.declared(reading, place), place));
   }
 
   private written(limit: LimitDefinition, declaration: Declaration): WrittenLimit {

@@ -3,7 +3,7 @@ import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import { namespaceOn } from './declared-metadata.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { mayHaveGuards, nameOfClass, nameOfRoute } from './route-names.js';
+import { haveGuards, nameOfClass, nameOfRoute } from './route-names.js';
 
 /** A controller, or a provider whose methods are called like those of controllers (a resolver, a gateway). */
 export type HandlerClass = abstract new (...args: never[]) => unknown;
@@ -81,8 +81,7 @@ export class Namespaces {
   private nameless(declarer: Declarer): string {
     const { type, method } = declarer;
     const methods = method === undefined ? this.scanner.getAllMethodNames(type.prototype as object) : [method];
-    const isRead = methods.some((name) => mayHaveGuards(type.prototype as object, name));
-    return (isRead ? messages.noNamespace : messages.notRead)(locationOf(declarer));
+    return (haveGuards(type, methods) ? messages.noNamespace : messages.notRead)(locationOf(declarer));
   }
 
   private keep({ type, method }: Declarer, namespace: string): void {

@@ -76,10 +76,15 @@ export function isHandler(method: object): boolean {
 const WITHOUT_GUARDS =
   /^(?:nestjs-sluice:|design:|__(?:guards|interceptors|pipes|exceptionFilters)__$|swagger\/|EVENT_LISTENER_METADATA$|SCHEDULE)/;
 
+/** Whether Nest calls guards before any of these methods of a class, so that limits on the class are read. */
+export function haveGuards(type: { readonly prototype: unknown }, methods: readonly string[]): boolean {
+  return methods.some((name) => mayHaveGuards(type.prototype as object, name));
+}
+
 /**
  * True if Nest may call guards before a method: it's a route, or another package has decorated it, as packages of tools and commands do.
  */
-export function mayHaveGuards(prototype: object, method: string): boolean {
+function mayHaveGuards(prototype: object, method: string): boolean {
   const handler = (prototype as Record<string, object>)[method]!;
   const keys: readonly unknown[] = [
     ...(Reflect.getMetadataKeys(handler) as unknown[]),

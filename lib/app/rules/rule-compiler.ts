@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
 import type { Count, Scope } from '../config/common-limit-options.js';
 import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
-import { COMMON_OPTIONS, isDefault, limitOptions, secondVersionOf } from '../config/limit-options.js';
+import { COMMON_OPTIONS, isDefault, limitOptions, optionsOf, secondVersionOf } from '../config/limit-options.js';
 import { ownerOfOption } from '../config/option-owner.js';
 import type { RateLimitSettings } from '../config/settings.js';
 import { RATE_LIMIT_REDIS, RATE_LIMIT_SETTINGS } from '../config/tokens.js';
@@ -17,12 +17,14 @@ import { type BoundKey, KeyResolverFactory } from '../key-resolvers/key-resolver
 import { DecisionHooks } from '../hooks/decision-hooks.js';
 import type { RefusalAnswer, RefusalOption } from '../http/refusal-answer.js';
 import { blockTerms } from '../../engine/limits/block-terms.js';
-import type { CompiledLimit, LimitPlace, LimitSettings, OnStoreError } from '../../engine/limits/compiled-limit.js';
+import type { LimitPlace, LimitSettings, OnStoreError } from '../../engine/limits/compiled-limit.js';
+import { type LikelySeconds, likelySeconds } from '../../engine/options/likely-seconds.js';
 import { type OptionRows, ownRow } from '../../engine/options/option-row.js';
 import { refuseUnknown } from '../../engine/options/check-options.js';
 import { givenOptions, orElse } from '../../engine/options/values.js';
 import type { Connection } from '../../storage/redis/connection.js';
 import { isPromise } from '../../engine/util/awaitable.js';
+import { bare } from '../../engine/util/bare.js';
 import { ValueCache } from '../../engine/util/value-cache.js';
 import { algorithmOptions, commonOptions } from './common-options.js';
 import { isFixed } from './by-request/is-fixed.js';
@@ -30,12 +32,15 @@ import type { Declaration } from './declaration.js';
 import { LimitKind, LimitReading } from './limit-reading.js';
 import { earlyForms, refuseWhatNeedsARoute } from './middleware-phase.js';
 import { RefusalResolvers } from './refusal-resolvers.js';
-import { Rule } from './rule.js';
+import type { Rule } from './rule.js';
+import type { RuleSettings } from './rule-settings.js';
 
 /** The options that the module's `defaults` can have. */
 const DEFAULTS = COMMON_OPTIONS.filter((option) => isDefault(option)) as (keyof LimitDefaults)[];
 
 const COMMON_ROWS: OptionRows = limitOptions;
+
+const NO_SECONDS: readonly LikelySeconds[] = [];
 
 /** Stands for a rate that depends on the request. */
 const DYNAMIC = 'dynamic';
@@ -44,8 +49,6 @@ const DYNAMIC = 'dynamic';
 @Injectable()
 export class RuleCompiler {
   private readonly defaults: LimitDefaults = givenOptions<LimitDefaults>({}, DEFAULTS);
-  /** Equal limits share one object, so that stores can share what they know about them. */
-  private readonly limits = new ValueCache<CompiledLimit>();
   /** Equal limits are read once, and so are those that only count in different places. */
   private readonly kinds = new ValueCache<LimitKind>();
   private readonly readings = new ValueCache<LimitReading>();
@@ -92,14 +95,10 @@ export class RuleCompiler {
 
   /** The rule of a limit in the place where it is declared. Throws `RateLimitConfigError`. */
   declared(reading: LimitReading, { location, namespace, onRoutes }: Declaration): Rule {
-    const { kind, needsName } = reading;
-    if (namespace !== '' && needsName !== undefined) {
-      throw new RateLimitConfigError(messages.noName(location, needsName));
+    if (namespace !== '' && reading.needsName !== undefined) {
+      throw new RateLimitConfigError(messages.noName(location, reading.needsName));
     }
-    const make = () => kind.limit({ location, namespace });
-    // Each place on routes has a namespace of its own, so its limit is found by its declaration.
-    const limit = onRoutes === true ? make() : this.limits.ofText(`${kind.id} ${namespace}`, make);
-    return new Rule(limit, reading.settingsFor(limit));
+    return reading.rule({ location, namespace }, onRoutes === true);
   }
 
   private readAnew(definition: LimitDefinition, declaration: Declaration): LimitReading {
@@ -138,7 +137,7 @@ export class RuleCompiler {
     if (namespace !== '' && needsName !== undefined) {
       throw new RateLimitConfigError(messages.noName(location, needsName));
     }
-    const settings: Omit<LimitSettings, keyof LimitPlace> = {
+    const terms = bare<Omit<LimitSettings, keyof LimitPlace>>({
       name,
       nameEnd: this.nameEnd(key, count),
       ...blockTerms(common, location),
@@ -161,9 +160,9 @@ export class RuleCompiler {
       generation,
       carry,
       off,
-    };
-    const kind = this.kinds.of([options, settings], () => new LimitKind(options, settings, this.hasRedis));
-    return new LimitReading(kind, needsName, (limit) => ({
+    });
+    const kind = this.kinds.of([options, terms], () => new LimitKind(options, terms, this.hasRedis));
+    const settings: RuleSettings = {
       key,
       hasKey: definition.key !== undefined,
       ipv6Prefix,
@@ -171,12 +170,11 @@ export class RuleCompiler {
       onMissingKey: common.onMissingKey ?? onMissingKey,
       addressIsMeant: (common.onMissingKey ?? this.settings.options.onMissingKey) !== undefined,
       onMissingReader: this.settings.onMissingReader,
-      phase: phase,
+      phase,
       cost: cost ?? 1,
       hasCost: cost !== undefined,
       childless: childlessOption(given, location),
-      // If it does not matter, it is not computed.
-      priority: limit.keepsUnits || adapts ? priority : undefined,
+      priority,
       trait,
       count,
       skip,
@@ -190,7 +188,10 @@ export class RuleCompiler {
       unnamed,
       rate,
       log: this.log,
-    }));
+    };
+    const rows = algorithms.get(definition.algo);
+    const seconds = rows === undefined ? [] : likelySeconds(definition, optionsOf(rows));
+    return new LimitReading(kind, needsName, seconds.length === 0 ? NO_SECONDS : seconds, settings);
   }
 
   /** What the module says of failing stores. Without that, a limit over several regions allows nothing which others may have allowed. */
@@ -241,7 +242,7 @@ function refuseOther(given: unknown, location: string): void {
 
 /** Both options in one object, without a prototype, to which other code may have written. */
 function merged<A extends object, B extends object>(options: A, more: B): A & B {
-  return Object.assign(Object.create(null) as object, options, more);
+  return Object.setPrototypeOf({ ...options, ...more }, null) as A & B;
 }
 
 /** An option of a limit because of which it needs a name that is the same everywhere: code finds what it keeps by that. */

@@ -1,9 +1,9 @@
-import { DateTime } from 'luxon';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
 import { planMessages } from '../errors/messages/plan.js';
 import { readLater } from '../options/kinds.js';
 import type { OptionRow } from '../options/option-row.js';
+import { readDate, TimeZone } from '../util/time-zone.js';
 
 /**
  * The time at which a window begins, and from which all others are counted: a `Date`; an ISO 8601 date such as `'2026-01-31'` or
@@ -50,14 +50,16 @@ export function fixedAnchor(anchor: unknown, timezone: string, location: string)
 }
 
 /** Milliseconds since the epoch; `undefined` if it is no anchor. */
-export function readAnchor(anchor: unknown, zone: string): number | undefined {
-  const at = dateOf(anchor, zone);
-  return at.isValid && at.year >= FIRST_YEAR && at.year < LAST_YEAR ? Math.floor(at.toMillis()) : undefined;
+export function readAnchor(anchor: unknown, timezone: string): number | undefined {
+  const zone = TimeZone.named(timezone);
+  const at = zone && timeOf(anchor, zone);
+  if (zone === undefined || at === undefined || !isFinite(new Date(at).getTime())) return undefined;
+  const year = Number(zone.dateAt(at).split('-')[0]);
+  return year >= FIRST_YEAR && year < LAST_YEAR ? Math.floor(at) : undefined;
 }
 
-function dateOf(anchor: unknown, zone: string): DateTime {
-  if (anchor instanceof Date) return DateTime.fromJSDate(anchor, { zone });
-  if (typeof anchor === 'number' && Number.isFinite(anchor)) return DateTime.fromMillis(anchor, { zone });
-  if (typeof anchor === 'string' && ISO_DATE.test(anchor)) return DateTime.fromISO(anchor, { zone });
-  return DateTime.invalid('no date');
+function timeOf(anchor: unknown, zone: TimeZone): number | undefined {
+  if (anchor instanceof Date) return anchor.getTime();
+  if (typeof anchor === 'number') return anchor;
+  return typeof anchor === 'string' && ISO_DATE.test(anchor) ? readDate(anchor, zone) : undefined;
 }

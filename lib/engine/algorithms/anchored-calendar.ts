@@ -1,4 +1,4 @@
-import { DateTime, IANAZone } from 'luxon';
+import { type LocalTime, monthsLater, type TimeZone, zoneNamed } from '../util/time-zone.js';
 import type { CalendarWindow, CalendarWindows, Period } from './calendar.js';
 
 /** The periods that an anchor can start: all of a day or longer. */
@@ -23,9 +23,9 @@ const MONTHS: Partial<Record<AnchoredPeriod, number>> = { month: 1, quarter: 3, 
  */
 export class AnchoredCalendar implements CalendarWindows {
   readonly name: string;
-  private readonly zone: IANAZone;
-  /** The anchor's local time, as if it were UTC. */
-  private readonly wall: DateTime<true>;
+  private readonly zone: TimeZone;
+  /** The local time of the anchor. */
+  private readonly wall: LocalTime;
   private last: CalendarWindow = { start: 0, end: 0 };
 
   constructor(
@@ -36,8 +36,8 @@ export class AnchoredCalendar implements CalendarWindows {
   ) {
     // Held units may be settled under any anchor.
     this.name = `${period} ${timezone}`;
-    this.zone = IANAZone.create(timezone);
-    this.wall = DateTime.fromMillis(this.localTime(anchor), { zone: 'utc' }) as DateTime<true>;
+    this.zone = zoneNamed(timezone);
+    this.wall = this.zone.localTime(anchor);
   }
 
   windowAt(now: number): CalendarWindow {
@@ -54,35 +54,22 @@ export class AnchoredCalendar implements CalendarWindows {
 
   /** The number of the window at a time, starting from an estimate that is off by a few windows at most. */
   private numberNear(millis: number): number {
-    const local = this.localTime(millis);
+    const local = this.zone.localTime(millis);
     const days = DAYS[this.period];
-    if (days !== undefined) return Math.floor((local - this.wall.toMillis()) / (days * DAY_MS));
-    const { year, month } = DateTime.fromMillis(local, { zone: 'utc' });
-    return Math.floor((12 * (year - this.wall.year) + month - this.wall.month) / MONTHS[this.period]!);
+    if (days !== undefined) return Math.floor((local - this.wall) / (days * DAY_MS));
+    return Math.floor((monthOf(local) - monthOf(this.wall)) / MONTHS[this.period]!);
   }
 
   private startOf(number: number): number {
-    const days = DAYS[this.period];
-    const wall =
-      days === undefined
-        ? this.wall.plus({ months: number * MONTHS[this.period]! })
-        : this.wall.plus({ days: number * days });
-    return this.instantOf(wall.toMillis());
+    const { wall, period } = this;
+    const days = DAYS[period];
+    return this.zone.instantOf(
+      days === undefined ? monthsLater(wall, number * MONTHS[period]!) : wall + number * days * DAY_MS,
+    );
   }
+}
 
-  private localTime(millis: number): number {
-    return millis + this.offsetAt(millis);
-  }
-
-  /** When clocks show a local time. They change by a day at most, and not twice within two days. */
-  private instantOf(local: number): number {
-    const before = local - this.offsetAt(local - DAY_MS);
-    if (this.localTime(before) === local) return before;
-    const after = local - this.offsetAt(local + DAY_MS);
-    return this.localTime(after) === local ? after : before;
-  }
-
-  private offsetAt(millis: number): number {
-    return Math.round(this.zone.offset(millis) * 60_000);
-  }
+function monthOf(local: LocalTime): number {
+  const date = new Date(local);
+  return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }

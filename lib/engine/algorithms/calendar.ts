@@ -1,5 +1,5 @@
-import { DateTime, IANAZone, type DateTimeUnit } from 'luxon';
 import type { OptionKind } from '../options/option-row.js';
+import { dateOf, type LocalTime, TimeZone, zoneNamed } from '../util/time-zone.js';
 
 /** The calendar's windows. A week begins on Monday (ISO 8601). */
 export const PERIODS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year'] as const;
@@ -28,8 +28,7 @@ export interface CalendarWindows {
 }
 
 export function isTimezone(value: unknown): value is string {
-  // Unlike `IANAZone.isValidZone`, this checks a name once per process.
-  return typeof value === 'string' && IANAZone.create(value).isValid;
+  return typeof value === 'string' && TimeZone.named(value) !== undefined;
 }
 
 /** Time zones. */
@@ -41,39 +40,55 @@ export const timezone: OptionKind<string> = {
 
 /** Finds the windows of one period in one time zone. For successive times, each window is computed once. */
 export class Calendar implements CalendarWindows {
+  private readonly zone: TimeZone;
   private last: CalendarWindow = { start: 0, end: 0 };
 
   constructor(
     private readonly period: Period,
     private readonly timezone: string,
-  ) {}
+  ) {
+    this.zone = zoneNamed(timezone);
+  }
 
   get name(): string {
     return `${this.period} ${this.timezone}`;
   }
 
   windowAt(now: number): CalendarWindow {
-    if (now < this.last.start || now >= this.last.end) this.last = this.compute(now);
+    if (now < this.last.start || now >= this.last.end) this.last = this.compute(Math.floor(now / 1000));
     return this.last;
   }
 
-  private compute(now: number): CalendarWindow {
-    const millis = Math.floor(now / 1000);
-    const at = DateTime.fromMillis(millis, { zone: this.timezone });
-    const length = WITHIN_A_DAY[this.period];
+  private compute(millis: number): CalendarWindow {
+    const { zone, period } = this;
+    const local = zone.localTime(millis);
+    const length = WITHIN_A_DAY[period];
     if (length !== undefined) {
-      const start = millis - ((millis + at.offset * 60_000) % length);
+      const start = millis - (local % length);
       return { start: start * 1000, end: (start + length) * 1000 };
     }
-    const start = this.startOf(at);
-    const end = this.startOf(start.plus({ [this.period]: 1 }));
-    return { start: start.toMillis() * 1000, end: end.toMillis() * 1000 };
+    let start = zone.instantOf(startOf(period, local, 0));
+    let end = zone.instantOf(startOf(period, local, 1));
+    // Clocks that are set back over midnight show the day before once more: it has ended.
+    for (let next = 2; end <= millis; next++) [start, end] = [end, zone.instantOf(startOf(period, local, next))];
+    return { start: start * 1000, end: end * 1000 };
   }
+}
 
-  /** If daylight saving time ends at midnight, a day has two midnights, and begins with the first. */
-  private startOf(at: DateTime): DateTime {
-    const start = at.startOf(this.period satisfies DateTimeUnit);
-    const before = start.minus({ milliseconds: 1 });
-    return before.day === start.day ? before.startOf(this.period) : start;
+/** When a period of a day or longer begins: the one that holds a local time, or one of the next. */
+function startOf(period: Period, local: LocalTime, next: number): LocalTime {
+  const date = new Date(local);
+  const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth() + 1, date.getUTCDate()];
+  switch (period) {
+    case 'year':
+      return dateOf(year + next, 1, 1);
+    case 'quarter':
+      return dateOf(year, month - ((month - 1) % 3) + next * 3, 1);
+    case 'month':
+      return dateOf(year, month + next, 1);
+    case 'week':
+      return dateOf(year, month, day - ((date.getUTCDay() + 6) % 7) + next * 7);
+    default:
+      return dateOf(year, month, day + next);
   }
 }

@@ -1,3 +1,4 @@
+import { FirstUse } from '../util/first-use.js';
 import { asksForAnchor } from '../algorithms/anchor.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import { RecentMap } from '../util/recent-map.js';
@@ -11,7 +12,6 @@ import {
 } from './limit-feature.js';
 import type { LimitPlace, LimitSettings } from './limit-settings.js';
 import { LimitTerms, type PlaceLikeAnother } from './limit-terms.js';
-import type { Priority } from './priority.js';
 
 export {
   type CarryOver,
@@ -32,6 +32,9 @@ interface KnownVersions {
   readonly versions: Versions;
   readonly met: RecentMap<CompiledLimit>;
 }
+
+/** The first limit with a candidate. */
+export const candidateUse = new FirstUse();
 
 /**
  * A limit whose options have been read: what stores work with. Requests that say different things of themselves may `meet` different
@@ -71,6 +74,7 @@ export class CompiledLimit extends LimitTerms {
     this.unmet = this.whole = this;
     this.metBy = all.reduce((by, { ofAll }) => (ofAll === undefined ? by : { ...by, ...ofAll }), metBy);
     this.candidate = candidate && this.candidateOf(candidate);
+    if (candidate !== undefined) candidateUse.note();
     this.isAlike = this.versions === undefined;
     this.isPlain = this.isAlike && this.candidate === undefined && this.parent === undefined && !this.off;
   }
@@ -198,63 +202,8 @@ export class CompiledLimit extends LimitTerms {
     });
   }
 
-  /** @deprecated Say `meet({ priority })`. */
-  forPriority(priority?: Priority): CompiledLimit {
-    return this.meet({ priority });
-  }
-
-  /** @deprecated Say `meet({ tenant })`. */
-  forTenant(tenant: object | undefined): CompiledLimit {
-    return this.meet({ ...this.metBy, tenant });
-  }
-
-  /** @deprecated Say `meet({ anchor })`. */
-  forAnchor(anchor: unknown): CompiledLimit {
-    return this.meet({ ...this.metBy, anchor: anchor ?? null });
-  }
-
-  /** @deprecated Say `meet(other.metBy)`. */
-  asMet(other: CompiledLimit): CompiledLimit {
-    return this.meet(other.metBy);
-  }
-
-  /** @deprecated Say `inNamespace(namespace)`. */
-  within(namespace: string): CompiledLimit {
-    return this.inNamespace(namespace);
-  }
-
-  /** @deprecated Say `withoutRedis()`. */
-  withoutPrefetch(): CompiledLimit {
-    return this.withoutRedis();
-  }
-
-  /** @deprecated Say `partOf(part)`. */
-  share(part: number): CompiledLimit {
-    return this.partOf(part);
-  }
-
-  /** @deprecated Say `metBy.tenant`. */
-  get tenant(): (Record<'id', string> & Record<'weight', number>) | undefined {
-    return (this.metBy as Partial<Record<'tenant', Record<'id', string> & Record<'weight', number>>>).tenant;
-  }
-
   /** Whether a function of the request sets where its windows begin, and this version is used without its result. */
   get asksForAnchor(): boolean {
     return asksForAnchor(this.options);
-  }
-
-  /** @deprecated Say `metBy.priority`. */
-  get priority(): Priority | undefined {
-    return this.whole === this ? undefined : (this.metBy['priority'] as Priority);
-  }
-
-  /** @deprecated Say `hasTenants`. */
-  get isShared(): boolean {
-    return this.hasTenants;
-  }
-
-  /** @deprecated Say `unmet`. */
-  get ofAllTenants(): CompiledLimit {
-    return this.hasTenants ? this.unmet : this;
   }
 }

@@ -2,6 +2,7 @@ import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/al
 import type { AlgorithmOptions } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
+import { bare } from '../util/bare.js';
 import type { Estimates } from './estimates.js';
 import { type DecidesTogether, featuresOf, type LimitFeature } from './limit-feature.js';
 import type { LimitMode } from './limit-mode.js';
@@ -111,7 +112,7 @@ export abstract class LimitTerms {
   ) {
     // Without a prototype, to which other code may have written. Settings of another limit have none.
     const isShared = Object.getPrototypeOf(given) === null;
-    const settings = isShared ? given : Object.assign(Object.create(null) as object, given);
+    const settings = isShared ? given : bare(given);
     const { location, namespace = '', like }: PlaceLikeAnother = place ?? settings;
     const reading = like === undefined ? readOptionsOf(options, location) : like.reading;
     this.settings = settings;
@@ -178,16 +179,6 @@ export abstract class LimitTerms {
     this.withoutRetryAfter = settings.withoutRetryAfter ?? false;
     this.lineage = `${this.recordId}:${this.isCandidate ? code + CANDIDATE : code}`;
     this.id = generation > 0 ? `${this.lineage}.${generation}` : this.lineage;
-  }
-
-  /** @deprecated Ask `together`. */
-  get above(): number {
-    return this.together === undefined ? 0 : this.quota - this.declared.quota;
-  }
-
-  /** @deprecated Say `withholds`. */
-  get kept(): number {
-    return this.withholds - this.above;
   }
 
   /** The option that gives its windows more than their quota; `undefined` if there is none. */

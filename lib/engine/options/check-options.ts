@@ -108,15 +108,14 @@ export function readOptions<const Rows extends OptionRows>(
 ): ReadOptions<Rows> {
   checkTogether(location, given, rows);
   const options = ownOptions(given, rows);
-  // Without a prototype, to which other code may have written.
-  const read = Object.create(null) as Record<string, unknown>;
+  const read: Record<string, unknown> = {};
   for (const [option, { kind, required, default: usual }] of Object.entries(ownRows(rows))) {
     const value = options[option] === undefined ? usual : options[option];
     if (value === undefined && required !== true) continue;
     checkValue(location, option, value, kind);
     read[option] = converted(value, kind);
   }
-  return read as ReadOptions<Rows>;
+  return bare(read) as ReadOptions<Rows>;
 }
 
 /** Reads a value. */

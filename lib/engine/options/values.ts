@@ -1,4 +1,5 @@
 import ms from 'ms';
+import { bare } from '../util/bare.js';
 
 /**
  * A length of time: a number of milliseconds, or a string of a number and a unit, such as `'250ms'`, `'10s'`, `'1.5h'` or `'1 week'`.
@@ -21,7 +22,12 @@ export const MAX_INTERVAL_MS = ms('1y');
  * attacker write to `Object.prototype`.
  */
 export function givenOptions<T extends object>(options: T, known: readonly (keyof T)[]): T {
-  const given = Object.create(null) as T;
+  const given = bare({}) as T;
+  const prototype: unknown = Object.getPrototypeOf(options);
+  if (prototype === Object.prototype || prototype === null) {
+    for (const option of known) if (Object.hasOwn(options, option)) given[option] = options[option];
+    return given;
+  }
   for (const option of known) {
     const everyones: unknown = (Object.prototype as Record<PropertyKey, unknown>)[option];
     if (Object.hasOwn(options, option) || options[option] !== everyones) given[option] = options[option];

@@ -4,5 +4,6 @@ Object.setPrototypeOf(Bare.prototype, null);
 
 /** An object's own parts, without those that other code wrote to `Object.prototype`. */
 export function bare<T extends object>(parts: T): T {
-  return Object.assign(Object.create(null) as T, parts);
+  // An object of `Object.create(null)` would be a hash table, five times as large.
+  return Object.setPrototypeOf({ ...parts }, null) as T;
 }

@@ -23,11 +23,10 @@ export class ValueCache<V> {
 
   /** Returns the value of an equal object, or makes a new one. */
   of(asked: unknown, make: () => V): V {
-    return this.ofText(this.textOf(asked, 0), make);
-  }
-
-  /** The same by a text that stands for what is asked. */
-  ofText(key: string, make: () => V): V {
+    const parts: string[] = [];
+    this.write(asked, 0, parts);
+    // Added up, it would stay a tree of its parts.
+    const key = parts.join('');
     const known = this.known.get(key);
     if (known !== undefined) {
       this.known.touch(known);
@@ -38,24 +37,33 @@ export class ValueCache<V> {
     return value;
   }
 
-  /** Lengths before texts keep apart what is beside each other. */
-  private textOf(value: unknown, depth: number): string {
-    if (typeof value === 'string') return `'${value.length}:${value}`;
-    if (typeof value === 'function') return this.serialOf(value);
-    if (typeof value !== 'object' || value === null) return `${typeof value} ${String(value)}`;
-    if (depth === MAX_DEPTH || !isPlain(value)) return this.serialOf(value);
-    if (Array.isArray(value)) return this.textOfList(value, depth + 1);
-    let text = '{';
-    for (const name of Object.getOwnPropertyNames(value).sort()) {
-      text += `${name.length}:${name}=${this.textOf((value as Record<string, unknown>)[name], depth + 1)},`;
-    }
-    return `${text}}`;
+  /** Writes a text that stands for a value. Lengths before texts keep apart what is next to each other. */
+  private write(value: unknown, depth: number, parts: string[]): void {
+    if (typeof value === 'string') parts.push("'", String(value.length), ':', value);
+    else if (typeof value === 'function') parts.push(this.serialOf(value));
+    else if (typeof value !== 'object' || value === null) parts.push(typeof value, ' ', String(value));
+    else if (depth === MAX_DEPTH || !isPlain(value)) parts.push(this.serialOf(value));
+    else if (Array.isArray(value)) this.writeList(value, depth + 1, parts);
+    else this.writeObject(value as Record<string, unknown>, depth + 1, parts);
   }
 
-  private textOfList(values: readonly unknown[], depth: number): string {
-    let text = '[';
-    for (const value of values) text += `${this.textOf(value, depth)},`;
-    return `${text}]`;
+  private writeObject(value: Record<string, unknown>, depth: number, parts: string[]): void {
+    parts.push('{');
+    for (const name of Object.getOwnPropertyNames(value).sort()) {
+      parts.push(String(name.length), ':', name, '=');
+      this.write(value[name], depth, parts);
+      parts.push(',');
+    }
+    parts.push('}');
+  }
+
+  private writeList(values: readonly unknown[], depth: number, parts: string[]): void {
+    parts.push('[');
+    for (const value of values) {
+      this.write(value, depth, parts);
+      parts.push(',');
+    }
+    parts.push(']');
   }
 
   private serialOf(value: object): string {

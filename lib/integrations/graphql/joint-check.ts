@@ -5,8 +5,7 @@ import type { Answers } from '../../nest/request/answers.js';
 import { giveBack } from '../../nest/request/charges.js';
 import type { Completions } from '../../nest/request/completions.js';
 import type { LimitedRequest } from '../../nest/request/limited-request.js';
-import type { RequestCheck } from '../../nest/request/request-check.js';
-import { selectRules } from '../../nest/request/select-rules.js';
+import { type RequestCheck, selectRules } from '../../nest/request/request-check.js';
 import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
 import type { Rule } from '../../app/rules/rule.js';
 import type { Store, StoreDecision } from '../../storage/stores/store.js';
@@ -62,8 +61,7 @@ export class JointCheck {
     const sums = sumsOf(asked);
     if (sums.length === 0) return;
     const entries = sums.map(({ entry }) => entry);
-    const check = this.requestCheck.askTogether(entries, whole)!;
-    await check.answered;
+    const check = (await this.requestCheck.checkTogether(entries, whole))!;
     this.answers.describe(answered, check);
     const own = shared(sums, check.decisions, all.length);
     const holds = all.flatMap((call, index) => {

@@ -9,7 +9,6 @@ import type { Answers } from '../../nest/request/answers.js';
 import { runOf } from '../../nest/request/call-run.js';
 import { giveBack } from '../../nest/request/charges.js';
 import type { DeniedAddresses } from '../../nest/request/denied-addresses.js';
-import type { JointCalls } from '../../nest/request/joint-calls.js';
 import { LimitedRequest } from '../../nest/request/limited-request.js';
 import { keepRequest, requestOfCall } from '../../nest/request/request-of-call.js';
 import type { RequestLimiter } from '../../nest/request/request-limiter.js';
@@ -57,7 +56,7 @@ const NOTHING: OperationResult = { data: undefined };
 const NO_RULES = new RouteRules([], false);
 
 /** Decides the limits of all fields of an operation together, before any of them runs. */
-export class Operations implements JointCalls {
+export class Operations {
   private made: OperationServices | undefined;
 
   /** Finds its services, once all modules have theirs. */
@@ -113,6 +112,10 @@ export class Operations implements JointCalls {
     else operation.report = costs!.settled(cost, whole, result);
   }
 
+  /**
+   * Called when the guard sees a call. Returns a promise if the decision has to be awaited, which rejects with its refusal. Calls that
+   * were decided are marked as checked.
+   */
   beforeGuards(context: ExecutionContext): Promise<void> | undefined {
     const info = infoOf(context);
     if (info === undefined) return undefined;
@@ -125,6 +128,7 @@ export class Operations implements JointCalls {
     return operation.decision!.then(() => this.join(operation, context, info));
   }
 
+  /** Does the same after all guards of the call. */
   afterGuards(context: ExecutionContext): Promise<void> | undefined {
     const info = infoOf(context);
     const operation = info && knownOperation(sourceOf(context, info));

@@ -32,6 +32,7 @@ import type { Store } from '../../storage/stores/store.js';
 import { RateLimitApolloPlugin } from './apollo.plugin.js';
 import { type QueryCostSettings, type RateLimitGraphqlOptions, readGraphqlOptions } from './cost/cost-options.js';
 import { QueryCosts } from './cost/query-costs.js';
+import { FieldLimiter } from './field-limiter.js';
 import { JointCheck } from './joint-check.js';
 import { hookIntoMercurius } from './mercurius.hooks.js';
 import { Operations, type OperationServices } from './operations.js';
@@ -105,7 +106,11 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
 
   /** Called by Nest: all operations are decided from now on. Throws `RateLimitConfigError` for a wrong limit. */
   onModuleInit(): void {
-    this.find(RequestLimiter).joint = this.operations.ready();
+    const limiter = this.find(RequestLimiter);
+    if (!(limiter instanceof FieldLimiter)) {
+      throw new RateLimitConfigError('RateLimitGraphqlModule is loaded lazily: import it before the app starts');
+    }
+    limiter.operations = this.operations.ready();
   }
 
   /** Called by Nest, once `GraphQLModule` has started its server. Throws `RateLimitConfigError` for a wrong directive. */

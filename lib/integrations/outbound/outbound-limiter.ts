@@ -6,7 +6,7 @@ import { logger } from '../../engine/errors/logger.js';
 import { OnceLogger } from '../../engine/errors/once-logger.js';
 import { outboundMessages } from '../../engine/errors/messages/outbound.js';
 import { WaitQueues } from '../../app/waiting/wait-queues.js';
-import { addService } from '../../nest/rate-limit.module.js';
+import { addProvider } from '../../nest/rate-limit.module.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { listedLimits, refuseWrongList } from '../../app/rules/listed-limits.js';
 import type { Store } from '../../storage/stores/store.js';
@@ -101,7 +101,7 @@ export class OutboundLimiter implements OnModuleDestroy {
 }
 
 // Whoever imports it can inject it, without a module of its own.
-addService(OutboundLimiter);
+addProvider(OutboundLimiter);
 
 /** Refuses names of limits that the calls do not use, which would learn nothing. */
 function refuseOtherNames(learn: boolean | object, rules: readonly OutboundRule[], location: string): void {

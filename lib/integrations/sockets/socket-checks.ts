@@ -11,8 +11,7 @@ import type { Answers } from '../../nest/request/answers.js';
 import type { StoreCheck } from '../../nest/request/charges.js';
 import type { DeniedAddresses } from '../../nest/request/denied-addresses.js';
 import { LimitedRequest } from '../../nest/request/limited-request.js';
-import type { PendingCheck } from '../../nest/request/pending-check.js';
-import type { RequestCheck } from '../../nest/request/request-check.js';
+import type { PendingCheck, RequestCheck } from '../../nest/request/request-check.js';
 import type { RequestLimiter } from '../../nest/request/request-limiter.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { RouteRules, rulesOfPhase, withAncestors } from '../../app/rules/route-rules.js';
@@ -155,24 +154,19 @@ export class SocketChecks {
   /** Asks all rules in one check. Throws or rejects with the refusal. */
   private checked(request: LimitedRequest, rules: readonly Rule[], times = 1): Awaitable<PendingCheck | undefined> {
     const { check: requestCheck } = this.services;
-    const begun =
+    const answered =
       times === 1
-        ? requestCheck.begin(request, rules)
+        ? requestCheck.check(request, rules)
         : andThen(requestCheck.entries(request, rules), (entries) =>
-            requestCheck.askTogether(
+            requestCheck.checkTogether(
               entries.map((entry) => timesAsMuch(entry, times)),
               request,
             ),
           );
-    const described = (check: PendingCheck | undefined): Awaitable<PendingCheck | undefined> => {
-      if (check === undefined) return undefined;
-      const answered = () => {
-        this.services.answers.describe(request, check);
-        return check;
-      };
-      return check.answered === undefined ? answered() : check.answered.then(answered);
-    };
-    return isPromise(begun) ? begun.then(described) : described(begun);
+    return andThen(answered, (check) => {
+      if (check !== undefined) this.services.answers.describe(request, check);
+      return check;
+    });
   }
 
   private held(check: StoreCheck | undefined): Lease[] {

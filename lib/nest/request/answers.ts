@@ -24,7 +24,7 @@ import type { Rule } from '../../app/rules/rule.js';
 import { AnswerDeadline } from '../../app/rules/by-request/answer-deadline.js';
 import { assertSendable, readRefusal, withStatus } from './refusal-response.js';
 import type { LimitedRequest } from './limited-request.js';
-import type { PendingCheck } from './pending-check.js';
+import type { PendingCheck } from './request-check.js';
 import { ResponseHeaders } from './response-headers.js';
 
 /** A call to be answered. */

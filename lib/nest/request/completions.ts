@@ -2,23 +2,21 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { Outcome } from '../../app/config/common-limit-options.js';
 import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { Attempts } from '../../engine/errors/attempts.js';
-import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
 import { Lease } from '../../app/limiter/lease.js';
 import { WaitQueues } from '../../app/waiting/wait-queues.js';
 import type { LeaseEnd } from '../../engine/algorithms/algorithm.js';
-import { assertActual } from '../../engine/limits/arguments.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
-import type { Rule } from '../../app/rules/rule.js';
 import { heldOf } from '../../storage/stores/store-decision.js';
 import type { Store } from '../../storage/stores/store.js';
 import { type Answer, answerOf } from '../../app/transports/answer.js';
 import type { ClosableResponse } from '../../app/transports/connection.js';
-import { type Awaitable, isPromise } from '../../engine/util/awaitable.js';
+import { isPromise } from '../../engine/util/awaitable.js';
 import { reasonOf } from '../../engine/util/reason-of.js';
 import { Answers } from './answers.js';
 import { giveBack, type RequestCharge, type StoreCheck, weigh } from './charges.js';
+import { countedUnits } from './counted-units.js';
 import { clientClosedRequest } from './client-closed-request.js';
 import { DelayedRequests } from './delayed-requests.js';
 import { HiddenResponses } from './hidden-responses.js';
@@ -147,25 +145,11 @@ export class Completions {
     const known: CountedCharge[] = [];
     const promised: Promise<void>[] = [];
     for (const charge of countable) {
-      const counted = this.counted(charge.rule, outcome);
+      const counted = countedUnits(charge.rule, outcome, this.attempts);
       if (isPromise(counted)) promised.push(counted.then((units) => settleCounted([{ charge, counted: units }])));
       else known.push({ charge, counted });
     }
     await Promise.all([settleCounted(known), ...promised]);
-  }
-
-  /** Whether a request counts, or how many units it is in the end. If a user's function fails, the request must not become free. */
-  private counted(rule: Rule, outcome: Outcome): Awaitable<boolean | number> {
-    const failed = (error: unknown) => {
-      this.attempts.report(messages.countFailed(rule.name), error);
-      return true;
-    };
-    try {
-      const counted = rule.counts(outcome);
-      return isPromise(counted) ? Promise.resolve(counted).then(checked).catch(failed) : checked(counted);
-    } catch (error) {
-      return failed(error);
-    }
   }
 }
 
@@ -176,14 +160,6 @@ async function settleCounted(charges: readonly CountedCharge[]): Promise<void> {
     giveBack(charges.filter(({ counted }) => counted === false).map(({ charge }) => charge)),
     ...weighed.map(({ charge, counted }) => weigh(charge, counted as number)),
   ]);
-}
-
-/** The result of a `count` function. Throws for a value that its type forbids, such as `undefined` after a forgotten `return`. */
-function checked(counted: boolean | number): boolean | number {
-  if (typeof counted === 'boolean') return counted;
-  if (typeof counted !== 'number') throw new RateLimitArgumentError(messages.wrongCount(counted));
-  assertActual(counted);
-  return counted;
 }
 
 /** The delay of one check; earlier delays have already passed. */

@@ -1,21 +1,31 @@
-import { type ExecutionContext, Inject, Injectable } from '@nestjs/common';
+import { type ExecutionContext, HttpException, HttpStatus, Inject, Injectable } from '@nestjs/common';
 import { RATE_LIMIT_STORE } from '../../app/config/tokens.js';
 import { RateLimitExceededException } from '../../app/http/rate-limit-exceeded.exception.js';
 import { CallerAnswer, leasedResult } from '../../app/limiter/caller-answer.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
+import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
 import { requestEntries } from '../../app/rules/resolve/request-entries.js';
+import type { Rule } from '../../app/rules/rule.js';
 import { withAncestors } from '../../app/rules/route-rules.js';
 import { partsOf } from '../../app/transports/read-request.js';
 import { WaitQueues } from '../../app/waiting/wait-queues.js';
+import { Attempts } from '../../engine/errors/attempts.js';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { logger } from '../../engine/errors/logger.js';
 import { messages } from '../../engine/errors/messages/general.js';
+import { mapAll } from '../../engine/util/awaitable.js';
 import { decideEnforced } from '../../storage/stores/enforced-entries.js';
 import type { Store } from '../../storage/stores/store.js';
+import { countedUnits } from './counted-units.js';
 import { Transports } from './transports.js';
 
 /** Counts requests that a guard has rejected. */
 @Injectable()
 export class RejectedRequests {
+  private readonly attempts = new Attempts(logger);
+  /** The limits and those that they are within. */
+  private readonly levels = new WeakMap<Rule, readonly Rule[]>();
+
   constructor(
     private readonly registry: LimitRegistry,
     private readonly transports: Transports,
@@ -23,20 +33,51 @@ export class RejectedRequests {
     @Inject(RATE_LIMIT_STORE) private readonly store: Store,
   ) {}
 
-  /** Counts a request. Throws `RateLimitExceededException` if the limit is used up, and `RateLimitConfigError` for a wrong limit. */
-  async count(limit: string, context: ExecutionContext): Promise<void> {
-    const location = `RateLimitRejections('${limit}')`;
-    const rule = this.registry.rule(limit, { location, namespace: '' });
-    const rules = withAncestors([rule], location);
-    if (rules.some((each) => each.limit.algorithm.leases !== undefined)) {
-      throw new RateLimitConfigError(messages.holdsRejections(location));
-    }
+  /**
+   * Counts a request that was rejected with an error, as the `count` of the limit says. Throws `RateLimitExceededException` if the limit is
+   * used up, and `RateLimitConfigError` for a wrong limit.
+   */
+  async count(limit: string, context: ExecutionContext, error: unknown): Promise<void> {
     const parts = partsOf(this.transports.of(context), context);
-    const entries = await requestEntries(rules, context, parts);
+    const entries = await this.counting(await requestEntries(this.rules(limit), context, parts), context, error);
     if (entries.length === 0) return;
     const answer = new CallerAnswer(leasedResult, entries, this.store, this.queues);
     decideEnforced(this.store, { entries }, answer);
     const result = await answer.promise();
     if (!result.allowed) throw new RateLimitExceededException(result);
+  }
+
+  private rules(limit: string): readonly Rule[] {
+    const location = `RateLimitRejections('${limit}')`;
+    const rule = this.registry.rule(limit, { location, namespace: '' });
+    let rules = this.levels.get(rule);
+    if (rules === undefined) {
+      rules = withAncestors([rule], location);
+      if (rules.some((each) => each.limit.algorithm.leases !== undefined)) {
+        throw new RateLimitConfigError(messages.holdsRejections(location));
+      }
+      this.levels.set(rule, rules);
+    }
+    return rules;
+  }
+
+  /** The limits that count the rejection, each with the units that it counts. */
+  private async counting(
+    entries: readonly RuleEntry[],
+    context: ExecutionContext,
+    error: unknown,
+  ): Promise<readonly RuleEntry[]> {
+    if (entries.every(({ rule }) => !rule.waitsForEnd)) return entries;
+    const ended =
+      context.getType() === 'http'
+        ? { statusCode: error instanceof HttpException ? error.getStatus() : HttpStatus.FORBIDDEN }
+        : { error };
+    const outcome = { failed: true, aborted: false, context, ...ended };
+    const counted = await mapAll(entries, ({ rule }) => countedUnits(rule, outcome, this.attempts));
+    return entries.flatMap((entry, index) => {
+      const units = counted[index]!;
+      if (units === false) return [];
+      return units === true ? entry : { ...entry, cost: units };
+    });
   }
 }

@@ -1,15 +1,27 @@
 import { Inject, Injectable } from '@nestjs/common';
+import type { Phase } from '../../app/config/common-limit-options.js';
 import { RATE_LIMIT_LISTS, RATE_LIMIT_STORE } from '../../app/config/tokens.js';
+import { withExpectedWait } from '../../app/limiter/hold-times.js';
 import type { Lists } from '../../app/overrides/lists/lists.js';
+import { rulesOfPhase } from '../../app/rules/route-rules.js';
 import { requestEntries } from '../../app/rules/resolve/request-entries.js';
 import type { RuleEntry } from '../../app/rules/resolve/resolve.js';
 import type { Rule } from '../../app/rules/rule.js';
-import type { Store } from '../../storage/stores/store.js';
-import { type Awaitable, isPromise } from '../../engine/util/awaitable.js';
 import { addressOf } from '../../app/transports/read-request.js';
+import { andThen, type Awaitable, isPromise } from '../../engine/util/awaitable.js';
+import type { CheckOrigin } from '../../storage/stores/check-origin.js';
+import { decide } from '../../storage/stores/decide.js';
+import {
+  type AnswerTap,
+  type CheckAnswer,
+  type Store,
+  type StoreDecision,
+  UNTIMED,
+} from '../../storage/stores/store.js';
+import { giveBack, type StoreCheck } from './charges.js';
 import { clientClosedRequest } from './client-closed-request.js';
 import type { LimitedRequest } from './limited-request.js';
-import { PendingCheck } from './pending-check.js';
+import { findEarly } from './requests.js';
 
 /** Checks a request against rules, in one atomic call of the store. */
 @Injectable()
@@ -19,11 +31,16 @@ export class RequestCheck {
     @Inject(RATE_LIMIT_LISTS) private readonly lists: Lists,
   ) {}
 
+  /** Checks a request against its rules of a phase. Returns and throws as `check` does. */
+  checkPhase(phase: Phase, request: LimitedRequest): Awaitable<PendingCheck | undefined> {
+    return andThen(selectRules(phase, request), (rules) => this.check(request, rules));
+  }
+
   /**
-   * Asks the store without waiting for its answer. Returns `undefined` if none of the rules applies. Throws or rejects with the
-   * refusal of a request without a key.
+   * Checks a request against rules. Returns the check with the store's answer, or `undefined` if none of the rules applies. Throws
+   * or rejects with the refusal of a request without a key.
    */
-  begin(request: LimitedRequest, rules: readonly Rule[]): Awaitable<PendingCheck | undefined> {
+  check(request: LimitedRequest, rules: readonly Rule[]): Awaitable<PendingCheck | undefined> {
     if (rules.length === 0) return undefined;
     const { parts, mayReplaceLimits } = request;
     const entries = this.entries(request, rules);
@@ -44,8 +61,8 @@ export class RequestCheck {
     return requestEntries(rules, context, parts);
   }
 
-  /** Asks the store about entries of several calls at once. Units of all of them can be given back. */
-  askTogether(entries: readonly RuleEntry[], request: LimitedRequest): PendingCheck | undefined {
+  /** Checks entries of several calls together. Units of all of them can be given back. */
+  checkTogether(entries: readonly RuleEntry[], request: LimitedRequest): Awaitable<PendingCheck | undefined> {
     return this.ask(request, entries, true, this.lists.hasNetworks ? addressOf(request.parts) : undefined);
   }
 
@@ -54,10 +71,97 @@ export class RequestCheck {
     entries: readonly RuleEntry[],
     refundable: boolean,
     address: string | undefined,
-  ): PendingCheck | undefined {
+  ): Awaitable<PendingCheck | undefined> {
     if (entries.length === 0) return undefined;
-    return new PendingCheck(entries, this.store, refundable || mayGiveBack(entries), address, request);
+    const check = new PendingCheck(entries, this.store, refundable || mayGiveBack(entries), address, request);
+    return check.answered ?? check;
   }
+}
+
+/** One check of a request, which is its own answer: so a check takes a single object here. */
+export class PendingCheck implements StoreCheck, CheckAnswer {
+  decisions: readonly StoreDecision[] = [];
+  /** Resolves to the check itself once the store has answered; `undefined` if it answered at once. */
+  readonly answered: Promise<this> | undefined;
+  private isAnswered = false;
+  private failure: { readonly error: unknown } | undefined;
+  private resolve: ((check: this) => void) | undefined;
+  private tap: AnswerTap | undefined;
+
+  /** Asks the store. */
+  constructor(
+    readonly entries: readonly RuleEntry[],
+    readonly store: Store,
+    readonly refundable: boolean,
+    address: string | undefined,
+    origin?: CheckOrigin,
+  ) {
+    decide(store, { entries, refundable, address, origin }, this);
+    this.answered = this.isAnswered ? undefined : new Promise((resolve) => (this.resolve = resolve));
+  }
+
+  countBy(tap: AnswerTap): void {
+    this.tap = tap;
+  }
+
+  decided(decisions: readonly StoreDecision[]): void {
+    if (this.tap !== undefined) this.tap.decided(this.entries, decisions, UNTIMED);
+    this.decisions = decisions;
+    this.isAnswered = true;
+    this.resolve?.(this);
+  }
+
+  failed(error: unknown): void {
+    this.tap?.failed();
+    this.failure = { error };
+    this.isAnswered = true;
+    this.resolve?.(this);
+  }
+
+  /** Throws the store's error if it failed. Sets how long refusals by `concurrency` limits will last. */
+  conclude(): void {
+    if (this.failure !== undefined) throw this.failure.error;
+    if (this.decisions.every(isAllowed)) return;
+    const now = performance.now();
+    this.decisions = this.decisions.map((decision, index) => withExpectedWait(decision, this.entries[index]!, now));
+  }
+}
+
+/** Finds the rules that a request is checked against in a phase. */
+export function selectRules(phase: Phase, request: LimitedRequest): Awaitable<readonly Rule[]> {
+  if (phase === 'middleware') return request.routeRules.middleware;
+  return phase === 'guard' ? rulesInGuard(request) : rulesAfterGuards(request);
+}
+
+/** The rules of the guard, without those that a middleware has checked. */
+function rulesInGuard(request: LimitedRequest): Awaitable<readonly Rule[]> {
+  const { routeRules } = request;
+  if (!routeRules.hasSources || routeRules.waitsForGuards(request.parts))
+    return withoutEarlier(request, routeRules.guard);
+  return andThen(routeRules.ask(request.context), (rules) => {
+    request.rules = rules;
+    return withoutEarlier(request, rulesOfPhase(rules, 'guard'));
+  });
+}
+
+/** Leaves out what a middleware has checked, and takes over its decisions. */
+function withoutEarlier(request: LimitedRequest, rules: readonly Rule[]): readonly Rule[] {
+  const earlier = request.routeRules.middleware.length > 0 ? findEarly(request.parts.request) : undefined;
+  return earlier === undefined ? rules : request.adopt(earlier, rules);
+}
+
+/** The rules after the guards, and all rules of functions that could not be called before. */
+function rulesAfterGuards(request: LimitedRequest): Awaitable<readonly Rule[]> {
+  const { routeRules, rules: known } = request;
+  if (!routeRules.hasSources) return routeRules.authenticated;
+  return andThen(known ?? routeRules.ask(request.context), async (rules) => {
+    request.rules = rules;
+    // Functions may have returned nearer limits with names that were already checked.
+    await giveBack(request.keepOnly(rules));
+    if (known !== undefined) return rulesOfPhase(rules, 'authenticated');
+    // What was checked before is not checked again, even if limits within it were not.
+    return rules.filter((rule) => !routeRules.guard.includes(rule));
+  });
 }
 
 /** Whether units of any entry may have to be given back. */
@@ -74,4 +178,8 @@ function refuseIfClosed(request: LimitedRequest, rules: readonly Rule[]): void {
 /** A shadow limit never refuses, whatever the reason. */
 function isShadow({ limit }: Rule): boolean {
   return limit.shadow;
+}
+
+function isAllowed({ allowed }: StoreDecision): boolean {
+  return allowed;
 }

@@ -2,17 +2,14 @@ import { type CallHandler, type ExecutionContext, Injectable } from '@nestjs/com
 import type { Observable } from 'rxjs';
 import type { Phase } from '../../app/config/common-limit-options.js';
 import { RouteRulesRegistry } from '../../app/rules/route-rules-registry.js';
-import { type Awaitable, isPromise } from '../../engine/util/awaitable.js';
+import { andThen, type Awaitable, isPromise } from '../../engine/util/awaitable.js';
 import { Answers } from './answers.js';
 import { runOf } from './call-run.js';
 import { Completions } from './completions.js';
 import { DeniedAddresses } from './denied-addresses.js';
-import type { JointCalls } from './joint-calls.js';
 import type { GuardContinuation, LimitedRequest } from './limited-request.js';
-import type { PendingCheck } from './pending-check.js';
-import { RequestCheck } from './request-check.js';
+import { type PendingCheck, RequestCheck } from './request-check.js';
 import { findEarly, Requests } from './requests.js';
-import { selectRules } from './select-rules.js';
 import { watchHandler } from './watch-handler.js';
 
 /**
@@ -20,9 +17,6 @@ import { watchHandler } from './watch-handler.js';
  */
 @Injectable()
 export class RequestLimiter implements GuardContinuation {
-  /** Decides calls that belong together, if anything does. */
-  joint: JointCalls | undefined;
-
   constructor(
     private readonly registry: RouteRulesRegistry,
     private readonly requests: Requests,
@@ -44,11 +38,6 @@ export class RequestLimiter implements GuardContinuation {
 
   /** The guard's part; returns the same. */
   beforeGuards(context: ExecutionContext): Awaitable<true> {
-    const joined = this.joint?.beforeGuards(context);
-    return joined === undefined ? this.checkInGuard(context) : joined.then(() => this.checkInGuard(context));
-  }
-
-  private checkInGuard(context: ExecutionContext): Awaitable<true> {
     const routeRules = this.registry.of(context.getClass(), context.getHandler());
     if (this.registry.ofMiddleware.middlewareWaitsForEnd) this.followEarly(context);
     if (routeRules.isEmpty && (routeRules.skipsAll || !this.deniedAddresses.mayRefuse)) return true;
@@ -59,11 +48,6 @@ export class RequestLimiter implements GuardContinuation {
 
   /** The check after the guards; returns the same. */
   afterGuards(context: ExecutionContext): Awaitable<true> {
-    const joined = this.joint?.afterGuards(context);
-    return joined === undefined ? this.checkAfterGuards(context) : joined.then(() => this.checkAfterGuards(context));
-  }
-
-  private checkAfterGuards(context: ExecutionContext): Awaitable<true> {
     const routeRules = this.registry.of(context.getClass(), context.getHandler());
     if (!routeRules.continuesAfterGuards) return true;
     const request = this.requests.find(context);
@@ -78,54 +62,25 @@ export class RequestLimiter implements GuardContinuation {
     return checked === true ? handle() : checked.then(handle);
   }
 
-  /** Leads a request through one phase. */
+  /** Leads a request through one phase. Returns a promise if it is refused, or has to wait for the store or for its turn. */
   private run(phase: Phase, request: LimitedRequest): Awaitable<true> {
     try {
-      if (
-        this.deniedAddresses.mayRefuse &&
-        phase !== 'authenticated' &&
-        this.deniedAddresses.refuses(request, request)
-      ) {
+      const { deniedAddresses } = this;
+      if (deniedAddresses.mayRefuse && phase !== 'authenticated' && deniedAddresses.refuses(request, request)) {
         throw this.answers.denied(request);
       }
-      const rules = selectRules(phase, request);
-      const check = isPromise(rules)
-        ? rules.then((selected) => this.requestCheck.begin(request, selected))
-        : this.requestCheck.begin(request, rules);
-      if (!isPromise(check)) return this.finishOnceAnswered(request, check);
-      return check.then(
-        (begun) => this.finishOnceAnswered(request, begun),
-        (error: unknown) => this.refuse(request, error),
-      );
+      const done = andThen(this.requestCheck.checkPhase(phase, request), (check) => this.answer(request, check));
+      return isPromise(done) ? done.catch((error: unknown) => this.refuse(request, error)) : done;
     } catch (error) {
       return this.refuse(request, error);
     }
   }
 
-  private finishOnceAnswered(request: LimitedRequest, check: PendingCheck | undefined): Awaitable<true> {
+  /** Describes a check in the response. Throws or rejects with a refusal. */
+  private answer(request: LimitedRequest, check: PendingCheck | undefined): Awaitable<true> {
     if (check === undefined) return true;
-    const { answered } = check;
-    return answered === undefined ? this.finish(request, check) : answered.then(() => this.finish(request, check));
-  }
-
-  /** Answers a check. Returns a promise if the request is refused, or has to wait before it goes on. */
-  private finish(request: LimitedRequest, check: PendingCheck): Awaitable<true> {
-    try {
-      this.answers.describe(request, check);
-      const hold = this.completions.complete(request, check);
-      return hold === undefined ? true : this.waitFor(request, hold);
-    } catch (error) {
-      return this.refuse(request, error);
-    }
-  }
-
-  private async waitFor(request: LimitedRequest, hold: Promise<void>): Promise<true> {
-    try {
-      await hold;
-      return true;
-    } catch (error) {
-      return this.refuse(request, error);
-    }
+    this.answers.describe(request, check);
+    return this.completions.complete(request, check)?.then(() => true) ?? true;
   }
 
   /** A refusal is always a rejection, whether it was known at once or not. */

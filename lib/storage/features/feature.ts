@@ -9,6 +9,8 @@ import type { ReadableStore } from '../stores/feature-reading.js';
 import type { Store } from '../stores/store.js';
 import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../engine/limits/counter.js';
+import type { FirstUse } from '../../engine/util/first-use.js';
+import type { Awaitable } from '../../engine/util/awaitable.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
 import type { TenantsNow } from './tenants.js';
 
@@ -68,8 +70,10 @@ export interface Feature<Terms extends object = never> {
   readonly ofOptions?: FeatureOfOptions;
   /** What requests and calls have to say to meet a limit with these options; nothing if that has no versions for them. */
   trait?<Key>(options: object, location: string, bind: BindKey<Key>): RequestTrait<Key> | undefined;
-  /** Its layer of the store stack, where counters live on Redis: the layer hands on all checks until a limit has the feature. */
-  readonly layer?: (surroundings: LayerSurroundings) => ((inner: Store) => StoreLayer) | undefined;
+  /** The first limit with the feature: only then do its layers join the store stack. Without it, they are there from the start. */
+  readonly use?: FirstUse;
+  /** Its layer of the store stack, where counters live on Redis. */
+  readonly layer?: (surroundings: LayerSurroundings) => Awaitable<((inner: Store) => StoreLayer) | undefined>;
   /** What is shown of a limit's own units; nothing of a limit that does not have the feature. */
   shown?(limit: CompiledLimit): ShownUnits | undefined;
   /** Reads the tenants of a counter; nothing of a limit without any. */

@@ -14,6 +14,7 @@ import type { CandidateLimitOptions, CandidatePatch } from './candidates/options
 import type { Feature, LayerSurroundings, ShownUnits } from './feature.js';
 import type { TenantsNow } from './tenants.js';
 import { bare } from '../../engine/util/bare.js';
+import type { FirstUse } from '../../engine/util/first-use.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
 import { holds } from './holds/holds.js';
 import { leases } from './leases/leases.js';
@@ -87,12 +88,18 @@ export function childlessOption(options: object, location: string): string | und
     ?.childless;
 }
 
+/** A layer of a feature, and the first use with which it joins the store stack; it is there from the start without one. */
+interface FeatureLayer<Layer> {
+  readonly layer: (inner: Store) => Layer;
+  readonly use: FirstUse | undefined;
+}
+
 /** The layers that features have in the store stack, from top to bottom. */
-export function layersOfFeatures(surroundings: LayerSurroundings): ((inner: Store) => StoreLayer)[] {
-  return features.flatMap((feature) => {
-    const layer = feature.layer?.(surroundings);
-    return layer === undefined ? [] : [layer];
-  });
+export async function layersOfFeatures(surroundings: LayerSurroundings): Promise<FeatureLayer<StoreLayer>[]> {
+  const layers = await Promise.all(
+    features.map(async ({ layer, use }) => ({ layer: await layer?.(surroundings), use })),
+  );
+  return layers.flatMap(({ layer, use }) => (layer === undefined ? [] : [{ layer, use }]));
 }
 
 /** Which of a limit's units are whose, as its features say. */
@@ -116,6 +123,6 @@ export async function explainedByFeatures(store: ReadableStore, counter: Counter
 }
 
 /** The layers that features have above all others, from top to bottom. */
-export function outerLayers(): ((inner: Store) => OuterLayer)[] {
-  return features.flatMap(({ outerLayer }) => outerLayer ?? []);
-}
+export const outerLayers: readonly FeatureLayer<OuterLayer>[] = features.flatMap(({ outerLayer, use }) =>
+  outerLayer === undefined ? [] : [{ layer: outerLayer, use }],
+);

@@ -99,7 +99,6 @@ describe.each(variants(Object.entries(kinds)))('rates of single keys, %s', (_, o
     const keys = ['b*', 'c', 'a', 'tenant:*', 'b'];
     for (const [index, key] of keys.entries()) await service.setRate('login', { rate: 20 + index }, { key });
     const first = await service.listRates('login', { count: 2 });
-    expect(await service.listOverrides('login', { count: 2 })).toEqual(first);
     expect(first).toMatchObject({ overrides: [{ key: 'a', rate: { patch: { rate: 22 } } }, { key: 'b' }], next: 'b' });
     await service.clearRate('login', { key: 'b' });
     const second = await service.listRates('login', { count: 2, cursor: first.next! });

@@ -128,6 +128,18 @@ it('the error speaks of no functions where there are none', async () => {
   await expect(limiters.setRate('own', { rate: 1 })).rejects.not.toThrow('a function reaches these');
 });
 
+it.each([
+  ['a rate', { rate: 3 }],
+  ['another algorithm', { algo: 'gcra', rate: 3, interval: '1h' }],
+])('a policy with the name of a limit of the module gives that limit %s, and it counts once', async (_, options) => {
+  const policy = { source: () => ({ limits: { plan: options } }) };
+  const limiters = await startWith(OpenController, { limits: [plan], policy });
+  expect(await app!.statuses(2, '/open')).toEqual([200, 200]);
+  expect(reported(await app!.get('/open'))).toEqual([['plan', 3, 0]]);
+  expect((await app!.get('/open')).status).toBe(429);
+  expect(await limiters.getRate('plan')).toMatchObject({ source: 'policy', options: { rate: 3 } });
+});
+
 /** Warnings of such names, as they are later. */
 const warnings = () => {
   const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);

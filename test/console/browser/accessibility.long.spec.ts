@@ -121,8 +121,8 @@ describe('the panels of the console', () => {
 
   /** Each view, with what is to be there when axe looks. */
   const PANELS: readonly [view: string, regions: readonly string[]][] = [
-    ['overview', ['What hurts now']],
-    ['limit/login', ['What hurts now']],
+    ['overview', ['Active incidents']],
+    ['limit/login', ['Active incidents']],
     ['limit/member', ['Levels']],
     ['limit/renders', ['Tenants']],
     ['limit/money', ['Budget']],

@@ -141,7 +141,7 @@ describe.each(FRAMEWORKS)('changes on the page of the console on %s', (_framewor
     const looking = await ConsolePage.open(browser, app.url, { extraHTTPHeaders: { 'x-user': 'ops' } });
     const { page } = looking;
     await looking.lookUp('bert');
-    await page.getByText(/You may look, but not change/).waitFor();
+    await page.getByText(/You can view, but not change:/).waitFor();
     expect(await looking.card('things').getByRole('button').count()).toBe(0);
     await looking.show('rates');
     expect(await looking.card('things').getByRole('button').count()).toBe(0);
@@ -156,7 +156,7 @@ describe.each(FRAMEWORKS)('changes on the page of the console on %s', (_framewor
     await page.getByRole('button', { name: 'Add an entry' }).click();
     await dialog.getByLabel('Identity').fill('gustav');
     await dialog.getByLabel('Reason').fill('Abuse');
-    await dialog.getByRole('button', { name: 'Add it' }).click();
+    await dialog.getByRole('button', { name: 'Add' }).click();
     await dialog.waitFor({ state: 'detached' });
     await page.getByRole('row').filter({ hasText: 'Abuse' }).waitFor();
     await until(async () => (await app.send(1, 'gustav'))[0] === 403);

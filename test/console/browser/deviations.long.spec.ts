@@ -46,14 +46,14 @@ describe('the deviations on the page of the console', () => {
     for (let turn = 0; turn < 3; turn++) await pages.getByRole('button', { name: 'Back' }).click();
     await rows.filter({ hasText: first! }).waitFor();
 
-    await page.getByLabel('Find whom, by whom or why').fill('anna');
+    await page.getByLabel('Find by key, author or reason').fill('anna');
     await rows.nth(2).waitFor({ state: 'detached' });
     await rows.nth(1).filter({ hasText: 'limit-7' }).waitFor();
     expect(await opened.kept()).not.toContain('anna');
     await page.getByRole('button', { name: 'Unblock: anna in limit-7' }).click();
     await dialog.getByLabel('Reason').fill('A mistake');
     await dialog.getByRole('button', { name: 'Unblock' }).click();
-    await page.getByText('Nothing is like that').waitFor();
+    await page.getByText('No matches').waitFor();
     expect((await app.apps[0]!.service.for('limit-7').peek('anna')).allowed).toBe(true);
     expect(opened.complaints).toEqual([]);
   });

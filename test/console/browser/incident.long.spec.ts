@@ -50,7 +50,7 @@ describe('an incident among 500 limits and 50,000 identities', () => {
     const opened = await ConsolePage.open(browser, `${app.url}#/limit/call-250`);
     const { page, complaints } = opened;
     await page.evaluate('addEventListener("click", () => { window.clicks = (window.clicks ?? 1) + 1; }, true)');
-    const incidents = page.getByRole('region', { name: 'What hurts now' });
+    const incidents = page.getByRole('region', { name: 'Active incidents' });
     const who = incidents.getByRole('group', { name: `Act on ${NOISY} in call-250` });
     await who.getByRole('button', { name: 'Raise', exact: true }).click();
     await opened.dialog.getByRole('button', { name: 'Raise' }).click();

@@ -77,7 +77,7 @@ describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify)
 
   it('says that an address names a limit that is not there', async () => {
     const { page, complaints } = await ConsolePage.open(browser, `${app.url}#/limit/%3Cimg%3E`);
-    await page.getByText('There is no limit of this name').waitFor();
+    await page.getByText('No limit has this name').waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -115,7 +115,7 @@ describe.each(FRAMEWORKS)('the page of the console on %s', (_framework, fastify)
     await page.getByText('Live', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Pause' }).click();
     await page.getByText('Paused', { exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('button', { name: 'Resume' }).click();
     await page.getByText('Live', { exact: true }).waitFor();
   });
 });

@@ -107,7 +107,7 @@ describe('the console of an app with 500 limits', () => {
     const refuse = async () => {
       for (let call = 0; call < 30; call++) await limiter.consume('ip:203.0.113.7');
     };
-    const incidents = page.getByRole('region', { name: 'What hurts now' });
+    const incidents = page.getByRole('region', { name: 'Active incidents' });
     // Nobody sees the identity.
     const who = incidents.getByRole('group', { name: `Act on ${hashOf('ip:203.0.113.7')} in service-33.call-3` });
     const raise = who.getByRole('button', { name: 'Raise', exact: true });
@@ -154,8 +154,8 @@ describe('the console of an app with 500 limits', () => {
     await slider.focus();
     await page.keyboard.press('Home');
     await page.getByText(/^1 in 1.s.* would have refused .* of what was asked for/).waitFor();
-    await page.getByRole('button', { name: 'Make it a candidate' }).click();
-    await opened.dialog.getByRole('button', { name: 'Make it a candidate' }).click();
+    await page.getByRole('button', { name: 'Preview as a candidate' }).click();
+    await opened.dialog.getByRole('button', { name: 'Preview as a candidate' }).click();
     await opened.dialog.waitFor({ state: 'detached' });
     expect((await service.getRate('fast')).candidate).toMatchObject({ rate: 1 });
   });

@@ -28,10 +28,10 @@ describe('the page of the console for somebody who may act on keys alone', () =>
 
   it('gives a key a rate of its own that ends, and takes it back at once', async () => {
     const { page, dialog } = opened;
-    await page.getByText('You may act on keys, for a while.').waitFor();
+    await page.getByText('You can act on keys for a limited time.').waitFor();
     await opened.lookUp('bert');
     const card = opened.card('things');
-    await card.getByRole('button', { name: 'Give it a rate of its own' }).click();
+    await card.getByRole('button', { name: 'Set a rate for this key' }).click();
     await dialog.getByRole('textbox', { name: 'rate' }).fill('20');
     await dialog.getByRole('textbox', { name: 'Ends after' }).fill('');
     await dialog.getByLabel('Reason').fill('A launch');
@@ -40,9 +40,9 @@ describe('the page of the console for somebody who may act on keys alone', () =>
     await dialog.getByRole('textbox', { name: 'Ends after' }).fill('10m');
     await dialog.getByRole('button', { name: 'Set the rate' }).click();
     await dialog.waitFor({ state: 'detached' });
-    await card.getByRole('button', { name: 'Clear its rate' }).waitFor();
+    await card.getByRole('button', { name: 'Clear the rate of this key' }).waitFor();
     await page.getByRole('button', { name: 'Undo' }).click();
-    await card.getByRole('button', { name: 'Clear its rate' }).waitFor({ state: 'detached' });
+    await card.getByRole('button', { name: 'Clear the rate of this key' }).waitFor({ state: 'detached' });
     expect(opened.complaints.filter((each) => !each.endsWith('/api/write'))).toEqual([]);
   });
 

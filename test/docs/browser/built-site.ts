@@ -11,6 +11,7 @@ const SOURCES = [
   'docs',
   'lib',
   'playground',
+  'bench/NOTES.md',
   'README.md',
   'CONTRIBUTING.md',
   'SECURITY.md',

@@ -124,6 +124,16 @@ describe('the site of the documentation', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('shows the package managers as tabs, and one block at a time', async () => {
+    const { page } = await browser.open(origin + BASE + 'start.html');
+    const group = page.locator('.vp-code-group').first();
+    const yarn = group.locator('.blocks > div').nth(2);
+    expect(await yarn.isVisible()).toBe(false);
+    await group.locator('label', { hasText: 'yarn' }).click();
+    await yarn.waitFor({ state: 'visible' });
+    expect(await yarn.textContent()).toContain('yarn add nestjs-sluice');
+  });
+
   it('has its pages as text for language models', () => {
     const text = readFileSync(join(site, 'llms.txt'), 'utf8');
     const links = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, link]) => link!);
@@ -134,11 +144,12 @@ describe('the site of the documentation', () => {
   });
 
   it.each([
-    ['light', ''],
-    ['dark', 'algorithms/gcra.html'],
-  ] as const)('lets everyone read it, %s', async (colorScheme, path) => {
+    ['light', '', 'worst minute'],
+    ['light', 'start.html', 'Protect a login'],
+    ['dark', 'algorithms/gcra.html', 'worst minute'],
+  ] as const)('lets everyone read it, %s, %j', async (colorScheme, path, text) => {
     const { page } = await browser.open(origin + BASE + path, { colorScheme });
-    await page.getByText('worst minute').first().waitFor();
+    await page.getByText(text).first().waitFor();
     expect(await violationsOf(page, WCAG_AA)).toEqual([]);
   });
 });

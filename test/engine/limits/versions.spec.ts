@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AlgorithmOptions } from '../../../lib/index.js';
 import { CompiledLimit, type MetBy } from '../../../lib/testing/store/index.js';
-import { compile, featuresOfOptions, featureTerms } from '../../support/limits/stores.js';
+import { compile } from '../../support/limits/stores.js';
 import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../support/limits/features.js';
 
 const options: AlgorithmOptions = { algo: 'gcra', rate: 10, interval: '1s' };
@@ -36,12 +36,6 @@ const plain: LimitFeature = { name: 'plain' };
 function limitWith(...features: readonly LimitFeature[]): CompiledLimit {
   const terms = features.map((feature): FeatureTerms => ({ of: () => feature, terms: {} }));
   return new CompiledLimit(options, { location: 'test', name: 'api', features: terms });
-}
-
-/** A limit that keeps three tenths of its quota. */
-function reserving(given: AlgorithmOptions): CompiledLimit {
-  const features = featureTerms({ ...given, reserveFor: { critical: 0.3 } }, 'test');
-  return new CompiledLimit(given, { location: 'test', name: 'api', features, featuresOfOptions });
 }
 
 describe('a limit that requests meet in versions by a feature', () => {
@@ -154,28 +148,5 @@ describe('a limit with a variant of its algorithm', () => {
   it('has it in its parts, without features that have no terms for a part', () => {
     expect(limit.partOf(0.5)).toMatchObject({ quota: 5, features: [variant], algorithm: variant.variant });
     expect(limitWith(plain).partOf(0.5).features).toBeUndefined();
-  });
-});
-
-describe('what code may still say of the version that requests meet', () => {
-  const month = { algo: 'calendar-window', rate: 10, period: 'month' } as const;
-  const limit = reserving(options);
-  const anchored = reserving({ ...month, anchor: () => 0 });
-
-  it('is the same version by another name', () => {
-    const sheddable = limit.meet({ priority: 'sheddable' });
-    expect([limit.forPriority().quota, limit.forPriority('critical').quota]).toEqual([7, 10]);
-    expect([limit.asMet(sheddable), sheddable.asMet(limit)]).toEqual([sheddable, limit]);
-    expect([limit.within('other').id, limit.share(0.5).quota]).toEqual(['other:api:gd', 5]);
-    expect([limit.ofAllTenants, limit.tenant, limit.isShared]).toEqual([limit, undefined, false]);
-  });
-
-  it('keeps the priority where only a tenant or an anchor is named', () => {
-    const sheddable = limit.meet({ priority: 'sheddable' });
-    expect([limit.forTenant({ id: 'acme', weight: 1 }), limit.forAnchor(0)]).toEqual([limit, limit]);
-    expect(sheddable.forTenant({ id: 'acme', weight: 1 })).toBe(sheddable);
-    const atEpoch = anchored.forAnchor(0);
-    expect([atEpoch.quota, atEpoch.forPriority().quota]).toEqual([10, 7]);
-    expect(anchored.asMet(atEpoch)).toBe(atEpoch);
   });
 });

@@ -32,7 +32,8 @@ class NotingStore extends MemoryStore {
 }
 
 function noted({ limit, identity, cost, priority = 'default' }: Check['entries'][number]): Asked {
-  const { name, quota, options, tenant } = limit;
+  const { name, quota, options, metBy } = limit;
+  const tenant = metBy['tenant'] as { readonly id: string } | undefined;
   return [name, identity, cost, priority, quota, 'anchor' in options ? options.anchor : undefined, tenant?.id];
 }
 

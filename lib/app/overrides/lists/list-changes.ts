@@ -6,7 +6,7 @@ import type { LiveOverrides } from '../live-overrides.js';
 import { type OverrideStore, WITHOUT_QUOTA } from '../override-store.js';
 import type { ListedEntry, ListPage } from './list.js';
 import { entryOf, listedEntry } from './listed.js';
-import { readEntry, readListOptions, readListPage, readListQuery } from './list-options.js';
+import { readEntry, readListOptions, readListPage } from './list-options.js';
 import { ALL_LIMITS, type Lists } from './lists.js';
 
 /** The members of a list change besides its value. */
@@ -45,13 +45,6 @@ export class ListChanges {
     const { limit, ends, ...cause } = readListOptions(options, location, []);
     const item = { ...OF_LIST, limit: this.limit(limit, 'unlist'), key, value: 'null', ends };
     return this.store.write({ operation: 'clear', items: [item], ...cause });
-  }
-
-  async find(query: unknown): Promise<ListedEntry | undefined> {
-    const { ip, key, limit } = readListQuery(query, 'LimiterService.listed');
-    this.limit(limit, 'listed');
-    await this.refresh();
-    return this.lists.find(limit, key, ip);
   }
 
   async page(options: unknown): Promise<ListPage> {

@@ -5,7 +5,7 @@ import { listMessages } from '../../../engine/errors/messages/list.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import type { ChangeCause } from '../change-cause.js';
 import { assertOptions, CAUSE, MOST_OF_A_PAGE, readCause } from '../change-options.js';
-import type { ListOptions, ListPageOptions, ListQuery } from './list.js';
+import type { ListOptions, ListPageOptions } from './list.js';
 import { isListForm, readForm } from './list-form.js';
 import type { Listed } from './listed.js';
 import { readNetwork } from './network.js';
@@ -45,15 +45,8 @@ export function readListOptions(
   return { limit, ends, ...readCause(options as ChangeCause, location) };
 }
 
-/** Reads who is looked up in lists. */
-export function readListQuery(query: unknown, location: string): ListQuery {
-  assertOptions(query, location, ['ip', 'key', 'limit']);
-  const { limit, ...asked } = query as ListQuery;
-  return { ...readClient(asked, location), ...(limit !== undefined && { limit }) };
-}
-
 /** Reads who is looked up in the lists. */
-function readClient({ ip, key }: ListQuery, location: string): { ip?: string; key?: string } {
+function readClient({ ip, key }: Pick<ListPageOptions, 'ip' | 'key'>, location: string): { ip?: string; key?: string } {
   const network = ip === undefined ? undefined : readNetwork(ip);
   if (typeof network === 'string' || network?.text.includes('/') === true) {
     throw new RateLimitConfigError(messages.wrongOption(location, 'ip', ip, "an IP address such as '203.0.113.7'"));

@@ -19,19 +19,6 @@ export interface ListOptions extends ChangeCause {
 /** Options for removing an entry. */
 export type UnlistOptions = Omit<ListOptions, 'expiresIn'>;
 
-/** Selects who to look up in the lists. */
-export interface ListQuery {
-  /** The address of a client. */
-  ip?: string;
-  /** The key of an identity, such as `'tenant:acme'`, as `consume` takes it and a `KeyResolver` returns it. */
-  key?: string;
-  /**
-   * The name of a limit.
-   * @default only entries for all limits
-   */
-  limit?: string;
-}
-
 /** Selects a page of list entries, or the one that decides for a client. */
 export interface ListPageOptions {
   /** The address of a client, to return only the entry that decides for it. */

@@ -12,7 +12,7 @@ export function sayChanged(
   { changed, before, after, version, warning }: Changed,
   onUndone: () => void = () => undefined,
 ): void {
-  if (!changed) say(`Nothing had to be changed of ${what}.`);
+  if (!changed) say(`${what} is already like this; nothing was changed.`);
   else {
     const values = before === undefined || after === undefined ? '' : `: ${before} → ${after}`;
     say(

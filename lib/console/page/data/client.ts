@@ -87,7 +87,7 @@ async function ask(path: string, init: RequestInit): Promise<Response> {
   try {
     return await fetch(urlOf(path), { ...init, cache: 'no-store', credentials: 'same-origin', redirect: 'manual' });
   } catch {
-    throw new RequestError('The app does not answer. Is it running, and are you online?', 0);
+    throw new RequestError("The app doesn't respond. Is it running, and are you online?", 0);
   }
 }
 
@@ -107,8 +107,8 @@ async function problemOf(response: Response): Promise<Partial<Problem> | undefin
 }
 
 function sentenceOf(status: number): string {
-  if (status === 401 || status === 0) return 'You are not signed in any more. Sign in, and load this page again.';
-  if (status === 403) return 'You may not do this.';
+  if (status === 401 || status === 0) return 'You are no longer signed in. Sign in, and reload this page.';
+  if (status === 403) return 'You are not allowed to do this.';
   if (status === 429) return 'Too many requests to the console. Wait a moment.';
   return `The app answered with status ${status}.`;
 }

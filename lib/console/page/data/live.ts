@@ -5,7 +5,7 @@ import { merged, totalsOf } from './series.js';
 
 /** The last five minutes, and whatever else the app sends each second. */
 export interface Live extends Omit<Overview, 'range'> {
-  /** What hurts now; absent until the first second is there. */
+  /** Active incidents; absent until the first second is there. */
   readonly incidents?: readonly Incident[];
   /** The top keys of the watched limit. */
   readonly top?: TopKeys;

@@ -109,7 +109,7 @@ interface Connection {
   readonly answers?: boolean;
   /** Increases with each reconnect: what was loaded before may be outdated then. */
   readonly epoch: number;
-  /** A problem that the app reports, such as that Redis does not answer. */
+  /** A problem that the app reports, such as that Redis doesn't respond. */
   readonly problem?: string;
 }
 

@@ -64,7 +64,7 @@ export interface Action {
 const REASON: FieldSpec = {
   name: 'reason',
   label: 'Reason',
-  hint: 'Stands in the log of changes. Up to 200 characters.',
+  hint: 'Appears in the log of changes. Up to 200 characters.',
   required: true,
 };
 

@@ -31,7 +31,7 @@ export function LiveSwitch(): JSX.Element {
       </span>
       <button type="button" class="button small" onClick={paused ? resume : pause}>
         <Icon name={paused ? 'play' : 'pause'} />
-        {paused ? 'Go on' : 'Pause'}
+        {paused ? 'Resume' : 'Pause'}
       </button>
     </>
   );
@@ -90,14 +90,14 @@ export function Frame({ route, children }: { route: Route; children: ComponentCh
           {about && (
             <p class="about">
               {canWrite
-                ? 'You may change things.'
+                ? 'You can make changes.'
                 : canAct
-                  ? 'You may act on keys, for a while.'
-                  : 'You may look, not change.'}
+                  ? 'You can act on keys for a limited time.'
+                  : 'You can view, but not change.'}
               {about.observedSince !== undefined && (
                 <>
                   <br />
-                  Beside the app, whose limits are those of {moment(about.observedSince)}.
+                  Runs without the app; its limits are those of {moment(about.observedSince)}.
                 </>
               )}
               <br />
@@ -128,17 +128,20 @@ function ZoneChoice(): JSX.Element {
   return <Select label="Times in" value={useStore(zone)} options={options} onChoose={chooseZone} />;
 }
 
-/** Reports that the app or its Redis does not answer, as long as it lasts. */
+/** Reports that the app or its Redis doesn't respond, as long as it lasts. */
 function Banner(): JSX.Element {
   const { state, problem, answers } = useStore(connection);
   const { error, session: about } = useStore(session);
   const banner =
     state === 'lost'
       ? answers
-        ? ['warning', 'Live numbers do not come: perhaps too many look at once. The page tries again by itself.']
-        : ['danger', 'The app does not answer. What is shown is old; the page connects again by itself.']
+        ? [
+            'warning',
+            "Live numbers don't arrive; too many viewers may be connected. The page tries again automatically.",
+          ]
+        : ['danger', "The app doesn't respond. The numbers shown are old; the page reconnects automatically."]
       : state === 'denied'
-        ? ['danger', 'You are not signed in any more. Sign in, and load this page again.']
+        ? ['danger', 'You are no longer signed in. Sign in, and reload this page.']
         : problem !== undefined
           ? ['warning', problem]
           : about === undefined && error !== undefined

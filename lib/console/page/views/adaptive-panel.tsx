@@ -35,7 +35,7 @@ export function AdaptivePanel({
   if (!shown.isKnown) return null;
   return (
     <div class="columns">
-      <Panel id="in-flight" title="In flight" note="Of one instance, on the average of those that used it.">
+      <Panel id="in-flight" title="In flight" note="Per instance, averaged over the instances that used it.">
         <Chart
           label={`In flight of ${limit}`}
           times={series.times}
@@ -47,7 +47,7 @@ export function AdaptivePanel({
       <Panel
         id="in-flight-for"
         title="Time in flight"
-        note="The mean, from what is in flight and what comes in a second."
+        note="The mean, calculated from requests in flight and requests per second."
       >
         <Chart
           label={`Time in flight of ${limit}`}

@@ -71,8 +71,7 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
           </label>
         }
       >
-        What was changed here and by code, the newest first. Rates, modes and lists can be rolled back, and each change
-        alone can be undone.
+        Changes made here and by code, newest first. You can roll back rates, modes and lists, or undo a single change.
       </ViewHead>
       {isRead && data.problem !== undefined && <Note danger>{data.problem}</Note>}
       {!isRead ? (
@@ -105,12 +104,12 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
           )}
           {data.changes.length === 0 ? (
             <Empty icon="changes" title="Nothing was changed yet">
-              Blocks, resets, rates, modes and entries of lists stand here as soon as somebody changes one, with name
+              Changes of blocks, counters, rates, modes and lists appear here as soon as somebody makes one, with name
               and reason.
             </Empty>
           ) : found.length === 0 ? (
-            <Empty icon="changes" title="No change is like that">
-              Of {plural(data.changes.length, 'change')}, none matches what is looked for.
+            <Empty icon="changes" title="No matching change">
+              Of {plural(data.changes.length, 'change')}, none matches your search.
             </Empty>
           ) : (
             <Log
@@ -206,11 +205,9 @@ function undoing(change: ChangeInfo, onChanged: () => void): Action {
   const { version } = change;
   return {
     title: `Undo version ${version}`,
-    intro: (
-      <>{sentenceOf(change, nameOf(change))} This change alone is undone, unless a later one has changed the same.</>
-    ),
+    intro: <>{sentenceOf(change, nameOf(change))} Only this change is undone, unless a later change replaced it.</>,
     fields: [],
-    confirm: 'Undo it',
+    confirm: 'Undo',
     async run({ reason }) {
       const answer = await post<Changed>('api/undo', { version, reason });
       onChanged();
@@ -227,8 +224,8 @@ async function rollingBack({ version }: ChangeInfo, onChanged: () => void): Prom
     intro: (
       <>
         {undone.length === 0
-          ? 'Nothing changes: what was changed has ended since.'
-          : `This changes ${plural(undone.length, 'thing')}. What was counted stays.`}
+          ? 'Nothing changes: these changes have already ended.'
+          : `This changes ${plural(undone.length, 'thing')}. Counters are left unchanged.`}
         <ul class="undone">
           {undone.slice(0, MOST_UNDONE).map((difference) => (
             <li key={`${difference.action} ${difference.limit} ${difference.key}`}>

@@ -11,7 +11,7 @@ import { EXPIRY } from './key-actions.js';
 
 const EVERY_MS = 15_000;
 
-/** What clients asked for in the last hour, and what another rate would have refused of it. */
+/** Units that clients requested in the last hour, and what another rate would have refused of it. */
 export function DemandPanel({ limit, onChanged }: { limit: LimitInfo; onChanged: () => void }): JSX.Element | null {
   const { name } = limit;
   const { data, error, reload } = useResource<Demand>(`api/demand?limit=${encodeURIComponent(name)}`, EVERY_MS);
@@ -25,8 +25,8 @@ export function DemandPanel({ limit, onChanged }: { limit: LimitInfo; onChanged:
           {data.problem !== undefined && <Note danger>{data.problem}</Note>}
           {data.rates.length === 0 ? (
             <Empty icon="rates" title="Nothing was counted yet">
-              Some intervals of {duration(data.intervalMs)} of each hour are counted, and each one while this page is
-              open: the first shows when it is over.
+              Some intervals of {duration(data.intervalMs)} per hour are counted, and all of them while this page is
+              open. The first one appears when it is over.
             </Empty>
           ) : (
             <Chooser demand={data} limit={limit} onChanged={onChanged} />
@@ -38,8 +38,8 @@ export function DemandPanel({ limit, onChanged }: { limit: LimitInfo; onChanged:
 }
 
 function noteOf({ windows, intervalMs, since, sample }: Demand): string {
-  if (since === null) return 'What clients asked for in the last hour.';
-  const of = `What clients asked for in ${plural(windows, 'interval')} of ${duration(intervalMs!)} since ${clock(since)}`;
+  if (since === null) return 'Units that clients requested in the last hour.';
+  const of = `Units that clients requested in ${plural(windows, 'interval')} of ${duration(intervalMs!)} since ${clock(since)}`;
   return sample < 1 ? `${of}, estimated from ${percent(sample, 1)} of them.` : `${of}.`;
 }
 
@@ -63,7 +63,7 @@ function Chooser({
   );
   const { rate, refused, clients: hit } = rates[at]!;
   const every = duration(intervalMs!);
-  const text = `${whole(rate)} in ${every}${rate === current ? ', as now,' : ''} would have refused ${percent(refused, 1)} of what was asked for, and ${whole(hit)} of ${plural(clients, 'client')} something.`;
+  const text = `${whole(rate)} in ${every}${rate === current ? ', as now,' : ''} would have refused ${percent(refused, 1)} of the requested units, and at least one request of ${whole(hit)} of ${plural(clients, 'client')}.`;
   const acts = (path: string, title: string, done: string, fields: Action['fields']): Action => ({
     title,
     intro: (
@@ -99,23 +99,23 @@ function Chooser({
       />
       <p class="outcome">
         <strong class="numbers">{text}</strong>{' '}
-        <span class="soft">Counted as fixed windows; bursts and slow refills may refuse others.</span>
+        <span class="soft">Counted as fixed windows. With bursts and slow refills, the result may differ.</span>
       </p>
       {canWrite && limit.changeable && rate !== current && (
         <div class="buttons">
           <button
             type="button"
             class="button"
-            onClick={() => setAction(acts('candidates/set', 'Make it a candidate', 'has a candidate.', []))}
+            onClick={() => setAction(acts('candidates/set', 'Preview as a candidate', 'has a candidate.', []))}
           >
-            Make it a candidate
+            Preview as a candidate
           </button>
           <button
             type="button"
             class="button"
-            onClick={() => setAction(acts('rates/set', 'Enforce it', 'has another rate.', [EXPIRY]))}
+            onClick={() => setAction(acts('rates/set', 'Enforce', 'has another rate.', [EXPIRY]))}
           >
-            Enforce it
+            Enforce
           </button>
         </div>
       )}

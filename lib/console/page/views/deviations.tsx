@@ -44,7 +44,7 @@ export function DeviationsView({ session: about }: ViewProps): JSX.Element {
   return (
     <>
       <ViewHead title="Deviations">
-        What is not as configured now: whom it is for, who made it, why, and until when.
+        What currently differs from the configuration: for whom, by whom, why, and until when.
       </ViewHead>
       <div class="toolbar">
         <Choice name="kind" legend="What to list" value={kind} options={KINDS} onChoose={setKind} />
@@ -66,7 +66,7 @@ export function DeviationsView({ session: about }: ViewProps): JSX.Element {
               icon={data.problem === undefined ? 'done' : 'alert'}
               title={emptyTitle(data, described.none, find, limit)}
             >
-              {hasMore ? 'There may be some on the next page.' : 'What is changed shows here within two seconds.'}
+              {hasMore ? 'There may be some on the next page.' : 'Changes appear here within two seconds.'}
             </Empty>
           ) : (
             <Rows entries={shown} onEnd={mayEnd ? (entry) => setAction(ending(entry, reload)) : undefined} />
@@ -91,7 +91,7 @@ export function DeviationsView({ session: about }: ViewProps): JSX.Element {
       {(data?.unread ?? 0) > 0 && (
         <Note>
           {whole(data!.unread!)} more {data!.unread === 1 ? 'key was' : 'keys were'} noted whose state cannot be read
-          here: a list decides in the place of the limit, Redis does not answer, or the limit is not one of this app.
+          here: a list decides in the place of the limit, Redis doesn't respond, or the limit is not one of this app.
         </Note>
       )}
       {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}
@@ -106,14 +106,14 @@ function Find({ value, onFind }: { value: string; onFind: (text: string) => void
   return (
     <div class="find">
       <label for="find-deviations" class="hidden-text">
-        Find whom, by whom or why
+        Find by key, author or reason
       </label>
       <input
         id="find-deviations"
         type="search"
         autoComplete="off"
         spellcheck={false}
-        placeholder="Find whom, by whom or why"
+        placeholder="Find by key, author or reason"
         value={text}
         onInput={(event) => {
           const next = event.currentTarget.value;
@@ -174,14 +174,14 @@ function useDeviations(kind: DeviationKind, limit: string, find: string) {
 
 function emptyTitle({ problem }: Deviations, none: string, find: string, limit: string): string {
   if (problem !== undefined) return 'Not known';
-  return find === '' && limit === '' ? none : 'Nothing is like that';
+  return find === '' && limit === '' ? none : 'No matches';
 }
 
 /** What a list covers: no store has a list of blocks and of held units. */
 function coverageOf(kind: DeviationKind, { since, isCut }: Deviations): string {
-  if (kind === 'overrides') return 'Of all limits whose rates and modes can be changed.';
-  if (kind === 'lists') return 'Of the configuration, of policies, and those added while the app runs.';
-  const seen = since == null ? 'Nothing was noted yet' : `Seen since ${moment(since)}`;
+  if (kind === 'overrides') return 'For all limits whose rates and modes can be changed.';
+  if (kind === 'lists') return 'From the configuration, from policies, and added while the app runs.';
+  const seen = since == null ? 'No key was recorded yet' : `Seen since ${moment(since)}`;
   const what =
     kind === 'blocks'
       ? 'by instances with a console: calls that block, and refusals of limits with blockFor. Each was checked now'

@@ -17,7 +17,7 @@ const SHOWN = 4;
 /** The keys that are shown of each. */
 const KEYS = window.matchMedia('(max-width: 56rem)').matches ? 1 : 3;
 
-/** What hurts now, the worst first, who is behind it, and what can be done at once. */
+/** Active incidents, the worst first, who is behind it, and what can be done at once. */
 export function Incidents({
   limits,
   only,
@@ -34,13 +34,14 @@ export function Incidents({
   if (incidents === undefined || (only !== undefined && incidents.length === 0)) return null;
   const shown = isOpen ? incidents : incidents.slice(0, SHOWN);
   return (
-    <Panel id="incidents" title="What hurts now" bare>
+    <Panel id="incidents" title="Active incidents" bare>
       <div class="hidden-text" role="status">
-        {incidents.length === 0 ? 'Nothing hurts' : plural(incidents.length, 'incident')}
+        {incidents.length === 0 ? 'No active incidents' : plural(incidents.length, 'incident')}
       </div>
       {incidents.length === 0 ? (
         <p class="calm">
-          <Icon name="done" /> Nothing: no limit refuses or comes near its quota much, and the store answers as usual.
+          <Icon name="done" /> None: no limit refuses many requests or comes close to its quota, and the store responds
+          as usual.
         </p>
       ) : (
         <ul class="incidents">

@@ -20,7 +20,7 @@ interface Context {
 
 export const DURATION: FieldSpec = {
   name: 'duration',
-  label: 'For how long',
+  label: 'Duration',
   value: '15m',
   required: true,
   quick: ['5m', '15m', '1h', '1d', '7d'],
@@ -32,7 +32,7 @@ export const EXPIRY: FieldSpec = {
   label: 'Ends after',
   placeholder: 'never',
   quick: ['1h', '1d', '7d'],
-  hint: 'Such as 90s, 15m, 2h or 7d. Empty: until it is cleared.',
+  hint: 'Such as 90s, 15m, 2h or 7d. Empty: until you clear it.',
 };
 
 /** When a change ends: those who may act, but not change everything, have to say so. */
@@ -48,11 +48,11 @@ export function keyActions(context: Context): Offered[] {
   const offered: (Offered | false)[] = [
     {
       name: 'block',
-      label: blocked ? 'Block anew' : 'Block',
+      label: blocked ? 'Block again' : 'Block',
       danger: true,
       action: action(context, 'block', {
         title: 'Block',
-        intro: ' is refused by this limit until the time is over or somebody unblocks it.',
+        intro: ' is refused by this limit until the time is over or you unblock it.',
         fields: [DURATION],
         danger: true,
       }),
@@ -62,7 +62,7 @@ export function keyActions(context: Context): Offered[] {
       label: 'Unblock',
       action: action(context, 'unblock', {
         title: 'Unblock',
-        intro: ' is counted again as before the block.',
+        intro: ' is limited again as before the block.',
         gone: true,
       }),
     },
@@ -71,7 +71,7 @@ export function keyActions(context: Context): Offered[] {
       label: 'Reset',
       action: action(context, 'reset', {
         title: 'Reset',
-        intro: ' has all of its quota again. A block ends, too.',
+        intro: ' gets its whole quota back. A block also ends.',
       }),
     },
     !info?.leases && {
@@ -79,7 +79,7 @@ export function keyActions(context: Context): Offered[] {
       label: 'Refund',
       action: action(context, 'refund', {
         title: 'Refund',
-        intro: ' gets units back, as if they had not been counted.',
+        intro: ' gets these units back.',
         fields: [unitsField(state)],
       }),
     },
@@ -89,7 +89,7 @@ export function keyActions(context: Context): Offered[] {
       danger: true,
       action: action(context, 'penalize', {
         title: 'Penalize',
-        intro: ' is charged units, also beyond its quota.',
+        intro: ' is charged these units, even beyond its quota.',
         fields: [unitsField(state)],
         danger: true,
       }),
@@ -97,20 +97,20 @@ export function keyActions(context: Context): Offered[] {
     rate !== undefined &&
       mayEnd && {
         name: 'override',
-        label: isOwn ? 'Change its rate' : 'Give it a rate of its own',
+        label: isOwn ? 'Change the rate of this key' : 'Set a rate for this key',
         action: action(context, 'override', {
-          title: 'A rate of its own',
-          intro: ' is counted by this rate instead of that of the limit. What is left empty stays as it is.',
+          title: 'Rate of this key',
+          intro: " has this rate instead of the limit's. Empty fields keep the limit's value.",
           fields: [...patchFields(rate.patchable, rate.current.options), expiry(canWrite)],
         }),
       },
     isOwn &&
       mayEnd && {
         name: 'clear',
-        label: 'Clear its rate',
+        label: 'Clear the rate of this key',
         action: action(context, 'clear-override', {
-          title: 'Clear its rate',
-          intro: ' is counted by the rate of the limit again.',
+          title: 'Clear the rate of this key',
+          intro: " has the limit's rate again.",
           gone: true,
         }),
       },
@@ -142,7 +142,7 @@ function action({ state, identity, onChanged }: Context, path: string, described
     title: described.title,
     intro,
     fields: described.fields ?? [],
-    confirm: described.title === 'A rate of its own' ? 'Set the rate' : described.title,
+    confirm: described.title === 'Rate of this key' ? 'Set the rate' : described.title,
     ...(described.danger && { danger: true }),
     ...(described.gone && { gone: true }),
     async run({ reason, ...values }) {

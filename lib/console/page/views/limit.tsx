@@ -32,8 +32,8 @@ export function LimitView({ limit: name = '', session: about }: ViewProps): JSX.
       <>
         <ViewHead title="Limit" />
         <div class="panel">
-          <Empty icon="limit" title="There is no limit of this name">
-            It may have been renamed, or no instance that runs now has it. <a href={hrefOf('overview')}>All limits</a>
+          <Empty icon="limit" title="No limit has this name">
+            It may have been renamed, or no running instance has it. <a href={hrefOf('overview')}>All limits</a>
           </Empty>
         </div>
       </>
@@ -123,7 +123,7 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
               />
             )}
           </dl>
-          <Panel id="traffic" title="Decisions a second">
+          <Panel id="traffic" title="Decisions per second">
             <Traffic overview={data} limit={limit.name} quotaPerSecond={limit.perSecond ?? undefined} marks={marks} />
           </Panel>
           {limit.algo === 'adaptive' && <AdaptivePanel limit={limit.name} overview={data} />}
@@ -135,25 +135,25 @@ function KnownLimit({ limit, always }: { limit: LimitInfo; always: boolean }): J
       {limit.changeable && <OwnRate key={changes} limit={limit.name} />}
       {limit.addressable && <DemandPanel limit={limit} onChanged={() => setChanges(changes + 1)} />}
       <TopKeysPanel info={limit} always={always} />
-      <Panel id="abilities" title="What it can do">
+      <Panel id="abilities" title="Capabilities">
         <div class="buttons">
           {limit.changeable && <Badge>rate and mode can be changed</Badge>}
           {limit.addressable && <Badge>keys can be looked up</Badge>}
           {limit.history && <Badge>keeps a history</Badge>}
           {limit.reservations && <Badge>takes reservations</Badge>}
           {limit.leases && <Badge>holds leases</Badge>}
-          {!limit.changeable && !limit.addressable && <Badge>counts only what its routes ask</Badge>}
+          {!limit.changeable && !limit.addressable && <Badge>counts only requests of its routes</Badge>}
         </div>
         <div class="buttons after">
           {limit.addressable && (
             <a class="button" href={hrefOf('lookup')}>
               <Icon name="lookup" />
-              Look a key up
+              Look up a key
             </a>
           )}
           <a class="button" href={hrefOf('changes', limit.name)}>
             <Icon name="changes" />
-            Its changes
+            Changes of this limit
           </a>
         </div>
       </Panel>

@@ -59,9 +59,9 @@ export function LimitsTable({
   if (all.length === 0) {
     return (
       <Panel id="limits" title="Limits">
-        <Empty icon="limit" title="There is no limit yet">
-          Give a route one, such as @RateLimit(&#123; algo: 'gcra', rate: 20, interval: '1s' &#125;), or the module a
-          list of limits.
+        <Empty icon="limit" title="No limits yet">
+          Add one to a route, such as @RateLimit(&#123; algo: 'gcra', rate: 20, interval: '1s' &#125;), or add 'limits'
+          to the module.
         </Empty>
       </Panel>
     );
@@ -89,8 +89,8 @@ export function LimitsTable({
         )}
       </div>
       {found.length === 0 ? (
-        <Empty icon="limit" title="No limit is like that">
-          Of {plural(all.length, 'limit')}, none matches what is looked for.
+        <Empty icon="limit" title="No matching limit">
+          Of {plural(all.length, 'limit')}, none matches your search.
         </Empty>
       ) : (
         <table class="table limits" aria-labelledby="limits">

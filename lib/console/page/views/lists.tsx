@@ -48,7 +48,8 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
           )
         }
       >
-        The allow list exempts from limits, the deny list refuses. Both hold for one limit or for all.
+        The allow list exempts clients from limits, the deny list refuses them. Each entry applies to one limit or to
+        all.
       </ViewHead>
       {isRead && data.problem !== undefined && <Note danger>{data.problem}</Note>}
       {!isRead ? (
@@ -59,7 +60,7 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
             <Empty icon="lists" title="Nobody is on a list">
               {canAct
                 ? 'Add an identity, a pattern such as tenant:*, or a network such as 10.0.0.0/8.'
-                : 'Entries come from the module, from a policy, or from those who may change things here.'}
+                : 'Entries come from the module, from a policy, or from users who can make changes here.'}
             </Empty>
           ) : (
             <Entries
@@ -152,7 +153,7 @@ function Entries({
 function adding(limits: readonly LimitInfo[], canWrite: boolean, onChanged: () => void): Action {
   return {
     title: 'Add an entry',
-    intro: 'It holds for all instances within a second.',
+    intro: 'It applies on all instances within a second.',
     fields: [
       {
         name: 'list',
@@ -167,7 +168,7 @@ function adding(limits: readonly LimitInfo[], canWrite: boolean, onChanged: () =
         name: 'identity',
         label: 'Identity',
         placeholder: 'user:42',
-        hint: 'Whom limits count. A star at the end names all that begin alike: tenant:*. Networks go below.',
+        hint: 'What limits count by. A star at the end matches all identities with this prefix: tenant:*. Enter networks below.',
       },
       {
         name: 'ip',
@@ -183,7 +184,7 @@ function adding(limits: readonly LimitInfo[], canWrite: boolean, onChanged: () =
       },
       expiry(canWrite),
     ],
-    confirm: 'Add it',
+    confirm: 'Add',
     async run(values) {
       const filled = Object.entries(values).filter(([, text]) => text.trim() !== '');
       const body = Object.fromEntries(filled.map(([name, text]) => [name, text.trim()]));

@@ -44,7 +44,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
   const ask = async (wanted: string): Promise<void> => {
     if (busy) return;
     if (wanted === '') {
-      setError('Type the identity to look up.');
+      setError('Enter the identity to look up.');
       return;
     }
     setBusy(true);
@@ -95,8 +95,10 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
 
   return (
     <>
-      <ViewHead title="Look-up">Type whom limits count, and see what is left, what holds until when, and why.</ViewHead>
-      <section class="panel" aria-label="Whom to look up">
+      <ViewHead title="Look-up">
+        Enter an identity to see how many units it has left, which blocks and changes apply to it, until when, and why.
+      </ViewHead>
+      <section class="panel" aria-label="Identity to look up">
         <form
           class="body ask"
           noValidate
@@ -127,13 +129,13 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
           {found.limits.length === 0 && (
             <div class="panel">
               <Empty icon="limit" title="No limit can be looked up">
-                Limits that have a name, of the module or defined, can be looked up for an identity.
+                You can look up limits that have a name, from 'limits' or 'define'.
               </Empty>
             </div>
           )}
           {isUnknown && (
             <Note>
-              Nothing is known of <span class="breakable">{identity}</span>: no limit has counted it lately, and no
+              Nothing is known about <span class="breakable">{identity}</span>: no limit has counted it recently, and no
               change, block or list names it. It is perhaps misspelt.
             </Note>
           )}
@@ -156,7 +158,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
             </details>
           )}
           {changes.length > 0 && (
-            <Panel id="history" title="What was changed of it">
+            <Panel id="history" title="Changes of this identity">
               <ul class="marks">
                 {changes.slice(0, MOST_CHANGES).map((change) => (
                   <li key={`${change.at} ${change.action} ${change.limit}`}>
@@ -166,7 +168,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
               </ul>
             </Panel>
           )}
-          {!canAct && <Note>You may look, but not change: the app gives changes to others.</Note>}
+          {!canAct && <Note>You can view, but not change: the app lets other users make changes.</Note>}
         </>
       )}
       {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}

@@ -83,11 +83,11 @@ export function OverviewView({ session }: ViewProps): JSX.Element {
           </>
         }
       >
-        What the limits did in {SPANS[range]},{' '}
+        Activity of the limits in {SPANS[range]},{' '}
         {session.storage !== 'redis'
-          ? 'in the instance that answers you'
+          ? 'in the instance that serves this page'
           : data && isAlone(data)
-            ? 'in the instance that answers you; the others could not be read'
+            ? 'in the instance that serves this page; the others could not be read'
             : 'all instances together'}
         .
       </ViewHead>
@@ -95,7 +95,7 @@ export function OverviewView({ session }: ViewProps): JSX.Element {
         <>
           <Incidents limits={session.limits} />
           <Tiles overview={data} instances={(now ?? data).instances} />
-          <Panel id="traffic" title="Decisions a second">
+          <Panel id="traffic" title="Decisions per second">
             <Traffic overview={data} marks={marks} />
           </Panel>
           <LimitsTable limits={session.limits} overview={data} />
@@ -118,5 +118,5 @@ export function OverviewView({ session }: ViewProps): JSX.Element {
 function systemNote(instances: readonly InstanceInfo[], redis: RedisInfo | null): string {
   const of = plural(instances.length, 'instance');
   if (redis === null) return `${of}, in process`;
-  return `${of}, ${redis.up ? 'Redis answers' : 'Redis does not answer'}`;
+  return `${of}, ${redis.up ? 'Redis responds' : "Redis doesn't respond"}`;
 }

@@ -32,7 +32,7 @@ function TreePanel({ limit }: { limit: LimitInfo }): JSX.Element {
   for (const { id, parent } of data.nodes) depths.set(id, parent === undefined ? 0 : (depths.get(parent) ?? -1) + 1);
   const note =
     data.since === null
-      ? 'Keys are counted from now on, while somebody looks.'
+      ? 'Keys are counted while somebody views this page.'
       : `Of clients that were counted since ${clock(data.since)}, as it was at ${clock(data.at)}${
           data.more ? '; there are more' : ''
         }.`;
@@ -41,7 +41,7 @@ function TreePanel({ limit }: { limit: LimitInfo }): JSX.Element {
       {data.problem !== undefined && <Note danger>{data.problem}</Note>}
       {data.nodes.length === 0 ? (
         <Empty icon="limit" title="No client is known yet">
-          Levels show here as soon as a client was counted, within a few seconds.
+          Levels appear here a few seconds after a client is counted.
         </Empty>
       ) : (
         <table class="table" aria-labelledby="levels">
@@ -139,7 +139,7 @@ function TenantsPanel({ limit, share }: { limit: LimitInfo; share: { by: string;
       {data.counters.length === 0 ? (
         <Empty icon="limit" title={storage === 'redis' ? 'No tenant is active' : 'Not known'}>
           {storage === 'redis'
-            ? 'Tenants show here while they ask for units.'
+            ? 'Tenants appear here while they use units.'
             : 'Tenants are known for limits that count on Redis.'}
         </Empty>
       ) : (
@@ -150,7 +150,7 @@ function TenantsPanel({ limit, share }: { limit: LimitInfo; share: { by: string;
               <th scope="col" class="number">
                 Weight
               </th>
-              <th scope="col">Used of its part</th>
+              <th scope="col">Share used</th>
             </tr>
           </thead>
           <tbody>
@@ -166,7 +166,7 @@ function TenantsPanel({ limit, share }: { limit: LimitInfo; share: { by: string;
                   <td data-label="Weight" class="number">
                     {weight} of {counter.weights}
                   </td>
-                  <td data-label="Used of its part">
+                  <td data-label="Share used">
                     <Used used={used} quota={part} unit={unit} label={`Used by ${name}`} />
                     {used > part && <Badge tone="warning">{amount(used - part, unit)} of others</Badge>}
                   </td>

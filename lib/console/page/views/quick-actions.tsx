@@ -140,7 +140,7 @@ function blocking(limit: LimitInfo, who: Who, name: string, reason: string): Act
 
 function raising(limit: LimitInfo, who: Who, name: string, reason: string, fields: FieldSpec[]): Action {
   return {
-    title: 'A higher rate for a while',
+    title: 'Higher rate for a while',
     intro: (
       <>
         <strong>{name}</strong> is counted by this rate instead of that of <strong>{limit.name}</strong>.
@@ -158,7 +158,7 @@ function raising(limit: LimitInfo, who: Who, name: string, reason: string, field
 
 function raisingAll(limit: LimitInfo, reason: string, fields: FieldSpec[]): Action {
   return {
-    title: 'A higher rate for all, for a while',
+    title: 'Higher rate for all keys for a while',
     intro: (
       <>
         <strong>{limit.name}</strong> lets this through for each key.

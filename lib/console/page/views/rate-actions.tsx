@@ -29,9 +29,9 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
     label: 'Mode',
     value: mode.mode,
     options: [
-      { value: 'enforce', label: 'enforce: it refuses' },
-      { value: 'shadow', label: 'shadow: it counts, and refuses nobody' },
-      { value: 'off', label: 'off: it neither counts nor refuses' },
+      { value: 'enforce', label: 'enforce: refuses requests' },
+      { value: 'shadow', label: 'shadow: counts, but refuses nothing' },
+      { value: 'off', label: 'off: neither counts nor refuses' },
     ],
   };
   const offered: (Offered | false)[] = [
@@ -39,7 +39,7 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
     offer('Change the rate', {
       path: 'rates/set',
       title: 'Change the rate',
-      intro: `It is ${fullRate(current.rate, current.options)} now. What is left empty stays as it is. Whoever has used something keeps the share that is left.`,
+      intro: `Now: ${fullRate(current.rate, current.options)}. Empty fields keep their value. Keys that have used units keep the same share of their quota.`,
       fields: [...fields, EXPIRY],
       confirm: 'Change the rate',
     }),
@@ -47,7 +47,7 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
       offer('Clear the change', {
         path: 'rates/clear',
         title: 'Clear the change',
-        intro: `The rate is as configured again: ${rate.configured.rate}.`,
+        intro: `The configured rate applies again: ${rate.configured.rate}.`,
         confirm: 'Clear the change',
         gone: true,
       }),
@@ -62,15 +62,14 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
       offer('Clear the mode', {
         path: 'modes/clear',
         title: 'Clear the mode',
-        intro: `The mode is as configured again: ${rate.configured.mode}.`,
+        intro: `The configured mode applies again: ${rate.configured.mode}.`,
         confirm: 'Clear the mode',
         gone: true,
       }),
     offer(candidate === null ? 'Preview a rate' : 'Preview another rate', {
       path: 'candidates/set',
       title: 'Preview a rate',
-      intro:
-        'It is counted beside the limit from now on, and refuses nobody. This page shows what it would have refused.',
+      intro: 'Counts alongside the limit and refuses nothing. This page shows what it would have refused.',
       fields,
       confirm: 'Preview',
     }),
@@ -78,7 +77,7 @@ export function rateActions(rate: RateInfo, onChanged: () => void): Offered[] {
       offer('Drop the candidate', {
         path: 'candidates/clear',
         title: 'Drop the candidate',
-        intro: `${candidate.rate} is not counted any more.`,
+        intro: `${candidate.rate} no longer counts.`,
         confirm: 'Drop it',
         gone: true,
       }),
@@ -92,9 +91,9 @@ function enforcing({ candidate, current }: RateInfo): Described {
     path: 'candidates/enforce',
     title: `Enforce ${candidate!.rate}`,
     intro:
-      `It takes the place of ${current.rate}. ` +
+      `It replaces ${current.rate}. ` +
       (candidateAsked === 0
-        ? 'In the last hour it has decided nothing, so what it would refuse is unknown.'
+        ? 'It made no decision in the last hour, so it is unknown what it would refuse.'
         : `In the last hour it would have refused ${whole(candidateRefused)} of the ${plural(candidateAsked, 'decision')} ` +
           `that it was asked for (${percent(candidateRefused, candidateAsked)}).`),
     confirm: 'Enforce',

@@ -88,7 +88,7 @@ export function RatesView({ limit }: ViewProps): JSX.Element {
           {found.length === 0 && (
             <div class="panel">
               <Empty icon="rates" title="No rate is like that">
-                Of {plural(data.rates.length, 'limit')}, none matches what is looked for.
+                Of {plural(data.rates.length, 'limit')}, none matches your search.
               </Empty>
             </div>
           )}

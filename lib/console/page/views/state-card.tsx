@@ -71,7 +71,7 @@ export function StateCard({ state, info, rate, identity, canAct, canWrite, onAct
               <p class="soft numbers">
                 {remaining === null ? '' : `${amount(remaining, unit)} left`}
                 {state.credits !== undefined && `, ${amount(state.credits, unit)} of it credits`}
-                {state.algo === 'adaptive' && ', in the instance that answers you'}
+                {state.algo === 'adaptive' && ', in the instance that serves this page'}
               </p>
               {state.sharedBy !== undefined && <Note>Of all tenants together, by {state.sharedBy}.</Note>}
             </>

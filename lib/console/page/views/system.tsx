@@ -50,10 +50,10 @@ export function Instances({
             <th scope="col">Version</th>
             <th scope="col">Up for</th>
             <th scope="col" class="number">
-              Clock is off by
+              Clock offset
             </th>
             <th scope="col">Circuit</th>
-            <th scope="col">Heard of</th>
+            <th scope="col">Last seen</th>
           </tr>
         </thead>
         <tbody>
@@ -63,7 +63,7 @@ export function Instances({
                 <span class="main-text">
                   {instance.host}, process {instance.pid}
                 </span>{' '}
-                {instance.self && <Badge tone="accent">answers you</Badge>}
+                {instance.self && <Badge tone="accent">this instance</Badge>}
                 {lost.includes(instance) && <Badge tone="danger">lost</Badge>}
                 <span class="sub mono breakable">{instance.id}</span>
               </th>
@@ -71,7 +71,7 @@ export function Instances({
               <td data-label="Up for" class="numbers" title={`since ${moment(instance.startedAt)}`}>
                 {duration(Math.max(1_000, now - instance.startedAt))}
               </td>
-              <td data-label="Clock is off by" class="number">
+              <td data-label="Clock offset" class="number">
                 {Math.abs(instance.clockOffsetMs) >= CLOCK_MS ? (
                   <Badge tone="warning">{signedMilliseconds(instance.clockOffsetMs)}</Badge>
                 ) : (
@@ -81,7 +81,7 @@ export function Instances({
               <td data-label="Circuit">
                 <Badge tone={CIRCUITS[instance.circuit].tone}>{CIRCUITS[instance.circuit].text}</Badge>
               </td>
-              <td data-label="Heard of" class="when numbers">
+              <td data-label="Last seen" class="when numbers">
                 {now - instance.lastSeenAt < SILENT_MS ? 'just now' : relative(instance.lastSeenAt, now)}
               </td>
             </tr>
@@ -97,9 +97,9 @@ export function RedisPanel({ redis, stale }: { redis: RedisInfo | null; stale: b
   if (redis === null) {
     return (
       <Panel id="redis" title="Redis">
-        <Empty icon="info" title="The app counts in process">
-          Each instance counts for itself, and only the one that answers is shown. Give the module the option redis, and
-          all of them share their counters.
+        <Empty icon="info" title="The app counts in its own process">
+          Each instance counts separately, and this page shows only the one that serves it. Give the module the option
+          redis, and all of them share their counters.
         </Empty>
       </Panel>
     );
@@ -122,7 +122,7 @@ export function RedisPanel({ redis, stale }: { redis: RedisInfo | null; stale: b
         <dd>
           {version ?? 'unknown'}, {mode}
         </dd>
-        <dt>Answers in</dt>
+        <dt>Response time</dt>
         <dd>{latencyMs === null ? 'unknown' : milliseconds(latencyMs)}</dd>
         <dt>Memory</dt>
         <dd>
@@ -155,7 +155,7 @@ export function RedisPanel({ redis, stale }: { redis: RedisInfo | null; stale: b
 }
 
 const SHARES = [
-  { field: 'cache', label: 'Refusal cache', note: 'refused again what was refused' },
+  { field: 'cache', label: 'Refusal cache', note: 'still refused after an earlier refusal' },
   { field: 'prefetch', label: 'Prefetched units', note: 'taken in advance' },
   { field: 'fallback', label: 'Fallback', note: 'while the store failed' },
 ] as const;
@@ -174,7 +174,7 @@ export function StorePanel({ overview }: { overview: Omit<Overview, 'range'> }):
     <Panel id="store" title="Store" note="How long a check takes.">
       {store.p50.every((value) => value === null) ? (
         <Empty icon="overview" title="No check was timed">
-          Times show here as soon as the store answers a check.
+          Times appear here as soon as the store responds to a check.
         </Empty>
       ) : (
         <Chart label="Time of a check" times={times} lines={lines} format={milliseconds} height={150} />
@@ -188,7 +188,7 @@ export function AnswersPanel({ overview }: { overview: Omit<Overview, 'range'> }
   const { store } = overview.series;
   const checks = sum(store.checks);
   return (
-    <Panel id="answers" title="Without the store" note={`What answered instead, of ${plural(checks, 'check')}.`}>
+    <Panel id="answers" title="Decided without the store" note={`How ${plural(checks, 'check')} were decided.`}>
       <div class="shares">
         {SHARES.map(({ field, label, note }) => {
           const count = sum(store[field]);

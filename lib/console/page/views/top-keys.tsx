@@ -32,14 +32,14 @@ export function TopKeysPanel({ info, always }: { info: LimitInfo; always: boolea
         <Panel
           id="top-refused"
           title="Refused most"
-          note={`${since(top.since)}${always ? '' : ', while somebody looks'}.`}
+          note={`${since(top.since)}${always ? '' : ', while somebody views the limit'}.`}
         >
           <Ranked keys={top.refused} kind="refused" info={info} isRead={isRead} onAct={onAct} />
         </Panel>
         <Panel
           id="top-used"
           title="Uses most"
-          note={`${since(top.usedSince)}, while somebody looks, by the units that were allowed.`}
+          note={`${since(top.usedSince)}, while somebody views the limit, by the units that were allowed.`}
         >
           <Ranked keys={top.used} kind="used" info={info} isRead={isRead} onAct={onAct} />
         </Panel>
@@ -79,7 +79,7 @@ function Ranked({
   if (most === 0 && !isRead) {
     return (
       <Empty icon="alert" title="Not known">
-        The instance that answers you counted nobody. What the others counted could not be read.
+        The instance that serves this page counted nobody. The counts of the others could not be read.
       </Empty>
     );
   }
@@ -89,7 +89,7 @@ function Ranked({
         icon={kind === 'refused' ? 'done' : 'limit'}
         title={kind === 'refused' ? 'Nobody was refused' : 'Nobody was counted'}
       >
-        Keys show here within two seconds after their requests.
+        Keys appear here within two seconds after their requests.
       </Empty>
     );
   }

@@ -54,15 +54,15 @@ export function Traffic({
     if (isAlone(overview)) {
       return (
         <Empty icon="alert" title="Not known">
-          The instance that answers you counted no request. What the others counted could not be read.
+          The instance that serves this page counted no request. The counts of the others could not be read.
         </Empty>
       );
     }
     return (
       <Empty icon="overview" title="No request was counted">
         {limit === undefined
-          ? 'As soon as a request reaches a route that has a limit, it shows here within two seconds.'
-          : `As soon as a request is counted by ${limit}, it shows here within two seconds.`}
+          ? 'As soon as a request reaches a route that has a limit, it appears here within two seconds.'
+          : `As soon as a request is counted by ${limit}, it appears here within two seconds.`}
       </Empty>
     );
   }
@@ -70,7 +70,7 @@ export function Traffic({
   return (
     <>
       <Chart
-        label={`Decisions a second${limit === undefined ? '' : ` of ${limit}`}`}
+        label={`Decisions per second${limit === undefined ? '' : ` of ${limit}`}`}
         times={times}
         lines={lines}
         format={perSecond}

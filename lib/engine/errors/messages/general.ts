@@ -198,7 +198,7 @@ export const messages = {
     `behind a proxy, all its clients together. Name the proxies to trust by their addresses with ${setting}`,
   trustsAnyone: (name: string) =>
     `the framework trusts X-Forwarded-For from every client, so each request can choose the address that limit '${name}' counts. Set ` +
-    "'trust proxy' (Express) or 'trustProxy' (Fastify) to the addresses of the proxies instead of true (docs/guides/instances-and-proxies.md)",
+    "'trust proxy' (Express) or 'trustProxy' (Fastify) to the addresses of the proxies instead of true (docs/guides/behind-a-proxy.md)",
   noUser: () => 'Authentication is required',
   noKey: (key: string) => `The request has no ${key}`,
   exceeded: () => 'Too many requests',

@@ -2,7 +2,11 @@ import type { Algorithm, Parameters } from '../../../engine/algorithms/algorithm
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { FeaturedLimit, LimitFeature } from '../../../engine/limits/limit-feature.js';
 import { Bare } from '../../../engine/util/bare.js';
+import { FirstUse } from '../../../engine/util/first-use.js';
 import { type PrefetchTerms, stricterParameters } from './terms.js';
+
+/** The first limit that takes units in advance. */
+export const prefetchUse = new FirstUse();
 
 /** The units of one limit that instances take in advance. */
 export class LimitPrefetch extends Bare implements LimitFeature {
@@ -20,6 +24,7 @@ export class LimitPrefetch extends Bare implements LimitFeature {
   ) {
     super();
     this.algorithm = algorithm;
+    prefetchUse.note();
   }
 
   /** Units may be used a little after they were charged. */

@@ -1,5 +1,5 @@
 import type { Feature } from '../feature.js';
-import { LimitPrefetch } from './limit-prefetch.js';
+import { LimitPrefetch, prefetchUse } from './limit-prefetch.js';
 import { PrefetchStore } from './prefetch.store.js';
 import { type PrefetchTerms, prefetchTerms } from './terms.js';
 
@@ -7,6 +7,7 @@ import { type PrefetchTerms, prefetchTerms } from './terms.js';
 export const prefetch: Feature<PrefetchTerms> = {
   terms: prefetchTerms,
   of: (limit, terms, location) => new LimitPrefetch(limit, terms, location),
+  use: prefetchUse,
   layer:
     ({ channel }) =>
     (inner) =>

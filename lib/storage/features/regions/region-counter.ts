@@ -191,7 +191,8 @@ export class RegionCounter extends Kept {
   private ask(waiting: number, largest: number, which: number): Promise<Wish | 'waiting' | undefined> {
     const { latencyMs } = this.home;
     const lasts = this.isReleased ? 0 : Math.max(LASTS_MS, LATENCIES * latencyMs) * 1000;
-    const patience = Math.max(PATIENCE_MS, PATIENT_LATENCIES * latencyMs) * 1000;
+    // An instance that ends has little time. An exchange that is sent twice is made once.
+    const patience = (this.isReleased ? PATIENCE_MS : Math.max(PATIENCE_MS, PATIENT_LATENCIES * latencyMs)) * 1000;
     const values = ['ask', waiting, largest, Math.round(lasts), Math.round(patience), which];
     return this.region
       .ofFeature(this.counter, { name: FRAGMENT, keys: [], values: () => values }, readWish)

@@ -1,5 +1,5 @@
-import { DateTime } from 'luxon';
 import type { CalendarWindow } from '../../../engine/algorithms/calendar.js';
+import { zoneNamed } from '../../../engine/util/time-zone.js';
 import { type DayUnits, LONGEST_DAY } from './days.js';
 import type { UsageRecording } from './terms.js';
 
@@ -82,7 +82,7 @@ function dayOf(recording: UsageRecording, start: number): NamedDay {
   let day = days.get(start);
   if (day === undefined) {
     const window = recording.days.windowAt(start * 1e6 + HALF_A_DAY);
-    const name = DateTime.fromMillis(window.start / 1000, { zone: recording.timezone }).toISODate()!;
+    const name = zoneNamed(recording.timezone).dateAt(window.start / 1000);
     if (days.size === MOST_KNOWN) days.clear();
     days.set(start, (day = { ...window, name }));
   }

@@ -1,8 +1,8 @@
-import { DateTime } from 'luxon';
 import { RateLimitArgumentError } from '../../../engine/errors/errors.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { readMembers } from '../../../engine/limits/consume-options.js';
 import type { Counter } from '../../../engine/limits/counter.js';
+import { readDate, zoneNamed } from '../../../engine/util/time-zone.js';
 import type { Store } from '../../stores/store.js';
 import { limitUsageOf } from './limit-usage.js';
 import { usageMessages } from './messages.js';
@@ -111,19 +111,21 @@ function timesOf({ timezone }: UsageRecording, { from, to }: UsageRange): TimeRa
   throw new RateLimitArgumentError(usageMessages.wrongRange(isoOf(range.from, timezone), isoOf(range.to, timezone)));
 }
 
-function microsOf(option: string, value: unknown, zone: string): number {
+function microsOf(option: string, value: unknown, timezone: string): number {
   const time =
     value instanceof Date
-      ? DateTime.fromJSDate(value, { zone })
-      : typeof value === 'number'
-        ? DateTime.fromMillis(Number.isFinite(value) ? value : NaN, { zone })
-        : typeof value === 'string'
-          ? DateTime.fromISO(value, { zone })
+      ? value.getTime()
+      : typeof value === 'string'
+        ? readDate(value, zoneNamed(timezone))
+        : typeof value === 'number'
+          ? value
           : undefined;
-  if (time?.isValid !== true) throw new RateLimitArgumentError(usageMessages.wrongTime(option, value));
-  return time.toMillis() * 1000;
+  if (time === undefined || Number.isNaN(new Date(time).getTime())) {
+    throw new RateLimitArgumentError(usageMessages.wrongTime(option, value));
+  }
+  return time * 1000;
 }
 
-function isoOf(micros: number, zone: string): string {
-  return DateTime.fromMillis(micros / 1000, { zone }).toISO()!;
+function isoOf(micros: number, timezone: string): string {
+  return zoneNamed(timezone).isoAt(micros / 1000);
 }

@@ -1,6 +1,6 @@
-import { DateTime } from 'luxon';
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { RecentUsage } from '../../../engine/limits/recent-usage.js';
+import { zoneNamed } from '../../../engine/util/time-zone.js';
 import { read, type ReadableStore } from '../../stores/feature-reading.js';
 import type { Store } from '../../stores/store.js';
 import { limitUsageOf } from './limit-usage.js';
@@ -12,6 +12,7 @@ import type { UsageRecording } from './terms.js';
 
 /** How many days to show, today included. */
 const DAYS = 30;
+const DAY_MS = 86_400_000;
 
 /** What a counter was charged lately; `undefined` if the store records nothing. */
 export async function recentUsageOf(store: ReadableStore, counter: Counter): Promise<RecentUsage | undefined> {
@@ -36,10 +37,12 @@ async function recent(
   now: number,
   readRange: (range: TimeRange) => Promise<Recorded | undefined>,
 ): Promise<RecentUsage | undefined> {
-  const dayAt = (micros: number) => DateTime.fromMillis(days.windowAt(micros).start / 1000, { zone: timezone });
-  const since = DateTime.max(dayAt(now).minus({ days: DAYS - 1 }), dayAt(now - keep));
-  const found = await readRange({ from: since.toMillis() * 1000, to: Infinity });
+  const zone = zoneNamed(timezone);
+  const startOf = (micros: number) => days.windowAt(micros).start / 1000;
+  const earliest = zone.instantOf(zone.localTime(startOf(now)) - (DAYS - 1) * DAY_MS);
+  const since = Math.max(earliest, startOf(now - keep));
+  const found = await readRange({ from: since * 1000, to: Infinity });
   if (found === undefined) return undefined;
   const { units, leftOut } = found;
-  return { timezone, since: since.toISODate()!, days: units, ...(leftOut && { leftOut }) };
+  return { timezone, since: zone.dateAt(since), days: units, ...(leftOut && { leftOut }) };
 }

@@ -79,20 +79,21 @@ export class RedisUsageReader {
     const usage = limitUsageOf(limit)!;
     const earliest = earliestStart(usage.recording, range, this.parts.now());
     const shards = slotTags().map((tag) => usage.indexKey(prefix, tag));
-    const step = Math.min(AT_ONCE, batch);
     let found: string[] = [];
     let isComplete = true;
-    for (let at = 0; at < shards.length; at += step) {
-      const keys = await this.all(shards.slice(at, at + step), (shard) =>
+    for (let at = 0; at < shards.length; at += AT_ONCE) {
+      const keys = await this.all(shards.slice(at, at + AT_ONCE), (shard) =>
         client.zrangebyscore(shard, earliest, '+inf'),
       );
       for (const key of keys.flat()) {
         if (key === LEFT_OUT) isComplete = false;
         else found.push(key);
       }
-      for (; found.length >= batch; found = found.slice(batch)) {
-        yield await this.pageOf(limit, found.slice(0, batch), range, limitFor);
+      let first = 0;
+      for (; found.length - first >= batch; first += batch) {
+        yield await this.pageOf(limit, found.slice(first, first + batch), range, limitFor);
       }
+      found = found.slice(first);
     }
     yield await this.pageOf(limit, found, range, limitFor);
     if (!isComplete) usage.warnOfLeftOut();

@@ -9,6 +9,6 @@ export abstract class OuterLayer extends StoreLayer {
 
   override insert(layer: (inner: Store) => StoreLayer): void {
     if (this.inner instanceof OuterLayer) this.inner.insert(layer);
-    else super.insert(layer);
+    else this.put(layer);
   }
 }

@@ -38,6 +38,10 @@ export abstract class StoreLayer extends DirectStore implements Store {
 
   /** Puts a layer below this one, from now on. */
   insert(layer: (inner: Store) => StoreLayer): void {
+    this.put(layer);
+  }
+
+  protected put(layer: (inner: Store) => StoreLayer): void {
     this.inner = layer(this.inner);
     this.below = deciderOf(this.inner);
   }

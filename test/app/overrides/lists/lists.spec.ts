@@ -241,18 +241,6 @@ describe.each(variants(Object.entries(kinds)))('lists that change while the app 
     expect(await service.listEntries({ key: 'tenant:acme', list: 'allow' })).toEqual({ entries: [], next: undefined });
   });
 
-  it('are found by the names that these calls had before', async () => {
-    const { service } = app;
-    await service.deny(ACME);
-    expect(await service.lists({ count: 1 })).toEqual(await service.listEntries({ count: 1 }));
-    expect(await service.listed({ key: 'tenant:acme' })).toEqual((await service.listEntries()).entries[0]);
-    expect(await service.listed({ limit: 'login' })).toBeUndefined();
-    await expect(service.listed({ limit: 'nope' })).rejects.toThrow(
-      "unknown limit 'nope', expected a limit of 'define', 'forFeature' or 'limits' with a 'name': 'hourly', 'login', 'window', 'jobs', 'tried'",
-    );
-    await expect(service.listed({ cursor: 'x' } as never)).rejects.toThrow("unknown option 'cursor'");
-  });
-
   it('have a history, and are rolled back', async () => {
     const { service } = app;
     await service.deny(ACME, { by: 'eva', reason: 'abuse' });

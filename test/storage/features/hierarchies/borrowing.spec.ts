@@ -178,7 +178,7 @@ describe('borrowing', () => {
   it('shares rate and ceiling among instances that count for themselves', () => {
     const limits = limitsOf([{ options: windowOptions('fixed-window', 20) }, teams[1]!]);
     const halved = limits.map((limit) => limit.partOf(0.5));
-    expect(halved.map(({ quota, above }) => [quota, above])).toEqual([
+    expect(halved.map(({ quota, declared }) => [quota, quota - declared.quota])).toEqual([
       [10, 0],
       [4, 2],
     ]);

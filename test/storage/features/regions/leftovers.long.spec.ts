@@ -114,20 +114,24 @@ describe('units of a region whose instances end', () => {
     expect(await takeAll(eu, 'year')).toBe(36);
   });
 
-  it('go back also when another instance closes in the middle of an exchange', async () => {
-    const opened = jest.spyOn(Home.prototype, 'open');
-    const [us, other, eu] = [await start('us'), await start('us'), await start('eu')];
-    const home = opened.mock.contexts[1] as Home;
-    await use(us, 'year', 24);
-    const grant = jest.spyOn(home, 'grant').mockImplementationOnce(() => new Promise(() => undefined));
-    const looks = other.limiters.for('year').peek('acme');
-    looks.catch(() => undefined);
-    await until(() => grant.mock.calls.length > 0);
-    await stop(other);
-    // The last instance makes that exchange again.
-    await stopWhileTimePasses(us);
-    expect(await takeAll(eu, 'year')).toBe(36);
-  });
+  it.each([0, 60_000])(
+    'go back also when another instance closes in the middle of an exchange (latency: %d ms)',
+    async (latencyMs) => {
+      const opened = jest.spyOn(Home.prototype, 'open');
+      const [us, other, eu] = [await start('us'), await start('us'), await start('eu')];
+      const home = opened.mock.contexts[1] as Home;
+      await use(us, 'year', 24);
+      const grant = jest.spyOn(home, 'grant').mockImplementationOnce(() => new Promise(() => undefined));
+      const looks = other.limiters.for('year').peek('acme');
+      looks.catch(() => undefined);
+      await until(() => grant.mock.calls.length > 0);
+      await stop(other);
+      if (latencyMs > 0) jest.spyOn(Home.prototype, 'latencyMs', 'get').mockReturnValue(latencyMs);
+      // The last instance makes that exchange again.
+      await stopWhileTimePasses(us);
+      expect(await takeAll(eu, 'year')).toBe(36);
+    },
+  );
 
   it('stay while other instances are there, which give them back when nobody uses them', async () => {
     const [us, other, eu] = [await start('us'), await start('us'), await start('eu')];

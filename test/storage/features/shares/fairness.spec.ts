@@ -134,10 +134,10 @@ describe('a shared limit', () => {
 
   it('is of the same tenant as a part of it, and elsewhere', () => {
     const half = of('a', 3).partOf(0.5);
-    expect([half.quota, half.tenant, half.algorithm]).toEqual([50, { id: 'a', weight: 3 }, limit.algorithm]);
+    expect([half.quota, half.metBy['tenant'], half.algorithm]).toEqual([50, { id: 'a', weight: 3 }, limit.algorithm]);
     expect(of('a', 3).inNamespace('elsewhere')).toMatchObject({
       namespace: 'elsewhere',
-      tenant: { id: 'a', weight: 3 },
+      metBy: { tenant: { id: 'a', weight: 3 } },
     });
     expect(of('a', 3)).toBe(of('a', 3));
     expect(limit.meet({ tenant: undefined })).toBe(limit);

@@ -81,6 +81,25 @@ describe('usage on Redis', () => {
     return { prefix, store, keys: async () => (await redis.keys(`${prefix}:*`)).toSorted() };
   };
 
+  it('is exported with as few round trips in small batches as in large ones', async () => {
+    const { store } = fresh();
+    for (const each of ['a', 'b', 'c', 'd', 'e']) await ask(store, limit, { identity: each });
+    const roundTripsOf = async (batch: number) => {
+      let [inFlight, roundTrips] = [0, 0];
+      const read = redis.zrangebyscore.bind(redis) as (...args: unknown[]) => Promise<string[]>;
+      const spy = jest.spyOn(redis, 'zrangebyscore').mockImplementation(async (...args: unknown[]) => {
+        if (inFlight++ === 0) roundTrips++;
+        return read(...args).finally(() => inFlight--);
+      });
+      expect(await exported(store, limit, batch)).toEqual(new Map(['a', 'b', 'c', 'd', 'e'].map((each) => [each, 1])));
+      spy.mockRestore();
+      return roundTrips;
+    };
+    const atMost = await roundTripsOf(500);
+    expect(atMost).toBeLessThan(100);
+    expect(await roundTripsOf(2)).toBe(atMost);
+  });
+
   it('stands in the slot of the counter, and runs out by itself', async () => {
     const { prefix, store, keys } = fresh();
     await ask(store, limit, { identity });

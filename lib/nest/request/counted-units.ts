@@ -1,0 +1,29 @@
+import type { Outcome } from '../../app/config/common-limit-options.js';
+import type { Rule } from '../../app/rules/rule.js';
+import type { Attempts } from '../../engine/errors/attempts.js';
+import { RateLimitArgumentError } from '../../engine/errors/errors.js';
+import { messages } from '../../engine/errors/messages/general.js';
+import { assertActual } from '../../engine/limits/arguments.js';
+import { type Awaitable, isPromise } from '../../engine/util/awaitable.js';
+
+/** Whether a request counts, or how many units it is in the end. If a user's function fails, the request must not become free. */
+export function countedUnits(rule: Rule, outcome: Outcome, attempts: Attempts): Awaitable<boolean | number> {
+  const failed = (error: unknown) => {
+    attempts.report(messages.countFailed(rule.name), error);
+    return true;
+  };
+  try {
+    const counted = rule.counts(outcome);
+    return isPromise(counted) ? Promise.resolve(counted).then(checked).catch(failed) : checked(counted);
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+/** The result of a `count` function. Throws for a value that its type forbids, such as `undefined` after a forgotten `return`. */
+function checked(counted: boolean | number): boolean | number {
+  if (typeof counted === 'boolean') return counted;
+  if (typeof counted !== 'number') throw new RateLimitArgumentError(messages.wrongCount(counted));
+  assertActual(counted);
+  return counted;
+}
