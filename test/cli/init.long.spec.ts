@@ -208,7 +208,7 @@ describe('init', () => {
       1,
       "the 'imports' of the module in 'src/app.module.ts' are not a list",
     ],
-    ['an argument', FILES, ['src'], 2, "expected options only, received the argument 'src'"],
+    ['an argument', FILES, ['src'], 2, "unexpected argument 'src': expected only options"],
     ['a misspelt option', FILES, ['--dry-rum'], 2, "unknown option '--dry-rum'. Did you mean '--dry-run'?"],
   ])('refuses %s, and changes nothing', async (_, files, args, code, message) => {
     write(files);

@@ -412,7 +412,7 @@ describe('gateways before Nest 12', () => {
 
   it('do not start with limits that no guard of their own checks', async () => {
     await expect(startUnder11(ChatGateway)).rejects.toThrow(
-      "Nest's global guards do not reach gateways before Nest 12, so nothing checks ChatGateway.say; wants @UseGuards(RateLimitGuard)",
+      "Nest's global guards do not reach gateways before Nest 12, so nothing checks ChatGateway.say. Add @UseGuards(RateLimitGuard)",
     );
   });
 

@@ -154,7 +154,7 @@ describe('the options of an algorithm', () => {
 
   it.each(['second', 'minute', 'hour'])('begin no %s at an anchor', (period) => {
     expect(errorOf('calendar-window', { period, retain: undefined })).toBe(
-      `test.anchor: expected one of day, week, month, quarter, year, received given with period '${period}'`,
+      `test: option 'anchor' does not work with period '${period}'. Use day, week, month, quarter or year`,
     );
   });
 

@@ -269,10 +269,7 @@ describe('at start-up', () => {
       { share: { by, floor: 0.4, weight: { 'user:a': 1, 'user:b': 1, 'user:c': 2 } } },
       'floor: expected a number of which 3 tenants, received 0.4',
     ],
-    [
-      { algo: 'fixed-window', share: { by } },
-      "share: expected it with sliding-window, token-bucket or gcra, received not for 'fixed-window';",
-    ],
+    [{ algo: 'fixed-window', share: { by } }, "option 'share' is not for 'fixed-window'"],
     [{ algo: 'leaky-bucket', share: { by } }, "option 'share' is not for 'leaky-bucket'"],
     [
       { algo: 'concurrency', rate: undefined, interval: undefined, limit: 1, ttl: '1s', share: { by } },
