@@ -159,7 +159,7 @@ describe('the options of the console', () => {
     const options = { guards: [OpsGuard], useFactory: () => settings } as unknown as AsyncOptions;
     const console = RateLimitConsoleModule.forRootAsync(options);
     await expect(startUp([RateLimitModule.forRoot({}), console])).rejects.toThrow(
-      `RateLimitConsoleModule.forRootAsync: ${message}`,
+      `RateLimitConsoleModule.forRootAsync.${message}`,
     );
   });
 

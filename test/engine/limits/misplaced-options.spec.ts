@@ -122,7 +122,7 @@ describe('what is no limit', () => {
     );
     await expect(startUp(options({ define: { api: given } }))).rejects.toThrow(message);
     await expect(startUp({}, [controllerWith(given)])).rejects.toThrow(message);
-    await expect(startUp({}, [controllerWith(given)])).rejects.toThrow('@RateLimit on A.get: got ');
+    await expect(startUp({}, [controllerWith(given)])).rejects.toThrow('@RateLimit on A.get: expected a limit');
     const feature = RateLimitModule.forFeature({ api: given } as never);
     await expect(startUp({}, [], { imports: [feature] })).rejects.toThrow(message);
   });
