@@ -4,6 +4,7 @@ import { Test } from '@nestjs/testing';
 import { RateLimitConfigError, RateLimitModule } from '../../lib/index.js';
 import { RateLimitConsoleModule } from '../../lib/console/index.js';
 import { AdminGuard, ConsoleApp, consoleOf, OpsGuard } from './console-app.js';
+import { atPlace } from '../support/limits/at-place.js';
 
 type Options = Parameters<typeof RateLimitConsoleModule.forRoot>[0];
 type AsyncOptions = Parameters<typeof RateLimitConsoleModule.forRootAsync>[0];
@@ -159,7 +160,7 @@ describe('the options of the console', () => {
     const options = { guards: [OpsGuard], useFactory: () => settings } as unknown as AsyncOptions;
     const console = RateLimitConsoleModule.forRootAsync(options);
     await expect(startUp([RateLimitModule.forRoot({}), console])).rejects.toThrow(
-      `RateLimitConsoleModule.forRootAsync.${message}`,
+      atPlace('RateLimitConsoleModule.forRootAsync', message),
     );
   });
 
