@@ -109,7 +109,7 @@ describe('nestjs-sluice call', () => {
 
   it.each([
     ['no limit', ['api', 'user:1'], '--limit: missing, expected a limit such as gcra:60/1s'],
-    ['no key', ['api', '--limit', 'gcra:1/1s'], 'an argument: expected a key such as tenant:acme, received missing'],
+    ['no key', ['api', '--limit', 'gcra:1/1s'], 'argument: missing, expected a key such as tenant:acme'],
     [
       'a wrong cost',
       ['api', 'user:1', '--limit', 'gcra:1/1s', '--cost', '1.5'],
@@ -140,7 +140,7 @@ describe('nestjs-sluice call', () => {
       ['--script', '--limit', 'gcra:1/1s'],
       "option '--limit' is only for a limit, not beside '--script'",
     ],
-    ['a key beside the script', ['api', '--script'], "expected options only, received the argument 'api'"],
+    ['a key beside the script', ['api', '--script'], "unexpected argument 'api': expected only options"],
     ['a misspelt option', ['api', 'user:1', '--limt', 'gcra:1/1s'], "unknown option '--limt'. Did you mean '--limit'?"],
   ])('refuses %s', async (_, args, message) => {
     const { code, stdout, stderr } = await runHere(['call', ...args]);

@@ -12,7 +12,7 @@ import { ServedConsole } from './served-console.js';
 import { consoleOf } from '../console/console-app.js';
 
 const KEY = 'user:1';
-const KEPT_AT_HOME = 'kept at the home of the regions';
+const KEPT_AT_HOME = 'stored at the home of the regions';
 
 const browser = browserOfSpec();
 

@@ -119,7 +119,7 @@ describe('nestjs-sluice console', () => {
     const response = await alone.get('overview?range=1h');
     expect([response.status, await response.json()]).toMatchObject([
       503,
-      { detail: expect.stringContaining('Redis does not answer, so nothing is known of the app') },
+      { detail: expect.stringContaining('Redis does not answer, so the state of the app is unknown') },
     ]);
     expect(await alone.stop()).toBe(0);
   });
@@ -127,7 +127,7 @@ describe('nestjs-sluice console', () => {
   it.each([
     [['--write', '--redis', REDIS], 2, '--by: missing'],
     [['--port', '99999', '--redis', REDIS], 2, "--port: expected a port, received '99999'"],
-    [['now', '--redis', REDIS], 2, "expected options only, received the argument 'now'"],
+    [['now', '--redis', REDIS], 2, "unexpected argument 'now': expected only options"],
     [['--redis', REDIS, '--prefix', 'nobody'], 1, "Redis has no limits of an app with the prefix 'nobody'"],
     [['--redis', 'redis://127.0.0.1:1', '--timeout', '300ms'], 1, '127.0.0.1:1'],
   ])('refuses %p', async (args, code, message) => {

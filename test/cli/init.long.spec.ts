@@ -202,13 +202,13 @@ describe('init', () => {
     ],
     ['a file without a module', FILES, ['--module', 'src/app.controller.ts'], 1, 'has no class with @Module({ ... })'],
     [
-      'imports that are no list',
+      'imports that are not a list',
       { ...FILES, 'src/app.module.ts': APP_MODULE.replace('[]', 'all()') },
       [],
       1,
-      "the 'imports' of the module in 'src/app.module.ts' are no list",
+      "the 'imports' of the module in 'src/app.module.ts' are not a list",
     ],
-    ['an argument', FILES, ['src'], 2, "expected options only, received the argument 'src'"],
+    ['an argument', FILES, ['src'], 2, "unexpected argument 'src': expected only options"],
     ['a misspelt option', FILES, ['--dry-rum'], 2, "unknown option '--dry-rum'. Did you mean '--dry-run'?"],
   ])('refuses %s, and changes nothing', async (_, files, args, code, message) => {
     write(files);

@@ -118,24 +118,16 @@ describe('a command line', () => {
   beforeAll(() => logs.write('access.ndjson', [{ time: 1_790_000_000, user: 'eva' }]));
 
   it.each([
-    [[], `"nestjs-sluice simulate: log: missing, expected a file, '-' for standard input, or '--generate'`, LIMIT],
+    [[], "log: missing, expected a file, '-' for standard input, or '--generate'", LIMIT],
     [['access.ndjson'], '--limit: missing, expected at least one, such as --limit gcra:60/1s', []],
     [['access.ndjson'], `--limit 'gcra': ${FORM}`, ['--limit', 'gcra']],
     [
       ['access.ndjson'],
-      `"nestjs-sluice simulate: --limit: two limits have the name 'gcra:1/1s'. Name each: algo:rate/interval@name`,
+      "--limit: two limits have the name 'gcra:1/1s'. Name each: algo:rate/interval@name",
       [...LIMIT, ...LIMIT],
     ],
-    [
-      ['access.ndjson', 'b'],
-      `"nestjs-sluice simulate: log: expected one input, received 'access.ndjson' and 'b'`,
-      LIMIT,
-    ],
-    [
-      ['access.ndjson'],
-      `"nestjs-sluice simulate: unknown option '--bogus'. Run the command with --help for its options`,
-      [...LIMIT, '--bogus'],
-    ],
+    [['access.ndjson', 'b'], "log: expected one input, received 'access.ndjson' and 'b'", LIMIT],
+    [['access.ndjson'], "unknown option '--bogus'", [...LIMIT, '--bogus']],
     [['access.ndjson'], '--key: the option is given twice. Give it once', [...LIMIT, '--key', 'a', '--key', 'b']],
     [['access.ndjson'], '--json: the option is given twice. Give it once', [...LIMIT, '--json', '--json']],
     [
@@ -153,20 +145,12 @@ describe('a command line', () => {
       "--format: expected one of ndjson, combined, common, nginx, apache, received 'csv'",
       [...LIMIT, '--format', 'csv'],
     ],
-    [
-      ['access.ndjson'],
-      `"nestjs-sluice simulate: --format: unknown value 'ngnix'. Did you mean 'nginx'?`,
-      [...LIMIT, '--format', 'ngnix'],
-    ],
-    [
-      ['access.ndjson'],
-      `"nestjs-sluice simulate: unknown option '--fromat'. Did you mean '--format'?`,
-      [...LIMIT, '--fromat', 'common'],
-    ],
+    [['access.ndjson'], "--format: unknown value 'ngnix'. Did you mean 'nginx'?", [...LIMIT, '--format', 'ngnix']],
+    [['access.ndjson'], "unknown option '--fromat'. Did you mean '--format'?", [...LIMIT, '--fromat', 'common']],
     [['access.ndjson'], "unknown option 'brust'. Did you mean 'burst'?", ['--limit', 'gcra:1/1s,brust=2']],
     [
       ['access.ndjson'],
-      "--reorder: expected a duration such as '10s', '1m', '1h', at most 1 year, received 'x'",
+      "--reorder: expected a duration such as '10s', '1m', '1h' (units: ms, s, m, h, d, w, y), at most 1 year, received 'x'",
       [...LIMIT, '--reorder', 'x'],
     ],
     [
@@ -174,40 +158,32 @@ describe('a command line', () => {
       "--max-keys: expected a whole number >= 1 and <= 10000000, received '0'",
       [...LIMIT, '--max-keys', '0'],
     ],
-    [
-      ['access.ndjson'],
-      `"nestjs-sluice simulate: --seed: the option is only for '--generate'`,
-      [...LIMIT, '--seed', '2'],
-    ],
+    [['access.ndjson'], "--seed: the option is only for '--generate'", [...LIMIT, '--seed', '2']],
     [['access.ndjson'], "'none/a.svg' cannot be written: ENOENT", [...LIMIT, '--svg', 'none/a.svg']],
     [
       ['access.ndjson'],
-      `"nestjs-sluice simulate: --key: missing, expected a field: the first lines have none of ip, remote_addr, remoteAddress, remote_ip, client_ip, clientIp, clientip, req.remoteAddress, req.ip, request.client_ip, request.remote_ip, but 'time', 'user'`,
+      "--key: missing, expected a field: the first lines have none of ip, remote_addr, remoteAddress, remote_ip, client_ip, clientIp, clientip, req.remoteAddress, req.ip, request.client_ip, request.remote_ip, only 'time', 'user'",
       LIMIT,
     ],
     [
       ['access.ndjson'],
-      `"nestjs-sluice simulate: --key: missing, expected a field: the first lines have none of ip, remote_addr, remoteAddress, remote_ip, client_ip, clientIp, clientip, req.remoteAddress, req.ip, request.client_ip, request.remote_ip, but 'time', 'user'`,
+      "--key: missing, expected a field: the first lines have none of ip, remote_addr, remoteAddress, remote_ip, client_ip, clientIp, clientip, req.remoteAddress, req.ip, request.client_ip, request.remote_ip, only 'time', 'user'",
       LIMIT,
     ],
     [
       ['access.ndjson'],
-      `"nestjs-sluice simulate: log: expected one input, received 'access.ndjson' and '--generate poisson:1/s'`,
+      "log: expected one input, received 'access.ndjson' and '--generate poisson:1/s'",
       [...LIMIT, '--generate', 'poisson:1/s'],
     ],
     [[], /--generate: expected 'poisson:' or.+, received 'poisson:0\/s'/, [...LIMIT, '--generate', 'poisson:0/s']],
     [[], /--generate: expected 'poisson:' or.+, received 'gauss:1\/s'/, [...LIMIT, '--generate', 'gauss:1/s']],
     [[], 'expected at most 1000000000 requests', [...LIMIT, '--generate', 'poisson:1000000/ms', '--for', '1d']],
-    [
-      [],
-      '"nestjs-sluice simulate: --cost: the option is only for a log',
-      [...LIMIT, '--generate', 'poisson:1/s', '--cost', 'units'],
-    ],
+    [[], '"--cost: the option is only for a log', [...LIMIT, '--generate', 'poisson:1/s', '--cost', 'units']],
   ])('with %j is wrong: %s', async (inputs, message, options) => {
     const { code, stdout, stderr } = await logs.simulate(...options, ...inputs);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toContain(`nestjs-sluice simulate: `);
-    expect(stderr).toContain(message);
+    expect(stderr).toMatch(message);
     expect(stderr).toMatch(/\nsee nestjs-sluice simulate --help\n$/);
   });
 

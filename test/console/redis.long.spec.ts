@@ -255,7 +255,7 @@ describe('several instances of a console on one Redis', () => {
     await app.console.recorder.flush();
     const { totals, problem, redis: info } = await app.read<Overview>('overview');
     expect(totals['things']).toMatchObject({ allowed: 3 });
-    expect(problem).toMatch(/^this instance cannot store what it counts, so the others do not show it: .*NOPERM/);
+    expect(problem).toMatch(/^this instance cannot store its counts, so the others do not show it: .*NOPERM/);
     expect(info).toMatchObject({ up: false, ourKeysBytes: null });
     await app.close();
     apps.pop();

@@ -69,7 +69,7 @@ describe.each([
     inTheLastMoment(() => app.service.setRate('things', { rate: 30 }));
     expect(await refusal('undo', { version })).toEqual([
       409,
-      expect.stringContaining('change 3 has changed the same since'),
+      expect.stringContaining('change 3 has changed the same setting since'),
     ]);
     expect(await rateOf('things')).toBe(30);
   });
@@ -81,7 +81,7 @@ describe.each([
     inTheLastMoment(() => app.service.setRate('others', { rate: 30 }));
     expect(await refusal('rollback', { version: 0, newest })).toEqual([
       409,
-      expect.stringContaining('somebody has changed something since'),
+      expect.stringContaining('someone has made another change since'),
     ]);
     expect([await rateOf('things'), await rateOf('others')]).toEqual([20, 30]);
   });

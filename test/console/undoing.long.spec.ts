@@ -60,7 +60,7 @@ describe('undoing a change', () => {
     const refused = await app.post('undo', { version, ...REASON });
     expect([refused.status, ((await refused.json()) as Problem).detail]).toEqual([
       409,
-      expect.stringContaining('change 2 has changed the same since'),
+      expect.stringContaining('change 2 has changed the same setting since'),
     ]);
     expect(await rateOf('things')).toBe(40);
     expect((await app.post('undo', { version: 99, ...REASON })).status).toBe(404);
@@ -122,7 +122,7 @@ describe('a rollback', () => {
     expect((await app.read<RollbackPreview>('rollback?version=6')).undone).toEqual([]);
   });
 
-  it('is refused if somebody has changed something since', async () => {
+  it('is refused if someone has made another change since', async () => {
     const { service } = app;
     await service.setRate('things', { rate: 20 });
     const { newest } = await app.read<RollbackPreview>('rollback?version=0');

@@ -118,7 +118,7 @@ describe('the guide to usage', () => {
     const checks = Array.from({ length: 132 }, (_, at) => ({ limit: 'tokens', key: `many:${at}` }));
     expect(readFileSync(GUIDE, 'utf8')).toContain('131 like `tokens` above');
     expect((await limiters.check(checks.slice(0, 131))).allowed).toBe(true);
-    await expect(limiters.check(checks)).rejects.toThrow('split the list');
+    await expect(limiters.check(checks)).rejects.toThrow('Split the list');
   });
 
   it('has no other code', () => expect(untriedCode(GUIDE, 'test/docs/usage.long.spec.ts', 'started')).toEqual([]));

@@ -319,7 +319,7 @@ describe.each(frameworks)('GraphQL over %s', (framework) => {
     const told = warn.mock.calls.map(([message]) => String(message)).filter((message) => message.includes('GraphQL'));
     warn.mockRestore();
     expect(told).toHaveLength(1);
-    expect(told[0]).toMatch(/let no guard reach fields, so nothing checks .*\.books.*; set fieldResolverEnhancers/);
+    expect(told[0]).toMatch(/let no guard reach fields, so nothing checks .*\.books.*. Set fieldResolverEnhancers/);
     expect(await bare.ask(query)).toEqual({ data: { shelves: [1, 2, 3, 4].map((books) => ({ books })) } });
     await bare.app.close();
     const { ask, left } = await start(framework, {

@@ -97,8 +97,8 @@ describe('an HTTP adapter whose responses hide those of Node', () => {
     const { get, lines } = await start({ hidesResponses: true });
     for (let request = 0; request < 3; request++) expect((await get('/slot')).status).toBe(200);
     expect(lines.filter((line) => line.includes('ends with its handler'))).toEqual([
-      "the responses of the HTTP adapter (PlainResponse) neither are Node's nor hold one as 'raw', so a request ends with its handler: " +
-        "'concurrency' and 'count' see neither that its response is still being sent, nor that its client has left",
+      "the responses of the HTTP adapter (PlainResponse) neither are Node's nor have none as 'raw', so a request ends with its handler: " +
+        "'concurrency' and 'count' cannot see that its response is still being sent, or that its client has left",
     ]);
   });
 
@@ -118,7 +118,7 @@ describe('an HTTP adapter whose responses hide those of Node', () => {
     const response = await app.get('ops/limits/api/live');
     expect([response.status, await response.json()]).toEqual([
       501,
-      expect.objectContaining({ title: 'Not Implemented', detail: expect.stringContaining("hold one as 'raw'") }),
+      expect.objectContaining({ title: 'Not Implemented', detail: expect.stringContaining("have none as 'raw'") }),
     ]);
   });
 });

@@ -305,10 +305,7 @@ describe.each(adapters)('refusals over %s', (framework) => {
       await start({ answer: answer as never, resolveTimeout: 50 });
       for (let call = 0; call < 2; call++) expect(await second('/budget')).toMatchObject({ status: 402 });
       expect(errors.mock.calls).toEqual([
-        [
-          "the function 'answer' of limit 'budget' failed, so the refusal says what it would without it",
-          expect.any(String),
-        ],
+        ["the function 'answer' of limit 'budget' failed, so the rejection has its default form", expect.any(String)],
       ]);
     });
   });

@@ -161,7 +161,7 @@ describe.each(adapters)('refusals over %s', (framework) => {
       expect((await app?.get('/things/7'))?.status).toBe(429);
       expect(error).toHaveBeenCalledTimes(1);
       expect(error.mock.calls[0]?.[0]).toBe(
-        `the function '${option}' of limit 'short' failed, so the refusal says what it would without it`,
+        `the function '${option}' of limit 'short' failed, so the rejection has its default form`,
       );
     });
   });

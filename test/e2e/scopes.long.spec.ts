@@ -584,7 +584,7 @@ describe('other handlers', () => {
           }
           return called(name, BotUpdate);
         }),
-      "the namespace 'same.start' is that of another place, too",
+      "another place already has the namespace 'same.start'",
     ],
     [
       'a wrong scope',
@@ -608,7 +608,7 @@ describe('other handlers', () => {
         }
         return [BotUpdate];
       },
-      "expected 1 to 128 printable ASCII characters, of which '@' is not the first, received '@module'",
+      "expected 1 to 128 printable ASCII characters that do not start with '@', received '@module'",
     ],
   ])('do not start without: %s', async (_, make, message) => {
     const starting = startUp({}, [], { providers: make() });

@@ -65,7 +65,7 @@ const replacing: MethodDecorator = (_target, _key, descriptor: PropertyDescripto
   };
 };
 
-const lostBy = (name: string) => `@RateLimit on ${name}.list: a decorator above it put another function in place of`;
+const lostBy = (name: string) => `@RateLimit on ${name}.list: a decorator above it replaced the method`;
 
 describe('decorators that put another function in place of a method', () => {
   class Lost {
@@ -223,7 +223,7 @@ describe('start-up errors', () => {
   it('@RateLimit without a limit', async () => {
     const specs = [] as unknown as [LimitSpec];
     expect(await messageOf(startUp({}, [controllerWith(...specs)]))).toContain(
-      `${place}: expected a limit, received undefined`,
+      `${place}: expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received undefined`,
     );
   });
 
@@ -268,7 +268,7 @@ describe('start-up errors', () => {
     );
     expect(await messageOf(startUp({}, [controllerWith(login), controllerWith(login)]))).toBe(
       `${place}: its counters have no name that stays the same across builds. Add ` +
-        "@RateLimit.namespace('<a name of its own>')",
+        "@RateLimit.namespace('<a unique name>')",
     );
   });
 
@@ -281,8 +281,14 @@ describe('start-up errors', () => {
     [{ body: {} }, 'body: expected a function that makes an object, received {}'],
     [{ exposeHeaders: 'all' }, "exposeHeaders: expected true or false, received 'all'"],
     [{ defaults: [] }, 'defaults: expected an object of options of limits, received []'],
-    [{ headers: 'draft-9' }, "headers: expected one of draft-8, draft-6, legacy, a function, received 'draft-9'"],
-    [{ timeout: 'soon' }, "timeout: expected milliseconds or a duration, received 'soon'"],
+    [
+      { headers: 'draft-9' },
+      "headers: expected one of draft-8, draft-6, legacy, a function, a list of these, or false, received 'draft-9'",
+    ],
+    [
+      { timeout: 'soon' },
+      "timeout: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), more than 0 and at most 1 year, received 'soon'",
+    ],
     [{ sendTimeout: 'soon' }, "sendTimeout: expected a duration such as '30s', more than 0, or false, received 'soon'"],
     [{ sendTimeout: 0 }, "sendTimeout: expected a duration such as '30s', more than 0, or false, received 0"],
     [

@@ -254,7 +254,7 @@ describe('a second forRoot', () => {
     class OtherModule {}
     const starting = start([RateLimitModule.forRoot(), OtherModule]);
     await expect(starting).rejects.toThrow(RateLimitConfigError);
-    await expect(starting).rejects.toThrow('more than once in this app, and only one of them would hold');
+    await expect(starting).rejects.toThrow('more than once in this app, and only one import would take effect');
   });
 
   it('is refused to a module that is loaded lazily', async () => {
@@ -412,7 +412,7 @@ describe('gateways before Nest 12', () => {
 
   it('do not start with limits that no guard of their own checks', async () => {
     await expect(startUnder11(ChatGateway)).rejects.toThrow(
-      "Nest's global guards do not reach gateways before Nest 12, so nothing checks ChatGateway.say; wants @UseGuards(RateLimitGuard)",
+      "Nest's global guards do not reach gateways before Nest 12, so nothing checks ChatGateway.say. Add @UseGuards(RateLimitGuard)",
     );
   });
 

@@ -110,7 +110,7 @@ describe('LimiterService', () => {
         { limit: many, key: 'a' },
         { limit: few, key: 'a', cost: cost as number },
       ];
-      await expect(service.check(checks)).rejects.toThrow(/^cost: expected a whole number >= 0$, received .*/);
+      await expect(service.check(checks)).rejects.toThrow(/^cost: expected a whole number >= 0, received /);
     }
     expect(check).not.toHaveBeenCalled();
   });
@@ -154,7 +154,7 @@ describe('LimiterService', () => {
         [1, 2],
       ]) {
         const twice = checks.with(second!, checks[first!]!);
-        const refusal = `check holds the limit 'few' twice for the key 'key ${first}'`;
+        const refusal = `check: limit 'few' is listed twice for the key 'key ${first}'`;
         await expect(service.check(twice)).rejects.toThrow(refusal);
       }
       expect(await service.for(few).peek('key 1')).toMatchObject({ remaining: 2 });

@@ -407,7 +407,7 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
         async () => (await limiter.reserve(KEY)).settle(-1),
         'actual cost: expected a whole number >= 0, received -1',
       ],
-      ['a number of windows', () => limiter.history(KEY, 0), 'the number of windows is 0'],
+      ['a number of windows', () => limiter.history(KEY, 0), 'number of windows: expected 0'],
     ])('%s', async (_, call, message) => {
       const reason = await reasonOf(call());
       expect(reason).toBeInstanceOf(RateLimitArgumentError);

@@ -33,7 +33,7 @@ describe('limits that are declared', () => {
     jest.advanceTimersByTime(9_999);
     expect(warned).toEqual([]);
     jest.advanceTimersByTime(1);
-    expect(warned).toEqual([expect.stringMatching(/^limits are declared by @RateLimit, and nothing checks them/)]);
+    expect(warned).toEqual([expect.stringMatching(/^limits are declared by @RateLimit, but nothing checks them/)]);
     declareLimits();
     jest.advanceTimersByTime(60_000);
     expect(warned).toHaveLength(1);

@@ -219,7 +219,7 @@ describe('a guard', () => {
   it.each([true, false])('of an unknown limit is refused at start (global: %j)', async (isGlobal) => {
     const guard = RateLimitRejections(AuthGuard('token'), 'rejcted');
     await expect(start('express', guard, isGlobal)).rejects.toThrow(
-      /got the name 'rejcted' \(did you mean 'rejected'\?\)/,
+      /unknown limit 'rejcted'\. Did you mean 'rejected'\?/,
     );
   });
 });

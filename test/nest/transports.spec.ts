@@ -111,7 +111,7 @@ describe('transports', () => {
       ]);
     }
     expect(warn.mock.calls).toEqual([
-      [expect.stringMatching(/^limit 'address' does not apply where a request has neither its key nor an address/)],
+      [expect.stringMatching(/^limit 'address' does not apply to requests that have neither its key nor an address/)],
     ]);
   });
 

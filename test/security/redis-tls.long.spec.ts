@@ -162,6 +162,6 @@ describe('a password', () => {
     ['a list', ['redis://user:s3cret@host']],
     ['nodes that are no list', { nodes: 'redis://user:s3cret@host' }],
   ])('is not shown in the error of a wrong option with %s', (_, redis) => {
-    expect(() => settingsOf({ redis: redis as never })).toThrow(/^RateLimitModule: option 'redis' is (?!.*s3cret)/s);
+    expect(() => settingsOf({ redis: redis as never })).toThrow(/^RateLimitModule\.redis: expected (?!.*s3cret)/s);
   });
 });

@@ -110,7 +110,10 @@ describe.each(kinds)("a function of the user's over %s that %s", (framework: Fra
     ]);
     expect(answers[2]?.headers.get('retry-after')).toBe('60');
     expect(logged.mock.calls).toEqual([
-      ["the function 'headers[0]' failed, so the responses lack what it would have set", expect.any(String)],
+      [
+        "the function 'headers[0]' failed, so the responses lack the headers that it would have set",
+        expect.any(String),
+      ],
     ]);
   });
 

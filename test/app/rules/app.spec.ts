@@ -157,7 +157,7 @@ describe('a function for all routes that fails', () => {
     ['gives undefined', () => undefined, /expected the function to return a limit, .*, received undefined/],
     ['gives a number', () => 5, /expected a limit such as .*, received 5/],
     ['gives true', () => true, /expected a limit such as .*, received true/],
-    ['gives an unknown name', () => 'plam', /unknown limit 'plam', expected a defined limit: 'plan'.*/],
+    ['gives an unknown name', () => 'plam', /unknown limit 'plam'\. Did you mean 'plan'\?$/],
     ['gives undefined among others', () => [fixed, undefined], /expected a limit such as .*, received undefined/],
     [
       'gives NaN as the rate',

@@ -202,7 +202,7 @@ describe('a rate by the request that is wrong', () => {
     await start({});
     const limiters = app!.nest.get(LimiterService);
     expect(() => limiters.for(ofPlan as unknown as LimitDefinition)).toThrow(
-      /rate for \S+: expected a whole number.+, received \[Function: rate\]/,
+      /^LimiterService\.for\.rate: expected a whole number.+, received \[Function: rate\]/,
     );
     expect((): LimitSpec => ofPlan).not.toThrow();
   });

@@ -231,7 +231,7 @@ it('fails the request of a key without an answer', async () => {
   expect(await app!.statuses(3, '/open', { 'x-tenant': 'acme' })).toEqual([500, 500, 500]);
   expect(Plans.asked).toEqual(['acme']);
   expect(logged.mock.calls.map(([line]) => String(line))).toContain(
-    "PlanLimits.resolve failed, so requests of keys without a good answer fail; a 'fallback' would apply to them",
+    "PlanLimits.resolve failed, so requests of keys without a valid result fail; set 'fallback' to avoid that",
   );
 });
 

@@ -47,7 +47,7 @@ describe.each(Object.entries(limits))('calls that wait for a %s', (name, limit) 
     const [own, others] = [await waiting('tenant:acme'), await waiting('tenant:other')];
     await service.deny({ identity: 'tenant:acme' });
     await new Promise((resolve) => setImmediate(resolve));
-    const refusal = expect.stringContaining('a list refuses the key');
+    const refusal = expect.stringContaining('a list denies the key');
     expect(own.map(({ reason }) => String(reason))).toEqual([refusal, refusal]);
     expect(others).toEqual([{}, {}]);
     // What they had reserved is there for others again.

@@ -45,7 +45,7 @@ describe.each(Object.entries(places))('a call that waits in vain, %s', (_, place
   it('begins no block of a limit within others', async () => {
     const limiter = (await serviceOf(place())).for('level');
     await limiter.consume(KEY, { within });
-    await expect(limiter.acquire(KEY, { within, timeout: 20 })).rejects.toThrow('lets nothing pass');
+    await expect(limiter.acquire(KEY, { within, timeout: 20 })).rejects.toThrow('allowed nothing within');
     expect((await limiter.peek(KEY, { within })).retryAfterMs).toBeLessThanOrEqual(HOUR);
     // One that does not wait is a try.
     await limiter.consume(KEY, { within });
@@ -55,14 +55,14 @@ describe.each(Object.entries(places))('a call that waits in vain, %s', (_, place
   it('is not counted as a try', async () => {
     const limiter = (await serviceOf(place())).for('tries');
     await limiter.consume(KEY, { within });
-    await expect(limiter.acquire(KEY, { within, timeout: 20 })).rejects.toThrow('lets nothing pass');
+    await expect(limiter.acquire(KEY, { within, timeout: 20 })).rejects.toThrow('allowed nothing within');
     expect(await limiter.peek(KEY, { within })).toMatchObject({ tried: 1 });
   });
 
   it('begins no block of a slot', async () => {
     const limiter = (await serviceOf(place())).for('slots');
     const { lease } = await limiter.consume(KEY);
-    await expect(limiter.acquire(KEY, { timeout: 20 })).rejects.toThrow('lets nothing pass');
+    await expect(limiter.acquire(KEY, { timeout: 20 })).rejects.toThrow('allowed nothing within');
     await lease!.release();
     await expect(limiter.acquire(KEY)).resolves.toMatchObject({ allowed: true });
   });
@@ -74,7 +74,7 @@ it('a call that waits in vain prolongs no block', async () => {
   await limiter.consume(KEY, { within });
   await limiter.consume(KEY, { within });
   clock.advance('1h');
-  await expect(limiter.acquire(KEY, { within, timeout: 20 })).rejects.toThrow('lets nothing pass');
+  await expect(limiter.acquire(KEY, { within, timeout: 20 })).rejects.toThrow('allowed nothing within');
   expect(await limiter.peek(KEY, { within })).toMatchObject({ retryAfterMs: HOUR });
 });
 

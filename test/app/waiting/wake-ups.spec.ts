@@ -163,7 +163,7 @@ describe('calls to upstreams that wait', () => {
     await turns();
     await limiters.deny({ identity: 'tenant:acme' });
     await until(() => waiting[0]!.reason !== undefined);
-    expect(String(waiting[0]!.reason)).toContain('a list refuses the key');
+    expect(String(waiting[0]!.reason)).toContain('a list denies the key');
   });
 
   it('count among those of all keys', async () => {

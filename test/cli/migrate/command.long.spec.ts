@@ -283,7 +283,7 @@ export class AppController {
   it('exits with 1 for a path that is not there', async () => {
     const { code, stderr } = await start(APP).migrate('none');
     expect(code).toBe(1);
-    expect(stderr).toBe("nestjs-sluice migrate: 'none': expected a file or a folder\n, received not there");
+    expect(stderr).toBe("nestjs-sluice migrate: 'none' does not exist. Pass a file or a folder\n");
   });
 
   it('converts from one package only with --from', async () => {

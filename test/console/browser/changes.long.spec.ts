@@ -221,7 +221,7 @@ describe.each(FRAMEWORKS)('changes on the page of the console on %s', (_framewor
     await service.setRate('things', { rate: 6 });
     await opened.dialog.getByLabel('Reason').fill('Calm again');
     await opened.dialog.getByRole('button', { name: 'Roll back' }).click();
-    await opened.dialog.getByText(/look again at what it undoes/).waitFor();
+    await opened.dialog.getByText(/Check again what this undoes/).waitFor();
     await opened.dialog.getByRole('button', { name: 'Cancel' }).click();
   });
 });

@@ -75,8 +75,8 @@ const wrongOnes: Record<string, [values: unknown[], wants: string][]> = {
         {},
         true,
       ],
-      "a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the epoch, or a function of the context that gives one of " +
-        'these; of the years 1900 to 2199',
+      "a Date, an ISO 8601 date such as '2026-01-31', milliseconds since the epoch, or a function of the context that returns one of " +
+        'these, of the years 1900 to 2199',
     ],
   ],
   timezone: [[['Mars/Olympus', 1, null, ['UTC']], "an IANA time zone such as 'UTC' or 'Europe/Berlin'"]],
@@ -120,8 +120,7 @@ describe('the options of an algorithm', () => {
           ? { [option]: value, period: 'second', anchor: undefined }
           : { [option]: value };
         const message = errorOf(algo, others);
-        expect(message).toMatch(`test: option '${option}' is `);
-        expect(message).toMatch(new RegExp(`: expected ${wants.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)}$`));
+        expect(message).toContain(`test.${option}: expected ${wants}, received `);
       }
     }
   });
@@ -155,7 +154,7 @@ describe('the options of an algorithm', () => {
 
   it.each(['second', 'minute', 'hour'])('begin no %s at an anchor', (period) => {
     expect(errorOf('calendar-window', { period, retain: undefined })).toBe(
-      `test.anchor: expected one of day, week, month, quarter, year, received given with period '${period}'`,
+      `test: option 'anchor' does not work with period '${period}'. Use day, week, month, quarter or year`,
     );
   });
 
@@ -168,7 +167,7 @@ describe('the options of an algorithm', () => {
     }
     expect(errorOf(algo, { credits: true })).toBeUndefined();
     for (const credits of [false, 1, null, 'yes']) {
-      expect(errorOf(algo, { credits })).toMatch(/^test.credits: expected true$, received .*/);
+      expect(errorOf(algo, { credits })).toMatch(/^test.credits: expected true, received /);
     }
     const size = algo === 'budget' ? 'limit' : 'rate';
     expect(errorOf(algo, { [size]: 2 ** 51, credits: true })).toBeUndefined();

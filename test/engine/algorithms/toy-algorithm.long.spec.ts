@@ -179,7 +179,7 @@ describe('the options of an algorithm that a test adds', () => {
     [{ limit: 2 }, 'limits[0].rest: missing'],
     [
       { limit: 2, rest: '1s', burst: 3 },
-      "burst: expected only limit, rest, received not one of 'cool-down' (it belongs to token-bucket, gcra)",
+      "option 'burst' is not an option of 'cool-down': it belongs to token-bucket and gcra",
     ],
     [{ limit: 2, rest: '1s', rests: 3 }, "limits[0]: unknown option 'rests'. Did you mean 'rest'?"],
     [{ limit: 2, rest: '1s', prefetch: { units: 2, ttl: '1s' } }, "not for 'cool-down'"],

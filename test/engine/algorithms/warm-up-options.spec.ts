@@ -40,7 +40,7 @@ describe('warmUp', () => {
       "test: options 'prefetch' and 'warmUp' exclude each other: expected only one of them",
     );
     expect(() => compile(options({ rate: 4999, warmUp: { for: '1y', from: 0.123 } }))).toThrow(
-      "test.warmUp: option 'for' is '1y', which cannot be counted in whole numbers beside this rate",
+      "test.warmUp.for: a warm-up of '1y' cannot be counted in whole numbers with this rate",
     );
   });
 

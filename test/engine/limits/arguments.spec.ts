@@ -24,8 +24,8 @@ const errorOf = (act: () => unknown): string | undefined => {
 
 describe('arguments of calls', () => {
   it.each<[string, (value: unknown) => void, string]>([
-    ['units', assertUnits, 'expected a whole number >= 1, received -1'],
-    ['a number of windows', assertHistory, 'expected a whole number >= 1, received -1'],
+    ['units', assertUnits, 'units: '],
+    ['a number of windows', assertHistory, 'number of windows: '],
   ])('%s: a whole number from 1 on', (_, accept, subject) => {
     for (const value of NOT_WHOLE) {
       const message = errorOf(() => accept(value));
@@ -37,23 +37,21 @@ describe('arguments of calls', () => {
 
   it('a cost: a whole number from 0 on', () => {
     for (const value of NOT_WHOLE.slice(1)) {
-      expect(errorOf(() => assertCost(value))).toMatch(/^cost: expected a whole number >= 0$, received .*/);
+      expect(errorOf(() => assertCost(value))).toMatch(/^cost: expected a whole number >= 0, received /);
     }
     for (const value of [0, 1, Number.MAX_SAFE_INTEGER]) expect(errorOf(() => assertCost(value))).toBeUndefined();
   });
 
   it('an actual cost: a whole number from 0 on', () => {
     for (const value of NOT_WHOLE.slice(1)) {
-      expect(errorOf(() => assertActual(value))).toMatch(
-        /^the actual cost: expected a whole number >= 0$, received .*/,
-      );
+      expect(errorOf(() => assertActual(value))).toMatch(/^actual cost: expected a whole number >= 0, received /);
     }
     for (const value of [0, 1, 2]) expect(errorOf(() => assertActual(value))).toBeUndefined();
   });
 
   it('a key: a string that is not empty', () => {
     for (const value of ['', 1, null, undefined, ['a']]) {
-      expect(errorOf(() => assertKey(value))).toMatch(/^key: expected a string that is not empty$, received .*/);
+      expect(errorOf(() => assertKey(value))).toMatch(/^key: expected a string that is not empty, received /);
     }
     expect(errorOf(() => assertKey('a'))).toBeUndefined();
   });
@@ -69,7 +67,7 @@ describe('arguments of calls', () => {
 
   it('a signal: an AbortSignal, or nothing', () => {
     for (const value of [null, {}, 'abort', 1, { addEventListener: true }]) {
-      expect(errorOf(() => assertSignal(value))).toMatch(/^signal: expected an AbortSignal$, received .*/);
+      expect(errorOf(() => assertSignal(value))).toMatch(/^signal: expected an AbortSignal, received /);
     }
     for (const value of [undefined, new AbortController().signal]) {
       expect(errorOf(() => assertSignal(value))).toBeUndefined();

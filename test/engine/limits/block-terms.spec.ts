@@ -72,7 +72,9 @@ describe('the block of a limit', () => {
       /limits\.login\.blockFor: expected a duration of more than 0 and at most 1 year, or 1 to 100 durations.+, received 'soon'/,
     );
     expect(errorOf({ blockFor: ['1s', 'soon'] })).toMatch(/limits\.login\.blockFor\[1\]: expected .+, received 'soon'/);
-    expect(errorOf({ blockFor: ['1s'], forgetAfter: 0 })).toMatch('limits.login.forgetAfter: expected <W>, received 0');
+    expect(errorOf({ blockFor: ['1s'], forgetAfter: 0 })).toMatch(
+      /limits\.login\.forgetAfter: expected .+, received 0/,
+    );
   });
 
   it('is forgotten only if it has steps', () => {

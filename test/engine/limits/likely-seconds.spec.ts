@@ -26,8 +26,13 @@ async function start(options: RateLimitModuleOptions, ...controllers: Type[]) {
 
 const login: LimitDefinition = { algo: 'fixed-window', rate: 3, interval: 60, name: 'login' };
 
-const textOf = (place: string, option: string, got: number) =>
-  `${place}.${option}: expected '${got}s' if seconds are meant, else '${got}ms', received ${got}, and numbers are milliseconds;`;
+const textOf = (place: string, option: string, got: number) => {
+  const [, location, limit = ''] = /^(.*?)( \(limit '.*'\))?$/.exec(place)!;
+  return (
+    `${location}.${option}${limit}: received ${got}, which means milliseconds. ` +
+    `Write '${got}s' for seconds, or '${got}ms' if you mean milliseconds`
+  );
+};
 
 describe('a number that is most likely meant as seconds', () => {
   it.each<[string, RateLimitModuleOptions, string]>([
@@ -38,7 +43,7 @@ describe('a number that is most likely meant as seconds', () => {
     const app = await start(options);
     expect(warned).toEqual([
       expect.stringContaining(
-        "define.login.interval (limit 'login'): received 60, which means milliseconds. Write '60s' for seconds, or '60ms' if you mean milliseconds",
+        ".interval (limit 'login'): received 60, which means milliseconds. Write '60s' for seconds, or '60ms' if you mean milliseconds",
       ),
     ]);
     expect(warned[0]).toContain(place);

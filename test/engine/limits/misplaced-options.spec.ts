@@ -22,25 +22,21 @@ function controllerWith(limit: unknown): Type {
 }
 
 describe('an option that stands in a wrong place', () => {
-  const ofLimit = 'it is an option of a limit';
+  const ofLimit = 'It is an option of a limit';
   it.each<[string, object, string]>([
-    ['status', { status: 402 }, `RateLimitModule: option 'status' is unknown here, since ${ofLimit}, or of`],
-    ['hidden', { hidden: true }, `RateLimitModule: option 'hidden' is unknown here, since ${ofLimit}, or of`],
-    ['nearLimit', { nearLimit: 0.5 }, `RateLimitModule: option 'nearLimit' is unknown here, since ${ofLimit}, or of`],
-    ['strike', { strike: true }, `RateLimitModule: option 'strike' is unknown here, since ${ofLimit}`],
-    [
-      'perRoute',
-      { perRoute: true },
-      `RateLimitModule.perRoute: expected it there, received unknown here, since ${ofLimit};`,
-    ],
-    ['rate', { rate: 5 }, `RateLimitModule.rate: expected it there, received unknown here, since ${ofLimit};`],
-    ['algo', { algo: 'gcra' }, `RateLimitModule.algo: expected it there, received unknown here, since ${ofLimit};`],
+    ['status', { status: 402 }, `RateLimitModule: unknown option 'status'. ${ofLimit}, or of`],
+    ['hidden', { hidden: true }, `RateLimitModule: unknown option 'hidden'. ${ofLimit}, or of`],
+    ['nearLimit', { nearLimit: 0.5 }, `RateLimitModule: unknown option 'nearLimit'. ${ofLimit}, or of`],
+    ['strike', { strike: true }, `RateLimitModule: unknown option 'strike'. ${ofLimit}`],
+    ['perRoute', { perRoute: true }, `RateLimitModule: unknown option 'perRoute'. ${ofLimit}: move it there`],
+    ['rate', { rate: 5 }, `RateLimitModule: unknown option 'rate'. ${ofLimit}: move it there`],
+    ['algo', { algo: 'gcra' }, `RateLimitModule: unknown option 'algo'. ${ofLimit}: move it there`],
     [
       'onRefused',
       { defaults: { onRefused: () => undefined } },
-      `defaults.onRefused: expected it there, received unknown here, since ${ofLimit};`,
+      `defaults: unknown option 'onRefused'. ${ofLimit}: move it there`,
     ],
-    ['rate of defaults', { defaults: { rate: 5 } }, `defaults: option 'rate' is unknown here, since ${ofLimit}`],
+    ['rate of defaults', { defaults: { rate: 5 } }, `defaults: unknown option 'rate'. ${ofLimit}`],
     [
       'redis',
       { defaults: { redis: 'redis://localhost' } },
@@ -59,7 +55,7 @@ describe('an option that stands in a wrong place', () => {
     [
       'timezone, which is far from timeout',
       { timezone: 'UTC' },
-      `RateLimitModule.timezone: expected it there, received unknown here, since ${ofLimit};`,
+      `RateLimitModule: unknown option 'timezone'. ${ofLimit}: move it there`,
     ],
     [
       'limit, almost limits',
@@ -74,7 +70,7 @@ describe('an option that stands in a wrong place', () => {
     [
       'a limit as define',
       { define: gcra },
-      `define.algo: expected limits by their names, received unknown here, since ${ofLimit};`,
+      `define: unknown option 'algo'. ${ofLimit}; here, expected limits by their names`,
     ],
   ])('is named with what it belongs to: %s', async (_, given, message) => {
     await expect(startUp(options(given))).rejects.toThrow(message);
@@ -87,10 +83,10 @@ describe('an option that stands in a wrong place', () => {
 
   it('is so in a feature', async () => {
     await expect(startFeature(gcra)).rejects.toThrow(
-      `forFeature.algo: expected limits by, received unknown here, since ${ofLimit};`,
+      `forFeature: unknown option 'algo'. ${ofLimit}; here, expected limits by their names`,
     );
     await expect(startFeature({ headers: 'draft-8' })).rejects.toThrow(
-      'forFeature.headers: expected limits by their names, received unknown here, since it is an option of RateLimitModule;',
+      "forFeature: unknown option 'headers'. It is an option of RateLimitModule; here, expected limits by their names",
     );
     await expect(startFeature({ status: gcra })).resolves.toBeUndefined();
   });
@@ -105,7 +101,7 @@ describe('what is no limit', () => {
     resolve = () => gcra;
   }
   const CLASS =
-    "limits[1]: expected a limit, received Plans { resolve: [Function: resolve] }; to use a class that finds limits, pass the class itself to the module's 'limits' or @RateLimit, and list it as a provider of a module";
+    "expected a limit, received Plans { resolve: [Function: resolve] }; to use a class that finds limits, pass the class itself to the module's 'limits' or @RateLimit, and list it as a provider of a module";
 
   it.each<[string, unknown, string]>([
     ['an instance of a LimitResolver', new Plans(), CLASS],
@@ -122,11 +118,11 @@ describe('what is no limit', () => {
   ])('is refused with what would be right: %s', async (_, given, message) => {
     await expect(startUp(options({ limits: [gcra, given] }))).rejects.toThrow(message);
     await expect(startUp(options({ limits: [gcra, given] }))).rejects.toThrow(
-      "limits[1]: expected a limit, received Plans { resolve: [Function: resolve] }; to use a class that finds limits, pass the class itself to the module's 'limits' or @RateLimit, and list it as a provider of a module",
+      "expected a limit, received Plans { resolve: [Function: resolve] }; to use a class that finds limits, pass the class itself to the module's 'limits' or @RateLimit, and list it as a provider of a module",
     );
     await expect(startUp(options({ define: { api: given } }))).rejects.toThrow(message);
     await expect(startUp({}, [controllerWith(given)])).rejects.toThrow(message);
-    await expect(startUp({}, [controllerWith(given)])).rejects.toThrow('@RateLimit on A.get: got ');
+    await expect(startUp({}, [controllerWith(given)])).rejects.toThrow('@RateLimit on A.get: expected a limit');
     const feature = RateLimitModule.forFeature({ api: given } as never);
     await expect(startUp({}, [], { imports: [feature] })).rejects.toThrow(message);
   });
@@ -139,7 +135,7 @@ describe('what is no limit', () => {
 
   it('is a function or a class of a definition', async () => {
     const message =
-      "expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received [Function: api]; you can use a function or class that finds limits in the module's 'limits' and in @RateLimit";
+      "expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received [class Plans]; you can use a function or class that finds limits in the module's 'limits' and in @RateLimit";
     await expect(startUp(options({ define: { api: Plans } }))).rejects.toThrow(message);
     await expect(startUp(options({ define: { api: () => gcra } }))).rejects.toThrow(message);
   });

@@ -27,7 +27,7 @@ const forRootAsync = (options: unknown) => [
 
 const make = (type: unknown) => () => new (type as new () => object)();
 
-const MOVES = "from which 'npx nestjs-sluice migrate' moves an app";
+const MOVES = "and 'npx nestjs-sluice migrate' converts an app from it";
 const THROTTLER = `{ limit, ttl } is a limit of @nestjs/throttler, ${MOVES}`;
 const FLEXIBLE = `'points' is an option of rate-limiter-flexible, ${MOVES}`;
 

@@ -133,5 +133,5 @@ it.each([
       `more than 0 and at most 1 year, received '${interval}'; write ${hint}`,
   );
   const { stderr } = await runHere(['explain', '--limit', 'gcra:1/1s', ...AT, '--timeout', interval]);
-  expect(stderr).toContain(`is '${interval}', wants a duration such as 500ms or 2s ${UNITS}; write ${hint}`);
+  expect(stderr).toContain(`: expected a duration such as 500ms or 2s ${UNITS}, received '${interval}'; write ${hint}`);
 });

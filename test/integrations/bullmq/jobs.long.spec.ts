@@ -171,7 +171,7 @@ describe.each(Object.entries(versions))('jobs of %s', (version, load) => {
     await until(async () => (await jobs.counts('failed')) === 1);
     const { failedReason, attemptsMade } = await jobs.again(job);
     expect(failedReason).toBe(
-      "rateLimited: limit 'slow' never lets this job start: it asks for 2 units of at most 1, or is refused for good",
+      "rateLimited: limit 'slow' never lets this job start: it costs 2 units of at most 1, or is denied permanently",
     );
     expect([attemptsMade, await left('paced'), started.length]).toEqual([1, 1, 0]);
   });
@@ -324,7 +324,7 @@ describe.each(['deny', 'allow', 'local'] as const)('while Redis of the limits fa
       expect(had).toEqual([]);
       expect(errors.mock.calls.map(([text]) => text)).toContain(
         'rateLimited: the store fails, and a limit refuses meanwhile: ' +
-          `jobs of ${jobs.prefix}:sync are delayed by 20 ms, and ask again`,
+          `jobs of ${jobs.prefix}:sync are delayed by 20 ms, then checked again`,
       );
       server.resume();
     }

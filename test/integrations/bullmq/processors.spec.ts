@@ -251,20 +251,24 @@ describe('rateLimited', () => {
       "rateLimited: expected the function that processes jobs, received 'work'",
       'rateLimited: expected an object of options, received undefined',
       expect.stringContaining(
-        "rateLimited.limiter: expected a Limiter such as limiters.for('api'), received undefined",
+        "rateLimited.limiter: expected a Limiter such as limiters.for('api'), or a list of these, received undefined",
       ),
-      expect.stringContaining('rateLimited.limiter: expected a Limiter, received []'),
-      expect.stringContaining("rateLimited.limiter: expected a Limiter, received 'slow'"),
-      "rateLimited: the limit 'slow': expected it once, received in the list twice",
+      "rateLimited.limiter: expected a Limiter such as limiters.for('api'), or a list of these, received []",
+      expect.stringContaining(
+        "rateLimited.limiter: expected a Limiter such as limiters.for('api'), or a list of these, received 'slow'",
+      ),
+      "rateLimited: the limit 'slow' is in the list twice. List it once",
       "rateLimited.limiter: 'slow' and 'one' belong to two apps. Use limiters of one LimiterService",
       'rateLimited.key: expected a string that is not empty, or a function of the job, received 7',
       "rateLimited: unknown option 'wait', expected one of limiter, key, cost, recheck, keepFor",
     ]);
     const limited = rateLimited(work, { limiter, key: 'all' });
     await expect(limited.giveBack(undefined as never)).rejects.toThrow(
-      'rateLimited: giveBack expected a job, received undefined',
+      'rateLimited.giveBack: expected a job of a queue, received undefined',
     );
-    await expect(limited.giveBack('7' as never)).rejects.toThrow("rateLimited: giveBack expected a job, received '7'");
+    await expect(limited.giveBack('7' as never)).rejects.toThrow(
+      "rateLimited.giveBack: expected a job of a queue, received '7'",
+    );
     for (const events of [undefined, {}, jobs.queue]) {
       expect(() => limited.follow(events as never)).toThrow(
         /^rateLimited\.follow: expected a QueueEvents of BullMQ.+, received /s,

@@ -68,7 +68,7 @@ describe.each(versions)(
       // Where the undici of Node's own fetch is older than 7, undici 8 knows its requests no more.
       if (version === '8' && Number(process.versions['undici']!.split('.')[0]) < 7) {
         await expect(own).rejects.toMatchObject({
-          cause: { message: expect.stringContaining('got a request of another undici') },
+          cause: { message: expect.stringContaining('received one of another undici') },
         });
         return;
       }

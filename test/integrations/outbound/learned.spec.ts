@@ -130,21 +130,21 @@ describe('a limit without a configured rate', () => {
 
   it.each<[string, unknown, FetchOptions, string]>([
     ['without learn', PARTNER, {}, "the rate of the limit 'partner' is learned, which needs the option 'learn'"],
-    ['without a name', { algo: 'learned' }, { learn: true }, 'name: missing, expected the name of what is learnt'],
+    ['without a name', { algo: 'learned' }, { learn: true }, 'name: missing, expected the name of the learned limit'],
     [
       'of a defined name',
       { algo: 'learned', name: 'known' },
       { learn: true },
       "the limit 'known' is defined with a rate",
     ],
-    ['of a wrong name', { algo: 'learned', name: 5 }, { learn: true }, 'name: expected 1 to 128 printable, received 5'],
-    ['with a rate', { ...PARTNER, rate: 5 }, { learn: true }, "unknown option 'rate', expected one of algo, name"],
     [
-      'twice in a list',
-      [PARTNER, PARTNER],
+      'of a wrong name',
+      { algo: 'learned', name: 5 },
       { learn: true },
-      "the limit 'partner': expected it once, received in the list twice",
+      'name: expected 1 to 128 printable ASCII characters, received 5',
     ],
+    ['with a rate', { ...PARTNER, rate: 5 }, { learn: true }, "unknown option 'rate', expected one of algo, name"],
+    ['twice in a list', [PARTNER, PARTNER], { learn: true }, "the limit 'partner' is in the list twice. List it once"],
   ])('is refused %s', (_what, limits, options, message) => {
     const make = () => outbound.fetch(limits as OutboundLimits, options);
     expect(make).toThrow(RateLimitConfigError);

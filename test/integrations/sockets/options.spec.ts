@@ -74,7 +74,7 @@ describe('rateLimitSockets refuses', () => {
       'second argument: expected an adapter such as new IoAdapter(app) or new WsAdapter(app), received {}',
     );
     expect(rateLimitSockets(nest, adapter, options)).toBe(adapter);
-    expect(() => rateLimitSockets(nest, adapter, options)).toThrow('this adapter has limits already');
+    expect(() => rateLimitSockets(nest, adapter, options)).toThrow('this adapter already has limits');
     await nest.close();
     const other = await made([]);
     expect(() => rateLimitSockets(other, new IoAdapter(other), options)).toThrow('RateLimitModule was not found');

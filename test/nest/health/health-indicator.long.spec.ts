@@ -159,7 +159,7 @@ describe('RateLimitHealthIndicator with @nestjs/terminus', () => {
     await until(async () => (await get('/health/down'))[0] === 200);
     expect(await get('/health/down')).toEqual([200, 'ok', { status: 'up', source: 'redis' }]);
     expect(store.isBroken).toBe(false);
-    expect(lines).toContain(`node ${name} of the store has no counters any more, since others have taken them over`);
+    expect(lines).toContain(`node ${name} of the store no longer has any counters: other nodes have taken them over`);
     for (let i = 0; i < 100; i++) expect((await limiter.consume(`user:${i}`)).source).toBe('redis');
   });
 

@@ -119,7 +119,7 @@ describe('a call', () => {
       expect(log.mock.calls).toEqual([
         [
           "the function 'count' of limit 'counted' failed, so the request counts",
-          expect.stringContaining(`it returned ${shown}, expected true, false or a whole number >= 0`),
+          expect.stringContaining(`expected true, false or a whole number >= 0, received ${shown}`),
         ],
       ]);
     });

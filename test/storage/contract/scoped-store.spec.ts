@@ -345,17 +345,17 @@ describe('start-up errors', () => {
     [{ ...window, blockFor: 'long' }, `blockFor: expected ${steps}, received 'long'`],
     [{ ...window, blockFor: '2y' }, `blockFor: expected ${steps}, received '2y'`],
     [{ ...window, blockFor: null }, `blockFor: expected ${steps}, received null`],
-    [{ ...window, scope: 'process' }, "scope: expected one of cluster, instance, received 'process'"],
+    [{ ...window, scope: 'process' }, "scope: expected one of cluster, instance, world, received 'process'"],
     [{ algo: 'concurrency', ttl: '30s' }, `limit: missing, expected ${whole}`],
     [{ algo: 'concurrency', limit: 2 }, `ttl: missing, expected ${time}`],
     [{ ...slots, limit: 0 }, `limit: expected ${whole}, received 0`],
     [{ ...slots, limit: '2' }, `limit: expected ${whole}, received '2'`],
     [{ ...slots, ttl: '0s' }, `ttl: expected ${time}, received '0s'`],
     [{ ...slots, ttl: 'soon' }, `ttl: expected ${time}, received 'soon'`],
-    [{ ...slots, rate: 5 }, "option 'rate' is not an option of 'concurrency' (it belongs to"],
+    [{ ...slots, rate: 5 }, "option 'rate' is not an option of 'concurrency': it belongs to"],
     [
       { ...window, ttl: '30s' },
-      "option 'ttl' is not an option of 'fixed-window' (it belongs to concurrency, adaptive)",
+      "option 'ttl' is not an option of 'fixed-window': it belongs to concurrency and adaptive",
     ],
   ])('%p', async (definition, message) => {
     const places: [string, Promise<unknown>][] = [

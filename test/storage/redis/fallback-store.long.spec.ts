@@ -487,7 +487,7 @@ describe('a function as onStoreError', () => {
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, false]);
     expect(log.mock.calls).toEqual([
       [
-        "the function 'onStoreError' of limit 'limit' failed, so it is counted in process",
+        "the function 'onStoreError' of limit 'limit' failed, so this process counts the limit in memory",
         expect.stringContaining(reason),
       ],
     ]);

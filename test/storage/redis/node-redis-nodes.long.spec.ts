@@ -162,7 +162,9 @@ describe('a Cluster of node-redis', () => {
       const { service } = await startApp(client, { prefix });
       client.destroy();
       expect(await service.for('plain').consume('user:1')).toMatchObject({ source: 'fallback' });
-      await expect(RatesApp.start({ redis: client })).rejects.toThrow('a client of node-redis that is not open');
+      await expect(RatesApp.start({ redis: client })).rejects.toThrow(
+        'expected an open client of node-redis, received one that is not open',
+      );
     });
   });
 });

@@ -195,11 +195,7 @@ describe('a lease', () => {
     ],
     ['blockFor', { blockFor: '1s' }, /'prefetch' and 'blockFor' exclude each other/],
     ['an instance of its own', { scope: 'instance' }, /'prefetch' and scope: 'instance' exclude each other/],
-    [
-      'what is delayed',
-      { algo: 'leaky-bucket' },
-      /prefetch: expected it with .*gcra, received not for 'leaky-bucket';/,
-    ],
+    ['what is delayed', { algo: 'leaky-bucket' }, /option 'prefetch' is not for 'leaky-bucket': use it with .*gcra/],
     [
       'what is held',
       { algo: 'concurrency', rate: undefined, interval: undefined, limit: 1, ttl: '1m' },

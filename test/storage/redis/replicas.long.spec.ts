@@ -166,7 +166,7 @@ describe('a limit that replicas confirm', () => {
         await sleep(200);
         const others = Array.from({ length: 10 }, (_, index) => consume(`g${index + 1}`));
         const failures = await Promise.all([first, ...others]);
-        expect(failures).toEqual(failures.map(() => expect.stringContaining('did not say within')));
+        expect(failures).toEqual(failures.map(() => expect.stringContaining('did not report within')));
         expect(await plain.consume('g')).toMatchObject({ allowed: true, source: 'redis' });
       } finally {
         await module.close();
@@ -187,7 +187,7 @@ describe('a limit that replicas confirm', () => {
         const behind = Array.from({ length: 10 }, (_, index) => consume(`h${index + 1}`));
         await sleep(450);
         master.resume();
-        expect(await first).toContain('did not say within');
+        expect(await first).toContain('did not report within');
         const failures = await Promise.all(behind);
         expect(failures).toEqual(behind.map(() => expect.stringContaining('the counter is unchanged')));
         expect(await plain.consume('h')).toMatchObject({ allowed: true, source: 'redis' });

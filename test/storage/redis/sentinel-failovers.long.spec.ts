@@ -256,7 +256,7 @@ describe('a master that freezes until another one is named', () => {
       expect(await healthOf(app)).toEqual({
         status: 'down',
         source: 'redis',
-        message: 'Redis answers, but the Sentinels name another server as the master, so what is counted now is lost',
+        message: 'Redis answers, but the Sentinels name another server as the master, so anything counted now is lost',
       });
       // Once it is demoted.
       await until(async () => (await healthOf(app)).status === 'up');

@@ -68,13 +68,13 @@ describe('the log of a connection that is not usable names the option, the serve
   it('for a port where nothing listens', async () => {
     expect(await lineOf('redis://127.0.0.1:1')).toBe(
       "the store failed, so each limit follows its 'onStoreError': connect ECONNREFUSED 127.0.0.1:1; option 'redis' points to " +
-        '127.0.0.1:1, where nothing listens. Start Redis there, or another host and port',
+        '127.0.0.1:1, where nothing listens. Start Redis there, or use another host and port',
     );
   });
 
   it('for TLS that the server does not speak', async () => {
     expect(await lineOf(server.url.replace('redis://', 'rediss://'))).toMatch(
-      /no answer to the TLS handshake; option 'redis' leads to \S+, which probably does not speak TLS; write redis:\/\/ in place of rediss:/,
+      /no answer to the TLS handshake; option 'redis' points to \S+, which probably does not use TLS\. Write redis:\/\/ instead of rediss:/,
     );
   });
 

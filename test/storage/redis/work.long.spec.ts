@@ -312,7 +312,7 @@ describe('one check of code', () => {
       const named = listOf(251, {}).map(({ limit, key }) => ({ limit: limit.name, key }));
       expect((await limiters.check(named.slice(0, 250))).allowed).toBe(true);
       const refused =
-        'check expected at most that of 2500: split the list, received 251 limits, which ask for the work of 2510 plain ones';
+        'check: expected limits with the work of at most 2500 plain ones, received 251 limits with that of 2510. Split the list';
       await expect(limiters.check(named)).rejects.toThrow(new RateLimitArgumentError(refused));
       await expect(limiters.reserve(named)).rejects.toThrow(RateLimitArgumentError);
     } finally {

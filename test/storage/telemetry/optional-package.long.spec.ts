@@ -73,7 +73,7 @@ describe('@opentelemetry/api', () => {
     expect((await run(INSTALLED, true)).allowed).toEqual([true, false]);
     expect(await run(bare, true)).toEqual({
       error:
-        "RateLimitConfigError: RateLimitModule: option 'telemetry' is true, and the package '@opentelemetry/api' could not be " +
+        "RateLimitConfigError: RateLimitModule: option 'telemetry' is true, but the package '@opentelemetry/api' could not be " +
         'loaded. Install it next to nestjs-sluice',
       loaded: 0,
     });

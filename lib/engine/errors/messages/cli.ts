@@ -145,8 +145,8 @@ export const cliMessages = {
     `--${option}: ${unknownName('field', field, [])}` +
     (didYouMean(field, known) || `, expected one of ${known.join(', ')}`),
   noField: (option: string, looked: readonly string[], found: readonly string[]) =>
-    `--${option}: missing, expected a field: the first lines have none of ${looked.join(', ')}, but ` +
-    (found.length > 0 ? found.map(show).join(', ') : 'none'),
+    `--${option}: missing, expected a field: the first lines have none of ${looked.join(', ')}, only ` +
+    (found.map(show).join(', ') || 'others'),
   keyOfGenerated: (key: string) =>
     `the key of a limit is ${show(key)}, but generated requests have only 'ip' and 'global'`,
   tooManyGenerated: (spec: string, duration: string, most: number) =>

@@ -211,7 +211,9 @@ describe('lists on Redis', () => {
     await redis.publish(key(0), JSON.stringify(change));
     const two = await start();
     expect((await two.service.changes())[0]).toMatchObject({ version: 2, overrides: [] });
-    await expect(two.service.rollback(0)).rejects.toThrow('change 2 is of a later release, which alone can undo it');
+    await expect(two.service.rollback(0)).rejects.toThrow(
+      'change 2 comes from a later release, and only that release can undo it',
+    );
     expect(await two.service.listEntries()).toEqual({ entries: [], next: undefined });
   });
 });

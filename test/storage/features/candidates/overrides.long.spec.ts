@@ -120,14 +120,17 @@ describe.each(['in the process', 'on Redis'])('changes of a limit with a candida
   });
 
   it.each<[RatePatch, string]>([
-    [{ candidate: { burst: 0 } }, "LimiterService.setRate of 'api'.candidate.burst: expected <W>, received 0"],
+    [
+      { candidate: { burst: 0 } },
+      "LimiterService.setRate of 'api'.candidate.burst: expected a whole number >= 1, received 0",
+    ],
     [
       { candidate: {} },
       "LimiterService.setRate of 'api'.candidate: expected an object of at least one of , received {}",
     ],
     [
       { candidate: { slices: 3 } },
-      "LimiterService.setRate of 'api'.candidate: option 'slices' is not an option of 'gcra' (it belongs to sliding-window)",
+      "LimiterService.setRate of 'api'.candidate: option 'slices' is not an option of 'gcra': it belongs to sliding-window",
     ],
   ])('that are wrong are refused, as %j', async (patch, message) => {
     const changing = app.service.setRate('api', patch);

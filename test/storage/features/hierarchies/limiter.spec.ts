@@ -291,10 +291,10 @@ describe.each(Object.entries(storeKinds))('limits within others, from code, on %
     );
     await rejects(user.reset('u1', { within: { team: '', org: 'o1' } }), "the key of 'team'");
     await rejects(user.refund('u1', 1, 5 as never), 'expected { share }, { within } or nothing, received 5');
-    await rejects(user.penalize('u1', 1, { cost: 1 } as never), "got the option 'cost'");
-    await rejects(limiter.for('org').consume('o1', { within: { team: 't1' } }), "'org' got the option 'within'");
+    await rejects(user.penalize('u1', 1, { cost: 1 } as never), "unknown option 'cost'");
+    await rejects(limiter.for('org').consume('o1', { within: { team: 't1' } }), "limit 'org' is within no other limit");
     await rejects(limiter.check([{ limit: 'user', key: 'u1' }]), "limit 'user' is within 'team' and 'org'");
-    await rejects(limiter.check([{ limit: 'org', key: 'o1', within: {} }]), 'expected none');
+    await rejects(limiter.check([{ limit: 'org', key: 'o1', within: {} }]), "limit 'org' is within no other limit");
     expect(() => limiter.for({ algo: 'gcra', rate: 1, interval: 1, within: 'nobody' })).toThrow(RateLimitConfigError);
     expect(() => app!.get(OutboundLimiter).fetch('user', { key: 'k' })).toThrow("limit 'user' is within another one");
   });

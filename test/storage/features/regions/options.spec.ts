@@ -120,7 +120,7 @@ describe('regions', () => {
     ['concurrency', { algo: 'concurrency', rate: undefined, interval: undefined, limit: 5, ttl: '1m' }],
   ])('do not count by %s', async (algo, more) => {
     expect(await messageOf(world(more))).toContain(
-      `scope: expected one of 'fixed-window', , received 'world' for algo '${algo}'`,
+      `define.api: scope: 'world' does not work with algo '${algo}'. Use 'fixed-window', `,
     );
   });
 

@@ -183,9 +183,9 @@ describe('beside limits over several regions', () => {
     await us.limiters.setRate('shared', { rate: 40 });
     await until(async () => (await us.limiters.for('shared').peek('x')).quota === 40);
     // Units that are left behind by instances could not be found.
-    const isTold = () => warnings.some((text) => text.includes('cannot be noted in this region'));
+    const isTold = () => warnings.some((text) => text.includes('cannot be recorded in this region'));
     await until(() => isTold() === lacking.length > 0);
-    expect(warnings.filter((text) => text.includes('cannot be noted'))).toHaveLength(lacking.length);
+    expect(warnings.filter((text) => text.includes('cannot be recorded'))).toHaveLength(lacking.length);
   });
 
   it('a region may have a Cluster', async () => {

@@ -99,7 +99,7 @@ describe('a limit with shares', () => {
     process.on('unhandledRejection', note);
     try {
       await expect(limit.consume('k', { share: 'user:1' })).rejects.toThrow(
-        "the weight of tenant 'user:1' for limit 'promised' is Promise",
+        "weight of tenant 'user:1' for limit 'promised': expected a whole number >= 1 and <= 1000000, received Promise",
       );
       await new Promise((resolve) => setImmediate(resolve));
       expect(unhandled).toEqual([]);
@@ -159,9 +159,9 @@ describe('a limit with shares', () => {
   it.each<[string, unknown, string]>([
     ['gpu', 'a', "options: expected { share }, { within } or nothing, received 'a'"],
     ['gpu', null, 'options: expected { share }, { within } or nothing, received null'],
-    ['gpu', { tenant: 'a' }, "expected only share, received the option 'tenant'"],
-    ['gpu', { share: '' }, "share: expected the tenant, received ''"],
-    ['plain', { share: 'a' }, "limit 'plain' expected none, received a share"],
+    ['gpu', { tenant: 'a' }, "unknown option 'tenant', expected one of share"],
+    ['gpu', { share: '' }, "share: expected the tenant, a string that is not empty, received ''"],
+    ['plain', { share: 'a' }, "limit 'plain' has no option 'share'. Remove 'share' from the call"],
   ])('of %s gives back nothing of %j', async (name, of, reason) => {
     const { limiter } = await start();
     const limit = limiter.for(name);
@@ -174,14 +174,10 @@ describe('a limit with shares', () => {
   it.each<[string, unknown, string]>([
     ['gpu', undefined, "limit 'gpu' shares its units among tenants: expected { share: 'the tenant' }"],
     ['gpu', 2, "limit 'gpu' shares its units among tenants: expected { share: 'the tenant' }"],
-    ['gpu', { share: '' }, "share: expected the tenant: a string that is not empty, received ''"],
-    ['gpu', { share: 7 }, 'share: expected the tenant: a string that is not empty, received 7'],
-    [
-      'gpu',
-      { tenant: 'a' },
-      "expected only cost, priority, share, anchor, within and upTo, received the option 'tenant'",
-    ],
-    ['plain', { share: 'a' }, "limit 'plain' expected none: it has no option 'share', received a share"],
+    ['gpu', { share: '' }, "share: expected the tenant, a string that is not empty, received ''"],
+    ['gpu', { share: 7 }, 'share: expected the tenant, a string that is not empty, received 7'],
+    ['gpu', { tenant: 'a' }, "unknown option 'tenant', expected one of cost, priority, share, anchor, within, upTo"],
+    ['plain', { share: 'a' }, "limit 'plain' has no option 'share'. Remove 'share' from the call"],
   ])('of %s refuses %j from code', async (name, given, reason) => {
     const { limiter } = await start();
     const asked = limiter.for(name).consume('k', given as never);
@@ -246,37 +242,55 @@ describe('at start-up', () => {
   const bucket = { name: 'x', algo: 'gcra', rate: 10, interval: '1s' };
   const by = 'user';
   it.each<[object, string]>([
-    [{ share: null }, 'share: expected { by, weight?, unlisted?, floor? }, received null'],
-    [{ share: 'user' }, "share: expected { by, weight?, unlisted?, floor? }, received 'user'"],
-    [{ share: {} }, "option 'by'"],
-    [{ share: { by: 'tenant' } }, "option 'by' is 'tenant'"],
+    [
+      { share: null },
+      "share: expected { by, weight?, unlisted?, floor? } such as { by: 'header:x-tenant', floor: 0.05 }, received null",
+    ],
+    [
+      { share: 'user' },
+      "share: expected { by, weight?, unlisted?, floor? } such as { by: 'header:x-tenant', floor: 0.05 }, received 'user'",
+    ],
+    [{ share: {} }, "limits[0].share.by: missing, expected 'ip', 'user', 'global' or 'header:<name>'"],
+    [{ share: { by: 'tenant' } }, 'share.by: expected '],
     [{ share: { by, weights: {} } }, "'weights'"],
-    [{ share: { by, weight: {} } }, "option 'weight' is {}"],
-    [{ share: { by, weight: { a: 0 } } }, "option 'weight'"],
-    [{ share: { by, weight: { a: 1.5 } } }, "option 'weight'"],
-    [{ share: { by, weight: 2 } }, "option 'weight' is 2"],
+    [
+      { share: { by, weight: {} } },
+      'limits[0].share.weight: expected an object of whole numbers >= 1 and <= 1000000 by tenant, or a function of the tenant, received {}',
+    ],
+    [
+      { share: { by, weight: { a: 0 } } },
+      'limits[0].share.weight: expected an object of whole numbers >= 1 and <= 1000000 by tenant, or a function of the tenant, received { a: 0 }',
+    ],
+    [
+      { share: { by, weight: { a: 1.5 } } },
+      'limits[0].share.weight: expected an object of whole numbers >= 1 and <= 1000000 by tenant, or a function of the tenant, received { a: 1.5 }',
+    ],
+    [
+      { share: { by, weight: 2 } },
+      'limits[0].share.weight: expected an object of whole numbers >= 1 and <= 1000000 by tenant, or a function of the tenant, received 2',
+    ],
     [{ share: { by, weight: { 42: 3 } } }, "expected names of tenants as 'user' finds them, such as 'user:42'"],
     [{ share: { by: 'ip', weight: { 'user:1': 3 } } }, "expected names of tenants as 'ip' finds them"],
     [
       { share: { by, unlisted: 'together' } },
-      "unlisted: expected 'each', or 'together' with an object, received 'together'",
+      "unlisted: expected 'each', or 'together' with an object 'weight' that names the other tenants, received 'together'",
     ],
-    [{ share: { by, weight: () => 1, unlisted: 'together' } }, "option 'unlisted' is 'together'"],
-    [{ share: { by, unlisted: 'none' } }, "option 'unlisted' is 'none'"],
+    [
+      { share: { by, weight: () => 1, unlisted: 'together' } },
+      "limits[0].share.unlisted: expected 'each', or 'together' with an object 'weight' that names the other tenants, received 'together'",
+    ],
+    [{ share: { by, unlisted: 'none' } }, "limits[0].share.unlisted: expected one of each, together, received 'none'"],
     [
       { share: { by, floor: 0.3, unlisted: 'together', weight: { 'user:a': 1, 'user:b': 1, 'user:c': 2 } } },
-      'floor: expected a number of which 4 tenants, received 0.3',
+      'floor: expected a number of which 4 tenants have at most 1 together, received 0.3',
     ],
     [{ share: { by, floor: -0.1 } }, 'floor: expected a number >= 0 and <= 1, received -0.1'],
-    [{ share: { by, floor: '5%' } }, "option 'floor'"],
+    [{ share: { by, floor: '5%' } }, "limits[0].share.floor: expected a number >= 0 and <= 1, received '5%'"],
     [
       { share: { by, floor: 0.4, weight: { 'user:a': 1, 'user:b': 1, 'user:c': 2 } } },
-      'floor: expected a number of which 3 tenants, received 0.4',
+      'floor: expected a number of which 3 tenants have at most 1 together, received 0.4',
     ],
-    [
-      { algo: 'fixed-window', share: { by } },
-      "share: expected it with sliding-window, token-bucket or gcra, received not for 'fixed-window';",
-    ],
+    [{ algo: 'fixed-window', share: { by } }, "option 'share' is not for 'fixed-window'"],
     [{ algo: 'leaky-bucket', share: { by } }, "option 'share' is not for 'leaky-bucket'"],
     [
       { algo: 'concurrency', rate: undefined, interval: undefined, limit: 1, ttl: '1s', share: { by } },
@@ -289,7 +303,10 @@ describe('at start-up', () => {
     [{ reserveFor: { critical: 0.2 }, share: { by } }, "options 'share' and 'reserveFor' exclude each other"],
     [{ warmUp: { for: '1m', from: 0.3 }, share: { by } }, "options 'share' and 'warmUp' exclude each other"],
     [{ algo: 'sliding-window', hold: '1m', share: { by } }, "options 'share' and 'hold' exclude each other"],
-    [{ phase: 'middleware', share: { by: 'ip' } }, "option 'share'"],
+    [
+      { phase: 'middleware', share: { by: 'ip' } },
+      "limits[0].share: expected nothing in phase 'middleware', received { by: 'ip' }",
+    ],
   ])('%j is refused', async (options, reason) => {
     const started = (async () => {
       const limits = [{ ...bucket, ...options } as LimitDefinition];

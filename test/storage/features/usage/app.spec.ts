@@ -265,7 +265,7 @@ describe('the option usage', () => {
     [NaN, /usage: expected .+, received NaN/],
     [
       {},
-      "usage.keep: missing, expected milliseconds or a duration such as '400d', at least 1 day and at most 10 years",
+      "missing, expected milliseconds or a duration such as '400d' (units: ms, s, m, h, d, w, y), at least 1 day and at most 10 years",
     ],
     [{ keep: '0d' }, /usage\.keep: expected .+, received '0d'/],
     [

@@ -59,7 +59,7 @@ describe.each(['MemoryStore', 'RedisStore'])('the most keys that have a record, 
     expect(keys).toHaveLength(3);
     expect(warned.mock.calls).toEqual([
       [
-        "limit 'api' was charged for more keys than its usage records: 'maxKeys' is 3, and those that came later are in no invoice",
+        "limit 'api' was charged for more keys than its usage records: 'maxKeys' is 3, and later keys are missing from invoices",
       ],
     ]);
     // Those that have a record go on.
