@@ -1,7 +1,28 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { Injectable, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown, type OnModuleInit, type OnApplicationBootstrap } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import type { ClientSocket } from '../app/transports/connection.js';
+import { moduleLogger } from '../engine/errors/logger.js';
+import { messages } from '../engine/errors/messages/general.js';
+import { StartUpCheck } from '../app/rules/start-up-check.js';
+import { trustsAnyone } from '../app/transports/framework-address.js';
+
+/** Warns at start-up if limits count by addresses that any client may choose. */
+@Injectable()
+export class TrustedProxies implements OnApplicationBootstrap {
+  constructor(
+    private readonly host: HttpAdapterHost,
+    private readonly startUp: StartUpCheck,
+  ) {}
+
+  /** Called by Nest once the app is set up. */
+  onApplicationBootstrap(): void {
+    const { byAddress } = this.startUp;
+    if (byAddress !== undefined && trustsAnyone(this.host.httpAdapter)) {
+      moduleLogger.warn(messages.trustsAnyone(byAddress));
+    }
+  }
+}
 
 /** The diagnostics channel on which Node publishes each connection that any server of the process accepts. */
 const CONNECTIONS = 'net.server.socket';

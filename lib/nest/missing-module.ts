@@ -1,5 +1,6 @@
 import { moduleLogger } from '../engine/errors/logger.js';
 import { messages } from '../engine/errors/messages/general.js';
+import { RateLimitConfigError } from '../engine/errors/errors.js';
 
 /** How long an app has to set up the module after its first `@RateLimit`: both happen while its files are loaded. */
 const PATIENCE_MS = 10_000;
@@ -19,4 +20,9 @@ export function expectModule(): void {
 export function moduleIsSetUp(): void {
   isSetUp = true;
   clearTimeout(timer);
+}
+
+/** Refuses a guard or a middleware that code makes without what Nest would give it. Throws `RateLimitConfigError`. */
+export function refuseByHand(type: 'RateLimitGuard' | 'RateLimitMiddleware', limiter: unknown): void {
+  if (limiter === undefined) throw new RateLimitConfigError(messages.madeByHand(type));
 }

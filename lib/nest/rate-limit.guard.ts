@@ -1,6 +1,6 @@
 import { type CanActivate, type ExecutionContext, Injectable, SetMetadata } from '@nestjs/common';
 import { OWN_GUARD } from '../app/rules/bound-guards.js';
-import { refuseByHand } from './made-by-hand.js';
+import { refuseByHand } from './missing-module.js';
 import { RequestLimiter } from './request/request-limiter.js';
 
 /**

@@ -1,5 +1,5 @@
 import { type INestApplicationContext, Injectable, type NestMiddleware } from '@nestjs/common';
-import { refuseByHand } from './made-by-hand.js';
+import { refuseByHand } from './missing-module.js';
 import { RequestLimiter } from './request/request-limiter.js';
 
 /** A Node-style middleware, which both Express and Fastify accept. A hook of Fastify can pass its request and reply, too. */

@@ -13,11 +13,69 @@ import { ResponseHeaders } from './request/response-headers.js';
 import { ThrownRefusals } from './request/thrown-refusals.js';
 import { SlowReaders } from './request/slow-readers.js';
 import { Transports } from './request/transports.js';
-import { KeptClientAddresses } from './client-addresses.js';
+import { KeptClientAddresses, TrustedProxies } from './client-addresses.js';
 import { RateLimitGuard } from './rate-limit.guard.js';
 import { RateLimitInterceptor } from './rate-limit.interceptor.js';
 import { ThrownRefusalsFilter } from './thrown-refusals.filter.js';
-import { TrustedProxies } from './trusted-proxies.js';
+import { KeyResolverFactory } from '../app/key-resolvers/key-resolver.factory.js';
+import { DeclaredLimits } from '../app/rules/declared-limits.js';
+import { GuardCheck } from '../app/rules/guard-check.js';
+import { HandlerClasses } from '../app/rules/handler-classes.js';
+import { LimitResolvers } from '../app/rules/by-request/limit-resolvers.js';
+import { LimitSources } from '../app/rules/by-request/limit-sources.js';
+import { LimitRegistry } from '../app/rules/limit-registry.js';
+import { Namespaces } from '../app/rules/namespaces.js';
+import { RefusalResolvers } from '../app/rules/refusal-resolvers.js';
+import { RoutePaths } from '../app/rules/route-paths.js';
+import { RouteRulesRegistry } from '../app/rules/route-rules-registry.js';
+import { RuleCompiler } from '../app/rules/rule-compiler.js';
+import { StartUpCheck } from '../app/rules/start-up-check.js';
+import type { Policy } from '../app/config/policy.js';
+import type { RateLimitSettings } from '../app/config/settings.js';
+import { POLICY_SETTINGS, RATE_LIMIT_POLICY, RATE_LIMIT_SETTINGS } from '../app/config/tokens.js';
+import { RateLimitConfigError } from '../engine/errors/errors.js';
+import { policyMessages } from '../engine/errors/messages/policy.js';
+import { Policies } from '../app/policy/policies.js';
+import { type PolicySettings, readPolicySettings } from '../app/policy/policy-settings.js';
+import { showProblem } from '../app/policy/problems.js';
+
+/** The first version of the policy is read before the first limit. */
+export const policyProviders: readonly Provider[] = [
+  {
+    provide: POLICY_SETTINGS,
+    useFactory: ({ options: { policy } }: RateLimitSettings) =>
+      policy === undefined ? undefined : readPolicySettings(policy),
+    inject: [RATE_LIMIT_SETTINGS],
+  },
+  {
+    provide: RATE_LIMIT_POLICY,
+    useFactory: async (settings?: PolicySettings): Promise<Policy | undefined> => {
+      if (settings === undefined) return undefined;
+      const reading = await settings.source.read();
+      if ('policy' in reading) return reading.policy;
+      throw new RateLimitConfigError(policyMessages.refused(reading.problems.map(showProblem)));
+    },
+    inject: [POLICY_SETTINGS],
+  },
+  Policies,
+];
+
+/** Limits become rules, and rules become the plan of each route. */
+export const ruleProviders: readonly Provider[] = [
+  KeyResolverFactory,
+  RefusalResolvers,
+  RuleCompiler,
+  LimitRegistry,
+  Namespaces,
+  RoutePaths,
+  HandlerClasses,
+  LimitResolvers,
+  LimitSources,
+  RouteRulesRegistry,
+  DeclaredLimits,
+  GuardCheck,
+  StartUpCheck,
+];
 
 /** The steps of a request: it is read, checked, answered and completed. */
 export const requestProviders: readonly Provider[] = [

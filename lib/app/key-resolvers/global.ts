@@ -1,7 +1,9 @@
 import { isIP } from 'node:net';
 import { keyMessages } from '../../engine/errors/messages/key.js';
-import { BUILT_IN } from './built-in.js';
 import type { KeyScheme } from './key-scheme.js';
+
+/** The prefixes of identities that the built-in keys make. */
+export const BUILT_IN = /^(?:ip|user|header):/;
 
 /** Counts all requests together. */
 export const globalKey: KeyScheme<'global', true> = {

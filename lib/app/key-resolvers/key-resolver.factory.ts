@@ -7,7 +7,7 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { listOf } from '../../engine/errors/wording.js';
 import { keySchemes } from './index.js';
 import { byIp, type IdentifyAddress } from './ip.js';
-import type { Identify } from './key-resolver.js';
+import type { Identify } from './key-scheme.js';
 import type { KeyDescription, KeyScheme, KeyServices } from './key-scheme.js';
 import { ProxyWarning } from './proxy-warning.js';
 import { ResolverInstances } from './resolver-instances.js';

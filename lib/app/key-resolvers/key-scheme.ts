@@ -1,7 +1,9 @@
 import type { OptionPlace } from '../../engine/util/instances.js';
 import type { ProxyWarning } from './proxy-warning.js';
-import type { Identify } from './key-resolver.js';
 import type { ResolverInstances } from './resolver-instances.js';
+import type { ExecutionContext } from '@nestjs/common';
+import type { ResolvedKey } from '../../engine/limits/limit-key.js';
+import type { RequestParts } from '../transports/request-reader.js';
 
 /** What an app provides for its keys. */
 export interface KeyServices {
@@ -60,3 +62,6 @@ export interface KeyScheme<Key = unknown, P = unknown> {
   /** Makes the function that finds the identity of a request. */
   resolve(parameter: P, services: KeyServices): Identify;
 }
+
+/** A key resolver that has been bound. */
+export type Identify = (context: ExecutionContext, parts: RequestParts) => ResolvedKey | Promise<ResolvedKey>;

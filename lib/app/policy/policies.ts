@@ -9,12 +9,57 @@ import { Overrides } from '../overrides/overrides.js';
 import { LimitRegistry, type NamedLimit } from '../rules/limit-registry.js';
 import { RuleCompiler } from '../rules/rule-compiler.js';
 import { PolicyChange } from './policy-change.js';
-import { keyProblems } from './policy-keys.js';
 import { allAtOnce, inSlices, type Steps } from './slices.js';
 import type { PolicySettings } from './policy-settings.js';
-import { PolicyWatch } from './policy-watch.js';
 import { showProblem } from './problems.js';
 import type { PolicyReading } from './read-policy.js';
+import { identityOf } from '../overrides/lists/listed.js';
+import { identityProblem, keyProblem, patternProblem } from '../rules/possible-keys.js';
+import type { Rule } from '../rules/rule.js';
+import { reasonOf } from '../../engine/util/reason-of.js';
+import type { PolicySource } from './policy-source.js';
+
+/** When to check again a file that is being written, in milliseconds. */
+const SETTLE_MS = 200;
+
+/** Checks a source again and again, one look at a time. */
+class PolicyWatch {
+  private timer: NodeJS.Timeout | undefined;
+  private closed = false;
+
+  constructor(
+    private readonly source: PolicySource,
+    private readonly everyMs: number,
+    private readonly onReading: (reading: PolicyReading) => void | Promise<void>,
+  ) {}
+
+  start(): void {
+    this.next(this.everyMs);
+  }
+
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+  }
+
+  private next(ms: number): void {
+    if (!this.closed) this.timer = setTimeout(() => void this.look(), ms).unref();
+  }
+
+  private async look(): Promise<void> {
+    let found: PolicyReading | 'changing' | undefined;
+    try {
+      found = await this.source.look();
+      if (this.closed) return;
+      if (found !== undefined && found !== 'changing') await this.onReading(found);
+    } catch (error) {
+      // Whatever it is, the next version may be right.
+      const message = policyMessages.unreadable(reasonOf(error));
+      await this.onReading({ problems: [{ file: this.source.name, path: '', message }] });
+    }
+    this.next(found === 'changing' ? Math.min(SETTLE_MS, this.everyMs) : this.everyMs);
+  }
+}
 
 /** Puts versions of a policy in force, each as a whole or not at all. */
 @Injectable()
@@ -121,4 +166,26 @@ function isSame(before: readonly NamedLimit[], now: readonly NamedLimit[]): bool
 /** Whether two versions are the same, including their lines, which messages name. */
 function saysTheSame(one: Policy, other: Policy | undefined): boolean {
   return isDeepStrictEqual(one, other);
+}
+
+/** The keys and identities of a policy that no limit can count by, each with its place. The limits of code and routes have to be known. */
+function keyProblems({ overrides, lists }: Policy, registry: LimitRegistry): string[] {
+  const rules = new Map(registry.named.map(({ rule }) => [rule.name, rule]));
+  const inUse = registry.keysInUse;
+  const problems: string[] = [];
+  const add = (place: string, expected: string | undefined) => {
+    if (expected !== undefined) problems.push(`${place}: ${policyMessages.impossibleKey(expected)}`);
+  };
+  // A limit that only this version of the policy has is on no route yet.
+  const ofLimit = (place: string, rule: Rule | undefined, key: string) => {
+    if (rule !== undefined) add(place, key.endsWith('*') ? patternProblem(rule, key) : keyProblem(rule, key));
+  };
+  for (const { limit, key, place } of overrides) ofLimit(place, rules.get(limit), key);
+  for (const { limit, key, place } of lists) {
+    const identity = identityOf(key);
+    if (identity === undefined) continue;
+    if (limit === '') add(place, identityProblem(identity, inUse));
+    else ofLimit(place, rules.get(limit), identity);
+  }
+  return problems;
 }

@@ -1,11 +1,38 @@
-import type { Document, LineCounter, Node, Pair } from 'yaml';
+import type { Document, LineCounter, Node, Pair, CST } from 'yaml';
 import { policyMessages } from '../../engine/errors/messages/policy.js';
 import { show } from '../../engine/errors/wording.js';
 import { type Located, type LocatedEntry, type Place, within } from './located.js';
 import type { Problems } from './problems.js';
-import { MOST_LEVELS, tokensOf } from './yaml-tokens.js';
 
 type Yaml = typeof import('yaml');
+
+/**
+ * How deeply objects and lists may be nested: a policy has five levels. Much deeper nesting would exhaust the stack, which may
+ * kill the process.
+ */
+const MOST_LEVELS = 64;
+
+/** Lexemes to read before the rest of the process gets its turn: a millisecond or two. */
+const LEXEMES_A_TURN = 1000;
+
+/** Reads the tokens of a text, a part at a time; `undefined` if it is nested too deeply. */
+async function tokensOf(
+  { Lexer, Parser }: Pick<Yaml, 'Lexer' | 'Parser'>,
+  text: string,
+  lines: LineCounter,
+): Promise<CST.Token[] | undefined> {
+  const parser = new Parser(lines.addNewLine);
+  const tokens: CST.Token[] = [];
+  lines.addNewLine(0);
+  let lexemes = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens.push(...parser.next(lexeme));
+    if (parser.stack.length > MOST_LEVELS) return undefined;
+    if (++lexemes % LEXEMES_A_TURN === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  tokens.push(...parser.end());
+  return tokens;
+}
 
 /** The data that the values of one file share. */
 export interface YamlFile {

@@ -32,7 +32,7 @@ import { LimitKind, LimitReading } from './limit-reading.js';
 import { earlyForms, refuseWhatNeedsARoute } from './middleware-phase.js';
 import { RefusalResolvers } from './refusal-resolvers.js';
 import type { Rule } from './rule.js';
-import type { RuleSettings } from './rule-settings.js';
+import type { RuleSettings } from './rule.js';
 
 /** The options that the module's `defaults` can have. */
 const DEFAULTS = COMMON_OPTIONS.filter((option) => isDefault(option)) as (keyof LimitDefaults)[];

@@ -1,9 +1,8 @@
 import { MAX_INTERVAL_MS } from '../../engine/options/values.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { chargeOf, chargesOf } from '../../storage/stores/store-decision.js';
-import type { Refund, Store } from '../../storage/stores/store.js';
+import type { Refund, Store, StoreDecision } from '../../storage/stores/store.js';
 import { unitsAhead } from './places-ahead.js';
-import { PlacesLeft } from './places-left.js';
 import { RefusedCall } from './refused-call.js';
 import { ReservedQueue } from './reserved-queue.js';
 import type { ReservedUnits } from './reserved-units.js';
@@ -11,6 +10,26 @@ import { goesOn, type Turn } from './turn.js';
 import { TurnAnswer } from './turn-answer.js';
 import type { Conversion, GiveBack, SourceListener, UnitSource } from './unit-source.js';
 import type { WaitingCall } from './waiting-call.js';
+import type { CompiledLimit } from '../../engine/limits/compiled-limit.js';
+
+/** How many units the queue of a limit is likely to have places for. Other processes may have taken some meanwhile. */
+class PlacesLeft {
+  private last = 0;
+  /** In milliseconds of the monotonic clock. */
+  private at = 0;
+
+  /** Notes an answer of the limit. */
+  note({ remaining }: StoreDecision): void {
+    this.last = remaining;
+    this.at = performance.now();
+  }
+
+  /** The places left now, at least one: units have left since the last answer. */
+  now({ algorithm, parameters }: CompiledLimit): number {
+    const passedMs = performance.now() - this.at;
+    return Math.max(1, this.last + Math.floor((passedMs * 1000) / algorithm.queue!.spacing(parameters)));
+  }
+}
 
 /** Takes units of one limit, up to a second ahead: each call gets a time, and keeps it. */
 export class UnitsAhead implements UnitSource {

@@ -11,14 +11,48 @@ import type { Limiter } from '../../app/limiter/limiter.js';
 import { isRefusal } from '../../engine/limits/check-result.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
 import { refuseWrongList } from '../../app/rules/listed-limits.js';
-import { DelayedJobs } from './delayed-jobs.js';
 import { JobClaims, type JobWait } from './job-claims.js';
-import { JobDelayedError, UnrecoverableJobError } from './job-errors.js';
-import { restorePriority, takePriority } from './job-priority.js';
 import { type JobRequest, requestOf } from './job-request.js';
 import { type JobStart, JobStarts } from './job-starts.js';
 import type { JobEvents, JobUnits, LimitedJob } from './job-types.js';
 import type { JobLimitSettings } from './read-job-options.js';
+
+/** Reports to a BullMQ worker that the job was delayed. Workers recognise it by name, whichever copy of BullMQ they come from. */
+class JobDelayedError extends Error {
+  override readonly name = 'DelayedError';
+}
+
+/** Fails a job for good: a BullMQ worker recognises the error by name and does not retry. */
+class UnrecoverableJobError extends Error {
+  override readonly name = 'UnrecoverableError';
+}
+
+/** The most jobs to remember; the one that was delayed first is forgotten first. */
+const MAX_JOBS = 10_000;
+
+/** The jobs that this process has delayed, with what they have reserved. */
+class DelayedJobs {
+  private readonly requests = new Map<string, JobRequest>();
+
+  add({ queueQualifiedName, id }: LimitedJob, request: JobRequest): void {
+    const key = keyOf(queueQualifiedName, id!);
+    this.requests.delete(key);
+    this.requests.set(key, request);
+    if (this.requests.size > MAX_JOBS) this.requests.delete(this.requests.keys().next().value!);
+  }
+
+  /** Forgets a job, and returns what it has reserved. */
+  take(queue: string, id: string): JobRequest | undefined {
+    const key = keyOf(queue, id);
+    const request = this.requests.get(key);
+    this.requests.delete(key);
+    return request;
+  }
+}
+
+function keyOf(queue: string, id: string): string {
+  return `${queue}\n${id}`;
+}
 
 const log = new OnceLogger(logger);
 
@@ -184,4 +218,18 @@ function hasWaited({ timestamp, opts: { delay = 0 }, priority = 0 }: LimitedJob)
 /** Whether it emits the events of all jobs of a queue. A `Queue`, which adds jobs, emits only those of its own process. */
 function isEvents(given: unknown): boolean {
   return isRecord(given) && typeof given['on'] === 'function' && !('add' in given);
+}
+
+/**
+ * Moves a delayed job before all waiting jobs that have a priority, once its time has come: BullMQ takes jobs without a priority
+ * first. Behind the others it would start late.
+ */
+async function takePriority(job: LimitedJob): Promise<void> {
+  if ((job.priority ?? 0) > 0) await job.changePriority?.({ priority: 0 });
+}
+
+/** Restores a job's own priority for its next attempt. */
+async function restorePriority(job: LimitedJob): Promise<void> {
+  const { priority = 0 } = job.opts;
+  if (priority > 0 && job.priority === 0) await job.changePriority?.({ priority });
 }

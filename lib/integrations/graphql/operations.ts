@@ -21,7 +21,7 @@ import { reasonOf } from '../../engine/util/reason-of.js';
 import type { OperationResult, QueryCosts } from './cost/query-costs.js';
 import { callArguments, infoOf, rootFieldsOf, sourceOf } from './field-calls.js';
 import type { JointCheck } from './joint-check.js';
-import { keepOperation, knownOperation } from './known-operations.js';
+import { keepOperation, knownOperation } from './operation.js';
 import { OperationInfo } from './operation-info.js';
 import { Operation } from './operation.js';
 import type { OperationSource } from './operation-source.js';

@@ -2,7 +2,6 @@ import { ServerResponse } from 'node:http';
 import { Attempts } from '../../engine/errors/attempts.js';
 import { logger } from '../../engine/errors/logger.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
-import { ignoreErrors } from './ignore-errors.js';
 import { headersOf, refuse } from './refusal-response.js';
 import type { Admission, HandshakeRequest, SocketChecks } from './socket-checks.js';
 
@@ -104,4 +103,18 @@ function answer({ refusal, response }: Admission, polls: boolean): void {
   response.assignSocket(socket);
   response.once('finish', () => socket.destroySoon());
   response.end(body);
+}
+
+/** A stream that reports errors. */
+interface Stream {
+  on(event: 'error', listener: () => void): unknown;
+  off(event: 'error', listener: () => void): unknown;
+}
+
+function ignored(): void {}
+
+/** A client that resets its connection must not end the process. Returns a function that lets others handle errors again. */
+function ignoreErrors(stream: Stream): () => void {
+  stream.on('error', ignored);
+  return () => void stream.off('error', ignored);
 }

@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { BUILT_IN } from '../../app/key-resolvers/built-in.js';
+import { BUILT_IN } from '../../app/key-resolvers/global.js';
 import { ipIdentity } from '../../app/key-resolvers/ip.js';
 import { refuseImpossibleKey } from '../../app/rules/possible-keys.js';
 import type { Rule } from '../../app/rules/rule.js';

@@ -7,7 +7,7 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { identityOfShown } from '../../engine/limits/hierarchy.js';
 import { findEarly } from '../request/requests.js';
 import { Transports } from '../request/transports.js';
-import { HandlerClasses } from '../../app/rules/handler-classes.js';
+import { HandlerClasses, type Handler } from '../../app/rules/handler-classes.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { classNameOf, type HandlerClass } from '../../app/rules/namespaces.js';
 import type { RouteRules, RuleSource } from '../../app/rules/route-rules.js';
@@ -20,7 +20,6 @@ import { type AskedLimit, askedFromCode } from './asked-limit.js';
 import { ExplainedRequest } from './explained-request.js';
 import { askedOfRoute } from './explained-route.js';
 import type { ExplainedFunction, ExplainedSubject } from './explanation.js';
-import { findRoute } from './find-route.js';
 import { type Group, groupsOf } from './groups.js';
 import { Identities } from './identities.js';
 import { askSources, unaskedSources } from './limit-functions.js';
@@ -30,6 +29,7 @@ import { LOCATION, type Question } from './query.js';
 import type { LimitQuery, RouteQuery } from './question.js';
 import { reasons } from './reasons.js';
 import { trace, type Trace } from './trace.js';
+import { isHandler } from '../../app/rules/route-names.js';
 
 /** The result of resolving a question, before counters are read. */
 export interface Findings {
@@ -196,4 +196,32 @@ function rulesBeside(groups: readonly Group[]): (rule: Rule) => readonly Rule[] 
     for (const rule of rules) groupOf.set(rule, rules);
   }
   return (rule) => groupOf.get(rule)!;
+}
+
+/** A method that requests call, and its class. */
+interface FoundRoute {
+  readonly type: HandlerClass;
+  readonly handler: Handler;
+}
+
+/** Finds the route of a question. Throws `RateLimitConfigError`, which lists the existing ones. */
+function findRoute({ controller, handler }: RouteQuery, classes: HandlerClasses): FoundRoute {
+  const known = [...new Set(classes.known())].filter((type) => handlersOf(type, classes).size > 0);
+  const found = known.filter((type) => type === controller || classNameOf(type) === controller);
+  const [type, ...others] = found;
+  if (others.length > 0) throw new RateLimitConfigError(messages.sameController(LOCATION, classNameOf(type!)));
+  if (type === undefined) {
+    const got = typeof controller === 'string' ? controller : classNameOf(controller);
+    throw new RateLimitConfigError(messages.unknownController(LOCATION, got, known.map(classNameOf).toSorted()));
+  }
+  const handlers = handlersOf(type, classes);
+  const method = handlers.get(handler);
+  if (method === undefined) {
+    throw new RateLimitConfigError(messages.unknownHandler(LOCATION, classNameOf(type), handler, [...handlers.keys()]));
+  }
+  return { type, handler: method };
+}
+
+function handlersOf(type: HandlerClass, classes: HandlerClasses): Map<string, Handler> {
+  return new Map([...classes.handlers(type)].filter(([, handler]) => isHandler(handler)));
 }

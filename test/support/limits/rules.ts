@@ -4,7 +4,7 @@ import { CompiledLimit, type LimitSettings } from '../../../lib/testing/store/in
 import { featuresOfOptions } from '../../../lib/storage/features/index.js';
 import { OnceLogger } from '../../../lib/engine/errors/logger.js';
 import { Rule } from '../../../lib/app/rules/rule.js';
-import type { RuleSettings } from '../../../lib/app/rules/rule-settings.js';
+import type { RuleSettings } from '../../../lib/app/rules/rule.js';
 
 /** A key that all requests have. */
 export const byGlobal = {

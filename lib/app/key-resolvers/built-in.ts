@@ -1,2 +1,0 @@
-/** The prefixes of identities that the built-in keys make. */
-export const BUILT_IN = /^(?:ip|user|header):/;
