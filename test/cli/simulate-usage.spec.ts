@@ -178,7 +178,7 @@ describe('a command line', () => {
     [[], /--generate: expected 'poisson:' or.+, received 'poisson:0\/s'/, [...LIMIT, '--generate', 'poisson:0/s']],
     [[], /--generate: expected 'poisson:' or.+, received 'gauss:1\/s'/, [...LIMIT, '--generate', 'gauss:1/s']],
     [[], 'expected at most 1000000000 requests', [...LIMIT, '--generate', 'poisson:1000000/ms', '--for', '1d']],
-    [[], '"--cost: the option is only for a log', [...LIMIT, '--generate', 'poisson:1/s', '--cost', 'units']],
+    [[], '--cost: the option is only for a log', [...LIMIT, '--generate', 'poisson:1/s', '--cost', 'units']],
   ])('with %j is wrong: %s', async (inputs, message, options) => {
     const { code, stdout, stderr } = await logs.simulate(...options, ...inputs);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

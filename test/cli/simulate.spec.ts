@@ -379,7 +379,7 @@ describe('a chart', () => {
     for (const path of ['kept.ndjson', './kept.ndjson', logs.path('kept.ndjson')]) {
       const { code, stderr } = await logs.simulate('--limit', 'gcra:1/1s', '--svg', path, 'kept.ndjson');
       expect(code).toBe(2);
-      expect(stderr).toContain(`"nestjs-sluice simulate: --svg: 'kept.ndjson' is the log. Use another file`);
+      expect(stderr).toContain(`nestjs-sluice simulate: --svg: '${path}' is the log. Use another file`);
     }
     expect(await readFile(logs.path('kept.ndjson'), 'utf8')).toBe(before);
   });

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { LazyModuleLoader } from '@nestjs/core';
@@ -265,7 +266,7 @@ describe('rates that change while the app runs', () => {
         for (const call of calls) {
           await expect(call()).rejects.toThrow(RateLimitConfigError);
           await expect(call()).rejects.toThrow(
-            "unknown limit 'nope', expected a limit of 'define', 'forFeature' or 'limits' with a 'name': 'hourly', 'login'",
+            `unknown limit ${inspect(name)}, expected a limit of 'define', 'forFeature' or 'limits' with a 'name': `,
           );
           await expect(call()).rejects.toThrow("'hourly', 'login'");
         }

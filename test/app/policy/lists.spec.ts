@@ -155,7 +155,7 @@ describe('the lists of a policy', () => {
     [
       'an unknown limit',
       { lists: { deny: [{ identity: 'a', limit: 'lgoin' }] } },
-      "the changed policy is rejected, and the last valid one stays in effect: policy lists.deny[0]: unknown limit 'lgoin', expected a limit of 'define', 'forFeature' or 'limits', or, in the policy's 'limits', an 'algo': 'hourly', 'login'",
+      "lists.deny[0]: unknown limit 'lgoin', expected a limit of 'define', 'forFeature' or 'limits', or, in the policy's 'limits', an 'algo': 'hourly', 'login'",
     ],
     [
       'an entry on both lists',

@@ -108,18 +108,16 @@ describe('what is no limit', () => {
     [
       'a promise',
       Promise.resolve(gcra),
-      "limits[1]: expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received Promise { { algo: 'gcra', rate: 2, interval: '1m' } }; await the promise first",
+      "expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received Promise { { algo: 'gcra', rate: 2, interval: '1m' } }; await the promise first",
     ],
     [
       'a list',
       [gcra],
-      "limits[1]: expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received [ { algo: 'gcra', rate: 2, interval: '1m' } ]; write the limits of the list one by one",
+      "expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received [ { algo: 'gcra', rate: 2, interval: '1m' } ]; write the limits of the list one by one",
     ],
   ])('is refused with what would be right: %s', async (_, given, message) => {
     await expect(startUp(options({ limits: [gcra, given] }))).rejects.toThrow(message);
-    await expect(startUp(options({ limits: [gcra, given] }))).rejects.toThrow(
-      "expected a limit, received Plans { resolve: [Function: resolve] }; to use a class that finds limits, pass the class itself to the module's 'limits' or @RateLimit, and list it as a provider of a module",
-    );
+    await expect(startUp(options({ limits: [gcra, given] }))).rejects.toThrow('limits[1]: expected a limit');
     await expect(startUp(options({ define: { api: given } }))).rejects.toThrow(message);
     await expect(startUp({}, [controllerWith(given)])).rejects.toThrow(message);
     await expect(startUp({}, [controllerWith(given)])).rejects.toThrow('@RateLimit on A.get: expected a limit');
@@ -135,7 +133,7 @@ describe('what is no limit', () => {
 
   it('is a function or a class of a definition', async () => {
     const message =
-      "expected a limit such as { algo: 'gcra', rate: 10, interval: '1s' }, received [class Plans]; you can use a function or class that finds limits in the module's 'limits' and in @RateLimit";
+      /^define\.api: expected a limit such as .+; you can use a function or class that finds limits in the module's 'limits' and in @RateLimit/;
     await expect(startUp(options({ define: { api: Plans } }))).rejects.toThrow(message);
     await expect(startUp(options({ define: { api: () => gcra } }))).rejects.toThrow(message);
   });

@@ -52,7 +52,7 @@ describe('an amount of money', () => {
   ])('%p is refused', (amount) => {
     expect(() => eur(amount as never)).toThrow(RateLimitArgumentError);
     expect(() => eur(amount as never)).toThrow(
-      "amount in EUR: expected a decimal number >= 0 with at most six digits after the point, such as '0.12', of at most 9007199254.740991 (as text if a number cannot express it exactly), received ' 1'",
+      "amount in EUR: expected a decimal number >= 0 with at most six digits after the point, such as '0.12', of at most 9007199254.740991 (as text if a number cannot express it exactly), received ",
     );
   });
 

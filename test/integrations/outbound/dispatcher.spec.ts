@@ -110,7 +110,7 @@ describe.each(versions)(
       await until(async () => (await limiters.for('github').peek('at 127.0.0.1')).remaining === 47);
       const wrong = limited('github', { cost: () => 0.5 });
       await expect(request(upstream.url, { dispatcher: wrong })).rejects.toThrow(
-        "LimiterService.dispatcher.cost for limit 'github': expected the function to return a whole number >= 0, received 0.5",
+        "OutboundLimiter.dispatcher.cost for limit 'github': expected the function to return a whole number >= 0, received 0.5",
       );
     });
 

@@ -28,7 +28,7 @@ describe('rateLimitSockets refuses', () => {
     [
       'an empty list',
       { handshakes: [] },
-      "rateLimitSockets.handshakes: the limit 'hello' is in the list twice. List it once",
+      'rateLimitSockets.handshakes: expected the name of a defined limit, a limit such as',
     ],
     ['an unknown name', { handshakes: 'helo' }, "'hello'"],
     [

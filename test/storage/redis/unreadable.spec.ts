@@ -101,9 +101,9 @@ describe('a process 40 days ahead of the server', () => {
     const limit = compile({ algo: 'calendar-window', rate: 10, period: 'day' });
     const store = open();
     const reply = jest.spyOn(redis, 'evalsha').mockImplementation(() => Promise.resolve([-1, Date.now() * 1000]));
-    await expect(ask(store, limit)).rejects.toThrow('did not settle after 3 tries');
+    await expect(ask(store, limit)).rejects.toThrow('did not settle after 3 attempts');
     expect(reply).toHaveBeenCalledTimes(3);
-    await expect(store.history({ limit, identity: 'a' })).rejects.toThrow('did not settle after 3 tries');
+    await expect(store.history({ limit, identity: 'a' })).rejects.toThrow('did not settle after 3 attempts');
   });
 });
 

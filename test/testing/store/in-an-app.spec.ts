@@ -61,7 +61,7 @@ describe('a store of an app', () => {
   it('refuses a limit with what it does not keep, and names it', async () => {
     const { app, limiters } = await start({ store: new MapStore() });
     const used = limiters.for({ ...limit, name: 'used', usage: '400d' });
-    await expect(used.consume('a')).rejects.toThrow("limit 'used' has 'usage', which a MapStore does not keep");
+    await expect(used.consume('a')).rejects.toThrow("limit 'used' has 'usage', which a MapStore does not support");
     await app.close();
   });
 

@@ -1,6 +1,6 @@
 import { editsBetween } from '../../util/nearest.js';
 import { durationHint } from '../../options/values.js';
-import { listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
+import { listOf, missingInput, unknownName, wrongInput } from '../wording.js';
 
 /** After a name that is right in another place: one that differs by a letter, such as `limit` and `limits`. */
 export function almost(name: string, known: readonly string[]): string {

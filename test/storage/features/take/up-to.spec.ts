@@ -194,7 +194,7 @@ describe.each(Object.entries(places))('upTo, %s', (_, place) => {
     }
     await bad(
       jobs.consume('a', { upTo: 2, cost: 1 }),
-      "expected either 'cost' or 'upTo', received cost 1 and upTo 2; upTo takes as many units as there are",
+      "options: expected either 'cost' or 'upTo', received cost 1 and upTo 2; upTo takes as many units as there are",
     );
     await bad(
       limiters.for('slots').consume('a', { upTo: 2 }),
@@ -213,7 +213,7 @@ describe.each(Object.entries(places))('upTo, %s', (_, place) => {
         { limit: 'user', key: 'b', within: { org: 'o' }, upTo: 2 },
       ]),
       "LimiterService.check: several limits of the check are within limit 'org', so 'upTo' would take a different number from it. " +
-        'expected a check for each',
+        'Use a separate check for each',
     );
     await bad(
       limiters.reserve([{ limit: 'jobs', key: 'a', upTo: 2 }]),
