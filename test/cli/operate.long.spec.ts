@@ -137,7 +137,7 @@ describe('block, unblock and reset', () => {
       stderr: expect.stringContaining('--limit: missing, expected a limit such as'),
     });
     expect(await refused('block', 'burst', KEY, '--limit', 'gcra:20/1s', ...place)).toContain(
-      "expected one of 'api', or '--force' Use '--force' if the name is right: a counter disappears when its units are back",
+      "Expected one of 'api'. Use '--force' if the name is right: a counter disappears when its units are back",
     );
     expect(await refused('block', 'api', 'tenant:new', '--limit', 'gcra:10/1h', ...place)).toContain(
       "instances count 'api' by fixed-window, not by gcra, so this would change nothing",
@@ -195,7 +195,7 @@ describe('deny, allow and unlist', () => {
     );
     expect(await refused('deny', KEY, '--name', 'apii', ...place)).toContain("Redis has no counter of a limit 'apii'");
     expect(await refused('unlist', KEY, ...place)).toContain(
-      "'tenant:acme' is on no list for all limits by a change, so there is nothing to remove",
+      "'tenant:acme' was added to no list for all limits, so there is nothing to remove",
     );
     expect(await redis.keys('nobodys*')).toEqual([]);
   });
@@ -267,7 +267,7 @@ describe('rates', () => {
       "Redis has no counter of a limit 'apii'",
     );
     expect(await refused('rates', 'clear', 'api', ...ofApi, ...place)).toContain(
-      "no change of 'api' so there is nothing to clear",
+      "'api' has no change, so there is nothing to clear",
     );
     expect(await redis.exists(`${prefix}:rates`)).toBe(0);
   });
@@ -303,17 +303,25 @@ it.each<[string, string[], string]>([
     ['block', 'api', KEY, 'redis://:s3cret@h'],
     "unexpected argument 'redis://***@h': expected no more",
   ],
-  ['a wrong time', ['block', 'api', KEY, '--for', 'soon'], "--for: expected a duration, received 'soon'"],
-  ['a time of no use', ['reset', 'api', KEY, '--for', '1m'], "option '--for' is only for 'block'"],
+  [
+    'a wrong time',
+    ['block', 'api', KEY, '--for', 'soon'],
+    "--for: expected a duration such as '10m', '1h' (units: ms, s, m, h, d, w, y), at most 1 year, received 'soon'",
+  ],
+  ['a time of no use', ['reset', 'api', KEY, '--for', '1m'], "--for: the option is only for 'block'"],
   ['a wrong address', ['block', 'api', KEY, '--redis', 'http://:s3cret@h'], "received 'http://***@h'"],
   ['a misspelt option', ['reset', 'api', KEY, '--foce'], "unknown option '--foce'. Did you mean '--force'?"],
-  ['a wrong cause', ['block', 'api', KEY, '--by', 'a\nb'], "by: expected a string of 1 to 200, received 'a\\nb'"],
+  [
+    'a wrong cause',
+    ['block', 'api', KEY, '--by', 'a\nb'],
+    "by: expected a string of 1 to 200 characters on one line, without control characters and marks of direction, received 'a\\nb'",
+  ],
   ['an unknown part', ['rates', 'sett', 'api'], "unknown argument 'sett'. Did you mean 'set'?"],
   ['no rate', ['rates', 'set', 'api'], 'argument: missing, expected an option and its value, such as rate=50'],
   [
     'what is no rate',
     ['rates', 'set', 'api', '50', '--force'],
-    "expected an option and its value, such as rate=50, received '50'",
+    "unexpected argument '50': expected an option and its value, such as rate=50",
   ],
   ['an unknown rate', ['rates', 'set', 'api', 'raet=5', '--force'], "unknown option 'raet'. Did you mean 'rate'?"],
   [
@@ -326,7 +334,7 @@ it.each<[string, string[], string]>([
     ['deny', '10.0.0.1/8', '--redis', 'redis://h'],
     "ip: expected the network '10.0.0.0/8' or the address '10.0.0.1', received '10.0.0.1/8'",
   ],
-  ['a definition for lists', ['deny', KEY], "option '--limit' is only for limits that are defined: here '--name'"],
+  ['a definition for lists', ['deny', KEY], "--limit: the option is only for limits that are defined: here '--name'"],
 ])('a command refuses %s', async (_, args, message) => {
   const { code, stdout, stderr } = await runHere([...args, ...(args.includes('--redis') ? [] : [...place, ...ofApi])]);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

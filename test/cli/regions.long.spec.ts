@@ -116,7 +116,7 @@ describe('the terminal over regions', () => {
   it.each(['home', 'both'] as const)('knows the names of limits over regions, given %s', async (place) => {
     const limit = ['--limit', WORLD_PLAN];
     expect(await done(place, 'block', 'plan', 'tenant:new', ...limit)).toContain('blocked for 10m');
-    expect(await refused(place, 'block', 'plann', KEY, ...limit)).toContain("did you mean 'plan'?");
+    expect(await refused(place, 'block', 'plann', KEY, ...limit)).toContain("Did you mean 'plan'?");
     const other = ['--limit', 'gcra:10/1h,scope=world'];
     expect(await refused(place, 'block', 'plan', 'tenant:2', ...other)).toContain(
       "count 'plan' by fixed-window, not by",
@@ -174,7 +174,7 @@ describe('the terminal over regions', () => {
     await eu.limiters.setRate('burst', { rate: 1 });
     const { code, stdout, stderr } = await at('region', ...ofKey('burst', '--limit', BURST));
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
-    expect(stdout).toContain("limit 'burst': unknown, what was changed is kept at the home of the regions");
+    expect(stdout).toContain("limit 'burst': unknown, changes are stored at the home of the regions");
     expect(stdout).toContain("Use '--home' or '--module'");
     expect(stdout).not.toContain('allows');
     const json = JSON.parse((await at('region', ...ofKey('burst', '--limit', BURST, '--json'))).stdout) as Explanation;
@@ -245,7 +245,7 @@ describe('the terminal over regions', () => {
     await done('both', 'rates', 'set', 'burst', 'rate=3', '--limit', BURST);
     await done('both', 'deny', KEY, '--name', 'burst');
     expect(await eu.limiters.getRate('burst')).toMatchObject({ options: { rate: 3 } });
-    expect(await refused('both', 'deny', KEY, '--name', 'bursts')).toContain("did you mean 'burst'?");
+    expect(await refused('both', 'deny', KEY, '--name', 'bursts')).toContain("Did you mean 'burst'?");
   });
 
   it('takes the home of the environment', async () => {
@@ -295,15 +295,13 @@ describe('the terminal over regions', () => {
       const args = [...command, '--prefix', prefix, '--timeout', '5s', '--redis', redis, '--home', url];
       const { code, stdout, stderr } = await runHere(args);
       expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-      expect(stderr).toContain(
-        `option '--home' is '${url}', which is not the home of the region 'eu' under the prefix`,
-      );
+      expect(stderr).toContain(`--home: '${url}' is not the home of the region 'eu' under the prefix`);
     }
   });
 
   it.each([
-    [['--home', 'localhost'], "--home: expected a URL, received 'localhost'"],
-    [['--home', 'redis://localhost', '--module', 'x.js'], "option '--home' is only for Redis without the app"],
+    [['--home', 'localhost'], "--home: expected a URL such as redis://localhost:6379, received 'localhost'"],
+    [['--home', 'redis://localhost', '--module', 'x.js'], '--home: the option is only for Redis without the app'],
   ])('refuses %p', async (args, message) => {
     const redis = args.includes('--module') ? [] : ['--redis', 'redis://localhost'];
     const { code, stderr } = await runHere(['rates', ...redis, ...args]);

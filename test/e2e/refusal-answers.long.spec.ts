@@ -450,19 +450,23 @@ describe('wrong options', () => {
     [
       'a status below 400',
       { define: { a: { ...minute, rate: 1, status: 200 } } },
-      "'status': expected a whole number >= 400 and <= 599, received 200",
+      '.status: expected a whole number >= 400 and <= 599, received 200',
     ],
-    ['a status in words', { define: { a: { ...minute, rate: 1, status: '402' as never } } }, "'status' is '402'"],
+    [
+      'a status in words',
+      { define: { a: { ...minute, rate: 1, status: '402' as never } } },
+      ".status: expected a whole number >= 400 and <= 599, received '402'",
+    ],
     [
       'hidden in words',
       { define: { a: { ...minute, rate: 1, hidden: 'yes' as never } } },
-      "'hidden': expected true or false, received 'yes'",
+      ".hidden: expected true or false, received 'yes'",
     ],
-    ['retryAfter in words', { retryAfter: 'no' as never }, "'retryAfter': expected true or false, received 'no'"],
+    ['retryAfter in words', { retryAfter: 'no' as never }, ".retryAfter: expected true or false, received 'no'"],
     [
       'an answer that is an object',
       { answer: {} as never },
-      "'answer': expected a function, or an injectable class, received {}",
+      '.answer: expected a function, or an injectable class that implements RefusalResolver, received {}',
     ],
   ])('%s is refused at start-up', async (_, limits, message) => {
     await expect(HttpApp.start('express', { limits })).rejects.toThrow(message);

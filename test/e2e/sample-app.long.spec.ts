@@ -65,7 +65,10 @@ describe('the sample app, counting in process', () => {
     expect(routes).toHaveLength(ROUTES);
     expect(routes.filter(({ isTelling }) => isTelling)).toHaveLength(10);
     for (const { path, code, docs } of routes) {
-      expect([path, code]).toEqual([path, expect.stringMatching(/RateLimit\(|limits?\.for\(|limiters\.\w+\(/)]);
+      expect([path, code]).toEqual([
+        path,
+        expect.stringMatching(/RateLimit\(|limits?\.for\(|limiters\.\w+\(|outbound\.fetch\(/),
+      ]);
       expect(code.match(/[([{]/g)!.length).toBe(code.match(/[)\]}]/g)!.length);
       const page = await fetch(new URL(docs, sample.url));
       expect([docs, page.status, page.headers.get('content-type')]).toEqual([docs, 200, 'text/plain; charset=utf-8']);

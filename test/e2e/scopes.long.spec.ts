@@ -596,7 +596,7 @@ describe('other handlers', () => {
         }
         return [BotUpdate];
       },
-      "@RateLimit.namespace on BotUpdate.start: expected 1 to 128 printable ASCII characters, received ''",
+      "@RateLimit.namespace on BotUpdate.start: expected 1 to 128 printable ASCII characters that do not start with '@', received ''",
     ],
     [
       "the scope of the module's limits",

@@ -190,7 +190,7 @@ describe('the interceptor', () => {
     }
     const context = { getClass: () => Unknown, getHandler: () => Unknown.prototype.run };
     expect(() => nest.get(RateLimitGuard).canActivate(context as unknown as ExecutionContext)).toThrow(
-      '@RateLimit on Unknown.run: it has limits that are checked after the guards, but Nest learnt of its class too late',
+      '@RateLimit on Unknown.run: it has limits that are checked after the guards, but Nest found its class too late',
     );
   });
 });

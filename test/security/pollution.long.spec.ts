@@ -205,7 +205,7 @@ describe('an `Object.prototype` that was written to', () => {
     expect(settled).toMatchObject({ quota: 8, remaining: 6 });
     expect(code).toMatchObject({ allowed: true, quota: 8, remaining: 7 });
     expect(rates.options).toMatchObject({ algo: 'gcra', rate: 7 });
-    expect(String(failure)).toContain("option 'usage' cannot be changed while the app runs");
+    expect(String(failure)).toContain('usage: cannot be changed while the app runs');
   });
 
   it('leaves what a class of options has, and what equals it', () => {

@@ -21,7 +21,7 @@ import { scripts } from '../support/redis/scripts.js';
 const GUIDE = new URL('../../docs/guides/redis-users.md', `file://${process.cwd()}/test/security/`);
 const PREFIX = 'sluice';
 /** Those of a Cluster, as the guide names them. */
-const CLUSTER_RIGHTS = /On a Cluster the user also needs `([^`]+)`/.exec(readFileSync(GUIDE, 'utf8'))![1]!.split(' ');
+const CLUSTER_RIGHTS = /On a Cluster, the user also needs `([^`]+)`/.exec(readFileSync(GUIDE, 'utf8'))![1]!.split(' ');
 
 /** The rules as the guide prints them, without the user's name. */
 const documented = /ACL SETUSER \S+ ([^`]+)/.exec(readFileSync(GUIDE, 'utf8'))![1]!.trim().split(/\s+/);

@@ -323,7 +323,7 @@ describe.each(['deny', 'allow', 'local'] as const)('while Redis of the limits fa
       await until(async () => (await jobs.again(job!)).attemptsStarted >= 3);
       expect(had).toEqual([]);
       expect(errors.mock.calls.map(([text]) => text)).toContain(
-        'rateLimited: the store fails, and a limit refuses meanwhile: ' +
+        'rateLimited: the store failed, and a limit rejects jobs until it recovers: ' +
           `jobs of ${jobs.prefix}:sync are delayed by 20 ms, then checked again`,
       );
       server.resume();

@@ -252,7 +252,7 @@ describe('a limit that replicas confirm, on a Cluster', () => {
 describe('replicas', () => {
   const wrong: [object, string][] = [
     [{ replicas: 0 }, 'define.a.replicas: expected a whole number >= 1 and <= 100, received 0'],
-    [{ replicas: '1' }, "option 'replicas' is '1'"],
+    [{ replicas: '1' }, "define.a.replicas: expected a whole number >= 1 and <= 100, received '1'"],
     [{ replicas: 1, prefetch: { units: 5, ttl: '1s' } }, "options 'replicas' and 'prefetch' exclude each other"],
     [{ replicas: 1, scope: 'instance' }, "options 'replicas' and scope: 'instance' exclude each other"],
   ];
