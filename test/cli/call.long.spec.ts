@@ -128,12 +128,12 @@ describe('nestjs-sluice call', () => {
     [
       'a limit over regions',
       ['api', 'user:1', '--limit', 'gcra:1/1s,scope=world'],
-      "--limit 'gcra:1/1s,scope=world'.scope: expected a limit that counts in one region: units of others come from their home, received 'world'",
+      "--limit 'gcra:1/1s,scope=world'.scope: expected a limit that counts in one region, received 'world': units of other regions come from their home",
     ],
     [
       'a limit that each instance counts',
       ['api', 'user:1', '--limit', 'gcra:1/1s,scope=instance'],
-      "--limit 'gcra:1/1s,scope=instance'.scope: expected 'world', or to be left out, received 'instance'",
+      "--limit 'gcra:1/1s,scope=instance'.scope: expected 'world', or to be left out: others count in their region, received 'instance'",
     ],
     [
       'a limit beside the script',

@@ -126,7 +126,7 @@ describe('nestjs-sluice console', () => {
 
   it.each([
     [['--write', '--redis', REDIS], 2, '--by: missing'],
-    [['--port', '99999', '--redis', REDIS], 2, "--port: expected a port, received '99999'"],
+    [['--port', '99999', '--redis', REDIS], 2, "--port: expected a port from 0 to 65535, received '99999'"],
     [['now', '--redis', REDIS], 2, "unexpected argument 'now': expected only options"],
     [['--redis', REDIS, '--prefix', 'nobody'], 1, "Redis has no limits of an app with the prefix 'nobody'"],
     [['--redis', 'redis://127.0.0.1:1', '--timeout', '300ms'], 1, '127.0.0.1:1'],

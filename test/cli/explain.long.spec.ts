@@ -167,7 +167,12 @@ const limit = ['--limit', 'gcra:6/1s@api'];
 
 it.each<[string, string[], number, string]>([
   ['no Redis', [...limit, '--key', KEY], 2, '--redis: missing, expected a URL such as redis://localhost:6379, or'],
-  ['a wrong URL', ['--redis', 'http://:s3cret@h', ...limit], 2, "--redis: expected a URL, received 'http://***@h'"],
+  [
+    'a wrong URL',
+    ['--redis', 'http://:s3cret@h', ...limit],
+    2,
+    "--redis: expected a URL such as redis://localhost:6379, received 'http://***@h'",
+  ],
   ['no limit', [...ofRedis, '--key', KEY], 2, '--limit: missing, expected a limit such as gcra:60/1s'],
   ['no name', [...ofRedis, '--limit', 'gcra:6/1s', '--key', KEY], 2, '--name: missing, expected the name that'],
   [
@@ -178,7 +183,7 @@ it.each<[string, string[], number, string]>([
   ],
   ['a key of a limit', [...ofRedis, '--limit', 'gcra:6/1s,key=ip@api', '--key', KEY], 2, "unknown option 'key'"],
   ['no key', [...ofRedis, ...limit], 2, '--key: missing, expected an identity such as tenant:acme'],
-  ['two keys', [...ofRedis, ...limit, '--key', 'a', '--key', 'b'], 2, "option '--key' is given twice"],
+  ['two keys', [...ofRedis, ...limit, '--key', 'a', '--key', 'b'], 2, '--key: the option is given twice'],
   [
     'a wrong cost',
     [...ofRedis, ...limit, '--key', KEY, '--cost', '1.5'],
@@ -189,13 +194,13 @@ it.each<[string, string[], number, string]>([
     'a wrong time',
     [...ofRedis, ...limit, '--key', KEY, '--timeout', 'x'],
     2,
-    "--timeout: expected a duration, received 'x'",
+    "--timeout: expected a duration such as 500ms or 2s (units: ms, s, m, h, d, w, y), received 'x'",
   ],
   [
     'a route',
     [...ofRedis, ...limit, '--controller', 'A'],
     2,
-    "option '--controller' is only for explanations of an app",
+    '--controller: the option is only for explanations of an app',
   ],
   [
     'a misspelt option',
@@ -210,8 +215,13 @@ it.each<[string, string[], number, string]>([
     "unexpected argument 'redis://***@h': expected only options",
   ],
   ['an argument', ['api'], 2, "unexpected argument 'api': expected only options"],
-  ['Redis of an app', ['--module', SHOP, ...limit], 2, "option '--limit' is only for Redis without the app"],
-  ['no file', ['--module', '#A', '--name', 'api', '--key', KEY], 2, "--module: expected a file such as, received '#A'"],
+  ['Redis of an app', ['--module', SHOP, ...limit], 2, '--limit: the option is only for Redis without the app'],
+  [
+    'no file',
+    ['--module', '#A', '--name', 'api', '--key', KEY],
+    2,
+    "--module: expected a file such as ./dist/app.module.js#AppModule, received '#A'",
+  ],
   ['nothing of an app', ['--module', SHOP], 2, "--name: missing, expected the name of a limit, or '--controller'"],
   ['no method', ['--module', SHOP, '--controller', 'A'], 2, '--handler: missing, expected the name of a method'],
   ['no class', ['--module', SHOP, '--handler', 'a'], 2, '--controller: missing, expected the name of a class'],
@@ -219,7 +229,7 @@ it.each<[string, string[], number, string]>([
     'both',
     ['--module', SHOP, '--handler', 'a', '--name', 'b'],
     2,
-    "option '--name' is only for limits, not for routes",
+    '--name: the option is only for limits, not for routes',
   ],
   [
     'an unknown limit',
@@ -231,7 +241,7 @@ it.each<[string, string[], number, string]>([
     'an unknown class',
     ['--module', `${SHOP}#ShopModule`, '--controller', 'Orders', '--handler', 'list'],
     2,
-    "controller: expected a class with routes: OrdersController, received 'Orders'",
+    "controller: expected a class with routes (OrdersController), received 'Orders'",
   ],
   [
     'a file that is not there',
@@ -267,7 +277,7 @@ it.each<[string, string[], number, string]>([
     'an app that does not start',
     ['--module', `${SHOP}#WrongModule`, '--name', 'api', '--key', KEY],
     1,
-    "option 'rate' is 0",
+    'rate: expected a whole number >= 1, received 0',
   ],
 ])('explain refuses %s', async (_, args, exitCode, message) => {
   const { code, stdout, stderr } = await explain(...args);

@@ -180,7 +180,9 @@ describe('init', () => {
     standIn('npm', 7);
     expect(await withPath(() => init())).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("'npm install nestjs-sluice' failed, so nestjs-sluice is not installed; run it"),
+      stderr: expect.stringContaining(
+        "'npm install nestjs-sluice' failed, so nestjs-sluice is not installed. Run the command yourself",
+      ),
     });
   });
 
@@ -192,11 +194,11 @@ describe('init', () => {
       1,
       "isn't a Nest project: its package.json is missing or lacks '@nestjs/core'.",
     ],
-    ['another project', { 'package.json': '{}' }, [], 1, 'is no Nest project'],
+    ['another project', { 'package.json': '{}' }, [], 1, "isn't a Nest project"],
     [
       'a project without a root module',
       { 'package.json': FILES['package.json']! },
-      [],
+      "the file 'src/app.module.ts' does not exist. Pass the file of the root module",
       1,
       "there: expected the one of the root module, by '--module src/app.module.ts', received no file 'src/app.module.ts'",
     ],

@@ -75,7 +75,7 @@ it('an address is a key of a limit by a function, and not of one without a key',
   await json('block', 'things', '203.0.113.7');
   expect((await app.service.for('things').peek('203.0.113.7')).allowed).toBe(false);
   const { code, stderr } = await runHere(['block', 'plain', '203.0.113.7', ...place]);
-  expect([code, stderr]).toEqual([1, expect.stringContaining("expected 'ip:203.0.113.7'")]);
+  expect([code, stderr]).toEqual([1, expect.stringContaining("Use 'ip:203.0.113.7', or '--force'")]);
 });
 
 it('the value of a header is hashed', async () => {
@@ -102,7 +102,7 @@ it('a bare address is refused unless it is counted', async () => {
     ['block', 'api', '203.0.113.7'],
   ]) {
     const { code, stderr } = await runHere([...args, ...ofCode]);
-    expect([code, stderr]).toEqual([1, expect.stringContaining("expected 'ip:203.0.113.7'")]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("Use 'ip:203.0.113.7', or '--force'")]);
     expect((await runHere([...args, ...ofCode, '--force'])).code).toBe(0);
   }
 });

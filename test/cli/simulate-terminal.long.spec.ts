@@ -83,7 +83,7 @@ describe('filters', () => {
 
   it('are for logs alone', async () => {
     const run = await logs.simulate(...LIMIT, '--generate', 'poisson:1/s', '--path', '/a');
-    expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining("option '--path' is only for a log") });
+    expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining('--path: the option is only for a log') });
   });
 });
 
@@ -112,7 +112,7 @@ describe('the limits of a policy', () => {
   });
 
   it.each([
-    ['what is wrong', 'wrong.yaml', 1, "'raet' is unknown (did you mean 'rate'?)"],
+    ['what is wrong', 'wrong.yaml', 1, "unknown option 'raet'. Did you mean 'rate'?"],
     ['none', 'empty.yaml', 1, "has no limit that can be simulated. Add one with an 'algo'"],
     ['another file', 'access.log', 2, 'is not a policy file: expected a name that ends with .yaml'],
   ])('refuse %s', async (_, file, code, message) => {
@@ -122,7 +122,7 @@ describe('the limits of a policy', () => {
 
   it('refuse a name that is given twice', async () => {
     const run = await logs.simulate('--policy', 'limits.yaml', '--limit', 'gcra:1/s@burst', 'access.log');
-    expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining("has the name 'burst' twice") });
+    expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining("two limits have the name 'burst'") });
   });
 });
 

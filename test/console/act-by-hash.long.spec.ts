@@ -50,6 +50,6 @@ describe('a key that is known by its hash', () => {
     const response = await apps[0]!.post('keys/block', body);
     expect(response.status).toBe(400);
     const { errors } = (await response.json()) as Problem;
-    expect(errors).toEqual([{ field: 'id', message: expect.stringContaining('counted lately') }]);
+    expect(errors).toEqual([{ field: 'id', message: expect.stringContaining('counted recently') }]);
   });
 });

@@ -88,7 +88,7 @@ describe('an HTTP adapter whose responses hide those of Node', () => {
       null,
     ]);
     expect(lines).toEqual([
-      "the responses of the HTTP adapter (PlainResponse) have no method that sets headers, and hold no response of Node as 'raw', so " +
+      "the responses of the HTTP adapter (PlainResponse) have no method that sets headers, and no Node response as 'raw', so " +
         'limits set no headers, not even Retry-After',
     ]);
   });
@@ -97,7 +97,7 @@ describe('an HTTP adapter whose responses hide those of Node', () => {
     const { get, lines } = await start({ hidesResponses: true });
     for (let request = 0; request < 3; request++) expect((await get('/slot')).status).toBe(200);
     expect(lines.filter((line) => line.includes('ends with its handler'))).toEqual([
-      "the responses of the HTTP adapter (PlainResponse) neither are Node's nor have none as 'raw', so a request ends with its handler: " +
+      "the responses of the HTTP adapter (PlainResponse) are not Node responses and have none as 'raw', so a request ends with its handler: " +
         "'concurrency' and 'count' cannot see that its response is still being sent, or that its client has left",
     ]);
   });

@@ -377,9 +377,17 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
         () => limiter.acquire(KEY, { timeout: 'soon' }),
         "timeout: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year, received 'soon'",
       ],
-      ['a negative timeout', () => limiter.acquire(KEY, { timeout: -1 }), 'timeout: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year, received -1'],
+      [
+        'a negative timeout',
+        () => limiter.acquire(KEY, { timeout: -1 }),
+        "timeout: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year, received -1",
+      ],
       ['a signal', () => limiter.acquire(KEY, { signal: wrong({}) }), 'signal: expected an AbortSignal, received {}'],
-      ['a longest wait', () => limiter.reserve(KEY, { maxWait: '2y' }), "maxWait: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year, received '2y'"],
+      [
+        'a longest wait',
+        () => limiter.reserve(KEY, { maxWait: '2y' }),
+        "maxWait: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year, received '2y'",
+      ],
       ['units to refund', () => limiter.refund(KEY, 1.5), 'units: expected a whole number >= 1, received 1.5'],
       [
         'whether it has to reach the store',
@@ -387,8 +395,16 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
         "strict: expected true or false, received 'yes'",
       ],
       ['units to charge', () => limiter.penalize(KEY, wrong('1')), "units: expected a whole number >= 1, received '1'"],
-      ['a block of nothing', () => limiter.block(KEY, 0), 'duration: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year, received 0'],
-      ['a block', () => limiter.block(KEY, NaN), 'duration: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year, received NaN'],
+      [
+        'a block of nothing',
+        () => limiter.block(KEY, 0),
+        "duration: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year, received 0",
+      ],
+      [
+        'a block',
+        () => limiter.block(KEY, NaN),
+        "duration: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year, received NaN",
+      ],
       ['work', () => held.hold(KEY, wrong('work')), "hold: expected a function, received 'work'"],
       [
         'a limit to hold',
@@ -407,7 +423,11 @@ describe.each(Object.entries(kinds))('a limiter %s', (_, options) => {
         async () => (await limiter.reserve(KEY)).settle(-1),
         'actual cost: expected a whole number >= 0, received -1',
       ],
-      ['a number of windows', () => limiter.history(KEY, 0), 'number of windows: expected a whole number >= 1, received 0'],
+      [
+        'a number of windows',
+        () => limiter.history(KEY, 0),
+        'number of windows: expected a whole number >= 1, received 0',
+      ],
     ])('%s', async (_, call, message) => {
       const reason = await reasonOf(call());
       expect(reason).toBeInstanceOf(RateLimitArgumentError);

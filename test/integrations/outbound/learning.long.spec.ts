@@ -198,13 +198,37 @@ describe.each(['in process', 'on Redis'])('what an upstream says, learnt %s', (p
   }
 
   it.each<[string, unknown, string]>([
-    ['learn', 5, "learn: expected true, false, or the names of the upstream's limits, received 5"],
-    ['learn', { api: 1 }, 'learn: expected true, false, or the names, received { api: 1 }'],
+    [
+      'learn',
+      5,
+      "learn: expected true, false, or the names of the upstream's limits by those of ours, such as { openai: 'tokens' }, received 5",
+    ],
+    [
+      'learn',
+      { api: 1 },
+      "learn: expected true, false, or the names of the upstream's limits by those of ours, such as { openai: 'tokens' }, received { api: 1 }",
+    ],
     ['learn', { apy: 'tokens' }, "learn: expected names of the limits of the calls, 'api', received 'apy'"],
-    ['parser', 'nobody', "parser: expected one of rate-limit, x-rate-limit, github, openai, received 'nobody'"],
-    ['parser', 'toString', "parser: expected one of, received 'toString'"],
-    ['parser', { parse: 5 }, 'parser: expected one of, received { parse: 5 }'],
-    ['maxLearnedWait', 'long', "maxLearnedWait: expected milliseconds or a duration, received 'long'"],
+    [
+      'parser',
+      'nobody',
+      "parser: expected one of rate-limit, x-rate-limit, github, openai, anthropic, shopify, shopify-graphql, stripe, slack, discord, a function, or { parse, readsBody }, received 'nobody'",
+    ],
+    [
+      'parser',
+      'toString',
+      "parser: expected one of rate-limit, x-rate-limit, github, openai, anthropic, shopify, shopify-graphql, stripe, slack, discord, a function, or { parse, readsBody }, received 'toString'",
+    ],
+    [
+      'parser',
+      { parse: 5 },
+      'parser: expected one of rate-limit, x-rate-limit, github, openai, anthropic, shopify, shopify-graphql, stripe, slack, discord, a function, or { parse, readsBody }, received { parse: 5 }',
+    ],
+    [
+      'maxLearnedWait',
+      'long',
+      "maxLearnedWait: expected milliseconds or a duration such as '250ms', '10s', '1m' (units: ms, s, m, h, d, w, y), at most 1 year, received 'long'",
+    ],
     ['retry', 3, 'retry: expected an object such as { attempts: 3 }, received 3'],
   ])('refuses a wrong %s (%p)', (option, value, message) => {
     expect(() => outbound.fetch('api', { [option]: value })).toThrow(atPlace('OutboundLimiter.fetch', message));

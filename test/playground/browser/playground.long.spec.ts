@@ -54,7 +54,7 @@ describe('the page of the sample app', () => {
     await route.getByText(/refuses for \d+ s/).waitFor();
     expect(await page.locator('.answers li').count()).toBe(11);
     const refusal = page.locator('.answers li', { hasText: '429' });
-    await refusal.getByText(/by reports-minute\. (Again in \d+ s|Free again)/).waitFor();
+    await refusal.getByText(/by reports-minute\. (Again in \d+ s|Free again|[Tt]ry again in \d+ s)/).waitFor();
     await refusal.locator('summary').click();
     await refusal.getByText('retry-after').waitFor();
   });
@@ -200,7 +200,9 @@ describe('the comparison', () => {
     const { page } = await open();
     await page.locator('sluice-comparison').evaluate((element) => element.setAttribute('algorithms', 'gcra,bucket'));
     const alert = page.locator('sluice-comparison').getByRole('alert');
-    expect(await alert.textContent()).toContain("<sluice-comparison>.algorithms: expected one of, received 'bucket'");
+    expect(await alert.textContent()).toContain(
+      "<sluice-comparison>.algorithms: expected one of fixed-window, calendar-window, sliding-window, sliding-log, token-bucket, gcra, leaky-bucket, concurrency, budget, received 'bucket'",
+    );
   });
 });
 

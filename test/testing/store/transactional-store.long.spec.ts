@@ -83,7 +83,7 @@ describe('a store on transactions', () => {
     await ask(store, limit);
     for (const key of store.values.keys()) store.values.set(key, value as string);
     await expect(ask(store, limit)).rejects.toThrow(RateLimitStoreError);
-    await expect(ask(store, limit)).rejects.toThrow(`under 'sluice:{ip:203.0.113.7}::gcra:5/1h:gd'`);
+    await expect(ask(store, limit)).rejects.toThrow(`key 'sluice:{ip:203.0.113.7}::gcra:5/1h:gd'`);
   });
 
   it('says what a class of the app forgot', async () => {
@@ -92,7 +92,9 @@ describe('a store on transactions', () => {
         return Promise.resolve(undefined as T);
       }
     }
-    await expect(ask(new Silent(), limit)).rejects.toThrow('transact of Silent did not call what it was given');
+    await expect(ask(new Silent(), limit)).rejects.toThrow(
+      'transact of Silent did not call the function that it was given',
+    );
     class Short extends TransactionalStore {
       protected async transact<T>(_: readonly string[], change: (values: never[]) => CounterChanges<T>): Promise<T> {
         return change([]).result;
@@ -121,6 +123,6 @@ describe('a store on transactions', () => {
     ["'credits'", compile({ algo: 'calendar-window', rate: 5, period: 'month', credits: true } as never, 'paid')],
   ] as [string, CompiledLimit][])('refuses a limit with %s', async (what, unfit) => {
     await expect(ask(new MapStore(), unfit)).rejects.toThrow(RateLimitArgumentError);
-    await expect(ask(new MapStore(), unfit)).rejects.toThrow(`has ${what}, which a MapStore does not keep`);
+    await expect(ask(new MapStore(), unfit)).rejects.toThrow(`has ${what}, which a MapStore does not support`);
   });
 });

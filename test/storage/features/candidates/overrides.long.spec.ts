@@ -126,7 +126,7 @@ describe.each(['in the process', 'on Redis'])('changes of a limit with a candida
     ],
     [
       { candidate: {} },
-      "LimiterService.setRate of 'api'.candidate: expected an object of at least one of , received {}",
+      "LimiterService.setRate of 'api'.candidate: expected an object of at least one of algo, rate, interval, burst, warmUp, such as { rate: 60 }, received {}",
     ],
     [
       { candidate: { slices: 3 } },

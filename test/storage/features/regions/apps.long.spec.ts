@@ -229,7 +229,7 @@ describe('two apps in two regions', () => {
 
   it('refuse a rate of which regions could hold nothing', async () => {
     await expect(us.limiters.setRate('bucket', { burst: 1 })).rejects.toThrow(
-      "option 'scope' is 'world'all of the quota would flow back within the 10000 ms for which a region may hold units",
+      "with scope: 'world', all of the quota would flow back within the 10000 ms for which a region may hold units",
     );
     expect((await eu.limiters.for('bucket').peek('h')).quota).toBe(20);
   });

@@ -35,7 +35,9 @@ const GUIDE = readFileSync('docs/guides/redis-users.md', 'utf8');
 /** The rules of all users, and those that regions need besides, as the guide prints them. */
 const RULES = /ACL SETUSER \S+ ([^`]+)/.exec(GUIDE)![1]!.trim().split(/\s+/);
 const [, IN_REGION = '', AT_HOME = ''] =
-  /the user of a region needs `([^`]+)`, and the user at the home `([^`]+)`/.exec(GUIDE.replaceAll(/\s+/g, ' '))!;
+  /the user in a region also needs `([^`]+)`, and the user at the home region `([^`]+)`/.exec(
+    GUIDE.replaceAll(/\s+/g, ' '),
+  )!;
 
 /** A user of a server with these rules. */
 const userAt = async (server: { url: string; host: string; port: number }, rules: readonly string[]) => {
