@@ -13,6 +13,7 @@ import type { OutboundLimiter } from '../../../lib/integrations/outbound/index.j
 import type { Check, ReserveEntry } from '../../../lib/testing/store/index.js';
 import { startLimiters, Upstream } from '../../integrations/outbound/upstream.js';
 import { until } from '../../support/time/until.js';
+import { stopTimersFrom } from '../../support/time/long-timers.js';
 import { outcomeOf } from '../../support/limits/waiting.js';
 
 const KEYS = ['key-a', 'key-b', 'key-c'];
@@ -70,7 +71,10 @@ beforeEach(async () => {
   store = new CountingStore();
   upstream = await Upstream.start();
 });
+let longTimers: { mockRestore(): void } | undefined;
 afterEach(async () => {
+  longTimers?.mockRestore();
+  longTimers = undefined;
   await app.close();
   await upstream.close();
 });
@@ -92,8 +96,9 @@ describe.each(kinds)('calls that wait: %s', (_, one, wait) => {
       const limiter = limiters.for('one');
       const [{ lease }] = (await Promise.all(KEYS.map((each) => limiter.consume(each)))) as [LeasedDecision];
       if (what === 'an unblock') for (const each of KEYS) await limiter.block(each, '1h');
+      // Waiting calls look for free slots less and less often. From pauses of 400 ms on, only what happens wakes them.
+      longTimers = stopTimersFrom(400);
       const outcomes = KEYS.map((each) => outcomeOf(wait(limiters, each, upstream.url)));
-      // Who waits for slots looks for them more and more seldom: by then not for 400 ms.
       const asked = one.algo === 'concurrency' ? 6 : 2;
       await until(() => KEYS.every((each) => (store.asked.get(`one ${each}`) ?? 0) >= asked));
       await turns();
