@@ -198,9 +198,9 @@ describe('init', () => {
     [
       'a project without a root module',
       { 'package.json': FILES['package.json']! },
-      "the file 'src/app.module.ts' does not exist. Pass the file of the root module",
+      [],
       1,
-      "there: expected the one of the root module, by '--module src/app.module.ts', received no file 'src/app.module.ts'",
+      "the file 'src/app.module.ts' does not exist. Pass the file of the root module",
     ],
     ['a file without a module', FILES, ['--module', 'src/app.controller.ts'], 1, 'has no class with @Module({ ... })'],
     [
