@@ -19,7 +19,7 @@ export type { AlgorithmName, AlgorithmOptions } from './engine/algorithms/index.
 export type { LeakyBucketOptions } from './engine/algorithms/leaky-bucket.js';
 export type { OnStoreError, StoreErrorPolicy, UnansweredCheck } from './engine/limits/limit-settings.js';
 export type { Duration } from './engine/options/values.js';
-export { eur, gbp, money, usd } from './engine/limits/unit-name.js';
+export { eur, gbp, money, usd } from './engine/limits/money.js';
 export type { SlidingLogOptions } from './engine/algorithms/sliding-log.js';
 export type { SlidingWindowOptions } from './engine/algorithms/sliding-window.js';
 export type { TokenBucketOptions } from './engine/algorithms/token-bucket.js';

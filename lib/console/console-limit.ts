@@ -1,7 +1,7 @@
 import { consoleMessages } from '../engine/errors/messages/console.js';
 import type { Limiter } from '../app/limiter/limiter.js';
 import { OWN_LIMIT } from './limit-catalog.js';
-import { ConsoleProblem } from './fields.js';
+import { ConsoleProblem } from './problem.js';
 
 /** The requests that one address may send to the console of one instance: more than a page needs, too few to do harm. */
 export const CONSOLE_LIMIT = {

@@ -48,7 +48,6 @@ import { MODULE_OPTIONS } from '../app/config/module-option-names.js';
 import { type RateLimitSettings, readSettings } from '../app/config/settings.js';
 import { isBelowSecond } from '../engine/options/likely-seconds.js';
 import { Policies } from '../app/policy/policies.js';
-import { policyProviders } from './request.providers.js';
 import { Overrides } from '../app/overrides/overrides.js';
 import { DecisionStream } from '../storage/telemetry/decision-stream.js';
 import { Explainer } from './explain/explainer.js';
@@ -64,8 +63,7 @@ import { bindContinuations } from './bind-continuations.js';
 import { followCalls } from './follow-calls.js';
 import { moduleIsSetUp } from './missing-module.js';
 import { bindGatewayFilters } from './gateway-refusals.filter.js';
-import { requestProviders } from './request.providers.js';
-import { ruleProviders } from './request.providers.js';
+import { policyProviders, requestProviders, ruleProviders } from './providers.js';
 import { Transports } from './request/transports.js';
 import { WaitQueues } from '../app/waiting/wait-queues.js';
 

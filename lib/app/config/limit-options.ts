@@ -33,7 +33,7 @@ import {
 import type { CommonLimitOptions } from './common-limit-options.js';
 import { isModuleOption } from './module-option-names.js';
 import { featureOptions } from './feature-options.js';
-import { isCallable } from '../../engine/util/bare.js';
+import { isCallable } from '../../engine/util/objects.js';
 import { limitName } from '../../engine/limits/limit-name.js';
 import { unitName } from '../../engine/limits/unit-name.js';
 

@@ -1,6 +1,6 @@
 import { HOOK_EXPECTED } from '../hooks/decision-hook.js';
 import { REFUSAL_EXPECTED } from '../http/refusal-answer.js';
-import { isCallable } from '../../engine/util/bare.js';
+import { isCallable } from '../../engine/util/objects.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 
 /** The values that an option takes, in words and as a check. */

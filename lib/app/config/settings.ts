@@ -11,7 +11,7 @@ import { defaultMaxBytes } from '../../storage/stores/memory/counter-table.js';
 import type { RateLimitModuleOptions } from './module-options.js';
 import { MODULE_OPTIONS } from './module-option-names.js';
 import { OPTION_CHECKS } from './option-checks.js';
-import { isCallable } from '../../engine/util/bare.js';
+import { isCallable } from '../../engine/util/objects.js';
 import { ownerOfOption } from './option-owner.js';
 import { isRedisConnection, wrongRedis } from './redis-option.js';
 import { readRegions } from './read-regions.js';

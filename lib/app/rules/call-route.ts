@@ -1,6 +1,6 @@
 import { type ExecutionContext, RequestMethod } from '@nestjs/common';
 import type { RequestRoute } from '../../storage/stores/check-origin.js';
-import { asObject } from '../../engine/util/bare.js';
+import { asObject } from '../../engine/util/objects.js';
 import type { HandlerClass } from './namespaces.js';
 import type { RoutePaths } from './route-paths.js';
 import { joined, listed, messageOf, METHOD, PATH, read } from './route-names.js';

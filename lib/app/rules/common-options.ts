@@ -1,7 +1,7 @@
 import { type AlgorithmOptions, algorithms } from '../../engine/algorithms/index.js';
 import { type AllCommonOptions, checkLimit, COMMON_OPTIONS, isCommon, isDefault } from '../config/limit-options.js';
 import type { LimitDefaults, LimitDefinition } from '../config/limit-definition.js';
-import { bare } from '../../engine/util/bare.js';
+import { bare } from '../../engine/util/objects.js';
 import { givenOptions } from '../../engine/options/values.js';
 
 /** Reads the options of a limit, and the app's defaults for those it does not set. Throws `RateLimitConfigError`. */

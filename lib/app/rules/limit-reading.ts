@@ -1,8 +1,7 @@
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import { CompiledLimit, type LimitPlace, type LimitSettings } from '../../engine/limits/compiled-limit.js';
 import type { LikelySeconds } from '../../engine/options/likely-seconds.js';
-import { Rule } from './rule.js';
-import type { RuleSettings } from './rule.js';
+import { Rule, type RuleSettings } from './rule.js';
 
 /** Limits with equal options and settings, wherever they are declared. */
 export class LimitKind {

@@ -23,7 +23,7 @@ import { refuseUnknown } from '../../engine/options/check-options.js';
 import { givenOptions, orElse } from '../../engine/options/values.js';
 import type { Connection } from '../../storage/redis/connection.js';
 import { isPromise } from '../../engine/util/awaitable.js';
-import { bare } from '../../engine/util/bare.js';
+import { bare } from '../../engine/util/objects.js';
 import { ValueCache } from '../../engine/util/value-cache.js';
 import { algorithmOptions, commonOptions } from './common-options.js';
 import { isFixed } from './by-request/is-fixed.js';
@@ -31,8 +31,7 @@ import type { Declaration } from './declaration.js';
 import { LimitKind, LimitReading } from './limit-reading.js';
 import { earlyForms, refuseWhatNeedsARoute } from './middleware-phase.js';
 import { RefusalResolvers } from './refusal-resolvers.js';
-import type { Rule } from './rule.js';
-import type { RuleSettings } from './rule.js';
+import type { Rule, RuleSettings } from './rule.js';
 
 /** The options that the module's `defaults` can have. */
 const DEFAULTS = COMMON_OPTIONS.filter((option) => isDefault(option)) as (keyof LimitDefaults)[];
@@ -241,7 +240,7 @@ function refuseOther(given: unknown, location: string): void {
 
 /** Both options in one object, without a prototype, to which other code may have written. */
 function merged<A extends object, B extends object>(options: A, more: B): A & B {
-  return Object.setPrototypeOf({ ...options, ...more }, null) as A & B;
+  return bare({ ...options, ...more });
 }
 
 /** An option of a limit because of which it needs a name that is the same everywhere: code finds what it keeps by that. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { asObject } from '../../engine/util/bare.js';
+import { asObject } from '../../engine/util/objects.js';
 
 /** The part of a framework's HTTP adapter that is used. */
 export interface FrameworkAdapter {

@@ -1,4 +1,4 @@
-import { asObject } from '../../engine/util/bare.js';
+import { asObject } from '../../engine/util/objects.js';
 import type { RequestReader } from './request-reader.js';
 
 /** HTTP with any framework. The request is the framework's own, so `ip` follows the proxies that the framework trusts. */

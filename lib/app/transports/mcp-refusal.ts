@@ -1,7 +1,7 @@
 import type { HttpException } from '@nestjs/common';
 import { RateLimitExceededException } from '../http/rate-limit-exceeded.exception.js';
 import type { Decision } from '../../engine/limits/decision.js';
-import { asObject } from '../../engine/util/bare.js';
+import { asObject } from '../../engine/util/objects.js';
 import { refusalData } from './refusal.js';
 
 /** The JSON-RPC code of a call that exceeds a limit. */

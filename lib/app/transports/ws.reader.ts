@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { asObject } from '../../engine/util/bare.js';
+import { asObject } from '../../engine/util/objects.js';
 import type { ClientSocket } from './connection.js';
 import { refusalData } from './refusal.js';
 import type { RequestLike, RequestParts, RequestReader } from './request-reader.js';

@@ -1,7 +1,7 @@
 import { RateLimitArgumentError, RateLimitConfigError, RateLimitStoreError } from '../../engine/errors/errors.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { asCauseText } from '../../app/overrides/change-options.js';
-import { ConsoleProblem, wrongFields } from '../fields.js';
+import { ConsoleProblem, wrongFields } from '../problem.js';
 
 /** Who makes a change, and why. */
 export interface Cause {

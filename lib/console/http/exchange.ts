@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ExecutionContext } from '@nestjs/common';
 import type { AbstractHttpAdapter } from '@nestjs/core';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
-import { ConsoleProblem } from '../fields.js';
+import { ConsoleProblem } from '../problem.js';
 import { ipIdentity } from '../../app/key-resolvers/ip.js';
 import { PROBLEM_TYPE } from '../../app/http/problem.js';
 

@@ -3,7 +3,7 @@ import { ContextIdFactory, ModuleRef } from '@nestjs/core';
 import { isObservable, lastValueFrom } from 'rxjs';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { CONSOLE_ROUTES, type ConsoleGuard, type ReadRoutes } from '../console-options.js';
-import { ConsoleProblem } from '../fields.js';
+import { ConsoleProblem } from '../problem.js';
 import type { RateLimitSettings } from '../../app/config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../../app/config/tokens.js';
 import { RateLimitDeniedException } from '../../app/http/rate-limit-denied.exception.js';

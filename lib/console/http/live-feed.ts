@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Tick, TopKeys } from '../api.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
-import { ConsoleProblem } from '../fields.js';
+import { ConsoleProblem } from '../problem.js';
 
 /** The most viewers of one instance. */
 export const MOST_VIEWERS = 32;

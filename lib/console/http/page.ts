@@ -3,7 +3,7 @@ import { brotliDecompressSync } from 'node:zlib';
 import { headerOf } from '../../app/transports/header-of.js';
 import { consoleMessages } from '../../engine/errors/messages/console.js';
 import { PAGE_SCRIPT, PAGE_STYLE, type PageAsset } from '../page.generated.js';
-import { ConsoleProblem } from '../fields.js';
+import { ConsoleProblem } from '../problem.js';
 import type { Answer, Call } from './route.js';
 
 /** What the page may do: run its own script, and talk to this console. */

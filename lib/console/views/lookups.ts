@@ -9,7 +9,7 @@ import { hashOf } from '../../storage/telemetry/decision-event.js';
 import type { HistoryWindow, LimitState, Lookup } from '../api.js';
 import { rateText } from '../../nest/explain/format.js';
 import type { CatalogEntry, LimitCatalog } from '../limit-catalog.js';
-import { wrongFields } from '../fields.js';
+import { wrongFields } from '../problem.js';
 import { addressIn, countedIdentity, type ShownNames } from '../shown-names.js';
 
 /** Addresses are counted as networks if the app names this key. */

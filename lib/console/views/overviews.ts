@@ -8,7 +8,7 @@ import { RESOLUTIONS, stepOf } from '../telemetry/timeline.js';
 import { type FoundInstances, Instances } from './instances.js';
 import type { RedisHealth } from './redis-health.js';
 import { Steps } from './series.js';
-import { ConsoleProblem } from '../fields.js';
+import { ConsoleProblem } from '../problem.js';
 import { setImmediate } from 'node:timers/promises';
 
 /** The characters to read at a time: about a millisecond. */

@@ -1,9 +1,6 @@
 import { inspect } from 'node:util';
 import { nearest } from '../util/nearest.js';
 
-/** Error replies of Redis and Valkey, from 6.2 on, that mean a missing right of the user, in a command and in a script. */
-export const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script can't/;
-
 /** The longest list of names that a message shows. */
 const MOST_NAMES = 12;
 

@@ -1,6 +1,6 @@
 import type { Algorithm, Parameters } from '../algorithms/algorithm.js';
 import type { AlgorithmOptions } from '../algorithms/index.js';
-import { bare } from '../util/bare.js';
+import { bare } from '../util/objects.js';
 import type { Correction, Estimates } from './estimates.js';
 
 /** What a request says of itself by which it meets a limit: its `priority`, and what features read whose limits have versions. */

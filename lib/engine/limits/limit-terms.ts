@@ -2,7 +2,7 @@ import { type Algorithm, issuesTickets, type Parameters } from '../algorithms/al
 import { type AlgorithmOptions, algorithms } from '../algorithms/index.js';
 import { RateLimitConfigError } from '../errors/errors.js';
 import { messages } from '../errors/messages/general.js';
-import { bare } from '../util/bare.js';
+import { bare } from '../util/objects.js';
 import type { Estimates } from './estimates.js';
 import { type DecidesTogether, featuresOf, type LimitFeature } from './limit-feature.js';
 import { unitsOf } from './limit-parameters.js';

@@ -3,7 +3,7 @@ import { messages } from '../errors/messages/general.js';
 import { optionMessages } from '../errors/messages/options.js';
 import { show } from '../errors/wording.js';
 import { time, whole, words } from './kinds.js';
-import { bare } from '../util/bare.js';
+import { bare } from '../util/objects.js';
 import { type Exclusion, type OptionKind, type OptionRow, type OptionRows, ownKind, ownRows } from './option-row.js';
 import { givenOptions, isObject } from './values.js';
 

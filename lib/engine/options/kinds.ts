@@ -1,5 +1,5 @@
 import type { JsonSchema, OptionKind, OptionRows } from './option-row.js';
-import { isCallable } from '../util/bare.js';
+import { isCallable } from '../util/objects.js';
 import { DURATION_FORM, DURATION_UNITS, isObject, MAX_INTERVAL_MS, microseconds } from './values.js';
 
 /** Whole numbers. */

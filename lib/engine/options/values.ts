@@ -1,5 +1,5 @@
 import ms from 'ms';
-import { bare } from '../util/bare.js';
+import { bare } from '../util/objects.js';
 
 /**
  * A length of time: a number of milliseconds, or a string of a number and a unit, such as `'250ms'`, `'10s'`, `'1.5h'` or `'1 week'`.

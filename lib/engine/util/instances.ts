@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
 import type { ModuleRef } from '@nestjs/core';
-import { isClass } from './bare.js';
+import { isClass } from './objects.js';
 
 /** Returns the app's instance of an injectable class, or a new one if no module provides it. */
 export async function provided<T>(modules: ModuleRef, type: Type<T>): Promise<T> {

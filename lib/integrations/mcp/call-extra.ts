@@ -1,5 +1,5 @@
 import type { RequestLike } from '../../app/transports/request-reader.js';
-import { asObject } from '../../engine/util/bare.js';
+import { asObject } from '../../engine/util/objects.js';
 
 /** What the MCP SDK passes to handlers beside the message, and what frameworks add to it. */
 export interface CallExtra {

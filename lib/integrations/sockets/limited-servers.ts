@@ -1,6 +1,6 @@
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
-import { asObject } from '../../engine/util/bare.js';
+import { asObject } from '../../engine/util/objects.js';
 import { EngineFrames, type NamespaceSocket } from './engine-frames.js';
 import { EngineHandshakes, type EngineServer } from './engine-handshakes.js';
 import type { SocketChecks } from './socket-checks.js';

@@ -1,7 +1,7 @@
 import type { ArgumentsHost, ExecutionContext } from '@nestjs/common';
 import { RateLimitArgumentError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
-import { asObject } from '../../engine/util/bare.js';
+import { asObject } from '../../engine/util/objects.js';
 import { RequestDecision } from './request-decision.js';
 import { requestOfCall, requestOfRaw } from './request-of-call.js';
 import { decidedOf, findEarly, searchDecided, searchRequest } from './requests.js';

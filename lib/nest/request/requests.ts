@@ -1,7 +1,7 @@
 import { type ExecutionContext, Injectable } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import type { RouteRules } from '../../app/rules/route-rules.js';
-import { asObject } from '../../engine/util/bare.js';
+import { asObject } from '../../engine/util/objects.js';
 import { callOf, partsOf } from '../../app/transports/read-request.js';
 import { type GuardContinuation, LimitedRequest } from './limited-request.js';
 import { keepRequest, requestOfCall } from './request-of-call.js';

@@ -12,7 +12,7 @@ import { candidates } from './candidates/candidates.js';
 import type { CandidateLimitOptions, CandidatePatch } from './candidates/options.js';
 import type { Feature, LayerSurroundings, ShownUnits } from './feature.js';
 import type { TenantsNow } from './tenants.js';
-import { bare } from '../../engine/util/bare.js';
+import { bare } from '../../engine/util/objects.js';
 import type { FirstUse } from '../../engine/util/first-use.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
 import { holds } from './holds/holds.js';

@@ -4,7 +4,7 @@ import type { RateFunction } from '../../config/limits-by-request.js';
 import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { byRequestMessages } from '../../../engine/errors/messages/by-request.js';
 import { messages } from '../../../engine/errors/messages/general.js';
-import { isCallable } from '../../../engine/util/bare.js';
+import { isCallable } from '../../../engine/util/objects.js';
 import { RecentMap } from '../../../engine/util/recent-map.js';
 import type { Declaration } from '../declaration.js';
 import type { Rule } from '../rule.js';

@@ -1,5 +1,6 @@
 import { DURATION_FORM, durationHint } from '../../options/values.js';
-import { counted, didYouMean, LACKS_A_RIGHT, listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
+import { counted, didYouMean, listOf, missingInput, show, unknownName, wrongInput } from '../wording.js';
+import { LACKS_A_RIGHT } from './redis.js';
 import { almost, optionMessages } from './options.js';
 
 const quoted = (word: string) => `'${word}'`;

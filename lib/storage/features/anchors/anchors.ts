@@ -4,7 +4,7 @@ import type { Feature } from '../feature.js';
 import type { Algorithm } from '../../../engine/algorithms/algorithm.js';
 import type { AlgorithmOptions } from '../../../engine/algorithms/index.js';
 import type { FeaturedLimit, LimitFeature, MetBy, Versions } from '../../../engine/limits/limit-feature.js';
-import { Bare } from '../../../engine/util/bare.js';
+import { Bare } from '../../../engine/util/objects.js';
 import { wrongInput } from '../../../engine/errors/wording.js';
 import type { ExecutionContext } from '@nestjs/common';
 

@@ -4,7 +4,7 @@ import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import type { DecidesTogether, FeaturedLimit, LimitFeature } from '../../../engine/limits/limit-feature.js';
 import { unitsOf } from '../../../engine/limits/limit-parameters.js';
-import { Bare } from '../../../engine/util/bare.js';
+import { Bare } from '../../../engine/util/objects.js';
 import { borrowing } from './decide-together.js';
 import { BORROWING, type LimitUnits } from './limit-units.js';
 import type { BorrowingTerms } from './terms.js';

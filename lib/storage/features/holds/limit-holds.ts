@@ -9,7 +9,7 @@ import type {
 } from '../../../engine/limits/estimates.js';
 import type { FeatureInScript, LimitFeature } from '../../../engine/limits/limit-feature.js';
 import { noteCorrection } from '../../stores/memory/kept-by-features.js';
-import { Bare } from '../../../engine/util/bare.js';
+import { Bare } from '../../../engine/util/objects.js';
 import { type Hold, Holds, MOST_AT_ONCE, MOST_WHERE_CHARGED } from './held-units.js';
 import type { HoldTerms } from './terms.js';
 

@@ -3,7 +3,7 @@ import { type ReservedShares, type ReservingLimitOptions, shareKeptFrom } from '
 import type { FeaturedLimit, LimitFeature, Versions } from '../../../engine/limits/limit-feature.js';
 import { unitsOf, withQuota } from '../../../engine/limits/limit-parameters.js';
 import { DEFAULT_PRIORITY, PRIORITIES, type Priority } from '../../../engine/limits/priority.js';
-import { Bare } from '../../../engine/util/bare.js';
+import { Bare } from '../../../engine/util/objects.js';
 
 /** The parts of one limit's quota that requests of each priority may take. */
 class LimitParts extends Bare implements LimitFeature {

@@ -2,7 +2,7 @@ import type { Algorithm, Parameters } from '../../../engine/algorithms/algorithm
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../../engine/limits/limit-feature.js';
-import { Bare } from '../../../engine/util/bare.js';
+import { Bare } from '../../../engine/util/objects.js';
 import { homeParameters, lifetimeOf } from './terms.js';
 
 /** What an instance knows of the time of the home, in microseconds; 0 if nothing. */

@@ -8,7 +8,7 @@ import { tenantsOf } from './tenant-weights.js';
 import type { Algorithm, Parameters } from '../../../engine/algorithms/algorithm.js';
 import { wholeShare } from '../../../engine/algorithms/share.js';
 import type { FeaturedLimit, LimitFeature, Versions } from '../../../engine/limits/limit-feature.js';
-import { Bare } from '../../../engine/util/bare.js';
+import { Bare } from '../../../engine/util/objects.js';
 import { SHARE_SLICES } from './tenant-record.js';
 
 /** What requests say of themselves that share a limit. */

@@ -9,7 +9,7 @@ import type {
   MemoryBounds,
 } from '../../../engine/limits/limit-feature.js';
 import { SLOTS, tagBeside } from '../../stores/redis/slot-tags.js';
-import { Bare } from '../../../engine/util/bare.js';
+import { Bare } from '../../../engine/util/objects.js';
 import { usageMessages } from './messages.js';
 import { UsageRecords } from './records.js';
 import { recordingOf, type UsageRecording, type UsageTerms } from './terms.js';

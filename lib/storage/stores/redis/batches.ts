@@ -1,5 +1,6 @@
 import { isPlainCheck } from './fast-way/plain-checks.js';
-import { type Job, MAX_WORK } from './jobs.js';
+import { MAX_WORK } from '../work.js';
+import type { Job } from './jobs.js';
 
 /** The fewest checks that are worth a call of their own beside one of the general way. */
 const LEAST_JOBS = 3;

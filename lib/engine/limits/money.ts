@@ -1,0 +1,48 @@
+import { RateLimitArgumentError } from '../errors/errors.js';
+import { holdMessages } from '../errors/messages/hold.js';
+
+/** The decimal places of a micro-unit. */
+const DIGITS = 6;
+const AMOUNT = /^(\d{1,16})(?:\.(\d{1,6})0*)?$/;
+/** From here on, numbers are more than a micro-unit apart, so one with a fraction may stand for several amounts. */
+const COARSE = 2 ** 33;
+const currencies = new Set(Intl.supportedValuesOf('currency'));
+
+/**
+ * Converts an amount of money to micro-units, millionths of the currency's main unit: `money('0.12', 'EUR')` is 120,000.
+ * Currencies are not distinguished: a limit counts in a single one. Throws `RateLimitArgumentError` if the result is not a whole
+ * number of micro-units.
+ *
+ * @param amount a decimal number >= 0, as text or as a number, with at most six decimal places
+ * @param currency an ISO 4217 code, such as `'JPY'`
+ */
+export function money(amount: number | string, currency: string): number {
+  if (!currencies.has(currency)) throw new RateLimitArgumentError(holdMessages.wrongCurrency(currency));
+  // A number is read as it is written: 0.12 is 0.12, not its binary approximation.
+  const read = typeof amount === 'number' || typeof amount === 'string' ? AMOUNT.exec(String(amount)) : null;
+  const micros = read === null ? NaN : Number(read[1]! + (read[2] ?? '').padEnd(DIGITS, '0'));
+  const isVague = typeof amount === 'number' && amount > COARSE && !Number.isInteger(amount);
+  if (!Number.isSafeInteger(micros) || isVague)
+    throw new RateLimitArgumentError(holdMessages.wrongAmount(currency, amount));
+  return micros;
+}
+
+/** Whether a text is the code of a currency. */
+export function isCurrency(code: string): boolean {
+  return currencies.has(code);
+}
+
+/** Dollars in micro-units: `usd(0.12)` is 120,000. Throws as `money` does. */
+export function usd(amount: number | string): number {
+  return money(amount, 'USD');
+}
+
+/** Euros in micro-units: `eur(0.12)` is 120,000. Throws as `money` does. */
+export function eur(amount: number | string): number {
+  return money(amount, 'EUR');
+}
+
+/** Pounds in micro-units: `gbp(0.12)` is 120,000. Throws as `money` does. */
+export function gbp(amount: number | string): number {
+  return money(amount, 'GBP');
+}
