@@ -54,7 +54,8 @@ export function readAnchor(anchor: unknown, timezone: string): number | undefine
   const zone = TimeZone.named(timezone);
   const at = zone && timeOf(anchor, zone);
   if (zone === undefined || at === undefined || !isFinite(new Date(at).getTime())) return undefined;
-  const year = Number(zone.dateAt(at).split('-')[0]);
+  // Not a number where the local time is beyond the last date.
+  const year = new Date(zone.localTime(at)).getUTCFullYear();
   return year >= FIRST_YEAR && year < LAST_YEAR ? Math.floor(at) : undefined;
 }
 

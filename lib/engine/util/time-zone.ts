@@ -57,11 +57,12 @@ export class TimeZone {
     return new Date(this.localTime(millis)).toISOString().slice(0, -'T00:00:00.000Z'.length);
   }
 
-  /** A time in ISO 8601, such as `2026-01-31T09:30:00.000+01:00`. */
+  /** A time in ISO 8601, such as `2026-01-31T09:30:00.000+01:00`. In UTC if its local time is beyond the last date. */
   isoAt(millis: number): string {
     const offset = this.offsetAt(millis);
-    const text = new Date(millis + offset).toISOString();
-    if (offset === 0) return text;
+    const local = new Date(millis + offset);
+    if (offset === 0 || Number.isNaN(local.getTime())) return new Date(millis).toISOString();
+    const text = local.toISOString();
     const minutes = Math.floor(Math.abs(offset) / 60_000);
     const [hours, rest] = [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, '0'));
     return `${text.slice(0, -1)}${offset < 0 ? '-' : '+'}${hours}:${rest}`;
@@ -95,7 +96,7 @@ export function monthsLater(local: LocalTime, months: number): LocalTime {
 }
 
 const DATE =
-  /^(\d{4})-(\d\d)(?:-(\d\d)(?:T(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?(Z|([+-])(\d\d):?(\d\d)?)?)?)?$/;
+  /^(\d{4})-(\d\d)(?:-(\d\d)(?:T(\d\d)(?::?(\d\d)(?::?(\d\d)(?:[.,](\d+))?)?)?([Zz]|([+-])(\d\d):?(\d\d)?)?)?)?$/;
 
 /**
  * Reads an ISO 8601 date, with or without a time, into milliseconds since the epoch; a text without an offset is in the zone.
@@ -116,7 +117,7 @@ export function readDate(text: string, zone: TimeZone): number | undefined {
     return undefined;
   const local = date + (time[0] * 3600 + time[1] * 60 + time[2]) * 1000 + millis;
   if (offset === undefined) return zone.instantOf(local);
-  const ahead = offset === 'Z' ? 0 : (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000);
+  const ahead = sign === undefined ? 0 : (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000);
   return local - ahead;
 }
 

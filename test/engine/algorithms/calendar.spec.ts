@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { DateTime } from 'luxon';
 import { Calendar, PERIODS } from '../../../lib/engine/algorithms/calendar.js';
 import { expectEqual, propertyRuns } from '../../support/limits/property-runs.js';
 import { calendarLabel } from './models.js';
@@ -47,6 +48,33 @@ describe.each(ZONES)('the calendar of %s', (zone) => {
   const time = fc.oneof(anyTime, ...changes.map((change) => near.map((distance) => change + distance)));
   // Half an hour that is added to an hour belongs to the hour after it, and that hour begins before its window does.
   const exact = zone === 'Australia/Lord_Howe' ? PERIODS.filter((period) => period !== 'hour') : PERIODS;
+
+  /** Each change of clocks in years that were, and that will be. */
+  const anyYear = fc.integer({ min: Date.UTC(1971, 0, 1) * 1000, max: Date.UTC(2400, 0, 1) * 1000 });
+
+  it.each(PERIODS)('has the %s that luxon has', (period) => {
+    const property = fc.property(fc.oneof(time, anyYear), (now) => {
+      const windows = new Calendar(period, zone).windowAt(now);
+      const at = DateTime.fromMillis(Math.floor(now / 1000), { zone });
+      // Of these, each lasts as long as the others, even where clocks change by half an hour.
+      const length = { second: 1000, minute: 60_000, hour: 3_600_000 }[period as string];
+      if (length !== undefined) {
+        const start = at.toMillis() - ((at.toMillis() + at.offset * 60_000) % length);
+        expectEqual(windows, { start: start * 1000, end: (start + length) * 1000 });
+        return;
+      }
+      const startOf = (moment: DateTime) => {
+        const start = moment.startOf(period as 'day');
+        // A day of two midnights begins with the first.
+        const before = start.minus({ milliseconds: 1 });
+        return before.day === start.day ? before.startOf(period as 'day') : start;
+      };
+      const start = startOf(at);
+      const end = startOf(start.plus({ [period]: 1 }));
+      expectEqual(windows, { start: start.toMillis() * 1000, end: end.toMillis() * 1000 });
+    });
+    fc.assert(property, { numRuns: propertyRuns(40) });
+  });
 
   it.each(PERIODS)('has a %s for every moment', (period) => {
     const property = fc.property(time, (now) => {

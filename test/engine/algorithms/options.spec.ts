@@ -113,6 +113,13 @@ describe('the options of an algorithm', () => {
     }
   });
 
+  it.each([
+    ['Europe/Berlin', 8.64e15],
+    ['America/New_York', -8.64e15],
+  ])('refuse an anchor whose local time in %s is beyond all dates', (timezone, anchor) => {
+    expect(errorOf('calendar-window', { timezone, anchor })).toContain('test.anchor: expected a Date, ');
+  });
+
   it.each(eachOption)('%s: a wrong %s is refused with its name, its value and what it wants', (algo, option) => {
     for (const [values, wants] of wrong(algo, option)) {
       for (const value of values) {

@@ -224,6 +224,10 @@ describe('the usage of a limit', () => {
       { from: '2026-11-02', to: '2026-11-01' },
       "expected a time no later than 'to' (2026-11-01T00:00:00.000+01:00), received 2026-11-02T00:00:00.000+01:00",
     ],
+    [
+      { from: 8.64e15, to: '2026-11-01' },
+      "expected a time no later than 'to' (2026-11-01T00:00:00.000+01:00), received +275760-09-13T00:00:00.000Z",
+    ],
     [{ since: 1 }, "unknown option 'since', expected one of from, to"],
     [[], 'expected an object of options, received []'],
   ])('refuses %j', async (range, message) => {
