@@ -39,7 +39,7 @@ export function withAbsoluteLinks(page, url, tag) {
   });
 }
 
-/** Whether a page has links that lead nowhere on npm's site. */
+/** True if a page has links that lead nowhere on npm's site. */
 function hasRelativeLinks(page) {
   return [...page.matchAll(CODE_OR_LINK)].some(([, , path]) => path !== undefined);
 }

@@ -35,7 +35,7 @@ class NearCounters {
   /** `now`: the process's clock, in milliseconds. */
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** Whether to report a decision that took a counter near its limit. `cameNear`: whether this one took it there from below. */
+  /** True if a decision is to be reported as near its limit. `cameNear`: true if this decision took the counter there from below. */
   reports(entry: CheckEntry, decision: StoreDecision, cameNear: boolean): boolean {
     if (this.until.size === 0 && !cameNear) return false;
     const key = `${entry.limit.id} ${entry.identity}`;
@@ -52,7 +52,7 @@ class NearCounters {
   }
 }
 
-/** Whether little of a counter was used before a request. */
+/** True if little of a counter was used before a request. */
 function isFar({ before, nearFrom }: CounterUse): boolean {
   return before < FAR * nearFrom;
 }

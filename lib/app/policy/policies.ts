@@ -168,7 +168,7 @@ function saysTheSame(one: Policy, other: Policy | undefined): boolean {
   return isDeepStrictEqual(one, other);
 }
 
-/** The keys and identities of a policy that no limit can count by, each with its place. The limits of code and routes have to be known. */
+/** Finds keys and identities of a policy that no limit can count, each with its place, once the limits of code and routes are known. */
 function keyProblems({ overrides, lists }: Policy, registry: LimitRegistry): string[] {
   const rules = new Map(registry.named.map(({ rule }) => [rule.name, rule]));
   const inUse = registry.keysInUse;

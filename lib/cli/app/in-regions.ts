@@ -25,7 +25,7 @@ import type { OverrideStore, StoredChange } from '../../app/overrides/override-s
 
 /** Stands for the changes of a region's app while its home is not given: it knows none, and makes none. */
 class ElsewhereOverrideStore implements OverrideStore {
-  /** @param isSilent whether reading it finds nothing, instead of failing: whoever reads it says what is unknown. */
+  /** @param isSilent true if reading finds nothing instead of failing; the caller then reports what is unknown */
   constructor(private readonly isSilent: boolean) {}
 
   subscribe(): void {}

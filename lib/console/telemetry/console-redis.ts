@@ -24,10 +24,10 @@ export const DAY_MS = 86_400_000;
 export const INDEX_SECONDS = (31 * DAY_MS) / 1000;
 /** The name under which the sum of all ended instances is stored. */
 export const ENDED = 'ended';
-/** How often what the instance is is stored for when it is lost, and how long, in seconds. */
+/** How often the description of an instance is refreshed, and how long it is kept once the instance is lost, in seconds. */
 export const ABOUT_EVERY = 60;
 export const ABOUT_SECONDS = LOST_SHOWN_MS / 1000 + 2 * ABOUT_EVERY;
-/** How often instances say that their limits still hold, in seconds. */
+/** How often instances report that their limits still apply, in seconds. */
 export const LIMITS_EVERY = 300;
 /** How often ended instances are added to their sum, in seconds. */
 export const FOLD_EVERY = 10;

@@ -69,7 +69,7 @@ export class KeyBudget {
     sketch.resize(size + more);
   }
 
-  /** Halves the largest sketch. Returns whether it had at least that many counters. */
+  /** Halves the largest sketch. Returns true if it had at least `least` counters. */
   private shrinkLargest(least: number): boolean {
     let largest: SpaceSaving | undefined;
     for (const each of this.sketches) if (each.size > (largest?.size ?? 0)) largest = each;

@@ -70,7 +70,7 @@ export interface Feature<Terms extends object = never> {
   readonly ofOptions?: FeatureOfOptions;
   /** What requests and calls have to say to meet a limit with these options; nothing if that has no versions for them. */
   trait?<Key>(options: object, location: string, bind: BindKey<Key>): RequestTrait<Key> | undefined;
-  /** The first limit with the feature: only then do its layers join the store stack. Without it, they are there from the start. */
+  /** The first limit with the feature, with which its layers join the store stack. Without `use`, they join at start. */
   readonly use?: FirstUse;
   /** Its layer of the store stack, where counters live on Redis. */
   readonly layer?: (surroundings: LayerSurroundings) => Awaitable<((inner: Store) => StoreLayer) | undefined>;

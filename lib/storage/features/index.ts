@@ -87,7 +87,7 @@ export function childlessOption(options: object, location: string): string | und
     ?.childless;
 }
 
-/** A layer of a feature, and the first use with which it joins the store stack; it is there from the start without one. */
+/** A layer of a feature, and the first use with which it joins the store stack. Without `use`, it joins at start. */
 interface FeatureLayer<Layer> {
   readonly layer: (inner: Store) => Layer;
   readonly use: FirstUse | undefined;
