@@ -138,7 +138,7 @@ describe('nestjs-sluice call', () => {
     [
       'a limit beside the script',
       ['--script', '--limit', 'gcra:1/1s'],
-      "option '--limit' is only for a limit, not beside '--script'",
+      "--limit: the option is only for a limit, not together with '--script'",
     ],
     ['a key beside the script', ['api', '--script'], "unexpected argument 'api': expected only options"],
     ['a misspelt option', ['api', 'user:1', '--limt', 'gcra:1/1s'], "unknown option '--limt'. Did you mean '--limit'?"],

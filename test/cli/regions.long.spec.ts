@@ -179,7 +179,7 @@ describe('the terminal over regions', () => {
     expect(stdout).not.toContain('allows');
     const json = JSON.parse((await at('region', ...ofKey('burst', '--limit', BURST, '--json'))).stdout) as Explanation;
     expect(json).toMatchObject({ outcome: { verdict: 'unknown' }, limits: [{ state: { remaining: 4 } }] });
-    expect(json.unread).toContain('kept at the home');
+    expect(json.unread).toContain('stored at the home');
     expect(json.limits[0]!.decision).toBeUndefined();
   });
 

@@ -617,10 +617,18 @@ describe('other handlers', () => {
   });
 
   it.each<[string, RateLimitModuleOptions, string]>([
-    ['define', { define: { login: { ...counted, perRoute: true } } }, 'define.login'],
-    ['a middleware', { limits: [{ ...counted, perRoute: true, phase: 'middleware' }] }, 'limits[0]'],
-  ])('refuses perRoute in %s', async (_, options, place) => {
-    await expect(startUp(options)).rejects.toThrow(`${place}.perRoute: expected false, received true`);
+    [
+      'define',
+      { define: { login: { ...counted, perRoute: true } } },
+      "define.login.perRoute: expected false, but in the module's 'limits', on a class and on a route, received true",
+    ],
+    [
+      'a middleware',
+      { limits: [{ ...counted, perRoute: true, phase: 'middleware' }] },
+      "limits[0].perRoute: expected false in phase 'middleware', received true",
+    ],
+  ])('refuses perRoute in %s', async (_, options, message) => {
+    await expect(startUp(options)).rejects.toThrow(message);
   });
 });
 

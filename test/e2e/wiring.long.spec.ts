@@ -302,8 +302,8 @@ describe('guard: false', () => {
     const starting = start([root(), ShopModule]);
     await expect(starting).rejects.toThrow(RateLimitConfigError);
     await expect(starting).rejects.toThrow(
-      "option 'guard' is false, and no RateLimitGuard checks ShopController.list, OtherController.other; " +
-        "expected @UseGuards(RateLimitGuard) there, 'guard' true, or 'guard' 'custom'",
+      "option 'guard' is false, and no RateLimitGuard checks ShopController.list, OtherController.other. " +
+        "Add @UseGuards(RateLimitGuard) there or set 'guard' to true; set it to 'custom' if a guard of your own calls it",
     );
   });
 

@@ -87,7 +87,7 @@ interface Wanted {
 export function readPlace(read: ReadArguments, environment: NodeJS.ProcessEnv, wanted: Wanted): Place {
   const module = read.values.get('module');
   if (module === undefined) return redisPlace(read, environment, wanted);
-  refuseOptions(read, OF_REDIS, "Redis without the app, not beside '--module'");
+  refuseOptions(read, OF_REDIS, "Redis without the app, not together with '--module'");
   const hash = module.lastIndexOf('#');
   const file = hash < 0 ? module : module.slice(0, hash);
   const className = hash < 0 ? undefined : module.slice(hash + 1);

@@ -114,7 +114,8 @@ function readSettings(read: ReadArguments): AskedOnce | undefined {
   const { values, switches, positionals } = read;
   if (switches.has('script')) {
     const beside = [...values.keys(), ...switches].find((option) => option !== 'script');
-    if (beside !== undefined) throw new UsageError(cliMessages.optionWithout(beside, "a limit, not beside '--script'"));
+    if (beside !== undefined)
+      throw new UsageError(cliMessages.optionWithout(beside, "a limit, not together with '--script'"));
     if (positionals.length > 0) argumentsOf(read);
     return undefined;
   }

@@ -42,7 +42,7 @@ declared on routes are shown, but cannot be looked up.`,
     const by = read.values.get('by');
     const writes = read.switches.has('write');
     if (writes && (by === undefined || by === '')) {
-      throw new UsageError(cliMessages.missingOption('by', "who makes the changes, beside '--write'"));
+      throw new UsageError(cliMessages.missingOption('by', "who makes the changes, together with '--write'"));
     }
     const { createObserver, readPublished } = await import('./observer-app.js');
     const { published, places } = await withApp(place, false, async (app) => ({

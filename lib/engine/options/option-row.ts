@@ -5,7 +5,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** The values that an option takes: for its checks, its messages and its JSON Schema. */
 export interface OptionKind<T = unknown> {
-  /** What it expected, for messages. */
+  /** The values that it accepts, for messages: `a whole number >= 1`. */
   readonly expected: string;
   /** Whether a value is right. For an object or a list it checks the whole, after each of its parts. */
   readonly isValid: (value: unknown) => boolean;

@@ -191,7 +191,7 @@ describe('the options of an algorithm that a test adds', () => {
     const gcra = { algo: 'gcra', rate: 1, interval: '1s' } as const;
     await expect(startUp({ limits: [{ ...gcra, rest: '1s' } as never] })).rejects.toThrow('it belongs to cool-down');
     await expect(startUp({ limits: [{ ...gcra, algo: 'hot-up' } as never] })).rejects.toThrow(
-      /expected one of .*, cool-down$/,
+      /expected one of .*, cool-down, received 'hot-up'$/,
     );
   });
 });
