@@ -64,18 +64,18 @@ class WorkflowsController {
   list() {}
 }
 
-// stands for your database: the organization of each API key, and its tier
+// replace this with your database: the organization of each API key, and its tier
 const ORGANIZATIONS = new Map<string, { organization: string; tier: Tier }>([
   ['key-of-acme', { organization: 'acme', tier: 'business' }],
   ['key-of-bob', { organization: 'bob', tier: 'free' }],
 ]);
 
-// finds the tier by the key: a tier that the request itself names could be any
+// looks up the tier by API key; never trust a tier that the client sends
 @Injectable()
 class ApiKeyGuard implements CanActivate {
   canActivate(context: ExecutionContext) {
     const user = ORGANIZATIONS.get(requestOf(context).headers['x-api-key'] ?? '');
-    if (user === undefined) return false; // no such key
+    if (user === undefined) return false; // unknown key
     requestOf(context).user = user;
     return true;
   }

@@ -54,7 +54,7 @@ describe('the page of the sample app', () => {
     await route.getByText(/refuses for \d+ s/).waitFor();
     expect(await page.locator('.answers li').count()).toBe(11);
     const refusal = page.locator('.answers li', { hasText: '429' });
-    await refusal.getByText(/by reports-minute\. (Again in \d+ s|Free again|[Tt]ry again in \d+ s)/).waitFor();
+    await refusal.getByText(/by reports-minute\. (Retry in \d+ s|Fits again)/).waitFor();
     await refusal.locator('summary').click();
     await refusal.getByText('retry-after').waitFor();
   });
