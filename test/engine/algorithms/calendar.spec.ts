@@ -64,10 +64,10 @@ describe.each(ZONES)('the calendar of %s', (zone) => {
         return;
       }
       const startOf = (moment: DateTime) => {
-        const start = moment.startOf(period as 'day');
+        const start = moment.startOf(period);
         // A day of two midnights begins with the first.
         const before = start.minus({ milliseconds: 1 });
-        return before.day === start.day ? before.startOf(period as 'day') : start;
+        return before.day === start.day ? before.startOf(period) : start;
       };
       const start = startOf(at);
       const end = startOf(start.plus({ [period]: 1 }));
