@@ -20,7 +20,7 @@ const ENTRIES = [
   ['index.js', 14, []],
   ['testing/index.js', 14, []],
   ['console/index.js', 21, []],
-  ['outbound/index.js', 15, [], ['axios']],
+  ['outbound/index.js', 14, [], ['axios']],
   ['bullmq/index.js', 14, []],
   ['graphql/index.js', 14, ['graphql']],
   ['sockets/index.js', 14, []],

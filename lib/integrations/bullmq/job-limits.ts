@@ -10,7 +10,7 @@ import type { Lease } from '../../app/limiter/lease.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import { isRefusal } from '../../engine/limits/check-result.js';
 import type { CheckEntry } from '../../engine/limits/counter.js';
-import { refuseWrongList } from '../../app/rules/listed-limits.js';
+import { refuseWrongList } from '../../app/limiter/limit-checks.js';
 import { JobClaims, type JobWait } from './job-claims.js';
 import { type JobRequest, requestOf } from './job-request.js';
 import { type JobStart, JobStarts } from './job-starts.js';

@@ -2,7 +2,7 @@ import { Inject } from '@nestjs/common';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { bullmqMessages } from '../../engine/errors/messages/bullmq.js';
 import { LimiterService } from '../../nest/limiter.service.js';
-import { listedLimits } from '../../app/rules/listed-limits.js';
+import { listedLimits } from '../../app/limiter/limit-checks.js';
 import { JobLimits } from './job-limits.js';
 import type { JobLimitOptions, JobLimitsOption } from './job-limit-options.js';
 import type { AnyJob, LimitedJob, JobProcessor, JobUnits } from './job-types.js';

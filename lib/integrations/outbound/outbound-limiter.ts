@@ -7,7 +7,7 @@ import { outboundMessages } from '../../engine/errors/messages/outbound.js';
 import { WaitQueues } from '../../app/waiting/wait-queues.js';
 import { addProvider } from '../../nest/rate-limit.module.js';
 import { LimitRegistry } from '../../app/rules/limit-registry.js';
-import { listedLimits, refuseWrongList } from '../../app/rules/listed-limits.js';
+import { listedLimits, refuseWrongList } from '../../app/limiter/limit-checks.js';
 import type { Store } from '../../storage/stores/store.js';
 import { Flights } from './learning/flights.js';
 import { LearnedRule, type OutboundRule } from './learning/learned-rule.js';

@@ -6,7 +6,7 @@ import { messages } from '../../engine/errors/messages/general.js';
 import { socketMessages } from '../../engine/errors/messages/sockets.js';
 import { refuseUnknown, wholeNumber } from '../../engine/options/check-options.js';
 import { givenOptions } from '../../engine/options/values.js';
-import { listedLimits } from '../../app/rules/listed-limits.js';
+import { listedLimits } from '../../app/limiter/limit-checks.js';
 
 /** A limit, or the name of a defined one; or several. */
 export type SocketLimits = string | LimitDefinition | readonly (string | LimitDefinition)[];

@@ -100,7 +100,7 @@ describe('a store on transactions', () => {
         return change([]).result;
       }
     }
-    await expect(ask(new Short(), limit)).rejects.toThrow('expected a list of 1 values');
+    await expect(ask(new Short(), limit)).rejects.toThrow('expected to be called back with a list of 1 values');
   });
 
   it('passes on why a transaction failed, and counts nothing', async () => {

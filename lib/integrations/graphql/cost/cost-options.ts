@@ -4,7 +4,7 @@ import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import { refuseUnknown } from '../../../engine/options/check-options.js';
 import { givenOptions } from '../../../engine/options/values.js';
-import { listedLimits } from '../../../app/rules/listed-limits.js';
+import { listedLimits } from '../../../app/limiter/limit-checks.js';
 
 /** A field whose weight a function chooses. */
 export interface WeighedField {
