@@ -1,8 +1,5 @@
 import { show } from '../wording.js';
 
-/** Error replies of Redis and Valkey, from 6.2 on, that mean a missing right of the user, in a command and in a script. */
-export const LACKS_A_RIGHT = /^NOPERM|ACL failure in script|user executing the script can't/;
-
 /** A value given as `redis` that is not usable, and why. */
 interface Refused {
   readonly is: string;

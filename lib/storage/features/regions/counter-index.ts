@@ -3,7 +3,7 @@ import type { Connection } from '../../redis/connection.js';
 import { Script } from '../../redis/script.js';
 import { asStoreError, serverOf } from '../../redis/store-error.js';
 import type { Counter } from '../../../engine/limits/counter.js';
-import { LACKS_A_RIGHT } from '../../../engine/errors/messages/redis.js';
+import { LACKS_A_RIGHT } from '../../../engine/errors/lacks-a-right.js';
 import { moduleLogger, OnceLogger } from '../../../engine/errors/logger.js';
 import { reasonOf } from '../../../engine/util/reason-of.js';
 import { KEPT_FOR_MS } from './home-record.js';
