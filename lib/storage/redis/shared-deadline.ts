@@ -9,19 +9,19 @@ export abstract class TimedCall {
   /** @internal */
   isTimed = false;
 
-  /** @internal Whether it has got its time a second time. */
+  /** @internal True if its time was extended once. */
   isProlonged = false;
 
-  /** Called when its time is up and there is no reply. */
+  /** Called if there is no reply in time. */
   abstract expire(): void;
 
-  /** Whether it may still be in this process, held by a client that sends all commands of a turn in the next one. */
+  /** Returns true if it may still be in this process, in a client that sends the commands of a turn in the next turn. */
   isHeld(): boolean {
     return false;
   }
 }
 
-/** A timer that is this late, in milliseconds, says that the process was blocked. */
+/** A timer that is this late, in milliseconds, means that the process was blocked. */
 const LATE_MS = 10;
 
 /** One timer for any number of calls with the same time limit. */
@@ -31,7 +31,7 @@ export class SharedDeadline {
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    /** How long a call may take, in milliseconds. */
+    /** The maximum time of a call, in milliseconds. */
     private readonly timeoutMs: number,
   ) {}
 
@@ -63,7 +63,7 @@ export class SharedDeadline {
     this.timer = setTimeout(this.look, Math.max(1, ms)).unref();
   }
 
-  /** The oldest call is due first, since all have the same time. */
+  /** The oldest call is due first, since all have the same time limit. */
   private readonly look = (): void => {
     this.timer = undefined;
     const now = performance.now();
@@ -72,13 +72,13 @@ export class SharedDeadline {
       const call = due;
       due = call.newer;
       if (now - call.until > LATE_MS && !call.isProlonged && call.isHeld()) {
-        // The time of a call whose command was not sent meanwhile begins now.
+        // A command that has not been sent yet gets its time from now on.
         this.end(call);
         this.begin(call);
         call.isProlonged = true;
         continue;
       }
-      // If the process was blocked for longer, its sockets are read first: a reply that has already arrived wins.
+      // If the process was blocked for longer, its sockets are read first, so that a reply that has already arrived wins.
       setImmediate(() => {
         if (!call.isTimed) return;
         this.end(call);
