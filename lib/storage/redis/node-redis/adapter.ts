@@ -84,11 +84,6 @@ export abstract class NodeRedisAdapter {
   /** Sends a command to the node of its first key. */
   protected abstract sendTo(key: string | undefined, args: string[]): Promise<unknown>;
 
-  /** True if the client has commands that it has not sent yet. */
-  get holdsCommands(): boolean {
-    return this.unsent.some;
-  }
-
   /** Removes commands that node-redis has not sent, after one was not answered in time. */
   abandonUnsent(): void {
     this.unsent.abandon();

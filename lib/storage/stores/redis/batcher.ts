@@ -53,7 +53,7 @@ export class Batcher {
     const longestMs = Math.min(gatherMs, calls.timeoutMs / 2);
     this.gathering = new Gathering(longestMs);
     // A check that has waited for others has the rest of its time for its call.
-    this.deadline = new SharedDeadline(calls.timeoutMs - longestMs);
+    this.deadline = new SharedDeadline(calls.timeoutMs - longestMs, calls.sendsNextTurn);
   }
 
   /** Sends a job together with all others of this turn of the event loop; immediately if there are few. */
@@ -212,11 +212,6 @@ export class Batcher {
     for (const job of jobs) job.reject(failure);
   }
 
-  /** True if the client has commands that it has not sent yet. */
-  get holdsCommands(): boolean {
-    return this.calls.holdsCommands;
-  }
-
   timeOut(call: Call): void {
     this.calls.noteSilence();
     this.fail(call, new RateLimitStoreError(messages.storeTimeout(this.calls.timeoutMs)));
@@ -274,9 +269,5 @@ class Call extends TimedCall {
 
   expire(): void {
     this.batcher.timeOut(this);
-  }
-
-  override isHeld(): boolean {
-    return this.batcher.holdsCommands;
   }
 }

@@ -82,9 +82,9 @@ export class ScriptCalls {
     this.script.inOneWrite(send);
   }
 
-  /** True if the client has commands that it has not sent yet. */
-  get holdsCommands(): boolean {
-    return this.client instanceof NodeRedisAdapter && this.client.holdsCommands;
+  /** True if the client writes the commands of one turn in the next one. */
+  get sendsNextTurn(): boolean {
+    return this.client instanceof NodeRedisAdapter;
   }
 
   /** Records that a call was not answered in time. */
