@@ -27,7 +27,7 @@ import { assertCountsHere, assertHasHome, assertUsed } from '../app/used-names.j
 import { hashedHeader } from '../../app/key-resolvers/header.js';
 import { type Command, type CommandOptions, InputError, type ReadArguments, UsageError } from '../command.js';
 
-/** What is done to the counter of a key. */
+/** An action on the counter of a key. */
 export type KeyAction = 'block' | 'unblock' | 'reset';
 
 /** The settings of a command line. */
@@ -36,14 +36,14 @@ export interface KeySettings {
   readonly place: Place;
   readonly limit: string;
   readonly key: string;
-  /** How long a block lasts. */
+  /** The duration of a block. */
   readonly time: string;
   readonly cause: { readonly by?: string; readonly reason?: string };
   readonly force: boolean;
   readonly json: boolean;
 }
 
-/** The state of a key, before or after. */
+/** The state of a key, before or after the action. */
 interface KeyState {
   readonly quota: number;
   readonly mode: ExplainedLimit['mode']['mode'];
@@ -51,18 +51,18 @@ interface KeyState {
   readonly state?: ExplainedLimit['state'];
 }
 
-/** What a command did. */
+/** The result of a command. */
 interface KeyReport {
   readonly action: KeyAction;
   readonly limit: string;
   readonly key: string;
   readonly before: KeyState;
   readonly after: KeyState;
-  /** Why it is not known what was changed of the limit: then the quota is the configured one. */
+  /** The reason if changes of the limit could not be read. The quota is then the configured one. */
   readonly unread?: string;
 }
 
-/** The most blocked keys that an error names. */
+/** Maximum number of blocked keys in an error message. */
 const MOST_FOUND = 20;
 
 type Change = (limiter: Limiter, key: string, options: WithinOptions, time: string) => Promise<unknown>;
@@ -121,11 +121,11 @@ const command = (action: KeyAction): Command => ({
   },
 });
 
-/** Blocks a key for a while. */
+/** Blocks a key temporarily. */
 export const blockCommand = command('block');
 /** Ends the block of a key. */
 export const unblockCommand = command('unblock');
-/** Gives a key all its units back. */
+/** Resets a key, so that all its units are available. */
 export const resetCommand = command('reset');
 
 /** Reads the command line. Throws `UsageError` or `RateLimitConfigError`. */
@@ -147,7 +147,7 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   const { action, place, limit, key: shown, time, force } = settings;
   const { service } = app;
   const rule = app.provided<LimitRegistry>('LimitRegistry')?.named.find((each) => each.rule.name === limit)?.rule;
-  // The explanation has a message for an unknown name.
+  // For an unknown name, the explanation has a message.
   const path = rule === undefined ? { key: shown, options: {} } : keysOfShown(rule, shown);
   if (path === undefined) throw new UsageError(cliMessages.wrongPath(limit, shown));
   if (rule?.perRoute === true) throw new UsageError(cliMessages.countsPerRoute(limit));
@@ -176,7 +176,7 @@ async function changeKey(app: StartedApp, settings: KeySettings): Promise<KeyRep
   return { action, limit, key: shown, before, after, ...(isUnread && { unread: cliMessages.changesAtHome() }) };
 }
 
-/** The blocked keys of a limit that contain a part, as far as instances with a console have noted them. */
+/** The blocked keys of a limit that contain a text, as recorded by instances with a console. */
 async function blockedWithPart(app: StartedApp, rule: Rule, part: string): Promise<string[]> {
   const { notes } = await readNoted(redisOf(app).redis, 'blocks', Date.now()).catch(() => ({ notes: [] }));
   const noted = notes.filter(({ label, identity }) => label === rule.name && hasPart(identity, part));
@@ -192,7 +192,7 @@ async function blockedWithPart(app: StartedApp, rule: Rule, part: string): Promi
   return keys.filter((_, index) => blocked[index]);
 }
 
-/** Whether something is known of a key. */
+/** Returns true if a key has any state. */
 function isTouched({ quota, state }: KeyState): boolean {
   if (state === undefined) return false;
   const { remaining, resetAfterMs, blockedForMs = 0, offences = 0 } = state;
@@ -208,7 +208,7 @@ function stateOf(
   return { quota, mode: mode.mode, ...(state && { state }) };
 }
 
-/** The console shows these changes beside its own. Those that nobody signs are not kept. */
+/** Adds the change to the console's log. Changes without an actor are not logged. */
 async function leave(entries: ConsoleLog, { action, limit, key, time, cause }: KeySettings): Promise<void> {
   const { by, reason } = cause;
   if (by === undefined && reason === undefined) return;

@@ -14,10 +14,10 @@ import { readPlace } from '../app/place.js';
 import { assertKeepsChanges, assertUsedName, assertUsedPrefix } from '../app/used-names.js';
 import { type Command, type CommandOption, type CommandOptions, InputError, type ReadArguments } from '../command.js';
 
-/** What a command does to a list. */
+/** An action on a list. */
 type ListAction = 'deny' | 'allow' | 'unlist';
 
-/** What a command did. */
+/** The result of a command. */
 interface ListReport {
   readonly entry: ListEntry;
   readonly limit: string | undefined;
@@ -72,7 +72,7 @@ count by such as tenant:acme, or a prefix of identities such as 'trial:*'.`,
   async run(read, { stdout }) {
     const [who = ''] = argumentsOf(read, 'who: an address, a network, an identity or a pattern');
     const name = read.values.get('name');
-    // Before anything is connected.
+    // Validated before connecting.
     readEntry(entryFor(who), `nestjs-sluice ${action}`);
     const place = readPlace(read, process.env, { name, optional: true });
     const report = await withApp(place, true, (app) => changeList(app, action, who, name, read, !('file' in place)));
@@ -86,14 +86,14 @@ count by such as tenant:acme, or a prefix of identities such as 'trial:*'.`,
   },
 });
 
-/** Refuses clients. */
+/** Denies keys and addresses. */
 export const denyCommand = command('deny');
-/** Exempts clients. */
+/** Exempts keys and addresses. */
 export const allowCommand = command('allow');
-/** Ends an entry. */
+/** Removes an entry. */
 export const unlistCommand = command('unlist');
 
-/** Refuses a change that no instance would read. */
+/** Throws if no instance would read the change. */
 async function assertRead(places: Places, limit: string | undefined, isForced: boolean): Promise<void> {
   assertKeepsChanges(places);
   if (isForced) return;
@@ -122,7 +122,7 @@ async function changeList(
   return { entry, limit, before, after: await storedOverride(own, address) };
 }
 
-/** The entry of an argument. What looks like an address is one, so that a wrong network is refused as such. */
+/** The entry of an argument. An argument that looks like an address is one, so that an invalid network is reported as such. */
 function entryFor(who: string): ListEntry {
   if (isIP(who.split('/', 1)[0]!) !== 0) return { ip: who };
   return who.endsWith('*') ? { pattern: who } : { identity: hashedHeader(who) };
