@@ -21,12 +21,12 @@ const ADDRESS_FIELDS = [
   'request.client_ip',
   'request.remote_ip',
 ];
-/** The names that loggers use for what filters look at. */
+/** The names that loggers use for fields that filters need. */
 const FILTERED = {
   path: ['path', 'url', 'uri', 'request_uri', 'req.url', 'request.uri', 'request.url'],
   status: ['status', 'statusCode', 'status_code', 'res.statusCode', 'response.status'],
 };
-/** The most field names to show. */
+/** Maximum number of field names to display. */
 const SHOWN_FIELDS = 10;
 
 const NAME = 'ndjson';

@@ -25,7 +25,7 @@ const SHOWN = {
 } as const;
 type Shown = keyof typeof SHOWN;
 
-/** The limits whose rate and mode can be changed, their current values, and what candidates would do. */
+/** The limits whose rate and mode can be changed, with their current values and the effect of their candidates. */
 export function RatesView({ limit }: ViewProps): JSX.Element {
   const { data, error, reload } = useResource<Rates>('api/rates', 10_000);
   const { canWrite } = useStore(session);
