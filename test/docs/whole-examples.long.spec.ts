@@ -40,8 +40,7 @@ examples.set('prom-client', exampleBelow('docs/reference/events.md', '## With pr
 examples.set('rates-from-a-database', exampleBelow('docs/reference/limit-functions.md', '# Limits from functions'));
 
 /** Only compiled: it needs a server of PostgreSQL. */
-const [, ofPostgres] = textOf('own-stores').split('## PostgreSQL');
-const POSTGRES = firstOf(ofPostgres!);
+const POSTGRES = exampleBelow('docs/reference/own-stores.md', '## PostgreSQL');
 /** What it uses of `pg`. */
 const PG = `declare module 'pg' {
   type Query = <R>(text: string, values?: readonly unknown[]) => Promise<{ rows: R[] }>;
