@@ -1,4 +1,5 @@
 import { withoutSecrets } from '../../engine/util/without-secrets.js';
+import { CAUSE_EXPECTED, isCauseText } from '../../app/overrides/change-options.js';
 import { cliMessages } from '../../engine/errors/messages/cli.js';
 import { DURATION_UNITS, milliseconds } from '../../engine/options/values.js';
 import { type CommandOptions, InputError, type ReadArguments, UsageError } from '../command.js';
@@ -55,9 +56,13 @@ export const OPERATION_OPTIONS = {
   json: { help: 'Prints JSON' },
 } as const satisfies CommandOptions;
 
-/** Who makes a change, and why. */
+/** The actor and the reason of a change, from `--by` and `--reason`. Throws `UsageError`. */
 export function causeOf({ values }: ReadArguments): { by?: string; reason?: string } {
   const [by, reason] = [values.get('by'), values.get('reason')];
+  for (const [option, text] of Object.entries({ by, reason })) {
+    if (text === undefined || isCauseText(text)) continue;
+    throw new UsageError(cliMessages.wrongOption(option, withoutSecrets(text), CAUSE_EXPECTED));
+  }
   return { ...(by !== undefined && { by }), ...(reason !== undefined && { reason }) };
 }
 

@@ -6,7 +6,6 @@ import { cliMessages } from '../../engine/errors/messages/cli.js';
 import type { ExplainedLimit } from '../../nest/explain/explanation.js';
 import type { Limiter } from '../../app/limiter/limiter.js';
 import type { WithinOptions } from '../../engine/limits/consume-options.js';
-import { readCause } from '../../app/overrides/change-options.js';
 import type { LimitRegistry } from '../../app/rules/limit-registry.js';
 import { keysOfShown } from '../../app/rules/resolve/keys-of-shown.js';
 import type { Rule } from '../../app/rules/rule.js';
@@ -113,7 +112,6 @@ const command = (action: KeyAction): Command => ({
   },
   async run(read, { stdout }) {
     const settings = readSettings(action, read, process.env);
-    readCause(settings.cause, `nestjs-sluice ${action}`);
     const place = await asPublished(settings.place);
     const report = await withApp(place, true, (app) => changeKey(app, { ...settings, place }));
     stdout.write(settings.json ? `${printableJson(report)}\n` : textOf(report, settings));

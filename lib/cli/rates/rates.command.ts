@@ -137,6 +137,7 @@ async function change(name: string, { expected, repeats, without, work }: Part, 
   refuseOptions(read, without, 'other changes of rates');
   const more = repeats ? read.positionals.slice(2 + expected.length).map(() => expected.at(-1)!) : [];
   const [, limit = ''] = argumentsOf(read, name, 'the name of a limit', ...expected, ...more);
+  causeOf(read);
   const place = await asPublished(readPlace(read, process.env, { name: limit, published: true }));
   const { before, after } = await withApp(place, true, async (app) => {
     const own = changesRedisOf(app);
