@@ -81,20 +81,20 @@ const OPTIONS: CommandOptions = { ...BLOCK_OPTIONS, for: { ...BLOCK_OPTIONS['for
 const ABOUT: Readonly<Record<KeyAction, { does: string; options: CommandOptions; nothing: string }>> = {
   block: {
     does: `Blocks a key on all instances, even if it has units left, and replaces its current block.
-The counter of the key stays as it is.`,
+The counter of the key is left unchanged.`,
     options: BLOCK_OPTIONS,
     nothing: '',
   },
   unblock: {
     does: `Ends the block of a key and forgets its offences. If the limit's own 'blockFor' had
-blocked the key, the key also starts with all units. If you know only a part of the
-key, such as the account in ann@x.com|203.0.113.7, give that part: the error lists the
-blocked keys that contain it, as far as instances with a console have recorded them.`,
+blocked the key, the key also gets all its units back. If you know only a part of the key,
+such as the account in ann@x.com|203.0.113.7, pass that part: the error lists the blocked
+keys with it that instances with a console recorded.`,
     options: OPTIONS,
     nothing: ', or the key is not blocked',
   },
   reset: {
-    does: 'Gives a key all its units back, and ends its block.',
+    does: 'Resets the counter of a key, so that all its units are available, and ends its block.',
     options: OPTIONS,
     nothing: ', or the key has used nothing',
   },
@@ -105,7 +105,7 @@ const command = (action: KeyAction): Command => ({
   about: `${ABOUT[action].does} Prints the state before and after.
 
 <limit> is the name of the limit in the app, from 'define' or the module's 'limits'.
-<key> is what the limit counts by, such as tenant:acme or ip:203.0.113.7.`,
+<key> is a key that the limit counts, such as tenant:acme or ip:203.0.113.7.`,
   options: ABOUT[action].options,
   exits: {
     1: `nothing was changed: Redis cannot be reached or has no counter of the limit${ABOUT[action].nothing}`,

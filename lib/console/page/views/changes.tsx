@@ -104,8 +104,8 @@ export function ChangesView({ session: about, limit }: ViewProps): JSX.Element {
           )}
           {data.changes.length === 0 ? (
             <Empty icon="changes" title="Nothing was changed yet">
-              Changes of blocks, counters, rates, modes and lists appear here as soon as somebody makes one, with name
-              and reason.
+              Changes of blocks, counters, rates, modes and lists appear here as soon as somebody makes one, with their
+              name and reason.
             </Empty>
           ) : found.length === 0 ? (
             <Empty icon="changes" title="No matching change">

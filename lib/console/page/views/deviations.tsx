@@ -45,7 +45,7 @@ export function DeviationsView({ session: about }: ViewProps): JSX.Element {
   return (
     <>
       <ViewHead title="Deviations">
-        What currently differs from the configuration: for whom, by whom, why, and until when.
+        Current differences from the configuration: for which key, by whom, why, and until when.
       </ViewHead>
       <div class="toolbar">
         <Choice name="kind" legend="What to list" value={kind} options={KINDS} onChoose={setKind} />
@@ -91,8 +91,8 @@ export function DeviationsView({ session: about }: ViewProps): JSX.Element {
       )}
       {(data?.unread ?? 0) > 0 && (
         <Note>
-          {whole(data!.unread!)} more {data!.unread === 1 ? 'key was' : 'keys were'} noted whose state cannot be read
-          here: a list decides in the place of the limit, Redis doesn't respond, or the limit is not one of this app.
+          {whole(data!.unread!)} more {data!.unread === 1 ? 'key was' : 'keys were'} recorded whose state cannot be read
+          here: a list decides instead of the limit, Redis doesn't respond, or the limit isn't part of this app.
         </Note>
       )}
       {action && <ActionDialog action={action} onClose={() => setAction(undefined)} />}

@@ -53,7 +53,7 @@ export function keyActions(context: Context): Offered[] {
       danger: true,
       action: action(context, 'block', {
         title: 'Block',
-        intro: ' is refused by this limit until the time is over or you unblock it.',
+        intro: ' is rejected by this limit until the time is over or you unblock it.',
         fields: [DURATION],
         danger: true,
       }),

@@ -48,8 +48,8 @@ export function ListsView({ session: about }: ViewProps): JSX.Element {
           )
         }
       >
-        The allow list exempts clients from limits, the deny list refuses them. Each entry applies to one limit or to
-        all.
+        The allow list exempts clients from limits; the deny list rejects their requests. Each entry applies to one
+        limit or to all.
       </ViewHead>
       {isRead && data.problem !== undefined && <Note danger>{data.problem}</Note>}
       {!isRead ? (
@@ -168,7 +168,7 @@ function adding(limits: readonly LimitInfo[], canWrite: boolean, onChanged: () =
         name: 'identity',
         label: 'Identity',
         placeholder: 'user:42',
-        hint: 'What limits count by. A star at the end matches all identities with this prefix: tenant:*. Enter networks below.',
+        hint: 'A key as limits count it. A star at the end matches all keys with this prefix: tenant:*. Enter networks below.',
       },
       {
         name: 'ip',

@@ -26,7 +26,7 @@ const FIELD = {
   label: 'Identity',
   required: true,
   placeholder: 'user:42',
-  hint: 'What limits count by: ip:203.0.113.7, user:42, tenant:acme, or global.',
+  hint: 'A key as limits count it: ip:203.0.113.7, user:42, tenant:acme, or global.',
 } as const;
 
 /** The state of all limits for an identity: why it is rejected, and when it will pass again. */
@@ -137,7 +137,7 @@ export function LookupView({ session: about }: ViewProps): JSX.Element {
           {isUnknown && (
             <Note>
               Nothing is known about <span class="breakable">{legible(identity)}</span>: no limit has counted it
-              recently, and no change, block or list names it. It is perhaps misspelt.
+              recently, and no change, block or list contains it. It may be misspelled.
             </Note>
           )}
           <div class="states">{paged.shown.map(card)}</div>

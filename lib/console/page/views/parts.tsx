@@ -133,7 +133,7 @@ function TenantsPanel({ limit, share }: { limit: LimitInfo; share: { by: string;
     <Panel
       id="tenants"
       title="Tenants"
-      note={`Shared by ${share.by}; ${floor}. As it was at ${clock(data.at)}: the busiest for their weights, eight at most.`}
+      note={`Shared by ${share.by}; ${floor}. State at ${clock(data.at)}: the busiest tenants for their weights, at most eight.`}
       bare
     >
       {data.problem !== undefined && <Note danger>{data.problem}</Note>}

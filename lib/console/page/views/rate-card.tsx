@@ -117,11 +117,11 @@ function Candidate({
             <span>Would have refused</span>
             <span class="numbers">
               {candidateAsked === 0
-                ? 'not asked yet'
+                ? 'no decision yet'
                 : `${whole(candidateRefused)} of ${whole(candidateAsked)} (${percent(candidateRefused, candidateAsked)})`}
             </span>
             <Bar
-              label={`What the candidate of ${limit} would have refused`}
+              label={`Refusals of the candidate of ${limit}`}
               share={share(candidateRefused, candidateAsked)}
               tone="other"
             />
@@ -133,7 +133,7 @@ function Candidate({
             </span>
             <Bar label={`What ${limit} refused`} share={share(refused, decisions)} tone="full" />
           </div>
-          <span class="soft small">decisions in the last hour; the candidate’s since it is there</span>
+          <span class="soft small">decisions in the last hour; those of the candidate since it was added</span>
         </div>
       )}
     </>

@@ -98,8 +98,8 @@ export function RedisPanel({ redis, stale }: { redis: RedisInfo | null; stale: b
     return (
       <Panel id="redis" title="Redis">
         <Empty icon="info" title="The app counts in its own process">
-          Each instance counts separately, and this page shows only the one that serves it. Give the module the option
-          redis, and all of them share their counters.
+          Each instance counts separately, and this page shows only the one that serves it. Set the module's option
+          redis to share counters between all instances.
         </Empty>
       </Panel>
     );

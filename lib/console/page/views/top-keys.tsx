@@ -79,7 +79,7 @@ function Ranked({
   if (most === 0 && !isRead) {
     return (
       <Empty icon="alert" title="Not known">
-        The instance that serves this page counted nobody. The counts of the others could not be read.
+        The instance that serves this page counted no keys. The counts of the other instances could not be read.
       </Empty>
     );
   }

@@ -54,7 +54,7 @@ export function Traffic({
     if (isAlone(overview)) {
       return (
         <Empty icon="alert" title="Not known">
-          The instance that serves this page counted no request. The counts of the others could not be read.
+          The instance that serves this page counted no requests. The counts of the other instances could not be read.
         </Empty>
       );
     }
