@@ -32,16 +32,16 @@ export interface Call {
 /** A limit as routes and code use it: its current version, its ancestors, and the options that don't belong to the algorithm. */
 export class Rule {
   private effective: CompiledLimit;
-  /** Set only while some identities have overrides of their own. */
+  /** Only set while some keys have overrides. */
   private keyed: KeyedLimits | undefined;
   private listeners: (() => void)[] | undefined;
   /** The cost of a call from code, which has no request to derive a cost from. */
   readonly fixedCost: number;
   /** The default priority of a call from code. */
   readonly fixedPriority: Priority | undefined;
-  /** @internal The defaults of what requests and calls specify. */
+  /** @internal The defaults for values that requests and calls may specify. */
   readonly usual: MetBy;
-  /** @internal Finds the rules of all limits that its own is within; set if there are any. */
+  /** @internal Finds the rules of all ancestors; only set if there are any. */
   findAncestors: (() => readonly Rule[]) | undefined;
   /** @internal True if a route refers to it. For limits of the module and of routes this is known anyway. */
   isOnRoute = false;
