@@ -143,7 +143,7 @@ export class LiveOverrides {
     }
   }
 
-  /** The overrides of a limit. Throws `RateLimitConfigError` if there is no limit of that name. */
+  /** The overrides of a limit. Throws `RateLimitConfigError` for an unknown name. */
   of(
     name: string,
     method: string,
