@@ -81,7 +81,7 @@ export class Policies {
     this.watching = new PolicyWatch(settings.source, settings.everyMs, (reading) => this.hearInSlices(reading));
   }
 
-  /** Applies the first version, once all limits of code are known. Throws `RateLimitConfigError`. */
+  /** Applies the first version, once all limits in code are known. Throws `RateLimitConfigError`. */
   begin(): void {
     const problems = this.current === undefined ? [] : allAtOnce(this.take(this.current));
     if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
@@ -168,7 +168,7 @@ function saysTheSame(one: Policy, other: Policy | undefined): boolean {
   return isDeepStrictEqual(one, other);
 }
 
-/** Returns a problem with its place for each key in a policy that no limit can have, once the limits of code and routes are known. */
+/** Returns a problem with its place for each key in a policy that no limit can have, once the limits in code and on routes are known. */
 function keyProblems({ overrides, lists }: Policy, registry: LimitRegistry): string[] {
   const rules = new Map(registry.named.map(({ rule }) => [rule.name, rule]));
   const inUse = registry.keysInUse;

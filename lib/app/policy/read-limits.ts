@@ -75,7 +75,7 @@ function readLimit(value: Located, at: Place, name: string, problems: Problems):
 /** The rules that determine which options can be combined. */
 interface Company {
   readonly rows: OptionRows;
-  /** The algorithm whose options they are; `undefined` for that of a limit that the policy does not show. */
+  /** The algorithm that the options belong to; `undefined` if the policy replaces options of a limit without naming its algorithm. */
   readonly algorithm: Algorithm | undefined;
 }
 
