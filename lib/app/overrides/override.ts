@@ -17,9 +17,9 @@ type OptionsOf<Algo extends AlgorithmOptions['algo']> = Extract<AlgorithmOptions
 type PatchOf<Options> = Options extends { algo: string } ? Partial<Omit<Options, 'algo'>> : never;
 
 /**
- * The algorithm options of a limit that replace the configured ones, such as `{ rate: 50 }` or
- * `{ rate: 10, interval: '1s', burst: 40 }`: any of them, in the units of the configuration. Others stay as configured. The
- * algorithm itself and the options that every limit has (`name`, `key`, `cost`, ...) cannot be changed.
+ * The algorithm options of a limit to replace, such as `{ rate: 50 }` or `{ rate: 10, interval: '1s', burst: 40 }`, in the units of the
+ * configuration. All others stay as configured. The algorithm itself and the options that every limit has (`name`, `key`, `cost`, ...)
+ * cannot be changed.
  */
 export type RatePatch<Algo extends AlgorithmOptions['algo'] = AlgorithmOptions['algo']> = PatchOf<OptionsOf<Algo>> &
   FeaturePatch &
