@@ -6,7 +6,7 @@ import { RequestDecision } from './request-decision.js';
 import { requestOfCall, requestOfRaw } from './request-of-call.js';
 import { decidedOf, findEarly, searchDecided, searchRequest } from './requests.js';
 
-/** The most arguments of a call: a field of GraphQL has four. */
+/** The maximum number of arguments of a call. A GraphQL field has four. */
 const MOST_ARGUMENTS = 4;
 
 /**
@@ -28,7 +28,7 @@ function decidedIn(host: ArgumentsHost): ReturnType<typeof decidedOf> {
   const args = argsOf(host);
   const { getHandler } = host as Partial<ExecutionContext>;
   const context = host as ExecutionContext;
-  // Contexts of GraphQL's own have the arguments of the field in place of those of the call.
+  // The context of `GqlExecutionContext` contains the arguments of the field instead of those of the call.
   if (Array.isArray(host.getArgs()) && getHandler !== undefined && (context.getHandler() as unknown) !== null) {
     const found = searchRequest(context);
     if (found?.result !== undefined) return found;
