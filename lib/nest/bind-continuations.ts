@@ -28,12 +28,12 @@ class LastGuard implements CanActivate {
 const lastGuard = new LastGuard();
 
 /**
- * Makes sure that every check of the guards is followed by the interceptor's part, in time:
+ * Makes sure that the interceptor's part follows every check of the guards in time:
  *
  * - If the guard is bound to a gateway or to message handlers, the interceptor is bound as well. Nest's global interceptors do not run for
- * them in every version and every hybrid app; without it, nothing would be released.
- * - For `@Sse`, Nest sends the headers before interceptors run, too early for a rejection or a header. There, a last guard runs the check
- * that comes after the guards.
+ *   them in every version and every hybrid app; without it, nothing would be released.
+ * - For `@Sse`, Nest sends the headers while interceptors run, when it is too late for a rejection or a header. There, a last guard runs
+ *   the check that comes after the guards.
  * - If Nest unsubscribes when a client leaves, and on routes for which one of our interceptors runs, handlers report their promises.
  */
 export function bindContinuations(modules: ModulesContainer, seesRoutes: boolean): void {

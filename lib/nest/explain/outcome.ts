@@ -15,8 +15,8 @@ export interface Weighed {
 }
 
 /**
- * The outcome of a request whose limits are checked in consecutive groups. If a limit refuses, its group charges nothing, and
- * later groups are not checked.
+ * The outcome of a request whose limits are checked in consecutive groups. If a limit rejects, its group charges nothing, and later groups
+ * are not checked.
  *
  * @param unknown true if further limits may apply
  */

@@ -58,8 +58,8 @@ export class RateLimitHealthIndicator {
   ) {}
 
   /**
-   * Asks the store, within the `timeout` of the module. Never rejects because of the store; rejects with `RateLimitArgumentError`
-   * if the option is wrong.
+   * Calls the store, within the `timeout` of the module. Never rejects because of the store; rejects with `RateLimitArgumentError` for an
+   * invalid option.
    *
    * @param key the name under which terminus shows the result
    */

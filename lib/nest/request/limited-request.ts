@@ -20,9 +20,9 @@ import type { RequestCompletion } from './request-completion.js';
 
 /** Continues a call after the guards. */
 export interface GuardContinuation {
-  /** The check after the guards: `true` at once if there is nothing to wait for. */
+  /** The check after the guards: `true` immediately if there is nothing to wait for. */
   afterGuards(context: ExecutionContext): Awaitable<true>;
-  /** That check, and then the handler. */
+  /** Runs that check, and then the handler. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> | Promise<Observable<unknown>>;
 }
 

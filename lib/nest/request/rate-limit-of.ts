@@ -10,8 +10,8 @@ import { decidedOf, findEarly, searchDecided, searchRequest } from './requests.j
 const MOST_ARGUMENTS = 4;
 
 /**
- * Returns what limits decided about a request so far, refusals included: for middlewares, guards, interceptors, pipes and
- * exception filters. `undefined` if no limit was checked. Throws `RateLimitArgumentError` if it gets no object.
+ * Returns the decisions of limits on a request so far, including rejections: for middlewares, guards, interceptors, pipes and exception
+ * filters. `undefined` if no limit was checked. Throws `RateLimitArgumentError` if `call` isn't an object.
  *
  * @param call the context or host of the request, of any transport; or over HTTP the request itself
  * @example

@@ -37,9 +37,9 @@ export class RequestDecision implements CheckResult {
   }
 
   /**
-   * Settles what the request really cost, once that is known: surplus units are given back, and missing ones are charged, up to
-   * one quota more than there is. Each limit is settled once. A limit that did not charge the request is left alone, because it
-   * was skipped, or would have refused in shadow mode. Rejects with `RateLimitArgumentError` or `RateLimitStoreError`.
+   * Settles the actual cost of the request, once it is known. Surplus units are refunded; missing ones are charged, up to one quota beyond
+   * the limit. Each limit is settled once. Limits that did not charge the request are left out: they were skipped, or would have rejected
+   * it if they weren't in shadow mode. Rejects with `RateLimitArgumentError` or `RateLimitStoreError`.
    *
    * @param actual a whole number >= 0
    * @param name the limit; by default all limits of the request that have a `cost`
