@@ -129,7 +129,7 @@ export interface DecidesTogether {
 
 /** A feature of one limit, based on the limit's options. Stores call its members if present, without knowing any feature by its name. */
 export interface LimitFeature {
-  /** Distinguishes it from other features, in the script, too. */
+  /** Distinguishes it from other features, including those in the script. */
   readonly name: string;
   /** The parameters with which all instances decide, based on those that the user wrote. Throws `RateLimitConfigError`. */
   parameters?(declared: Parameters): Parameters;

@@ -62,7 +62,7 @@ function ownOptions(given: object, rows: OptionRows): Readonly<Record<string, un
   return givenOptions(given as Record<string, unknown>, listsOf(rows).names);
 }
 
-/** Refuses options that are missing, and wrong values. */
+/** Throws for missing and invalid options. */
 export function checkGiven(location: string, given: object, rows: OptionRows): void {
   const values = ownOptions(given, rows);
   for (const [option, { kind, required }] of listsOf(rows).all) {
