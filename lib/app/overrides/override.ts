@@ -73,7 +73,7 @@ export interface Override extends ChangeCause {
 export interface RateOverride extends Override {
   /** The options that replace the configured ones. */
   patch: RatePatch;
-  /** How counters took over the changed rate. */
+  /** The way in which counters carried over to the changed rate. */
   inherit: InheritMode;
 }
 

@@ -1,7 +1,7 @@
 import type { RateFunction } from '../config/limits-by-request.js';
 import type { CarryOver } from '../../engine/limits/compiled-limit.js';
 
-/** Where and how a limit is declared. */
+/** The declaration of a limit: its place and properties. */
 export interface Declaration {
   /** The place, for messages. */
   readonly location: string;

@@ -10,7 +10,7 @@ import type { Rule } from './rule.js';
 
 /** A function or class that finds rules for a request. */
 export interface RuleSource {
-  /** Where it is declared. */
+  /** The place of its declaration. */
   readonly location: string;
   /** The place including the route, for messages. */
   readonly place: string;

@@ -156,7 +156,7 @@ export type LimitStatus = 'asked' | 'listed' | 'off' | 'skip' | 'no key' | 'depe
 export interface ExplainedLimit {
   /** Its name. */
   name: string;
-  /** Where it is declared. */
+  /** The place of its declaration. */
   origin: LimitOrigin;
   /** Inherited limits of the same name, which it replaces. */
   replaces: LimitOrigin[];
@@ -198,7 +198,7 @@ export interface ExplainedLimit {
 export interface LeftOutLimit {
   /** Its name. */
   name: string;
-  /** Where it is declared. */
+  /** The place of its declaration. */
   origin: LimitOrigin;
   /** `'replaced'` by a limit of the same name closer to the handler, or `'skipped'` by `@SkipRateLimit`. */
   because: 'replaced' | 'skipped';
@@ -210,7 +210,7 @@ export interface LeftOutLimit {
 
 /** A function of `@RateLimit`. */
 export interface ExplainedFunction {
-  /** Where it is declared. */
+  /** The place of its declaration. */
   origin: LimitOrigin;
   /** True if it was called, which requires a request. */
   asked: boolean;

@@ -163,7 +163,7 @@ export class ListScope implements OverrideHolder {
   }
 }
 
-/** Of two entries, the one that denies. */
+/** Returns the stricter of two entries: the one that denies, if any. */
 export function stricter(one: Listed | undefined, other: Listed | undefined): Listed | undefined {
   return one === undefined || other?.list === 'deny' ? (other ?? one) : one;
 }

@@ -19,7 +19,7 @@ export interface Selection {
 
 /** Finds rules per request. If that fails, messages name the place and the route. */
 export class LimitSource implements RuleSource {
-  /** Where it is declared, and on which route, for messages. */
+  /** The place of its declaration, and its route, for messages. */
   readonly place: string;
 
   constructor(
