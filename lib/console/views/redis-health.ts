@@ -98,7 +98,7 @@ export class RedisHealth {
     };
   }
 
-  /** The number of keys times the mean size of the sampled ones. Keys of others count as 0. */
+  /** The number of keys times the mean size of the sampled ones. Keys that belong to others count as 0. */
   private async estimate(node: Node, size: unknown, keys: readonly unknown[]): Promise<number | null> {
     if (typeof size !== 'number') return null;
     if (size === 0) return 0;
