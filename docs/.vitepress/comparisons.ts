@@ -7,7 +7,7 @@ const TELLING = 'fixed-window,sliding-window,gcra,leaky-bucket';
 /** Requests around the edge of a window show these best, bursts all others. */
 const WINDOWS = ['fixed-window', 'calendar-window', 'sliding-window', 'sliding-log', 'budget'];
 
-/** What learns of what it lets in: the comparison does not know it. */
+/** It learns from what it lets in, which the comparison doesn't simulate. */
 export const NOT_COMPARED = ['adaptive'];
 
 /**
@@ -24,8 +24,7 @@ export function comparisons(md: MarkdownRenderer): void {
     );
     const isOfAll = algorithm === 'README';
     const place = headings.find((index) => isOfAll || state.tokens[index + 1]!.content === 'Example');
-    if (place === undefined)
-      throw new Error(`${file} has no heading "Example", before which its comparison would stand`);
+    if (place === undefined) throw new Error(`${file} has no heading "Example", before which its comparison would be`);
     const shown = new state.Token('html_block', '', 0);
     const pattern = isOfAll || WINDOWS.includes(algorithm) ? 'edge' : 'burst';
     shown.content = `<SluiceComparison algorithms="${isOfAll ? TELLING : algorithm}" pattern="${pattern}" />\n`;
