@@ -24,7 +24,8 @@ export function comparisons(md: MarkdownRenderer): void {
     );
     const isOfAll = algorithm === 'README';
     const place = headings.find((index) => isOfAll || state.tokens[index + 1]!.content === 'Example');
-    if (place === undefined) throw new Error(`${file} has no heading "Example", before which its comparison would stand`);
+    if (place === undefined)
+      throw new Error(`${file} has no heading "Example", before which its comparison would stand`);
     const shown = new state.Token('html_block', '', 0);
     const pattern = isOfAll || WINDOWS.includes(algorithm) ? 'edge' : 'burst';
     shown.content = `<SluiceComparison algorithms="${isOfAll ? TELLING : algorithm}" pattern="${pattern}" />\n`;
