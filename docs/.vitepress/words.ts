@@ -15,7 +15,8 @@ export const WORDS: Readonly<Record<string, readonly string[]>> = {
   'docs/guides/policy-files.md': ['YAML', 'config file'],
   'docs/guides/usage.md': ['metering', 'billing'],
   'docs/guides/in-code.md': ['background jobs', 'cron'],
-  'docs/guides/other-languages.md': ['Python', 'redis-cli', 'EVALSHA', 'busy-reply-threshold'],
+  'docs/guides/other-languages.md': ['Python', 'redis-cli', 'EVALSHA'],
+  'docs/reference/other-languages.md': ['busy-reply-threshold'],
   'docs/guides/jwt-and-passport.md': ['AuthGuard', 'access token', 'bearer'],
   'docs/guides/behind-a-proxy.md': [
     'trust proxy',
