@@ -272,4 +272,4 @@ export class LimiterService {
 
 /** Clients were made by this service before 1.0. */
 const isOfOutbound = (method: string): RateLimitConfigError =>
-  new RateLimitConfigError(messages.movedToOutbound(method));
+  new RateLimitConfigError(messages.movedToOutbound(method), { code: 'SLUICE_MOVED_METHOD' });

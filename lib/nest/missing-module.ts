@@ -24,5 +24,5 @@ export function moduleIsSetUp(): void {
 
 /** Refuses a guard or a middleware that code makes without what Nest would give it. Throws `RateLimitConfigError`. */
 export function refuseByHand(type: 'RateLimitGuard' | 'RateLimitMiddleware', limiter: unknown): void {
-  if (limiter === undefined) throw new RateLimitConfigError(messages.madeByHand(type));
+  if (limiter === undefined) throw new RateLimitConfigError(messages.madeByHand(type), { code: 'SLUICE_NOT_INJECTED' });
 }

@@ -218,7 +218,7 @@ export class Overrides {
       const done = await attempt();
       if (done !== undefined) return done;
     }
-    throw new RateLimitStoreError(messages.rollbackOvertaken());
+    throw new RateLimitStoreError(messages.rollbackOvertaken(), { code: 'SLUICE_ROLLBACK_CONFLICT' });
   }
 
   /**

@@ -84,14 +84,16 @@ export class Policies {
   /** Puts the first version in force, once all limits of code are known. Throws `RateLimitConfigError`. */
   begin(): void {
     const problems = this.current === undefined ? [] : allAtOnce(this.take(this.current));
-    if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
+    if (problems.length > 0)
+      throw new RateLimitConfigError(policyMessages.refused(problems), { code: 'SLUICE_INVALID_POLICY' });
   }
 
   /** Refuses keys that no limit can count by, once the limits of all routes are known. Throws `RateLimitConfigError`. */
   check(): void {
     this.knowsRoutes = true;
     const problems = this.current === undefined ? [] : keyProblems(this.current, this.registry);
-    if (problems.length > 0) throw new RateLimitConfigError(policyMessages.refused(problems));
+    if (problems.length > 0)
+      throw new RateLimitConfigError(policyMessages.refused(problems), { code: 'SLUICE_INVALID_POLICY' });
   }
 
   /** Watches for further versions from now on. */

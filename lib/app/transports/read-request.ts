@@ -12,7 +12,7 @@ export function partsOf(reader: RequestReader, context: ExecutionContext): Reque
   // Each call site checks by itself: much faster than one shared function that sees objects of all shapes.
   if (typeof parts === 'object' && parts !== null && !('then' in parts)) return parts;
   if (isUsable(parts)) return parts;
-  throw new RateLimitArgumentError(messages.wrongParts(reader.transport, parts));
+  throw new RateLimitArgumentError(messages.wrongParts(reader.transport, parts), { code: 'SLUICE_INVALID_RESULT' });
 }
 
 /** The address of the client, if the transport knows one. */
@@ -27,7 +27,7 @@ export function callOf(reader: RequestReader, context: ExecutionContext): object
   if (reader === httpReader) return call;
   if (typeof call === 'object' && call !== null && !('then' in call)) return call;
   if (isUsable(call)) return call;
-  throw new RateLimitArgumentError(messages.wrongCall(reader.transport, call));
+  throw new RateLimitArgumentError(messages.wrongCall(reader.transport, call), { code: 'SLUICE_INVALID_RESULT' });
 }
 
 /** Whether a reader returned an object. A promise is wrong, and its rejection must not end the process. */

@@ -1,20 +1,26 @@
+import type { RateLimitErrorCode, RateLimitErrorOptions } from '../../engine/errors/codes.js';
 import type { Decision } from '../../engine/limits/decision.js';
 
 /** The units that a call waits for do not come in time. */
 export class RateLimitTimeoutError extends Error {
   /** `'RateLimitTimeoutError'`. */
   override readonly name = 'RateLimitTimeoutError';
+  /** What it is about: `'SLUICE_TIMEOUT'` by default. */
+  readonly code: RateLimitErrorCode;
 
   /**
    * Thrown by `acquire` and `hold`.
    *
    * @param message names the limit and the timeout
    * @param decision the last refusal, if there was one in time; its `retryAfterMs` is the wait that was left
+   * @param options its code, and its cause
    */
   constructor(
     message: string,
     readonly decision?: Decision,
+    options?: RateLimitErrorOptions,
   ) {
-    super(message);
+    super(message, options);
+    this.code = options?.code ?? 'SLUICE_TIMEOUT';
   }
 }

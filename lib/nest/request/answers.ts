@@ -71,7 +71,11 @@ export class Answers {
 
   /** Refuses a request that was to be held, because the app shuts down. */
   shuttingDown(request: LimitedRequest): HttpException {
-    return this.notNow(request, messages.shuttingDown(), new RateLimitStoreError(messages.closed()));
+    return this.notNow(
+      request,
+      messages.shuttingDown(),
+      new RateLimitStoreError(messages.closed(), { code: 'SLUICE_SHUTTING_DOWN' }),
+    );
   }
 
   /** The error that the request's transport uses for a refusal; or the error of its reader, if that fails. */
