@@ -8,7 +8,7 @@ export type DeniedStatus = 403 | 429;
 
 /** A list refused the request: 403 Forbidden, or the status of the module's `lists.status`. */
 export class RateLimitDeniedException extends HttpException {
-  /** What it is about: `'SLUICE_DENIED'`. */
+  /** The error's code: `'SLUICE_DENIED'`. */
   declare readonly code: RateLimitErrorCode;
 
   static {

@@ -17,7 +17,7 @@ const foundLimits = new WeakSet<object>();
  * that refused, except those that are hidden.
  */
 export class RateLimitExceededException extends HttpException {
-  /** What it is about: `'SLUICE_LIMIT_EXCEEDED'`. */
+  /** The error's code: `'SLUICE_LIMIT_EXCEEDED'`. */
   declare readonly code: RateLimitErrorCode;
 
   static {

@@ -5,7 +5,7 @@ import type { Decision } from '../../engine/limits/decision.js';
 export class RateLimitTimeoutError extends Error {
   /** `'RateLimitTimeoutError'`. */
   override readonly name = 'RateLimitTimeoutError';
-  /** What it is about: `'SLUICE_TIMEOUT'` by default. */
+  /** The error's code: `'SLUICE_TIMEOUT'` by default. */
   readonly code: RateLimitErrorCode;
 
   /**

@@ -4,7 +4,7 @@ import type { RateLimitErrorCode, RateLimitErrorOptions } from '../../engine/err
 export class RateLimitWaitersError extends Error {
   /** `'RateLimitWaitersError'`. */
   override readonly name = 'RateLimitWaitersError';
-  /** What it is about: `'SLUICE_TOO_MANY_WAITERS'` by default. */
+  /** The error's code: `'SLUICE_TOO_MANY_WAITERS'` by default. */
   readonly code: RateLimitErrorCode;
 
   /** Thrown by `acquire` and `hold`. */

@@ -1,6 +1,6 @@
 /**
- * What an error is about, for code that tells errors apart and for a search: each code has a section on the page "Errors" of the
- * documentation. Codes stay the same while messages may become better. New releases add codes, so handle those you don't know.
+ * The code of an error, for code that tells errors apart and to search for: each has a section on the page "Errors" of the documentation.
+ * Codes stay the same when messages change. New releases add codes, so expect some that you don't know.
  */
 export type RateLimitErrorCode =
   // Options of the module and of limits
@@ -61,6 +61,6 @@ export type RateLimitErrorCode =
 
 /** The options of an error. */
 export interface RateLimitErrorOptions extends ErrorOptions {
-  /** What the error is about; by default a code that fits its class. */
+  /** The code; by default that of the error's class. */
   readonly code?: RateLimitErrorCode;
 }

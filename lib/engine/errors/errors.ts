@@ -4,7 +4,7 @@ import type { RateLimitErrorCode, RateLimitErrorOptions } from './codes.js';
 export class RateLimitConfigError extends Error {
   /** `'RateLimitConfigError'`. */
   override readonly name = 'RateLimitConfigError';
-  /** What it is about: `'SLUICE_INVALID_OPTION'` by default. */
+  /** The error's code: `'SLUICE_INVALID_OPTION'` by default. */
   readonly code: RateLimitErrorCode;
 
   /** Thrown by the library; your own code may throw one as well. */
@@ -18,7 +18,7 @@ export class RateLimitConfigError extends Error {
 export class RateLimitArgumentError extends TypeError {
   /** `'RateLimitArgumentError'`. */
   override readonly name = 'RateLimitArgumentError';
-  /** What it is about: `'SLUICE_INVALID_ARGUMENT'` by default. */
+  /** The error's code: `'SLUICE_INVALID_ARGUMENT'` by default. */
   readonly code: RateLimitErrorCode;
 
   /** Thrown by the library; your own code may throw one as well. */
@@ -32,7 +32,7 @@ export class RateLimitArgumentError extends TypeError {
 export class RateLimitStoreError extends Error {
   /** `'RateLimitStoreError'`. */
   override readonly name = 'RateLimitStoreError';
-  /** What it is about: `'SLUICE_STORE_FAILED'` by default. */
+  /** The error's code: `'SLUICE_STORE_FAILED'` by default. */
   readonly code: RateLimitErrorCode;
   /** @internal The server did what it was asked, and replicas have not confirmed it in time: no node has failed. */
   isUnconfirmed?: boolean;
