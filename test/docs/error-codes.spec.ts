@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import Module from 'node:module';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -6,12 +7,13 @@ import {
   type ArgumentsHost,
   Catch,
   Controller,
+  type ExceptionFilter,
   Get,
   type HttpException,
   type INestApplication,
   type Type,
 } from '@nestjs/common';
-import { APP_FILTER, BaseExceptionFilter } from '@nestjs/core';
+import { APP_FILTER } from '@nestjs/core';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { IoAdapter } from '@nestjs/platform-socket.io';
@@ -24,7 +26,6 @@ import {
   type RateLimitErrorCode,
   RateLimitGuard,
   RateLimitModule,
-  type RateLimitModuleOptions,
 } from '../../lib/index.js';
 import { OutboundLimiter } from '../../lib/integrations/outbound/index.js';
 import { rateLimitSockets } from '../../lib/integrations/sockets/index.js';
@@ -82,10 +83,10 @@ const consumed = (service: LimiterService, limit = 'email') => thrownBy(() => se
 async function refusedBy(options: object, controllers: Type[], requests = 1): Promise<unknown> {
   let seen: unknown;
   @Catch()
-  class Seeing extends BaseExceptionFilter {
-    override catch(error: unknown, host: ArgumentsHost): void {
+  class Seeing implements ExceptionFilter {
+    catch(error: unknown, host: ArgumentsHost): void {
       seen = error;
-      super.catch(error, host);
+      host.switchToHttp().getResponse<ServerResponse>().end();
     }
   }
   const module = await Test.createTestingModule({
@@ -116,16 +117,17 @@ function controllerWith(...limits: LimitSpec[]): Type {
 
 /** Starts an app while a package isn't installed. */
 async function without(name: string, start: () => Promise<unknown>): Promise<unknown> {
-  const loader = Module as unknown as { _load: (request: string, ...rest: unknown[]) => unknown };
-  const { _load: load } = loader;
-  loader._load = (request, ...rest) => {
+  type Load = (request: string, ...rest: unknown[]) => unknown;
+  const loader = Module as unknown as Record<'_load', Load>;
+  const load = loader['_load'];
+  loader['_load'] = (request, ...rest) => {
     if (request === name) throw Object.assign(new Error(`Cannot find module '${name}'`), { code: 'MODULE_NOT_FOUND' });
     return load(request, ...rest);
   };
   try {
     return await start();
   } finally {
-    loader._load = load;
+    loader['_load'] = load;
   }
 }
 
@@ -294,9 +296,9 @@ const ERRORS: Record<RateLimitErrorCode, () => Promise<unknown>> = {
     const service = await limiters();
     await service.setRate('email', { rate: 4 });
     const rolled = thrownBy(() => service.rollback(0));
-    let isOver = false;
-    void rolled.then(() => (isOver = true));
-    for (let rate = 5; !isOver; rate++) {
+    const others = new AbortController();
+    void rolled.then(() => others.abort());
+    for (let rate = 5; !others.signal.aborted; rate++) {
       void service.setRate('email', { rate });
       await Promise.resolve();
     }
