@@ -93,7 +93,7 @@ export const anchors: Feature = {
       metBy(anchor, limit, looks) {
         // If a changed rate has a fixed anchor, callers don't have to pass one.
         if (anchor === undefined && !looks && asksForAnchor(limit.options)) {
-          throw new RateLimitArgumentError(anchorMessages.noAnchor(limit.name));
+          throw new RateLimitArgumentError(anchorMessages.noAnchor(limit.name), { code: 'SLUICE_UNSUPPORTED_CALL' });
         }
         return { anchor };
       },
