@@ -26,6 +26,7 @@ export { redisMessages } from './redis.js'; // connections to Redis that are not
 export { regionMessages } from './regions.js'; // `regions`, and their home
 export { replicaMessages } from './replica.js'; // `replicas`
 export { socketMessages } from './sockets.js'; // WebSockets: handshakes, connections, frames
+export { throttlerStorageMessages } from './throttler-storage.js'; // the storage for @nestjs/throttler
 export { upToMessages } from './up-to.js'; // `upTo`
 export { waitMessages } from './wait.js'; // calls that wait for units
 export { withinMessages } from './within.js'; // `within`

@@ -62,7 +62,7 @@ export class ScriptCalls {
    * Runs a program on a node of a Cluster if one is named, else through the client. Throws if Redis is not connected; the caller
    * waits no longer than `timeoutMs`.
    */
-  run(program: Program, node?: string): Promise<unknown> {
+  run(program: Pick<Program, 'keys' | 'args'>, node?: string): Promise<unknown> {
     this.assertReady();
     return this.script.run(program.keys, program.args(), this.timeoutMs, node);
   }
