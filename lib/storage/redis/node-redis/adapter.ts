@@ -84,11 +84,6 @@ export abstract class NodeRedisAdapter {
   /** Sends a command whose first key decides which node gets it. */
   protected abstract sendTo(key: string | undefined, args: string[]): Promise<unknown>;
 
-  /** Whether the client has commands that it has not sent yet. */
-  get holdsCommands(): boolean {
-    return this.unsent.some;
-  }
-
   /** Takes back commands that node-redis has not sent, after one was not answered in time. */
   abandonUnsent(): void {
     this.unsent.abandon();

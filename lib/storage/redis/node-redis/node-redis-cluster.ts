@@ -166,10 +166,6 @@ export class NodeRedisNodes extends NodeRedisAdapter implements ServerCluster {
     return new NodeRedisNodes(copy, true);
   }
 
-  override get holdsCommands(): boolean {
-    return super.holdsCommands || this.cluster.masters.some((node) => this.servers.get(node)?.holdsCommands);
-  }
-
   override abandonUnsent(): void {
     super.abandonUnsent();
     for (const node of this.cluster.nodeByAddress.values()) this.servers.get(node)?.abandonUnsent();
