@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import { SluiceThrottlerStorage } from '../../../lib/integrations/throttler-storage/index.js';
+import { PATIENCE } from '../../support/redis/patience.mjs';
 import { startRedis } from '../../support/redis/redis-servers.js';
 import { until } from '../../support/time/until.js';
 
@@ -76,7 +77,8 @@ describe('SluiceThrottlerStorage while Redis fails', () => {
     const logs = jest.spyOn(Logger.prototype, 'log').mockImplementation(() => undefined);
     const server = await startRedis();
     try {
-      storage = new SluiceThrottlerStorage({ redis: server.url });
+      storage = new SluiceThrottlerStorage({ redis: server.url, timeout: PATIENCE });
+      await storage.onModuleInit();
       expect(await hit()).toMatchObject({ totalHits: 1 });
       expect(await hit()).toMatchObject({ totalHits: 2 });
       await server.kill();
