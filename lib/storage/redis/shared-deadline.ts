@@ -11,7 +11,7 @@ export abstract class TimedCall {
   /** @internal True until the client, which writes the commands of one turn in the next one, has had a turn to write it. */
   isUnsent = false;
 
-  /** Called when its time is up and there is no reply. */
+  /** Called if there is no reply in time. */
   abstract expire(): void;
 }
 
@@ -24,7 +24,7 @@ export class SharedDeadline {
   private readonly unsent: TimedCall[] = [];
 
   constructor(
-    /** How long a call may take, in milliseconds. */
+    /** The maximum time of a call, in milliseconds. */
     private readonly timeoutMs: number,
     /** True if the client writes the commands of one turn in the next one, as node-redis does. */
     private readonly sendsNextTurn = false,
@@ -65,7 +65,7 @@ export class SharedDeadline {
     for (const call of this.unsent.splice(0)) call.isUnsent = false;
   };
 
-  /** The oldest call is due first, since all have the same time. */
+  /** The oldest call is due first, since all have the same time limit. */
   private readonly look = (): void => {
     this.timer = undefined;
     const now = performance.now();
@@ -79,7 +79,7 @@ export class SharedDeadline {
         this.begin(call);
         continue;
       }
-      // If the process was blocked for longer, its sockets are read first: a reply that has already arrived wins.
+      // If the process was blocked for longer, its sockets are read first, so that a reply that has already arrived wins.
       setImmediate(() => {
         if (!call.isTimed) return;
         this.end(call);
