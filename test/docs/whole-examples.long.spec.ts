@@ -30,17 +30,17 @@ const examples = new Map(
   pages.map(({ name, text }) => [name, firstOf(text)] as const).filter(([, code]) => isWhole(code)),
 );
 examples.set('skill', firstOf(readFileSync(join(PACKAGE_FOLDER, 'SKILL.md'), 'utf8')));
-// The same guide has one of prom-client.
-const [, promClient] = textOf('prometheus').split('## With prom-client');
-examples.set('prom-client', firstOf(promClient!));
-examples.set(
-  'rates-from-a-database',
-  firstOf(readFileSync(join(PACKAGE_FOLDER, 'docs/reference/limit-functions.md'), 'utf8')),
-);
+/** The first block of a page's part that begins with some heading. */
+function exampleBelow(file: string, heading: string): string {
+  const [, below] = readFileSync(join(PACKAGE_FOLDER, file), 'utf8').split(`${heading}\n`);
+  return firstOf(below!);
+}
+examples.set('prometheus', exampleBelow('docs/guides/observability.md', '### Prometheus'));
+examples.set('prom-client', exampleBelow('docs/reference/events.md', '## With prom-client'));
+examples.set('rates-from-a-database', exampleBelow('docs/reference/limit-functions.md', '# Limits from functions'));
 
 /** Only compiled: it needs a server of PostgreSQL. */
-const [, ofPostgres] = textOf('own-stores').split('## PostgreSQL');
-const POSTGRES = firstOf(ofPostgres!);
+const POSTGRES = exampleBelow('docs/reference/own-stores.md', '## PostgreSQL');
 /** What it uses of `pg`. */
 const PG = `declare module 'pg' {
   type Query = <R>(text: string, values?: readonly unknown[]) => Promise<{ rows: R[] }>;
