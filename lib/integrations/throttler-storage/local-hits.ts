@@ -18,7 +18,7 @@ class Hits extends Kept {
     return this.expiries.length;
   }
 
-  /** Whether a block lasts, so that it is evicted last. */
+  /** True while a block lasts; blocked keys are evicted last. */
   isBlockedAt(now: number): boolean {
     return this.blockEnd > now;
   }

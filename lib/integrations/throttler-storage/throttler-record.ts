@@ -1,16 +1,16 @@
-/** What throttler's guard gets for a hit: its `ThrottlerStorageRecord`. Times are in seconds, rounded up. */
+/** The result of a hit for throttler's guard: its `ThrottlerStorageRecord`. Times are in seconds, rounded up. */
 export interface ThrottlerRecord {
   /** Hits that count now, the rejected one included. */
   totalHits: number;
   /** Seconds until the reported window ends. */
   timeToExpire: number;
-  /** Whether the hit is rejected. */
+  /** True if the hit is rejected. */
   isBlocked: boolean;
   /** Seconds until a hit can be allowed again; 0 if this one is. */
   timeToBlockExpire: number;
 }
 
-/** What a hit counts toward. Times are in milliseconds. */
+/** The terms of a hit. Times are in milliseconds. */
 export interface HitTerms {
   /** How long a hit counts. */
   readonly ttl: number;
