@@ -19,7 +19,6 @@ const ENTRIES = [
   ['./store', 'store/index'],
   ['./mcp', 'mcp/index'],
   ['./ai', 'ai/index'],
-  ['./methods', 'methods/index'],
   ['./throttler-storage', 'throttler-storage/index'],
 ] as const;
 
@@ -71,7 +70,7 @@ describe('the entry points', () => {
     const { same, twins, apps } = (await told)[0] as Told;
     for (const [name] of ENTRIES) {
       expect(same[name]?.exports).toBeGreaterThanOrEqual(
-        ['./console', './ai', './methods', './throttler-storage'].includes(name) ? 1 : 2,
+        ['./console', './ai', './throttler-storage'].includes(name) ? 1 : 2,
       );
       expect(same[name]?.different).toEqual([]);
       expect(twins[name]?.commonjs).toEqual(twins[name]?.esm);

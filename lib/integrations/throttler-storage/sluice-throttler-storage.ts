@@ -93,7 +93,8 @@ export class SluiceThrottlerStorage implements OnModuleInit, OnModuleDestroy {
     }
     refuseUnknown(LOCATION, options, OPTIONS);
     const { redis, timeout = 250, prefix = 'sluice', maxKeys = 100_000, clock } = givenOptions(options, OPTIONS);
-    if (!isRedisConnection(redis)) throw new RateLimitConfigError(wrongRedis(LOCATION, redis));
+    if (!isRedisConnection(redis))
+      throw new RateLimitConfigError(wrongRedis(LOCATION, redis), { code: 'SLUICE_INVALID_REDIS' });
     const timeoutMs = duration(LOCATION, 'timeout', timeout) / 1000;
     if (timeoutMs > MAX_TIMEOUT_MS) {
       throw new RateLimitConfigError(messages.wrongOption(LOCATION, 'timeout', timeout, 'at most 1 hour'));
