@@ -28,7 +28,7 @@ export { getLimiterToken } from './app/config/limiter-tokens.js';
 export { InjectLimiter } from './nest/decorators/inject-limiter.decorator.js';
 export { RateLimitDecision } from './nest/decorators/rate-limit-decision.decorator.js';
 export { RateLimit } from './nest/decorators/rate-limit.decorator.js';
-export { SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
+export { type SkipReason, SkipRateLimit } from './nest/decorators/skip-rate-limit.decorator.js';
 export type {
   AddressEntry,
   ConfiguredListEntry,

@@ -26,6 +26,7 @@ export { priorityMessages } from './priority.js'; // `priority` and `reserveFor`
 export { redisMessages } from './redis.js'; // connections to Redis that are not usable
 export { regionMessages } from './regions.js'; // `regions`, and their home
 export { replicaMessages } from './replica.js'; // `replicas`
+export { routeMessages } from './routes.js'; // routes without a limit
 export { socketMessages } from './sockets.js'; // WebSockets: handshakes, connections, frames
 export { upToMessages } from './up-to.js'; // `upTo`
 export { waitMessages } from './wait.js'; // calls that wait for units
