@@ -6,13 +6,13 @@ import type { Rule } from './rule.js';
 /** Maximum nesting depth. */
 const MOST_LEVELS = 8;
 
-/** Finds the limits that others are within. */
+/** Looks up the rules of defined limits. */
 export interface DefinedRules {
   readonly names: readonly string[];
   find(name: string): Rule | undefined;
 }
 
-/** The rules of all limits that a limit is within, its parent first. Throws `RateLimitConfigError`. */
+/** The rules of all ancestors of a limit, its parent first. Throws `RateLimitConfigError`. */
 export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string): readonly Rule[] {
   const chain = [rule];
   for (let child = rule; child.configured.parent !== undefined; child = chain.at(-1)!) {
@@ -33,7 +33,7 @@ export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string)
   return chain.slice(1);
 }
 
-/** Refuses a limit whose units cannot be charged together with those of limits within it. */
+/** Throws if the parent's units cannot be charged together with those of its children. */
 function refuseParent({ configured: own }: Rule, { configured: parent, name, settings }: Rule, location: string): void {
   if (parent.adapts) {
     throw new RateLimitConfigError(withinMessages.parentAdapts(location, name, parent.algorithm.name));
@@ -49,7 +49,7 @@ function refuseParent({ configured: own }: Rule, { configured: parent, name, set
   }
 }
 
-/** Refuses to make a plan of a limit that others are within. */
+/** Throws if a limit with children becomes a plan. */
 export function refusePlanOfParent({ name, planOption }: CompiledLimit, location: string): void {
   if (planOption === undefined) return;
   throw new RateLimitConfigError(withinMessages.hasOthersWithin(location, name, planOption));
