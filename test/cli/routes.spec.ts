@@ -20,7 +20,7 @@ async function bootstrap() {
   await app.listen(app.get(Settings).port);
   console.log('it listens');
 }
-bootstrap().catch(() => process.exit(3));
+await bootstrap().catch(() => process.exit(3));
 `,
   'early.ts': `import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';

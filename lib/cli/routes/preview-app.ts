@@ -15,7 +15,7 @@ type NestModules = Core.ModulesContainer;
 
 /** An app whose routes and limits are known, and of which nothing else runs. */
 export interface PreviewedApp extends RouteParts {
-  /** What the list lacks. */
+  /** A warning about missing parts of the list. */
   readonly note?: string | undefined;
 }
 
@@ -37,10 +37,10 @@ export async function previewApp(file: string, className: string | undefined): P
   const core = (await coreOf(path)) as unknown as typeof Core;
   const start = new StartWatch(core);
   try {
-    const exported = await exportsOf(path, file);
-    const found = start.isUsed ? undefined : moduleOf(exported, className);
+    const exported = await loaded(start, path, file);
+    const found = exported && moduleOf(exported, className);
     if (className !== undefined && found === undefined) {
-      const known = Object.keys(exported).filter((name) => isClass(exported[name]));
+      const known = Object.keys(exported ?? {}).filter((name) => isClass(exported![name]));
       throw new InputError(cliMessages.noModule(file, className, known));
     }
     if (found !== undefined) {
@@ -54,6 +54,18 @@ export async function previewApp(file: string, className: string | undefined): P
     return { ...partsOf(app, core, file), note };
   } finally {
     start.end();
+  }
+}
+
+/** The exports of a file; `undefined` if it makes an app, for which it may wait forever. */
+async function loaded(start: StartWatch, path: string, file: string): Promise<Record<string, unknown> | undefined> {
+  try {
+    const exported = await Promise.race([exportsOf(path, file), start.reported.then(() => undefined)]);
+    return start.isUsed ? undefined : exported;
+  } catch (error) {
+    if (!start.isUsed) throw error;
+    start.fail(error);
+    return undefined;
   }
 }
 
@@ -74,7 +86,7 @@ function partsOf(app: INestApplicationContext, core: typeof Core, file: string):
   } as RouteParts;
 }
 
-/** What a start file has done with its app. */
+/** The app of a start file, and why the file failed. */
 interface Started {
   readonly app?: INestApplicationContext;
   readonly failure?: string;
@@ -93,10 +105,11 @@ class StartWatch {
   private readonly exit = Object.getOwnPropertyDescriptor(process, 'exit')!;
   private latest: INestApplicationContext | undefined;
   private report: (started: Started) => void = () => undefined;
-  private readonly reported = new Promise<Started>((resolve) => {
+  /** Resolves when the file has made its app, or has failed. */
+  readonly reported = new Promise<Started>((resolve) => {
     this.report = resolve;
   });
-  private readonly fail = (error: unknown): void => this.report({ failure: reasonOf(error) });
+  readonly fail = (error: unknown): void => this.report({ failure: reasonOf(error) });
 
   constructor(private readonly core: typeof Core) {
     const { NestFactory: factory } = core;

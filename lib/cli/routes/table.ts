@@ -4,10 +4,11 @@ import type { LocatedRoute } from './locate.js';
 
 /** The routes as text: one line each, with its limits below. */
 export function tableOf(routes: readonly LocatedRoute[]): string {
-  const rows = routes.flatMap((route) => [rowOf(route), ...limitsOf(route)]);
+  const rows = columns(routes.map(rowOf), [0, 1, 2]);
+  const lines = rows.flatMap((row, index) => [row, ...limitsOf(routes[index]!)]);
   const unlimited = routes.filter((route) => route.unlimited).length;
   const summary = `${counted(routes.length, 'route')}, ${unlimited} without a limit`;
-  return `${[...columns(rows, [0, 1, 2]), ...(rows.length > 0 ? [''] : []), summary].join('\n')}\n`;
+  return `${[...lines, ...(lines.length > 0 ? [''] : []), summary].join('\n')}\n`;
 }
 
 /** The place of an unlimited route. */
@@ -20,7 +21,7 @@ function rowOf({ kind, route, controller, handler, unlimited }: LocatedRoute): s
   return [kind, printable(route, 100), `${controller}.${handler}${unlimited ? '  NO LIMIT' : ''}`];
 }
 
-function limitsOf({ limits, functions, skips, because }: LocatedRoute): string[][] {
+function limitsOf({ limits, functions, skips, because }: LocatedRoute): string[] {
   const texts = [
     ...limits.map(({ name, key, phase, mode, declared, definition }) =>
       [
@@ -35,5 +36,5 @@ function limitsOf({ limits, functions, skips, because }: LocatedRoute): string[]
     ...functions.map((place) => `limits by the request: ${place}`),
     ...(skips === undefined ? [] : [because === undefined ? skips : `${skips}: ${because}`]),
   ];
-  return texts.map((text) => ['', `  ${printable(text, Infinity)}`, '']);
+  return texts.map((text) => `${' '.repeat(9)}${printable(text, Infinity)}`);
 }

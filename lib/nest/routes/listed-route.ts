@@ -23,14 +23,14 @@ export interface ListedLimit {
 /** A route, and what limits it. */
 export interface ListedRoute {
   readonly kind: RouteKind;
-  /** What clients call: `GET /v1/users/:id`, `Query users`. */
+  /** The name for clients: `GET /v1/users/:id`, `Query users`. */
   readonly route: string;
   readonly controller: string;
   readonly handler: string;
   readonly limits: readonly ListedLimit[];
   /** Where functions are declared that find further limits by the request. */
   readonly functions: readonly string[];
-  /** The `@SkipRateLimit()` that exempts it from limits declared farther out. */
+  /** The `@SkipRateLimit()` that exempts it from inherited limits. */
   readonly skips?: string;
   /** Why, as that says. */
   readonly because?: string;

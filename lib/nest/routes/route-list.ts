@@ -31,14 +31,14 @@ export interface RouteParts {
 /** Nest's verbs of HTTP routes, in the order of `RequestMethod`. */
 const VERBS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'ALL', 'OPTIONS', 'HEAD', 'SEARCH'];
 const PATTERN = 'microservices:pattern';
-/** What packages set on tools, prompts and resources of MCP. */
+/** Metadata keys of packages for tools, prompts and resources of MCP. */
 const MCP = /^mcp:(?:tool|prompt|resource)/;
-/** What `@nestjs/bullmq` and `@nestjs/bull` set on a class of jobs. */
+/** Metadata keys of `@nestjs/bullmq` and `@nestjs/bull` for a class of jobs. */
 const PROCESSORS = ['bullmq:processor_metadata', 'bull:module_queue'];
 
 const KINDS: readonly RouteKind[] = ['http', 'graphql', 'field', 'event', 'message', 'mcp', 'job'];
 
-/** All routes of an app, by their kinds and paths: what is called from outside, and BullMQ jobs. */
+/** All routes of an app, by their kinds and paths: routes that clients call, and BullMQ jobs. */
 export function listRoutes(parts: RouteParts): ListedRoute[] {
   const types = [...new Set(parts.classes.known())];
   return types.flatMap((type) => [...routesOf(type, parts), ...jobsOf(type)]).toSorted(inOrder);
@@ -92,7 +92,7 @@ function routesOf(type: HandlerClass, parts: RouteParts): ListedRoute[] {
   });
 }
 
-/** What clients call a route. */
+/** The name of a route for clients. */
 function nameOf(
   type: HandlerClass,
   method: string,
@@ -130,7 +130,7 @@ function toolOf(handler: object): string | undefined {
   return typeof name === 'string' ? `${key.slice('mcp:'.length)} ${name}` : '';
 }
 
-/** The nearest exception from limits declared farther out, and the nearest reason of one. */
+/** The nearest exception from inherited limits, and the nearest reason of one. */
 function skipOf(
   type: HandlerClass,
   handler: object,

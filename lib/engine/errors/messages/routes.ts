@@ -5,7 +5,7 @@ export const routeMessages = {
   noAppMade: (file: string) =>
     `${file} creates no app, and exports no module class. Pass a built file that calls NestFactory.create, or '<file>#<class>' of a module`,
   failedEarly: (file: string, reason: string) =>
-    `${file} failed after it had created the app, which runs without its providers here: ${reason}. What the file does after that is ` +
+    `${file} failed after it had created the app, which runs without its providers here: ${reason}. Later steps of the file are ` +
     'missing below, such as a prefix or versions',
   notAlone: (file: string) =>
     `${file} is a module without its start file: a prefix and versions that main.js sets are missing in the paths`,
