@@ -88,7 +88,9 @@ describe('the program', () => {
   it.each(COMMANDS)('loads nothing of Nest with %s', (command) => {
     const { packages, filesLater } = loadedWith(command);
     expect(packages).toEqual([]);
-    expect(filesLater).toEqual(command === OF_APPS ? ['shared/in-regions.js', 'shared/observer-app.js'] : []);
+    expect(filesLater).toEqual(
+      command === OF_APPS ? ['shared/in-regions.js', 'shared/observer-app.js', 'shared/route-list.js'] : [],
+    );
   });
 });
 
