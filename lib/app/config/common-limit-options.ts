@@ -6,6 +6,7 @@ import type { RefusalBody, RefusalMessage, RefusalOption } from '../http/refusal
 import type { LimitKey } from '../../engine/limits/limit-key.js';
 import type { OnStoreError } from '../../engine/limits/limit-settings.js';
 import type { Priority } from '../../engine/limits/priority.js';
+import type { MeasuredCost } from './measured-cost.js';
 
 /** What happens to a request that has no key for a limit. */
 export type OnMissingKey = 'ip' | 'skip' | 'refuse';
@@ -29,6 +30,17 @@ export interface Outcome {
   readonly error?: unknown;
   /** Whether the client went away before the answer was known. Such a request counts under `'failed'` and under `'succeeded'`. */
   readonly aborted: boolean;
+  /**
+   * The bytes of the response's body that went through the socket: compressed ones, and what a client that left had read. Over HTTP/1
+   * with the framing of chunked responses. `undefined` over transports other than HTTP, and for responses without a connection, such
+   * as those of Fastify's `inject`.
+   */
+  readonly bytes?: number | undefined;
+  /**
+   * The milliseconds from the check of the limit to the end of the response, or of the handler if there is no response. The delay of
+   * a `leaky-bucket` does not count.
+   */
+  readonly durationMs?: number | undefined;
   /** The request's context. */
   readonly context: ExecutionContext;
 }
@@ -57,10 +69,12 @@ export interface CommonLimitOptions extends CommonFeatureOptions, DecisionHooksO
   key?: LimitKey | undefined;
   /**
    * The units that a request costs: a whole number >= 0, or a function that returns one. A request of 0 units takes nothing from
-   * this limit and is decided as by `peek`.
+   * this limit and is decided as by `peek`. `{ by: 'bytes', per: '1kB' }` and `{ by: 'duration', per: '100ms' }` charge an
+   * `estimate`, by default 1, and what the response really took once it has ended: surplus units come back, and missing ones are
+   * charged as `count` does. Not for `concurrency` and `adaptive`.
    * @default 1
    */
-  cost?: (number | ((context: ExecutionContext) => number | Promise<number>)) | undefined;
+  cost?: number | ((context: ExecutionContext) => number | Promise<number>) | MeasuredCost | undefined;
   /**
    * How important a request is: `'critical'`, `'default'` or `'sheddable'`, or a function that returns one of these. It matters
    * to limits with `reserveFor`, and to `adaptive` limits, which refuse the least important requests first.

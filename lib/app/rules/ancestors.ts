@@ -34,12 +34,17 @@ export function ancestorsOf(rule: Rule, defined: DefinedRules, location: string)
 }
 
 /** Refuses a limit whose units cannot be charged together with those of limits within it. */
-function refuseParent({ configured: own }: Rule, { configured: parent, name, settings }: Rule, location: string): void {
+function refuseParent(child: Rule, { configured: parent, name, settings }: Rule, location: string): void {
+  const { configured: own } = child;
   if (parent.adapts) {
     throw new RateLimitConfigError(withinMessages.parentAdapts(location, name, parent.algorithm.name));
   }
   if (settings.childless !== undefined) {
     throw new RateLimitConfigError(withinMessages.parentWith(location, name, settings.childless));
+  }
+  // What is charged by an estimate has to be settled by the level itself.
+  if (child.settings.measure !== undefined && !settings.hasCost) {
+    throw new RateLimitConfigError(withinMessages.parentWithoutCost(location, child.name, name));
   }
   if (parent.planOption !== undefined) {
     throw new RateLimitConfigError(withinMessages.parentWith(location, name, parent.planOption));

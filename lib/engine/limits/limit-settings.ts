@@ -64,6 +64,8 @@ export interface LimitSettings extends LimitPlace {
   readonly nearLimit?: number | undefined;
   /** What its units are called. */
   readonly unit?: string | undefined;
+  /** The bytes of a unit, if its units are bytes of responses. */
+  readonly bytesPerUnit?: number | undefined;
   /** What happens while its store fails; by default `'local'`. */
   readonly onStoreError?: OnStoreError;
   /** What happens to units left under another quota; by default the algorithm decides. */

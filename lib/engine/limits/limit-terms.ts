@@ -224,6 +224,11 @@ export abstract class LimitTerms {
     return this.settings.unit;
   }
 
+  /** The bytes of a unit, if its units are bytes of responses. */
+  get bytesPerUnit(): number | undefined {
+    return this.settings.bytesPerUnit;
+  }
+
   /** From how many used units of a quota it is near. */
   protected nearFromOf(quota: number): number {
     return unitsOf(this.settings.nearLimit ?? NEAR_LIMIT, quota);

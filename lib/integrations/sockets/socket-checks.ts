@@ -222,6 +222,7 @@ function timesAsMuch(entry: RuleEntry, times: number): RuleEntry {
 function refuseWrong({ name, settings, limit }: Rule, location: string, isHeld: boolean): void {
   const { algorithm } = limit;
   if (settings.count !== 'all') throw new RateLimitConfigError(socketMessages.counted(location, name));
+  if (settings.measure !== undefined) throw new RateLimitConfigError(socketMessages.measured(location, name));
   if (algorithm.queue !== undefined) {
     throw new RateLimitConfigError(socketMessages.queued(location, name, algorithm.name));
   }

@@ -61,6 +61,8 @@ export class QueryCosts {
       }
       if (rule.settings.count !== 'all')
         throw new RateLimitConfigError(graphqlMessages.countsSome(location, rule.name));
+      if (rule.settings.measure !== undefined)
+        throw new RateLimitConfigError(graphqlMessages.measures(location, rule.name));
     }
     this.rules = withAncestors(rules, location);
     this.counting = new Set(rules.flatMap((rule) => [rule, ...rule.ancestorsOfSameCost]));

@@ -1,0 +1,116 @@
+import { type ClosableResponse } from './connection.js';
+
+/** The counters of Node's socket. */
+interface NodeSocket {
+  /** What has been written, including what waits. */
+  readonly bytesWritten?: number;
+  readonly destroyed?: boolean;
+  readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
+  _destroy?(error: Error | null, callback: (error?: Error | null) => void): void;
+}
+
+/** The stream of an HTTP/2 response. */
+interface NodeStream {
+  _write?(chunk: Uint8Array | string, encoding: BufferEncoding, callback: (error?: Error | null) => void): void;
+  _writev?: unknown;
+}
+
+/** Node's response, with what shows how much of it was sent. */
+interface NodeResponse extends ClosableResponse {
+  /** `null` while the response waits behind those of earlier requests on the same connection (pipelining). */
+  readonly socket?: NodeSocket | null;
+  /** The header of an HTTP/1 response, once it is written. */
+  readonly _header?: string | null;
+  readonly stream?: NodeStream;
+  once(event: 'close', listener: () => void): unknown;
+  once(event: 'socket', listener: (socket: NodeSocket) => void): unknown;
+  prependOnceListener?(event: 'finish', listener: () => void): unknown;
+}
+
+/** Tells how many bytes of a response's body have gone through the socket; `undefined` if that cannot be known. */
+export type SentBytes = () => number | undefined;
+
+const known = new WeakMap<ClosableResponse, SentBytes>();
+/** How much had gone through sockets when they were closed: then their handles are gone. */
+const closedAt = new WeakMap<NodeSocket, { bytes: number | undefined }>();
+
+/**
+ * Counts what is sent of a response from now on, below anything that compresses it. Calls that share the response share the count.
+ */
+export function countSent(response: ClosableResponse): SentBytes {
+  let sent = known.get(response);
+  if (sent === undefined) {
+    const node = response as NodeResponse;
+    sent =
+      node.prependOnceListener === undefined
+        ? unknown
+        : node.stream === undefined
+          ? ofSocket(node)
+          : ofStream(node.stream);
+    known.set(response, sent);
+  }
+  return sent;
+}
+
+function unknown(): undefined {
+  return undefined;
+}
+
+/** HTTP/1: what the socket has sent between the beginning and the end of the response, without the header. */
+function ofSocket(response: NodeResponse): SentBytes {
+  let begun: { readonly socket: NodeSocket; readonly before: number | undefined } | undefined;
+  let finishedAt: number | undefined;
+  const begin = (socket: NodeSocket) => {
+    begun = { socket, before: socket.bytesWritten };
+    watchClose(socket);
+  };
+  if (response.socket) begin(response.socket);
+  else response.once('socket', begin);
+  // Before Node begins to send the next response of the connection. It also calls responses finished whose socket was closed.
+  response.prependOnceListener!('finish', () => {
+    if (begun?.socket.destroyed !== true) finishedAt = begun?.socket.bytesWritten;
+  });
+  return () => {
+    // A response that never had its turn.
+    if (begun === undefined) return 0;
+    const { socket, before } = begun;
+    const now = finishedAt ?? throughOf(socket);
+    if (before === undefined || now === undefined) return undefined;
+    return Math.max(0, now - before - (response._header?.length ?? 0));
+  };
+}
+
+/** What has left a socket: without what waits until the client has read. */
+function throughOf(socket: NodeSocket): number | undefined {
+  const { _handle: handle } = socket;
+  if (handle?.bytesWritten === undefined) return closedAt.get(socket)?.bytes;
+  return handle.bytesWritten - (handle.writeQueueSize ?? 0);
+}
+
+/** Keeps what a socket has sent once it is closed, by whichever side. */
+function watchClose(socket: NodeSocket): void {
+  const { _destroy: destroy } = socket;
+  if (closedAt.has(socket) || destroy === undefined) return;
+  const kept = { bytes: undefined as number | undefined };
+  closedAt.set(socket, kept);
+  socket._destroy = function (error, callback) {
+    kept.bytes = throughOf(socket);
+    Reflect.apply(destroy, this, [error, callback]);
+  };
+}
+
+/**
+ * HTTP/2: the chunks that were passed to the stream, each once the one before was sent. Without a way to pass several at once, what
+ * waits for a slow client is not counted.
+ */
+function ofStream(stream: NodeStream): SentBytes {
+  const { _write: write } = stream;
+  if (write === undefined) return unknown;
+  let bytes = 0;
+  stream._writev = undefined;
+  stream._write = function (chunk, encoding, callback) {
+    bytes += typeof chunk === 'string' ? Buffer.byteLength(chunk, encoding) : chunk.byteLength;
+    Reflect.apply(write, this, [chunk, encoding, callback]);
+  };
+  return () => bytes;
+}
