@@ -1,4 +1,4 @@
-import { type ClosableResponse } from './connection.js';
+import type { ClosableResponse } from './connection.js';
 
 /** The counters of Node's socket. */
 interface NodeSocket {
@@ -6,13 +6,17 @@ interface NodeSocket {
   readonly bytesWritten?: number;
   readonly destroyed?: boolean;
   readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
-  _destroy?(error: Error | null, callback: (error?: Error | null) => void): void;
+  readonly _destroy?: (this: NodeSocket, error: Error | null, callback: (error?: Error | null) => void) => void;
 }
 
 /** The stream of an HTTP/2 response. */
 interface NodeStream {
-  _write?(chunk: Uint8Array | string, encoding: BufferEncoding, callback: (error?: Error | null) => void): void;
-  _writev?: unknown;
+  readonly _write?: (
+    this: NodeStream,
+    chunk: Uint8Array | string,
+    encoding: BufferEncoding,
+    callback: (error?: Error | null) => void,
+  ) => void;
 }
 
 /** Node's response, with what shows how much of it was sent. */
@@ -74,9 +78,10 @@ function ofSocket(response: NodeResponse): SentBytes {
     // A response that never had its turn.
     if (begun === undefined) return 0;
     const { socket, before } = begun;
+    const { _header: header } = response;
     const now = finishedAt ?? throughOf(socket);
     if (before === undefined || now === undefined) return undefined;
-    return Math.max(0, now - before - (response._header?.length ?? 0));
+    return Math.max(0, now - before - (header?.length ?? 0));
   };
 }
 
@@ -93,10 +98,11 @@ function watchClose(socket: NodeSocket): void {
   if (closedAt.has(socket) || destroy === undefined) return;
   const kept = { bytes: undefined as number | undefined };
   closedAt.set(socket, kept);
-  socket._destroy = function (error, callback) {
+  const keepAndDestroy: typeof destroy = (error, callback) => {
     kept.bytes = throughOf(socket);
-    Reflect.apply(destroy, this, [error, callback]);
+    destroy.call(socket, error, callback);
   };
+  Object.assign(socket, { _destroy: keepAndDestroy });
 }
 
 /**
@@ -107,10 +113,10 @@ function ofStream(stream: NodeStream): SentBytes {
   const { _write: write } = stream;
   if (write === undefined) return unknown;
   let bytes = 0;
-  stream._writev = undefined;
-  stream._write = function (chunk, encoding, callback) {
+  const countAndWrite: typeof write = (chunk, encoding, callback) => {
     bytes += typeof chunk === 'string' ? Buffer.byteLength(chunk, encoding) : chunk.byteLength;
-    Reflect.apply(write, this, [chunk, encoding, callback]);
+    write.call(stream, chunk, encoding, callback);
   };
+  Object.assign(stream, { _writev: undefined, _write: countAndWrite });
   return () => bytes;
 }
