@@ -104,7 +104,7 @@ const GROUPS: readonly Group[] = [
   },
   { text: 'More guides', part: 'more', items: tabled('Limit requests', 'Operate') },
   { text: 'Advanced', part: 'more', items: tabled('Advanced', 'Transports'), rest: /^docs\/guides\// },
-  { text: 'More reference', part: 'more', items: tabled('Reference'), rest: /^docs\/reference\// },
+  { text: 'More reference', part: 'more', items: tabled('Reference', 'Details'), rest: /^docs\/reference\// },
   {
     text: 'Moving over, and help',
     part: 'more',

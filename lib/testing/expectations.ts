@@ -6,15 +6,15 @@ import type { LeasedDecision } from '../app/limiter/lease.js';
 import type { OfTenant, WithinOptions } from '../engine/limits/consume-options.js';
 
 /**
- * Takes all units that are left for a key, so that the next call or request is refused. For a route with a defined limit the key
- * is the identity, such as `ip:127.0.0.1` or `user:42`. If tenants share units, takes all that one of them can take. Rejects with
- * `RateLimitArgumentError` if the key is wrong.
+ * Takes all units that are left for a key, so that the next call or request is rejected. For a route with a defined limit, the key is the
+ * identity, such as `ip:127.0.0.1` or `user:42`. If tenants share units, takes all that one tenant can take. Rejects with
+ * `RateLimitArgumentError` if the key is invalid.
  *
  * @param limiter the limit
  * @param key the key of the counter
- * @param options the tenant, if tenants share units; the keys of the limits that this one is within, if any: then takes what the
- * level with the least left allows
- * @returns the decision that took the rest, with the `lease` of a `concurrency` limit; or a refusal if nothing was left
+ * @param options the tenant, if tenants share units; the keys of the limits above this one, if there are any: then it takes the units that
+ * the level with the fewest left allows
+ * @returns the decision that took the rest, with the `lease` of a `concurrency` limit; or a rejection if nothing was left
  */
 export async function exhaust(
   limiter: Limiter,
@@ -22,7 +22,7 @@ export async function exhaust(
   options: OfTenant & WithinOptions = {},
 ): Promise<LeasedDecision> {
   const decision = await limiter.peek(key, { ...options, cost: 1 });
-  // The rest may be available within its own rate only.
+  // The rest may only be available within its own rate.
   for (let cost = decision.remaining; cost > 0; cost = Math.floor(cost / 2)) {
     const taken = await limiter.consume(key, { ...options, cost });
     if (taken.allowed || options.within === undefined) return taken;
@@ -30,20 +30,20 @@ export async function exhaust(
   return decision;
 }
 
-/** What an allowed decision is expected to have. */
+/** The expected properties of an allowed decision. */
 export interface ExpectedAllowance {
   /**
-   * The units that are left; of several limits, those of the tightest.
+   * The units left; with several limits, those of the tightest.
    * @default any number
    */
   remaining?: number;
 }
 
-/** What a refusal is expected to have. */
+/** The expected properties of a rejection. */
 export interface ExpectedRefusal {
   /**
-   * The name of a limit that refuses.
-   * @default of several limits, the one with the longest wait
+   * The name of a limit that rejects.
+   * @default with several limits, the one with the longest wait
    */
   limit?: string;
   /**
@@ -54,11 +54,11 @@ export interface ExpectedRefusal {
 }
 
 /**
- * Asserts that a decision, or the result of several limits, allows. Throws an `AssertionError` of `node:assert` if not, which
- * every test runner shows.
+ * Asserts that a decision, or the result of several limits, allows. Otherwise throws an `AssertionError` of `node:assert`, which every test
+ * runner displays.
  *
  * @param decision the decision or result
- * @param expected what else it has to have
+ * @param expected further properties to check
  */
 export function expectAllowed(decision: Decision | CheckResult, { remaining }: ExpectedAllowance = {}): void {
   const found = tightest(decision);
@@ -69,11 +69,11 @@ export function expectAllowed(decision: Decision | CheckResult, { remaining }: E
 }
 
 /**
- * Asserts that a decision, or the result of several limits, refuses. The result of a refused request is the `result` of its
- * `RateLimitExceededException`. Throws an `AssertionError` of `node:assert` if not.
+ * Asserts that a decision, or the result of several limits, rejects. The result of a rejected request is the `result` of its
+ * `RateLimitExceededException`. Otherwise throws an `AssertionError` of `node:assert`.
  *
  * @param decision the decision or result
- * @param expected what else it has to have
+ * @param expected further properties to check
  */
 export function expectRefused(decision: Decision | CheckResult, { limit, retryAfterMs }: ExpectedRefusal = {}): void {
   if (decision.allowed) fail(messages.expectedRefusal(tightest(decision)), decision, expectRefused);
@@ -106,7 +106,7 @@ function named(decision: Decision | CheckResult, name: string): Decision | undef
   return all(decision).find(({ limit }) => limit === name);
 }
 
-/** `from`: the function to leave out of the stack trace, so that it begins in the test. */
+/** `from`: the function to leave out of the stack trace, so that the trace begins in the test. */
 function fail(message: string, actual: unknown, from: Function): never {
   throw new AssertionError({ message, actual, stackStartFn: from });
 }

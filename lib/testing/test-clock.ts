@@ -3,11 +3,11 @@ import { toMs } from '../engine/limits/arguments.js';
 import { RateLimitArgumentError } from '../engine/errors/errors.js';
 import { messages } from '../engine/errors/messages/general.js';
 
-/** Where a clock starts by default: a fixed time, so that a failing test fails again. */
+/** The default start of a clock: a fixed time, so that a failing test is reproducible. */
 const START = '2030-01-01T00:00:00Z';
 
 /**
- * A clock that stands still until a test moves it.
+ * A clock that only moves when a test moves it.
  *
  * @example
  * ```ts
@@ -20,9 +20,9 @@ export class TestClock {
   protected micros: number;
 
   /**
-   * Makes a clock that stands still.
+   * Creates a clock that only moves when a test moves it.
    *
-   * @param start where it starts: a date, or anything `new Date` reads; by default the start of 2030 (UTC). Throws
+   * @param start where it starts: a date, or anything that `new Date` reads; default: the start of 2030 (UTC). Throws
    * `RateLimitArgumentError` for anything else
    */
   constructor(start: Date | number | string = START) {

@@ -5,13 +5,13 @@ import { TestClock } from './test-clock.js';
 export interface TestingStoreOptions {
   /**
    * Its clock.
-   * @default a new clock that stands still
+   * @default a new clock, which only moves when you move it
    */
   clock?: TestClock | undefined;
 }
 
 /**
- * Makes a store that counts in this process, by a clock that the test moves: for `RateLimitTesting.useStore`, or for the module's
+ * Creates a store that counts in this process, on a clock that the test moves. Use it for `RateLimitTesting.useStore` or for the module's
  * option `store`.
  *
  * @param options its clock

@@ -70,8 +70,8 @@ describe.each(Object.entries(connections))('on a Cluster, with %s', (_, redisOf)
     scenarioMs(0) + 600_000,
   );
 
-  for (const [what, { end, undo, test }] of Object.entries(ends)) {
-    test(`a master that ${what} under load is replaced, and no more allowed than for one loss of the state`, async () => {
+  for (const [what, { end, undo }] of Object.entries(ends)) {
+    it(`a master that ${what} under load is replaced, and no more allowed than for one loss of the state`, async () => {
       const counters = countersOf([100]);
       let lost: RedisServer | undefined;
       const during = async (prefix: string) => {

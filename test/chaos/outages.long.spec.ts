@@ -20,6 +20,7 @@ import { ask, freshPrefix } from '../support/limits/stores.js';
 import { TcpProxy } from '../support/redis/tcp-proxy.js';
 import type { StoreReport } from '../support/limits/layers.js';
 import { appStore } from '../support/redis/app-store.js';
+import { holdUp } from '../support/time/hold-up.js';
 
 const TIMEOUT_MS = 250;
 /** How far beyond the deadline a check may be answered, in the time that this process had: some turns of the event loop. */
@@ -290,11 +291,6 @@ describe('connections that a firewall has forgotten', () => {
       expectRecovery(states().slice(before));
     }));
 });
-
-/** Gives the event loop no turn for so long, as code that is busy does, but leaves the processor to others. */
-function holdUp(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-}
 
 describe('a process that is busy for longer than the deadline, again and again', () => {
   it.each(Object.entries(connections))('takes all answers of Redis, under load, with %s', (_, connect) =>

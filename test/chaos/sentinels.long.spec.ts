@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeAll, beforeEach, describe, expect } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { ensureBuilt } from '../support/processes/built.js';
 import { until } from '../support/processes/chaos.js';
@@ -22,8 +22,8 @@ describe.each(Object.entries(connections))('with Sentinels, with %s', (_, redisO
   });
   afterEach(() => sentinel?.stop());
 
-  for (const [what, { end, test }] of Object.entries(ends)) {
-    test(`a master that ${what} under load is replaced, and no more allowed than for one loss of the state`, async () => {
+  for (const [what, { end }] of Object.entries(ends)) {
+    it(`a master that ${what} under load is replaced, and no more allowed than for one loss of the state`, async () => {
       const { sentinels, name, master, replica } = sentinel;
       const counters = countersOf([100]);
       const during = async (prefix: string) => {

@@ -20,7 +20,9 @@ import { untriedCode } from './rows.js';
 import { TriedApp } from './tried-app.js';
 import { runHere } from '../cli/run-program.js';
 
-const page = readFileSync(join(PACKAGE_FOLDER, 'docs/guides/explain.md'), 'utf8');
+const [page, reference] = ['docs/guides/explain.md', 'docs/reference/explain.md'].map((file) =>
+  readFileSync(join(PACKAGE_FOLDER, file), 'utf8'),
+) as [string, string];
 
 @Controller('reports')
 @RateLimit({ name: 'burst', algo: 'gcra', rate: 10, interval: '1s' })
@@ -143,7 +145,10 @@ describe('the guide to explanations', () => {
 
   it('is the code that was tried, word for word', async () => {
     await start();
-    const untried = untriedCode('docs/guides/explain.md', 'test/docs/explain.long.spec.ts', 'started');
+    const spec = 'test/docs/explain.long.spec.ts';
+    const untried = ['docs/guides/explain.md', 'docs/reference/explain.md'].flatMap((file) =>
+      untriedCode(file, spec, 'started'),
+    );
     expect(untried.filter((piece) => !piece.startsWith('import'))).toEqual([]);
   });
 
@@ -152,7 +157,7 @@ describe('the guide to explanations', () => {
     const { stdout } = await runHere(['explain', '--help']);
     const options = [...stdout.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option]) => option!);
     expect(options.length).toBeGreaterThan(10);
-    const named = [...page.matchAll(/(?<![\w-])(--[a-z]+)/g)].map(([, option]) => option!);
+    const named = [...(page + reference).matchAll(/(?<![\w-])(--[a-z]+)/g)].map(([, option]) => option!);
     expect(options.filter((option) => option !== '--help' && !named.includes(option))).toEqual([]);
     expect(named.filter((option) => !options.includes(option))).toEqual([]);
   });

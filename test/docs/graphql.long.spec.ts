@@ -213,4 +213,7 @@ describe('the guide of GraphQL', () => {
 
   it('has no other code', () =>
     expect(untriedCode('docs/guides/graphql.md', 'test/docs/graphql.long.spec.ts')).toEqual([]));
+
+  it('has no other code in its reference', () =>
+    expect(untriedCode('docs/reference/graphql.md', 'test/docs/graphql.long.spec.ts', 'started')).toEqual([]));
 });

@@ -1,11 +1,21 @@
 import 'reflect-metadata';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { type CanActivate, Controller, type ExecutionContext, Get, Injectable, Module, Post } from '@nestjs/common';
+import {
+  type CanActivate,
+  Controller,
+  type ExecutionContext,
+  Get,
+  type INestApplication,
+  Injectable,
+  Module,
+  Post,
+} from '@nestjs/common';
 import { APP_GUARD, NestFactory, Reflector } from '@nestjs/core';
 import {
   type LimiterService,
   type LimitFunction,
   type LimitResolver,
+  rateLimitMiddleware,
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../../lib/index.js';
@@ -152,10 +162,13 @@ async function override(limiters: LimiterService): Promise<void> {
 @Injectable()
 class PlanRepository {
   static isDown = false;
+  static queries = 0;
+  static ofAcme = 50;
 
   async of(organization: string | undefined): Promise<{ rate: number }> {
+    PlanRepository.queries += 1;
     if (PlanRepository.isDown) throw new Error('no connection');
-    return { rate: organization === 'acme' ? 50 : 5 };
+    return { rate: organization === 'acme' ? PlanRepository.ofAcme : 5 };
   }
 }
 
@@ -188,11 +201,26 @@ class PlanLimits implements LimitResolver {
 })
 class PlansModule {}
 
+const addressesFirst = optionsOf((RateLimitModule) => {
+  RateLimitModule.forRoot({
+    limits: [{ name: 'addresses', algo: 'gcra', rate: 20, interval: '1s', phase: 'middleware' }, PlanLimits],
+  });
+});
+
+function useMiddleware(app: INestApplication): void {
+  app.use(rateLimitMiddleware(app)); // in main.ts
+}
+
+function upgrade(limiters: LimiterService): void {
+  limiters.forgetResolved(PlanLimits, 'acme'); // LimiterService; without a key, all rates are read again
+}
+
 let app: TriedApp | undefined;
 afterEach(async () => {
   await app?.close();
   app = undefined;
   PlanRepository.isDown = false;
+  PlanRepository.ofAcme = 50;
 });
 
 /** Keys such as `a.free`, of the organization `a` and its tier. */
@@ -263,6 +291,31 @@ describe('the guide of plans by tier', () => {
     expect([await ask('acme.free'), await ask('c.free')]).toEqual([[['plan', 50, 48]], [['fewest', 1, 0]]]);
   });
 
+  it('reads the rate of a customer again who upgrades', async () => {
+    app = await TriedApp.start({ ...others, imports: [PlansModule] });
+    const ask = async () => reported(await app!.get('/workflows', as('acme.free')));
+    await ask();
+    PlanRepository.ofAcme = 60;
+    expect(await ask()).toEqual([['plan', 50, 48]]);
+    upgrade(app.limiters);
+    expect(await ask()).toEqual([['plan', 60, 57]]);
+  });
+
+  it('queries the database for no more keys than addresses may send', async () => {
+    const { limits = [] } = addressesFirst;
+    const define = { fewest: { algo: 'gcra', rate: 1, interval: '1s', key: organizationOf } } as const;
+    const imports = [RateLimitModule.forRoot({ limits, define })];
+    const providers = [...others.providers, PlanRepository, PlanLimits];
+    app = await TriedApp.start({ ...others, imports, providers }, { configure: useMiddleware });
+    PlanRepository.queries = 0;
+    const statuses = [];
+    for (let request = 0; request < 25; request++) {
+      ORGANIZATIONS.set(`made-up-${request}`, { organization: `made-up-${request}`, tier: 'free' });
+      statuses.push((await app.get('/workflows', as(`made-up-${request}`))).status);
+    }
+    expect([statuses.filter((status) => status === 429).length, PlanRepository.queries]).toEqual([5, 20]);
+  });
+
   it('overrides rates by prefix', async () => {
     app = await withLimits(byPrefix);
     await override(app.limiters);
@@ -276,6 +329,7 @@ describe('the guide of plans by tier', () => {
   });
 
   it('has all of its code here', () => {
-    expect(untriedCode('docs/guides/plans-by-tier.md', 'test/docs/plans-by-tier.long.spec.ts')).toEqual([]);
+    for (const page of ['docs/guides/plans-by-tier.md', 'docs/reference/limit-functions.md'])
+      expect(untriedCode(page, 'test/docs/plans-by-tier.long.spec.ts', 'started')).toEqual([]);
   });
 });

@@ -24,6 +24,7 @@ import { ask, compile, ManualClock } from '../support/limits/stores.js';
 import { untriedCode } from './rows.js';
 
 const GUIDE = 'docs/guides/plans.md';
+const SPEC = 'test/docs/plans.long.spec.ts';
 const guide = readFileSync(GUIDE, 'utf8');
 
 interface Subscriber {
@@ -172,5 +173,13 @@ describe('the guide of plans', () => {
     }
   });
 
-  it('has no other code', () => expect(untriedCode(GUIDE, 'test/docs/plans.long.spec.ts', 'started')).toEqual([]));
+  it.each([GUIDE, 'docs/guides/prepaid-units.md'])('has no other code: %s', (page) =>
+    expect(untriedCode(page, SPEC, 'started')).toEqual([]),
+  );
+
+  it('has no other code in its reference', () => {
+    const [options, ...others] = untriedCode('docs/reference/plans.md', SPEC);
+    expect(options).toMatch(/^\{ algo: 'calendar-window', .* \}$/);
+    expect(others).toEqual([]);
+  });
 });

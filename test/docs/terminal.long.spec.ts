@@ -55,3 +55,30 @@ describe('the guide to the terminal', () => {
     for (const command of commands) expect(page).toMatch(new RegExp(`^\\| \`${command}[ \`]`, 'm'));
   });
 });
+
+describe('the reference of the commands', () => {
+  const sections = readFileSync(join(PACKAGE_FOLDER, 'docs/reference/cli.md'), 'utf8').split(/^## /m);
+  const optionsIn = (text: string) => new Set([...text.matchAll(/`(--[a-z-]+)/g)].map(([, option]) => option!));
+
+  it('has every option of every command, and no other', async () => {
+    const { stdout } = await runHere(['--help']);
+    const commands = [...stdout.matchAll(/^ {2}(\w+) {2,}\w/gm)].map(([, name]) => name!);
+    expect(commands.length).toBeGreaterThan(10);
+    for (const command of commands) {
+      const section = sections.find((text) => text.startsWith(`\`${command}\`\n`)) ?? '';
+      const help = (await runHere([command, '--help'])).stdout;
+      const options = [...help.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, option]) => option!);
+      const wanted = options.filter((option) => option !== '--help').toSorted();
+      expect([command, [...optionsIn(section)].toSorted()]).toEqual([command, wanted]);
+    }
+  });
+
+  it('explains the options that commands share', () => {
+    const shared = optionsIn(sections.find((text) => text.startsWith('Shared options\n'))!);
+    const named = sections.flatMap((text) =>
+      [...text.matchAll(/^Shared options: ([^.]+)\./gm)].map(([, list]) => list!),
+    );
+    expect(named.length).toBeGreaterThan(10);
+    for (const list of named) expect([...optionsIn(list)].filter((option) => !shared.has(option))).toEqual([]);
+  });
+});

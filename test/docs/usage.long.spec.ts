@@ -16,6 +16,7 @@ import { createTestingStore, TestClock } from '../../lib/testing/index.js';
 import { untriedCode } from './rows.js';
 
 const GUIDE = 'docs/guides/usage.md';
+const REFERENCE = 'docs/reference/usage.md';
 
 /** The example's rows: time, what happens, and the units of the two days. */
 const rows = readFileSync(GUIDE, 'utf8')
@@ -116,7 +117,7 @@ describe('the guide to usage', () => {
 
   it('says how many of its limits one check takes', async () => {
     const checks = Array.from({ length: 132 }, (_, at) => ({ limit: 'tokens', key: `many:${at}` }));
-    expect(readFileSync(GUIDE, 'utf8')).toContain('131 like `tokens` above');
+    expect(readFileSync(REFERENCE, 'utf8')).toContain('131 like `tokens` above');
     expect((await limiters.check(checks.slice(0, 131))).allowed).toBe(true);
     await expect(limiters.check(checks)).rejects.toThrow('Split the list');
   });

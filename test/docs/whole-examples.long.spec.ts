@@ -30,13 +30,17 @@ const examples = new Map(
   pages.map(({ name, text }) => [name, firstOf(text)] as const).filter(([, code]) => isWhole(code)),
 );
 examples.set('skill', firstOf(readFileSync(join(PACKAGE_FOLDER, 'SKILL.md'), 'utf8')));
-// The same guide has one of prom-client.
-const [, promClient] = textOf('prometheus').split('## With prom-client');
-examples.set('prom-client', firstOf(promClient!));
+/** The first block of a page's part that begins with some heading. */
+function exampleBelow(file: string, heading: string): string {
+  const [, below] = readFileSync(join(PACKAGE_FOLDER, file), 'utf8').split(`${heading}\n`);
+  return firstOf(below!);
+}
+examples.set('prometheus', exampleBelow('docs/guides/observability.md', '### Prometheus'));
+examples.set('prom-client', exampleBelow('docs/reference/events.md', '## With prom-client'));
+examples.set('rates-from-a-database', exampleBelow('docs/reference/limit-functions.md', '# Limits from functions'));
 
 /** Only compiled: it needs a server of PostgreSQL. */
-const [, ofPostgres] = textOf('own-stores').split('## PostgreSQL');
-const POSTGRES = firstOf(ofPostgres!);
+const POSTGRES = exampleBelow('docs/reference/own-stores.md', '## PostgreSQL');
 /** What it uses of `pg`. */
 const PG = `declare module 'pg' {
   type Query = <R>(text: string, values?: readonly unknown[]) => Promise<{ rows: R[] }>;
@@ -282,6 +286,16 @@ describe('a guide begins with an example', () => {
     expect(await shown.json()).toMatchObject({ counted: 'ip:203.0.113.7' });
     expect(await statuses('behind-a-proxy', '/reports', 4, from('203.0.113.7'))).toEqual([200, 200, 200, 429]);
     expect(await statuses('behind-a-proxy', '/reports', 1, from('203.0.113.8'))).toEqual([200]);
+  });
+
+  it('gives each plan its own rate', async () => {
+    const ask = (key: string, count: number) => statuses('plans-by-tier', '/workflows', count, { 'x-api-key': key });
+    expect(await ask('', 1)).toEqual([403]);
+    const policyOf = async (key: string) =>
+      (await fetch(`${urlOf('plans-by-tier')}/workflows`, { headers: { 'x-api-key': key } })).headers.get(
+        'ratelimit-policy',
+      );
+    expect([await policyOf('key-of-bob'), await policyOf('key-of-acme')]).toEqual(['"api";q=5;w=1', '"api";q=50;w=1']);
   });
 
   it('locks an address out of one account, and unlocks the account', async () => {

@@ -158,7 +158,8 @@ function explicit(declarer: Declarer): string | undefined {
   return own === undefined && method !== undefined ? `${named}.${method}` : named;
 }
 
-function writtenName({ name }: HandlerClass): string | undefined {
+/** The name of a class, unless a build or a start may change it. */
+export function writtenName({ name }: { readonly name: string }): string | undefined {
   return name.length >= SHORTEST_WRITTEN && !DRAWN.test(name) ? name : undefined;
 }
 

@@ -162,7 +162,9 @@ export class RuleCompiler {
       carry,
       off,
     });
-    const kind = this.kinds.of([options, terms], () => new LimitKind(options, terms, this.hasRedis));
+    const makeKind = () => new LimitKind(options, terms, this.hasRedis);
+    // Only functions make equal limits again and again, which may differ in their callbacks.
+    const kind = onRoutes ? makeKind() : this.kinds.of([options, terms], makeKind);
     const settings: RuleSettings = {
       key,
       hasKey: definition.key !== undefined,

@@ -4,7 +4,15 @@ import { optionMessages } from '../errors/messages/options.js';
 import { show } from '../errors/wording.js';
 import { time, whole, words } from './kinds.js';
 import { bare } from '../util/objects.js';
-import { type Exclusion, type OptionKind, type OptionRow, type OptionRows, ownKind, ownRows } from './option-row.js';
+import {
+  type Exclusion,
+  listsOf,
+  type OptionKind,
+  type OptionRow,
+  type OptionRows,
+  ownKind,
+  ownRows,
+} from './option-row.js';
 import { givenOptions, isObject } from './values.js';
 
 /** The result of `readOptions`: `undefined` for an option that was not given and has no default. */
@@ -45,19 +53,19 @@ export function checkValue(location: string, option: string, value: unknown, kin
 
 /** Refuses unknown options, those that are missing, and wrong values. */
 export function checkOptions(location: string, given: object, rows: OptionRows): void {
-  refuseUnknown(location, given, Object.keys(rows));
+  refuseUnknown(location, given, listsOf(rows).names);
   checkGiven(location, given, rows);
 }
 
 /** The given options of some rows, without what other code wrote to `Object.prototype`. */
 function ownOptions(given: object, rows: OptionRows): Readonly<Record<string, unknown>> {
-  return givenOptions(given as Record<string, unknown>, Object.keys(rows));
+  return givenOptions(given as Record<string, unknown>, listsOf(rows).names);
 }
 
 /** Refuses options that are missing, and wrong values. */
 export function checkGiven(location: string, given: object, rows: OptionRows): void {
   const values = ownOptions(given, rows);
-  for (const [option, { kind, required }] of Object.entries(ownRows(rows))) {
+  for (const [option, { kind, required }] of listsOf(rows).all) {
     if (values[option] !== undefined || required === true) checkValue(location, option, values[option], kind);
   }
 }
@@ -75,7 +83,7 @@ export function checkTogether(
   const options = ownOptions(given, rows);
   const own = ownRows(rows);
   const valueOf = (option: string) => (options[option] === undefined ? own[option]?.default : options[option]);
-  for (const [option, { excludes = [], needs = {} }] of Object.entries(own)) {
+  for (const [option, { excludes = [], needs = {} }] of listsOf(rows).related) {
     for (const each of valueOf(option) === undefined ? [] : excludes) {
       const other: Exclusion = typeof each === 'string' ? bare({ option: each }) : bare(each);
       if (!isThat(valueOf(other.option), other)) continue;
@@ -109,7 +117,7 @@ export function readOptions<const Rows extends OptionRows>(
   checkTogether(location, given, rows);
   const options = ownOptions(given, rows);
   const read: Record<string, unknown> = {};
-  for (const [option, { kind, required, default: usual }] of Object.entries(ownRows(rows))) {
+  for (const [option, { kind, required, default: usual }] of listsOf(rows).all) {
     const value = options[option] === undefined ? usual : options[option];
     if (value === undefined && required !== true) continue;
     checkValue(location, option, value, kind);

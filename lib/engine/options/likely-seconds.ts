@@ -1,4 +1,4 @@
-import { dataOf, type OptionRows, ownKind, ownRows } from './option-row.js';
+import { dataOf, listsOf, type OptionRows, ownKind } from './option-row.js';
 import { givenOptions, isObject } from './values.js';
 
 /** An option whose number is most likely meant as seconds, although numbers are milliseconds. */
@@ -28,17 +28,21 @@ export function isBelowSecond(value: unknown): value is number {
 
 /** The long durations among some options, and among the options of these, that are most likely meant as seconds. */
 export function likelySeconds(given: object, rows: OptionRows, parent = ''): LikelySeconds[] {
-  const values = givenOptions(given as Record<string, unknown>, Object.keys(rows));
-  return Object.entries(ownRows(rows)).flatMap(([name, { kind, isLong }]) => {
+  const { names, timed } = listsOf(rows);
+  const values = givenOptions(given as Record<string, unknown>, names);
+  const found: LikelySeconds[] = [];
+  for (const [name, { kind, isLong }] of timed) {
     const option = parent + name;
     const value = values[name];
-    // Some options are read by a later step, and only their data has rows.
     const { options } = ownKind(dataOf(kind) ?? kind);
-    if (options !== undefined && isObject(value)) return likelySeconds(value, options, `${option}.`);
-    if (isLong !== true) return [];
-    if (!Array.isArray(value)) return isLikelySeconds(value) ? [{ option, got: value }] : [];
-    return value.flatMap((got: unknown, index) =>
-      isLikelySeconds(got) ? [{ option: `${option}[${index}]`, got }] : [],
-    );
-  });
+    if (options !== undefined && isObject(value)) found.push(...likelySeconds(value, options, `${option}.`));
+    else if (isLong !== true) continue;
+    else if (!Array.isArray(value)) note(found, option, value);
+    else for (const [index, item] of value.entries()) note(found, `${option}[${index}]`, item);
+  }
+  return found;
+}
+
+function note(found: LikelySeconds[], option: string, value: unknown): void {
+  if (isLikelySeconds(value)) found.push({ option, got: value });
 }

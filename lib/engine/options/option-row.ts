@@ -144,7 +144,40 @@ export function ownRows(rows: OptionRows): OptionRows {
   return own;
 }
 
+/** A row and the name of its option. */
+export type NamedRow = readonly [option: string, row: OptionRow];
+
+/** Some rows as lists, which every limit that an app starts with is read by. */
+interface RowLists {
+  /** The names of all options. */
+  readonly names: readonly string[];
+  /** All rows, each without what other code wrote to `Object.prototype`. */
+  readonly all: readonly NamedRow[];
+  /** The rows that exclude other options or need them. */
+  readonly related: readonly NamedRow[];
+  /** The rows of long durations, and those whose values have options of their own. */
+  readonly timed: readonly NamedRow[];
+}
+
+const LISTS = new WeakMap<OptionRows, RowLists>();
+
+/** Returns some rows as lists. Rows don't change, so their lists are made once. */
+export function listsOf(rows: OptionRows): RowLists {
+  const known = LISTS.get(rows);
+  if (known !== undefined) return known;
+  const all = Object.entries(ownRows(rows));
+  const lists: RowLists = {
+    names: Object.keys(rows),
+    all,
+    related: all.filter(([, { excludes, needs }]) => excludes !== undefined || needs !== undefined),
+    // Some options are read by a later step, and only their data has rows.
+    timed: all.filter(([, { kind, isLong }]) => isLong === true || ownKind(dataOf(kind) ?? kind).options !== undefined),
+  };
+  LISTS.set(rows, lists);
+  return lists;
+}
+
 /** The names of the required options. */
 export function requiredOf(rows: OptionRows): string[] {
-  return Object.keys(rows).filter((option) => ownRow(rows[option]!).required === true);
+  return listsOf(rows).all.flatMap(([option, { required }]) => (required === true ? [option] : []));
 }

@@ -9,8 +9,8 @@ import type { LimitedModelMiddleware, ModelCall, TokenUsage, UsedTokens } from '
 import { usedTokens, withTotal } from './usage.js';
 
 /**
- * The most tokens that a call can use. No token is shorter than a byte, so the prompt has no more tokens than its JSON has bytes. Throws
- * `RateLimitArgumentError` for prompts with files, and if nothing bounds the output.
+ * The maximum number of tokens that a call can use. A token is at least one byte, so a prompt has at most as many tokens as its JSON has
+ * bytes. Throws `RateLimitArgumentError` if the prompt has files or if the output has no maximum.
  */
 function mostTokens({ prompt, tools, responseFormat, maxOutputTokens }: ModelCall): TokenUsage {
   if (maxOutputTokens === undefined) throw new RateLimitArgumentError(aiMessages.noOutputLimit());
@@ -48,24 +48,25 @@ function isFile(value: unknown): boolean {
   return type === 'tool-result' && holdsFiles(output);
 }
 
-/** True if the result of a tool has images or files. Their types differ between versions of the AI SDK; some are only references. */
+/** Returns true if the result of a tool has images or files. Their types differ between versions of the AI SDK; some are references. */
 function holdsFiles(output: unknown): boolean {
   const { type, value } = (output ?? {}) as { readonly type?: unknown; readonly value?: unknown };
   if (type !== 'content' || !Array.isArray(value)) return false;
   return (value as readonly (Part | null | undefined)[]).some((part) => !NO_FILES.includes(part?.type));
 }
 
-/** A limit of the calls of a model. */
+/** A limit on the calls of a model. */
 export interface ModelLimit {
-  /** The name of a limit of `define`; a window with a `hold`, or a `budget`, counts what is used in the end. */
+  /** The name of a limit that the app defines. Windows with `hold` and budgets count the actual usage. */
   readonly limit: string;
   /**
-   * Whom the calls count for.
+   * The key that the calls count for.
    * @default 'global'
    */
   readonly key?: string;
   /**
-   * The units of a call's tokens: a whole number >= 0. It is called for the estimate before the call, and for what was used after it.
+   * Converts tokens to units of the limit: a whole number >= 0. Called with the estimate before the call and with the actual usage after
+   * it.
    * @default all tokens
    */
   readonly units?: (tokens: UsedTokens) => number;
@@ -73,24 +74,24 @@ export interface ModelLimit {
 
 /** How the calls of a model are limited. */
 export interface LimitModelOptions {
-  /** The limits, which are reserved in one check: all of them, or none. */
+  /** The limits. One check reserves units of all of them, or of none. */
   readonly limits: readonly ModelLimit[];
   /**
-   * The most tokens of the output of calls that do not say so themselves. It is passed to the model: a whole number >= 1.
-   * @default none, so that each call has to say it, or `estimate` bounds it
+   * The maximum number of output tokens for calls that don't set their own: a whole number >= 1. It is passed to the model.
+   * @default none: each call has to set it, or `estimate` has to limit it
    */
   readonly maxOutputTokens?: number;
   /**
-   * The most tokens that a call may use, by its prompt. What it uses beyond is charged, even beyond the limit.
+   * Estimates the maximum number of tokens of a call from its prompt. Usage above the estimate is charged, even beyond the limit.
    * @default the bytes of its prompt as JSON, and its `maxOutputTokens`
    */
   readonly estimate?: (call: ModelCall) => TokenUsage | Promise<TokenUsage>;
 }
 
 /**
- * Makes a middleware for `wrapLanguageModel` of the AI SDK. Each call of the model reserves units of all limits before it begins, by an
- * estimate, and settles them once it has ended, by the tokens that were used. A call that exceeds a limit rejects with
- * `RateLimitExceededException`, and the model is not called. Throws `RateLimitConfigError`.
+ * Makes a middleware for `wrapLanguageModel` of the AI SDK. Before each call of the model it reserves an estimate of the units from all
+ * limits; after the call it settles them by the tokens used. If a limit has no room, the call rejects with `RateLimitExceededException`,
+ * and the model is not called. Throws `RateLimitConfigError`.
  *
  * @param limiters the `LimiterService` of the app
  * @example
@@ -106,7 +107,7 @@ export function limitModel(limiters: LimiterService, options: LimitModelOptions)
   const { limits, maxOutputTokens, estimate = mostTokens } = options;
   const unitsOf = (tokens: UsedTokens) => limits.map(({ units }) => units?.(tokens) ?? tokens.totalTokens);
 
-  /** Reserves units, before the model is called. Rejects with the refusal. */
+  /** Reserves units before the model is called. Rejects if a limit rejects. */
   async function reserve(call: ModelCall): Promise<ReservedCall> {
     call.abortSignal?.throwIfAborted();
     const estimated = await estimate(call);
@@ -120,7 +121,7 @@ export function limitModel(limiters: LimiterService, options: LimitModelOptions)
   }
 
   return {
-    // Each version of the SDK has its own, and none reads it.
+    // Each version of the SDK has its own version here, and none of them reads it.
     specificationVersion: 'v3' as never,
 
     async transformParams({ params }) {
@@ -153,7 +154,7 @@ interface ReservedCall {
   readonly estimated: TokenUsage;
 }
 
-/** Calls the model. A failed call costs nothing; an aborted one may have been made, so it costs its estimate. */
+/** Calls the model. A failed call is refunded. An aborted call may have reached the model, so it costs its estimate. */
 async function calling<R>(call: () => PromiseLike<R>, { held, units }: ReservedCall, signal?: AbortSignal): Promise<R> {
   try {
     return await call();
@@ -163,7 +164,7 @@ async function calling<R>(call: () => PromiseLike<R>, { held, units }: ReservedC
   }
 }
 
-/** The call has ended, whatever becomes of its units. */
+/** Settles the units of a call. A failure is only logged, since the call itself has already ended. */
 async function ending(settle: () => Promise<void>): Promise<void> {
   try {
     await settle();
@@ -179,7 +180,7 @@ function checkOptions(limiters: unknown, options: LimitModelOptions): void {
   const { limits, maxOutputTokens, estimate } = (options ?? {}) as Partial<LimitModelOptions>;
   if (!Array.isArray(limits) || limits.length === 0) refuse(aiMessages.noLimits(limits));
   for (const { limit, key, units } of limits as readonly ModelLimit[]) {
-    // Throws for limits that are not defined.
+    // Throws if a limit isn't defined.
     service.for(limit);
     if (key !== undefined && (typeof key !== 'string' || key === '')) refuse(aiMessages.wrongKey(limit, key));
     if (units !== undefined && typeof units !== 'function') {

@@ -1,4 +1,4 @@
-/** The parameters of a call that a middleware of the AI SDK gets, as far as they matter here. */
+/** The parameters of a call that the AI SDK passes to a middleware, as far as limits need them. */
 export interface ModelCall {
   /** The messages of the prompt. */
   readonly prompt: unknown;
@@ -6,7 +6,7 @@ export interface ModelCall {
   readonly tools?: unknown;
   /** The form of the response, such as a JSON schema. */
   readonly responseFormat?: unknown;
-  /** The most tokens of the output. */
+  /** The maximum number of output tokens. */
   readonly maxOutputTokens?: number | undefined;
   /** Aborts the call. */
   readonly abortSignal?: AbortSignal | undefined;
@@ -16,37 +16,37 @@ export interface ModelCall {
 export interface TokenUsage {
   /** Tokens of the prompt. */
   readonly inputTokens: number;
-  /** Tokens that the model made, those of its reasoning included. */
+  /** Tokens that the model generated, including its reasoning. */
   readonly outputTokens: number;
 }
 
-/** The tokens of a call that has ended, or is over for another reason. */
+/** The tokens of a call that has ended or failed. */
 export interface UsedTokens extends TokenUsage {
-  /** All of them: the model's own total, if it reports one that is higher than the sum. */
+  /** The total that the model reports, or the sum of the other two if that is higher. */
   readonly totalTokens: number;
 }
 
-/** A result as a whole. */
+/** A complete result. */
 export interface ModelResult {
-  /** What the model reports to have used. */
+  /** The usage that the model reports. */
   readonly usage: unknown;
 }
 
-/** A result in parts. */
+/** A streamed result. */
 export interface ModelStream {
   /** The parts, as the model sends them. */
   readonly stream: ReadableStream<unknown>;
 }
 
 /**
- * A middleware for `wrapLanguageModel` of the AI SDK 5, 6 and 7. Its types name none of the SDK's, so that it goes with all of them.
+ * A middleware for `wrapLanguageModel` of the AI SDK 5, 6 and 7. It works with all of them because it uses none of the SDK's types.
  */
 export interface LimitedModelMiddleware {
   /** Fits the version of every specification. */
   readonly specificationVersion: never;
-  /** Bounds the output, if the call does not. */
+  /** Sets the maximum number of output tokens if the call doesn't. */
   transformParams<P extends ModelCall>(call: { readonly params: P }): Promise<P>;
-  /** Limits a call that returns its result as a whole. */
+  /** Limits a call that returns a complete result. */
   wrapGenerate<R extends ModelResult>(call: {
     readonly doGenerate: () => PromiseLike<R>;
     readonly params: ModelCall;

@@ -7,7 +7,7 @@ interface ReportedUsage {
   readonly totalTokens?: number;
 }
 
-/** What a model reports to have used. What it does not report is as reserved. */
+/** Reads the usage that a model reports. Values that it doesn't report are taken from the reservation. */
 export function usedTokens(reported: unknown, reserved: TokenUsage): UsedTokens {
   const { inputTokens, outputTokens, totalTokens } = (reported ?? {}) as ReportedUsage;
   const used = withTotal({

@@ -1,5 +1,5 @@
 /**
- * Limits jobs of BullMQ, such as those of each tenant separately.
+ * Limits BullMQ jobs, for example per tenant.
  * @module nestjs-sluice/bullmq
  */
 export { JobRateLimit, jobLimitsOf } from './job-rate-limit.decorator.js';

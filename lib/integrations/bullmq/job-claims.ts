@@ -8,7 +8,7 @@ export interface JobWait {
   readonly entry: CheckEntry;
   /** Milliseconds; `Infinity` if it can never start. */
   readonly ms: number;
-  /** Whether the job has just reserved its time, and nothing else happened. */
+  /** True if the job has just reserved its time and took nothing else. */
   readonly isNew?: boolean;
 }
 
@@ -20,9 +20,9 @@ export class JobClaims {
   ) {}
 
   /**
-   * Reserves the units of a job unless it already has, and returns how long to wait before it can start or ask again; `undefined`
-   * if its time has come. Of several limits, the one with the longest wait is reserved first, and the others once that wait is
-   * over: units reserved earlier would be used too late.
+   * Reserves the units of a job, unless it has already done so. Returns how long to wait before the job can start or check again;
+   * `undefined` if its time has come. With several limits, the one with the longest wait is reserved first, and the others once that wait
+   * is over: units reserved earlier would be used too late.
    */
   async claim({ id, reserved }: JobRequest): Promise<JobWait | undefined> {
     const [only] = reserved;
@@ -45,7 +45,7 @@ export class JobClaims {
     return undefined;
   }
 
-  /** Reserves again what a job was too late to use. Returns the wait for it, or for the room that it needs. */
+  /** Replaces a reservation that the job was too late to use. Returns the wait for the new one, or for the room that it needs. */
   async claimAnew({ id }: JobRequest, late: JobWait): Promise<JobWait> {
     const { entry } = late;
     await this.release({ id, reserved: [entry] }, true);
@@ -53,12 +53,12 @@ export class JobClaims {
     return wait !== undefined && wait.ms > late.ms ? wait : late;
   }
 
-  /** Forgets the units that the job has used, and whatever else it claimed. */
+  /** Ends the reservations of a job that has used its units, together with the given other claims. */
   async spend(request: JobRequest, others: readonly Refund[]): Promise<void> {
     await this.release(request, true, others);
   }
 
-  /** Gives back units that could not be used yet. */
+  /** Returns units that could not be used yet. */
   async giveBack(request: JobRequest): Promise<void> {
     await this.release(request, false);
   }

@@ -17,7 +17,7 @@ import { type JobStart, JobStarts } from './job-starts.js';
 import type { JobEvents, JobUnits, LimitedJob } from './job-types.js';
 import type { JobLimitSettings } from './read-job-options.js';
 
-/** Reports to a BullMQ worker that the job was delayed. Workers recognise it by name, whichever copy of BullMQ they come from. */
+/** Signals to a BullMQ worker that the job was delayed. Workers recognize the error by its name, no matter which copy of BullMQ threw it. */
 class JobDelayedError extends Error {
   override readonly name = 'DelayedError';
 }
@@ -27,10 +27,10 @@ class UnrecoverableJobError extends Error {
   override readonly name = 'UnrecoverableError';
 }
 
-/** The most jobs to remember; the one that was delayed first is forgotten first. */
+/** Maximum number of delayed jobs to remember. The job that was delayed first is evicted first. */
 const MAX_JOBS = 10_000;
 
-/** The jobs that this process has delayed, with what they have reserved. */
+/** The jobs that this process has delayed, and their reservations. */
 class DelayedJobs {
   private readonly requests = new Map<string, JobRequest>();
 
@@ -41,7 +41,7 @@ class DelayedJobs {
     if (this.requests.size > MAX_JOBS) this.requests.delete(this.requests.keys().next().value!);
   }
 
-  /** Forgets a job, and returns what it has reserved. */
+  /** Removes a job and returns its request. */
   take(queue: string, id: string): JobRequest | undefined {
     const key = keyOf(queue, id);
     const request = this.requests.get(key);
@@ -56,22 +56,22 @@ function keyOf(queue: string, id: string): string {
 
 const log = new OnceLogger(logger);
 
-/** A wait this short is over before BullMQ could delay the job; and the clock of BullMQ may be this much ahead of the store's. */
+/** A wait this short is over before BullMQ could delay the job. BullMQ's clock may also be this much ahead of the store's clock. */
 const SHORT_MS = 10;
 /** If a job has waited longer than this, many jobs are waiting, or no worker was running. */
 const BACKLOG_MS = 1000;
 /** BullMQ truncates times to whole milliseconds. */
 const CUT_MS = 1;
 
-/** Starts jobs when their limits allow it, and delays them until then. */
+/** Starts jobs when their limits have room, and delays them until then. */
 export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
   private readonly claims: JobClaims;
   private readonly starts: JobStarts;
   private readonly delayed = new DelayedJobs();
 
-  /** Throws `RateLimitConfigError` if a limit is listed twice, or shared by tenants. */
+  /** Throws `RateLimitConfigError` if a limit is listed twice or is shared by tenants. */
   constructor(
-    /** At least one; all of one app. */
+    /** At least one, all from one app. */
     private readonly limiters: readonly Limiter[],
     private readonly settings: JobLimitSettings<J>,
   ) {
@@ -84,7 +84,8 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
   }
 
   /**
-   * Does a job's work with the units of all of its limits; or delays the job, and throws the error that reports it to the worker.
+   * Runs a job once it has the units of all of its limits. Otherwise delays the job and throws the error that reports the delay to the
+   * worker.
    */
   async run<R>(job: J, token: string | undefined, work: () => R | Promise<R>): Promise<R> {
     const request = await requestOf(job, this.limiters, this.settings);
@@ -142,7 +143,7 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     }
   }
 
-  /** Starts a job whose time has come, unless it is so late that others have started at its time. */
+  /** Starts a job whose time has come. If it is so late that others have started at its time, it has to reserve again. */
   private async start(request: JobRequest): Promise<Lease[] | JobWait> {
     const start = await this.starts.take(request);
     if ('entry' in start) return this.claims.claimAnew(request, start);
@@ -150,8 +151,8 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
   }
 
   /**
-   * Starts a job that has waited long at the time reserved by another one: the jobs whose time has come are still queued behind
-   * it, and will reserve a new time.
+   * Starts a job that has waited long at the time that another job reserved. Jobs whose time has come are still queued behind it and will
+   * reserve a new time.
    */
   private async overtake(request: JobRequest, wait: JobWait): Promise<Lease[] | JobWait> {
     const start = await this.starts.take(request, 0);
@@ -160,14 +161,14 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     return this.finish(request, start);
   }
 
-  /** Takes the units that a job needs besides its reservation. */
+  /** Takes the units that a job needs in addition to its reservation. */
   private async finish(request: JobRequest, start: JobStart): Promise<Lease[] | JobWait> {
     const taken = await this.ask(request.asked);
     if (!Array.isArray(taken)) await this.starts.giveBack(start);
     return taken;
   }
 
-  /** Asks all limits that reserve nothing, in one check. */
+  /** Checks all limits that can't be reserved, in one call. */
   private async ask(entries: readonly CheckEntry[]): Promise<Lease[] | JobWait> {
     if (entries.length === 0) return [];
     const { store, queues } = this.limiters[0]!;
@@ -200,7 +201,7 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
     throw new UnrecoverableJobError(bullmqMessages.neverFits(location, limit.name, cost, limit.quota));
   }
 
-  /** If this fails, the reservation expires by itself. */
+  /** If this fails, the reservation expires on its own. */
   private async spend(request: JobRequest): Promise<void> {
     try {
       await this.claims.spend(request, this.starts.ends(request));
@@ -210,19 +211,21 @@ export class JobLimits<J extends LimitedJob> implements JobUnits<J> {
   }
 }
 
-/** Whether arriving jobs have waited so long that jobs whose time has come are queued behind them. */
+/** Returns true if arriving jobs have waited so long that jobs whose time has come are queued behind them. */
 function hasWaited({ timestamp, opts: { delay = 0 }, priority = 0 }: LimitedJob): boolean {
   return priority === 0 && Date.now() - timestamp - delay > BACKLOG_MS;
 }
 
-/** Whether it emits the events of all jobs of a queue. A `Queue`, which adds jobs, emits only those of its own process. */
+/**
+ * Returns true for an emitter that gets the events of all jobs of a queue. A `Queue`, which adds jobs, only emits those of its own process.
+ */
 function isEvents(given: unknown): boolean {
   return isRecord(given) && typeof given['on'] === 'function' && !('add' in given);
 }
 
 /**
- * Moves a delayed job before all waiting jobs that have a priority, once its time has come: BullMQ takes jobs without a priority
- * first. Behind the others it would start late.
+ * Moves a delayed job ahead of all waiting jobs with a priority once its time has come. BullMQ takes jobs without a priority first, so the
+ * job would start late behind the others.
  */
 async function takePriority(job: LimitedJob): Promise<void> {
   if ((job.priority ?? 0) > 0) await job.changePriority?.({ priority: 0 });

@@ -6,19 +6,19 @@ import type { CheckEntry } from '../../engine/limits/counter.js';
 import type { LimitedJob } from './job-types.js';
 import type { JobLimitSettings } from './read-job-options.js';
 
-/** What one execution of a job asks of its limits. */
+/** The units that one execution of a job needs. */
 export interface JobRequest {
   /** Identifies this execution: one attempt of a job, even if another worker takes it over. */
   readonly id: string;
-  /** Whether another worker may have started it and died. */
+  /** True if another worker may have started the job and died. */
   readonly hasStalled: boolean;
-  /** What the job reserves for a time of its own. */
+  /** The units that the job reserves for a later time. */
   readonly reserved: readonly CheckEntry[];
-  /** What is asked for when the job starts: windows, and units that are held. */
+  /** The units that are checked when the job starts: those of windows and of limits that hold units. */
   readonly asked: readonly CheckEntry[];
 }
 
-/** Works out what a job asks of its limits. Rejects with `RateLimitArgumentError`, or with what the user's functions throw. */
+/** Works out the units that a job needs. Rejects with `RateLimitArgumentError` or with the error of a function of the app. */
 export async function requestOf<J extends LimitedJob>(
   job: J,
   limiters: readonly Limiter[],

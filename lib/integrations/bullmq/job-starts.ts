@@ -8,15 +8,15 @@ import type { JobRequest } from './job-request.js';
 /** The longest wait inside a worker, in milliseconds. */
 const HOLD_MS = 250;
 
-/** What a job took to start, to be given back if it does not start. */
+/** The units that a job took in order to start. They are returned if it doesn't start. */
 export interface JobStart {
   readonly taken: readonly Refund[];
 }
 
 /**
- * Counts when jobs start, beside the counters that decide when they may: BullMQ queues a job whose time has come behind all
- * waiting jobs, and jobs that come late together would start at once. A job that is on time fits, since the reserved times obey
- * the limit. If its worker dies, a job keeps what it has taken.
+ * Counts when jobs start, in separate counters from those that decide when they may start. BullMQ puts a job whose time has come behind all
+ * waiting jobs, so late jobs would otherwise start all at once. A job that is on time always fits, because the reserved times obey the
+ * limit. If its worker dies, the job keeps its units.
  */
 export class JobStarts {
   constructor(
@@ -25,8 +25,8 @@ export class JobStarts {
   ) {}
 
   /**
-   * Takes what a job needs to start, and waits for it. If the job is too late, returns the limit in question, and how long it has
-   * no room.
+   * Takes the units that a job needs to start, and waits for them. If the job is too late, returns the limit that has no room and the wait
+   * for it.
    */
   async take({ id, reserved, hasStalled }: JobRequest, holdMs = HOLD_MS): Promise<JobStart | JobWait> {
     const taken: Refund[] = [];
@@ -34,7 +34,7 @@ export class JobStarts {
       if (entry.limit.shadow) continue;
       let answer = await this.reserve(entry, id, holdMs);
       if (answer.wasClaimed === true && answer.delayMs === 0 && !hasStalled) {
-        // The reply that granted it was lost, and its time has passed: others may have had the same bad luck and start now.
+        // The reply that granted it was lost, and its time has passed. Other jobs may be in the same situation and would start now.
         await this.store.refund([claimOf(entry, id)]);
         answer = await this.reserve(entry, id, holdMs);
       }
@@ -53,12 +53,12 @@ export class JobStarts {
     if (taken.length > 0) await this.store.refund(taken);
   }
 
-  /** The refunds that end the claims of a job that has started. */
+  /** The refunds that end the claims of a job after its start. */
   ends({ id, reserved }: JobRequest): Refund[] {
     return reserved.filter(({ limit }) => !limit.shadow).map((entry) => claimOf(entry, id));
   }
 
-  /** A queue that is full for a moment has room a moment later. */
+  /** A queue that is full right now usually has room a moment later. */
   private async reserve(entry: CheckEntry, id: string, maxWaitMs: number): Promise<StoreDecision> {
     const claim = { id, keepMs: this.keepMs };
     for (;;) {
@@ -69,7 +69,7 @@ export class JobStarts {
   }
 }
 
-/** Ends a claim. It gives back no units: those that could already be used are given back by their ticket. */
+/** Ends a claim. This returns no units: a ticket returns units that could already be used. */
 function claimOf({ limit, identity, cost: units }: CheckEntry, id: string): Refund {
   return { limit, identity, units, claim: { id, isSpent: true }, ofStarts: true };
 }

@@ -7,7 +7,7 @@ import { Operations } from './operations.js';
 /** The metadata key of `@Plugin` of `@nestjs/apollo`, in version 13 and 14. */
 const PLUGIN = 'graphql:plugin';
 
-/** What Apollo Server knows of a request. */
+/** The fields of Apollo Server's request that limits use. */
 interface ApolloRequest {
   readonly schema: GraphQLSchema;
   readonly document?: DocumentNode;
@@ -15,11 +15,11 @@ interface ApolloRequest {
   readonly contextValue: object;
   readonly request: { readonly variables?: unknown };
   readonly response: { readonly http?: { status?: number | undefined }; readonly body?: ApolloBody };
-  /** The errors as they were thrown: the app may remove the paths of those that it sends. */
+  /** The errors as they were thrown. The app may remove the paths from the errors that it sends. */
   readonly errors?: readonly unknown[];
 }
 
-/** A response. One that is sent in parts is not known as a whole. */
+/** A response body. If it is sent in parts, the whole is not available. */
 type ApolloBody =
   | { readonly kind: 'single'; readonly singleResult: ApolloResult }
   | { readonly kind: 'incremental'; readonly initialResult: ApolloResult };
@@ -34,9 +34,9 @@ interface ApolloResult {
   extensions?: Record<string, unknown>;
 }
 
-/** What it calls while a request runs. */
+/** The functions that Apollo Server calls while a request runs. */
 export interface ApolloListener {
-  /** Decides the operation. Rejects with its refusal, and then nothing of it runs. */
+  /** Checks the limits of the operation. If a limit rejects, this rejects and nothing of the operation runs. */
   didResolveOperation(request: object): Promise<void>;
   /** Ends the operation, unless more parts of the response follow. */
   willSendResponse(request: object): Promise<void>;
@@ -50,7 +50,7 @@ export interface ApolloListener {
 @Injectable()
 @SetMetadata(PLUGIN, true)
 export class RateLimitApolloPlugin {
-  /** @internal Whether a server has it. */
+  /** @internal True if a server uses it. */
   isUsed = false;
 
   /** @internal */
@@ -81,7 +81,7 @@ export class RateLimitApolloPlugin {
         const { response, errors } = request as ApolloRequest;
         const { http, body } = response;
         const result = body?.kind === 'incremental' ? body.initialResult : body?.singleResult;
-        // As for the refusal of a single field.
+        // The same status as for a single rejected field.
         if (isRefused && http !== undefined) http.status = 200;
         if (!isRefused) {
           if (body?.kind === 'incremental') this.operations.settle(operation, undefined);
@@ -91,7 +91,7 @@ export class RateLimitApolloPlugin {
         if (report !== undefined && result !== undefined) result.extensions = { ...result.extensions, cost: report };
       },
       willSendSubsequentPayload: async (_request, payload) => {
-        // Until then, deferred fields may begin.
+        // Deferred fields may still begin until the last part.
         if (operation !== undefined && (payload as ApolloPart).hasNext !== true) this.operations.giveBack(operation);
       },
     };
@@ -100,7 +100,7 @@ export class RateLimitApolloPlugin {
   private begin({ schema, document, operation, contextValue, request }: ApolloRequest): Operation | undefined {
     if (!operation || document === undefined) return undefined;
     const variables = variablesOf(schema, operation, request.variables);
-    // With wrong variables, nothing runs.
+    // Nothing runs if the variables are wrong.
     if (variables === undefined) return undefined;
     return this.operations.begin({
       schema,

@@ -22,19 +22,19 @@ export function sourceOf(context: ExecutionContext, info: GraphQLResolveInfo): O
   return { schema, operation, fragments, variableValues, variables: coercedOf(variableValues), context: shared };
 }
 
-/** The fields that an operation selects of its root type. */
+/** The fields that an operation selects on its root type. */
 export function rootFieldsOf(source: OperationSource): ReadonlyMap<string, SelectedField> {
   const type = rootTypeOf(source);
   try {
     return type == null ? new Map() : new Selections(source).of(type, [source.operation.selectionSet]);
   } catch (error) {
-    // Its cost is counted as more than any limit has; without a limit of the cost, its fields are checked one by one.
+    // Its cost is more than any limit allows. If no limit counts the cost, its fields are checked one by one.
     if (error instanceof TooManySteps) return new Map();
     throw error;
   }
 }
 
-/** What the resolver of a field will be called with; `undefined` if it will not be. */
+/** The arguments that the resolver of a field will get; `undefined` if it won't be called. */
 export function callArguments(source: OperationSource, { key, node, nodes }: SelectedField): unknown[] | undefined {
   const parentType = rootTypeOf(source) as GraphQLObjectType;
   const field = parentType.getFields()[node.name.value];

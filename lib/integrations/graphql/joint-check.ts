@@ -11,23 +11,23 @@ import type { Rule } from '../../app/rules/rule.js';
 import type { Store, StoreDecision } from '../../storage/stores/store.js';
 import { ticketBefore } from '../../app/limiter/settlement.js';
 
-/** What one call asks of a counter that several may ask. */
+/** The entry of one call for a counter that several calls may share. */
 interface Part {
   /** The index of its call. */
   readonly call: number;
   readonly entry: RuleEntry;
 }
 
-/** What all calls together ask of a counter. */
+/** The combined cost of all calls for one counter. */
 interface Sum {
   entry: RuleEntry;
   readonly parts: Part[];
 }
 
-/** What a call asks besides its own limits. */
+/** Rules that apply to a call in addition to its own limits. */
 export interface Extra {
   readonly rules: readonly Rule[];
-  /** Those of them that are charged this cost. */
+  /** The rules that are charged this cost. */
   readonly counting: ReadonlySet<Rule>;
   readonly cost: number;
 }
@@ -42,7 +42,7 @@ export class JointCheck {
   ) {}
 
   /**
-   * Decides calls, which then go on without a check of their own. Rejects with the refusal.
+   * Decides several calls, which then run without a check of their own. Rejects if a limit rejects.
    *
    * @param whole asks what the calls do not
    * @param answered has no limits of its own, and stands for all of them: headers and refusals name their limits
@@ -55,7 +55,7 @@ export class JointCheck {
     answered: LimitedRequest,
   ): Promise<void> {
     const all = [whole, ...calls];
-    // One after another: functions of limits may share what they look up.
+    // One after another, so that functions of limits can share their lookups.
     const asked: (readonly RuleEntry[])[] = [await this.extraEntries(whole, extra)];
     for (const call of calls) asked.push(await this.entriesOf(call, phases));
     const sums = sumsOf(asked);
@@ -94,7 +94,7 @@ export class JointCheck {
   }
 }
 
-/** Adds up what calls ask of each counter: no check may ask one twice. */
+/** Adds up the costs of all calls per counter, since a check can't contain a counter twice. */
 function sumsOf(asked: readonly (readonly RuleEntry[])[]): Sum[] {
   const sums = new Map<string, Sum>();
   for (const [call, entries] of asked.entries()) {
@@ -113,13 +113,13 @@ function add(sum: Sum, part: Part): void {
   const { entry } = part;
   parts.push(part);
   const cost = Math.min(before.cost + entry.cost, Number.MAX_SAFE_INTEGER);
-  // The version that allows less decides for all.
+  // If calls have different versions of a limit, the one with the smaller quota decides for all.
   const { limit } = entry.limit.quota < before.limit.quota ? entry : before;
   const priority = leastImportant([before.priority, entry.priority]);
   sum.entry = { ...before, limit, cost, ...(priority !== undefined && { priority }) };
 }
 
-/** What each call asked, and the decisions on it. */
+/** The entries of each call, with the decisions about them. */
 function shared(
   sums: readonly Sum[],
   decisions: readonly StoreDecision[],
@@ -139,15 +139,15 @@ function shared(
   return own;
 }
 
-/** What one of several calls asked of a counter, and what it got. */
+/** The entry of one of several calls, and the decision about it. */
 interface DecidedPart {
   readonly entry: RuleEntry;
   readonly decision: StoreDecision;
 }
 
 /**
- * Shares one decision among the calls that it was made for, so that each can give back its own units. Leased units cannot be shared:
- * the first call gets them all.
+ * Splits one decision among the calls that it was made for, so that each call can return its own units. Leased units can't be split: the
+ * first call gets all of them.
  */
 function partsOfDecision(
   sum: RuleEntry,

@@ -3,21 +3,21 @@ import type { Operation } from './operation.js';
 import { fragmentsOf, operationsOf, variablesOf } from './operation-source.js';
 import type { Operations } from './operations.js';
 
-/** What Mercurius knows of a request. */
+/** The fields of Mercurius's context that limits use. */
 interface MercuriusContext {
   readonly reply?: { readonly request?: { readonly body?: unknown; readonly query?: unknown } };
   /** The index of the operation in a batch. */
   readonly operationId?: number;
 }
 
-/** What was executed. */
+/** The result of an operation. */
 interface Execution {
   readonly data?: unknown;
   readonly errors?: unknown;
   extensions?: Record<string, unknown>;
 }
 
-/** What Mercurius adds to the instance of Fastify. */
+/** The properties that Mercurius adds to the Fastify instance. */
 interface Mercurius {
   readonly schema: GraphQLSchema;
   addHook(
@@ -28,8 +28,8 @@ interface Mercurius {
 }
 
 /**
- * Lets Mercurius decide each operation before it is executed. Returns whether the app has Mercurius. Throws
- * `RateLimitConfigError` for a wrong directive in the schema.
+ * Registers the hooks that check each operation before it is executed. Returns true if the app uses Mercurius. Throws
+ * `RateLimitConfigError` for an invalid directive in the schema.
  */
 export function hookIntoMercurius(server: unknown, operations: Operations): boolean {
   const { graphql } = server as { readonly graphql?: Mercurius };
@@ -39,7 +39,7 @@ export function hookIntoMercurius(server: unknown, operations: Operations): bool
   graphql.addHook('preExecution', async (schema, document, context, given) => {
     const operation = chosen(document, context);
     const variables = operation && variablesOf(schema, operation, given);
-    // Which of several operations is executed may be known only when its first field asks the guard.
+    // With several operations, the one that runs may be known only when its first field reaches the guard.
     if (operation === undefined || variables === undefined) return;
     const begins = operations.begin({ schema, operation, fragments: fragmentsOf(document), ...variables, context });
     try {
@@ -59,14 +59,14 @@ export function hookIntoMercurius(server: unknown, operations: Operations): bool
   return true;
 }
 
-/** Mercurius sends nothing beside the error of an operation that does not run, so the error tells what that would cost. */
+/** Mercurius sends only the error of an operation that doesn't run, so the error carries the cost report. */
 function withReport(error: unknown, { report }: Operation): unknown {
   if (report === undefined || typeof error !== 'object' || error === null) return error;
   const { extensions } = error as { extensions?: object };
   return Object.assign(error, { extensions: { ...extensions, cost: report } });
 }
 
-/** The operation that the request names, or the only one. Hooks are not told its name. */
+/** The operation that the request names, or the only one. Mercurius doesn't pass its name to hooks. */
 function chosen(document: DocumentNode, context: object): OperationDefinitionNode | undefined {
   const all = operationsOf(document);
   if (all.length === 1) return all[0];

@@ -7,19 +7,19 @@ import type { OperationSource } from './operation-source.js';
 /** The property of a context that holds its operations. It is neither copied nor displayed with it. */
 const KEPT = Symbol('nestjs-sluice:operations');
 
-/** The operations of one context: mostly one. */
+/** The operations of one context, usually one. */
 interface Kept {
   first: Operation;
-  /** The operations of other documents, if the app lets several share a context. */
+  /** The operations of other documents, in case the app shares a context between several. */
   others: WeakMap<object, Operation> | undefined;
 }
 
-/** The operations of contexts that cannot be extended. */
+/** The operations of contexts that can't get new properties. */
 const others = new WeakMap<object, Kept>();
 
 /**
- * The operation that was kept last. A map with short-lived keys makes each garbage collection more expensive, so contexts hold their
- * operations themselves. One that inherits from another context has its own.
+ * Returns the operation that was kept for a document. Contexts hold their operations themselves, because a map with short-lived keys makes
+ * each garbage collection more expensive. A context that inherits from another one has its own.
  */
 export function knownOperation({ context, operation }: OperationSource): Operation | undefined {
   const kept = keptBy(context);
@@ -27,7 +27,7 @@ export function knownOperation({ context, operation }: OperationSource): Operati
   return kept.first.source.operation === operation ? kept.first : kept.others?.get(operation);
 }
 
-/** Keeps an operation, in place of one of the same document and context. */
+/** Keeps an operation. It replaces one of the same document and context. */
 export function keepOperation(operation: Operation): void {
   const { context, operation: node } = operation.source;
   const kept = keptBy(context);
@@ -50,48 +50,48 @@ function keptBy(context: object): Kept | undefined {
 export class Operation {
   /** Its queries, mutations or subscription, by their names in the response. */
   readonly fields = new Map<string, LimitedRequest>();
-  /** Those that have begun. */
+  /** The fields that have begun. */
   readonly begun = new Set<LimitedRequest>();
-  /** Resolves once everything that can be decided before the guards run is decided; rejects with the refusal. */
+  /** Resolves once everything that can be decided before the guards run is decided; rejects if a limit rejects. */
   decision: Promise<void> | undefined;
-  /** Whether it has resolved. */
+  /** True once `decision` has resolved. */
   isDecided = false;
-  /** Whether the user was known before any guard ran, so that everything was decided at once. */
+  /** True if the user was known before any guard ran, so that all limits were checked at once. */
   knowsUser = false;
-  /** What it costs, if that counts. */
+  /** The cost of the operation, if cost limits apply. */
   cost: RequestedCost | undefined;
-  /** Whether a check refused it that counts its cost: then none of its fields runs. */
+  /** True if a check that counts the cost has rejected the operation. None of its fields run then. */
   isRefused = false;
-  /** What its client gets to know of that. */
+  /** The cost report for the client. */
   report: CostReport | undefined;
-  /** Whether it was answered. Some of its fields may still be at work. */
+  /** True once the response was sent. Some fields may still be running. */
   isEnded = false;
-  /** The same for fields that had to wait until guards have run, by the decision that they share. */
+  /** Fields that had to wait for guards, each with the decision that it shares. */
   readonly later = new Map<LimitedRequest, Promise<void>>();
-  /** The same for its cost, if that has to know the user. */
+  /** The decision about the cost, if that has to know the user. */
   laterCost: Promise<void> | undefined;
   private holders: readonly LimitedRequest[] = [];
   private readonly runs: CallRun[] = [];
 
   constructor(
     readonly source: OperationSource,
-    /** Stands for the operation itself, and has what it asks besides its fields. */
+    /** Represents the operation itself, with the limits that apply in addition to those of its fields. */
     readonly whole: LimitedRequest,
   ) {}
 
-  /** Whether the call of a field of its root has begun. */
+  /** Returns true if the call of a root field has begun. */
   hasBegun(key: string | number): boolean {
     const request = this.fields.get(String(key));
     return request !== undefined && this.begun.has(request);
   }
 
-  /** Notes that the call of a field runs: units that several fields hold together belong to the first of them. */
+  /** Follows the call of a field to its end. Units that several fields hold together belong to the first of them. */
   follow(run: CallRun): void {
     this.runs.push(run);
     for (const { completion } of this.holders) completion?.follow(run);
   }
 
-  /** Notes which fields hold units, for themselves and for others. */
+  /** Records which fields hold units, for themselves and for others. */
   held(): void {
     this.holders = [...this.fields.values()].filter(({ leases }) => leases.length > 0);
     for (const { completion } of this.holders) for (const run of this.runs) completion?.follow(run);

@@ -27,10 +27,10 @@ import { Operation } from './operation.js';
 import type { OperationSource } from './operation-source.js';
 import type { ResolvedFields } from './resolved-fields.js';
 
-/** The names under which Nest's decorators file the fields of an operation. */
+/** The type names under which Nest's decorators register root fields. */
 const ROOTS = { query: 'Query', mutation: 'Mutation', subscription: 'Subscription' } as const;
 
-/** What the check of operations takes from the rest of the library. */
+/** The services that the check of operations uses. */
 export interface OperationServices {
   readonly limiter: RequestLimiter;
   readonly registry: RouteRulesRegistry;
@@ -43,13 +43,13 @@ export interface OperationServices {
   readonly costs: QueryCosts | undefined;
 }
 
-/** Stands for the method of an operation, which has none. */
+/** Serves as the handler of an operation, which has none. */
 function operation(): void {}
 
-/** The arguments of what stands for an operation. */
+/** The arguments of that handler. */
 const NO_ARGUMENTS = Object.freeze({});
 
-/** The result of an operation of which nothing ran. */
+/** The result of an operation that didn't run. */
 const NOTHING: OperationResult = { data: undefined };
 
 /** No limits are declared for an operation itself. */
@@ -59,7 +59,7 @@ const NO_RULES = new RouteRules([], false);
 export class Operations {
   private made: OperationServices | undefined;
 
-  /** Finds its services, once all modules have theirs. */
+  /** Finds the services once all modules are initialized. */
   open: () => OperationServices = () => {
     throw new RateLimitConfigError(graphqlMessages.noRateLimitModule());
   };
@@ -68,25 +68,25 @@ export class Operations {
     return (this.made ??= this.open());
   }
 
-  /** Returns itself with its services found. Throws `RateLimitConfigError` for a wrong limit. */
+  /** Loads the services and returns itself. Throws `RateLimitConfigError` for an invalid limit. */
   ready(): this {
     void this.services;
     return this;
   }
 
-  /** Refuses what is wrong in the directives of a schema. Throws `RateLimitConfigError`. */
+  /** Validates the directives of a schema. Throws `RateLimitConfigError`. */
   checkSchema(schema: GraphQLSchema): void {
     this.services.costs?.check(schema);
   }
 
-  /** Begins to decide an operation. If its decision rejects, the operation must not run. */
+  /** Starts the check of an operation. If its decision rejects, the operation must not run. */
   begin(source: OperationSource): Operation {
     const before = knownOperation(source);
     return before === undefined || before.isEnded ? this.make(source) : before;
   }
 
   /**
-   * Ends an operation that was not refused: gives back what its fields did not use, and settles what it cost.
+   * Ends an operation that was not rejected: returns the units that its fields didn't use, and settles its cost.
    *
    * @param result `undefined` if it isn't known as a whole
    */
@@ -95,7 +95,7 @@ export class Operations {
     this.settle(operation, result);
   }
 
-  /** Gives back what the fields of an operation did not use. None of them may begin any more. */
+  /** Returns the units that the fields of an operation didn't use. None of the fields may begin after that. */
   giveBack(operation: Operation): void {
     operation.isEnded = true;
     for (const field of operation.fields.values()) {
@@ -103,7 +103,7 @@ export class Operations {
     }
   }
 
-  /** Settles what an operation cost. */
+  /** Settles the cost of an operation. */
   settle(operation: Operation, result: OperationResult | undefined): void {
     const { cost, whole } = operation;
     if (cost === undefined) return;
@@ -113,7 +113,7 @@ export class Operations {
   }
 
   /**
-   * Called when the guard sees a call. Returns a promise if the decision has to be awaited, which rejects with its refusal. Calls that
+   * Called when the guard receives a call. Returns a promise if the decision has to be awaited; it rejects if a limit rejects. Calls that
    * were decided are marked as checked.
    */
   beforeGuards(context: ExecutionContext): Promise<void> | undefined {
@@ -121,14 +121,14 @@ export class Operations {
     if (info === undefined) return undefined;
     const source = sourceOf(context, info);
     let operation = knownOperation(source) ?? this.make(source);
-    // The same field again is another operation with the same context, unless a second guard sees the same call.
+    // If the same field comes again, it is another operation with the same context; or a second guard sees the same call.
     const isAgain = info.path.prev === undefined && operation.hasBegun(info.path.key);
     if (isAgain && requestOfCall(info) === undefined) operation = this.make(source);
     if (operation.isDecided) return this.join(operation, context, info);
     return operation.decision!.then(() => this.join(operation, context, info));
   }
 
-  /** Does the same after all guards of the call. */
+  /** The same check, after all guards of the call. */
   afterGuards(context: ExecutionContext): Promise<void> | undefined {
     const info = infoOf(context);
     const operation = info && knownOperation(sourceOf(context, info));
@@ -141,7 +141,7 @@ export class Operations {
     return waits || isCosted ? this.decideLater(operation, field, isCosted) : undefined;
   }
 
-  /** Decides what had to wait for guards, as one of its fields has passed them. */
+  /** Decides the limits that had to wait for guards, after one of the fields has passed them. */
   private decideLater(operation: Operation, field: LimitedRequest | undefined, isCosted = false): Promise<void> {
     const known = field && operation.later.get(field);
     if (known !== undefined) return known;
@@ -154,8 +154,8 @@ export class Operations {
   }
 
   /**
-   * The fields that can be decided as one of them has passed its guards: all of them if these have found a user, otherwise those
-   * with the same guards, which will find none either.
+   * The fields that can be decided after one of them has passed its guards: all of them if the guards have found a user, otherwise those
+   * with the same guards, which won't find one either.
    */
   private waitingWith(operation: Operation, field: LimitedRequest | undefined): LimitedRequest[] {
     const waiting = [...operation.fields.values()].filter((each) => isUndecided(each) && !operation.later.has(each));
@@ -163,7 +163,7 @@ export class Operations {
     return field === undefined ? [] : waiting.filter((each) => each === field || hasSameGuards(each, field));
   }
 
-  /** An operation that is being decided. */
+  /** Creates an operation and starts its check. */
   private make(source: OperationSource): Operation {
     const operation = new Operation(source, this.standIn(source));
     keepOperation(operation);
@@ -195,7 +195,7 @@ export class Operations {
     const { whole, source, cost } = operation;
     const { check, costs } = this.services;
     for (const field of fields) this.reread(field);
-    // Without a cost of its own, the operation stands for its fields.
+    // Without a cost of its own, the operation gets the decision of its fields.
     const answered = cost === undefined ? whole : this.standIn(source);
     const extra = isCosted && cost !== undefined ? costs!.asked(cost, phases) : undefined;
     try {
@@ -214,7 +214,7 @@ export class Operations {
     }
   }
 
-  /** Makes a request of each query, mutation or subscription that has limits. The events of a subscription aren't calls. */
+  /** Makes a request of each query, mutation or subscription that has limits. Events of a subscription don't count as calls. */
   private readFields(operation: Operation): void {
     const { source } = operation;
     for (const [key, selected] of rootFieldsOf(source)) {
@@ -229,7 +229,7 @@ export class Operations {
     }
   }
 
-  /** Lets a field that was decided with its operation pass. */
+  /** Lets a field pass that was decided with its operation. */
   private join(operation: Operation, context: ExecutionContext, info: GraphQLResolveInfo): undefined {
     const request = info.path.prev === undefined ? operation.fields.get(String(info.path.key)) : undefined;
     if (request === undefined || request.handler !== context.getHandler() || operation.begun.has(request)) return;
@@ -259,7 +259,7 @@ export class Operations {
     return request.begin(request.context);
   }
 
-  /** Runs a check; a refusal becomes the error that GraphQL shows. */
+  /** Runs a check and turns a rejection into the error that GraphQL returns. */
   private async translated(request: LimitedRequest, check: () => Promise<void>): Promise<void> {
     try {
       await check();

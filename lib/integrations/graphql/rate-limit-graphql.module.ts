@@ -63,8 +63,8 @@ export interface RateLimitGraphqlAsyncOptions {
 }
 
 /**
- * Decides the limits of all fields of a GraphQL operation together, before any of them runs. It is imported beside
- * `RateLimitModule`, in an app with a `GraphQLModule`.
+ * Checks the limits of all fields of a GraphQL operation together, before any of them runs. Import it next to `RateLimitModule` in an app
+ * with a `GraphQLModule`.
  */
 @Module({})
 export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootstrap {
@@ -78,7 +78,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
     config: ApplicationConfig,
     @Optional() registry?: LimitRegistry,
   ) {
-    // Servers make their resolvers before all modules are initialized.
+    // Servers create their resolvers before all modules are initialized.
     if (settings.cost !== undefined && mayNeedUser(settings.cost, registry)) {
       config.addGlobalInterceptor(new OperationInterceptor(operations));
     }
@@ -104,7 +104,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
     return { ...moduleOf(settings), imports };
   }
 
-  /** Called by Nest: all operations are decided from now on. Throws `RateLimitConfigError` for a wrong limit. */
+  /** Called by Nest. From here on, operations are checked. Throws `RateLimitConfigError` for an invalid limit. */
   onModuleInit(): void {
     const limiter = this.find(RequestLimiter);
     if (!(limiter instanceof FieldLimiter)) {
@@ -113,7 +113,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
     limiter.operations = this.operations.ready();
   }
 
-  /** Called by Nest, once `GraphQLModule` has started its server. Throws `RateLimitConfigError` for a wrong directive. */
+  /** Called by Nest after `GraphQLModule` has started its server. Throws `RateLimitConfigError` for an invalid directive. */
   onApplicationBootstrap(): void {
     const server: unknown = this.host.httpAdapter?.getInstance();
     const hasMercurius = typeof server === 'function' || typeof server === 'object';
@@ -141,7 +141,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
     };
   }
 
-  /** A part of `RateLimitModule`, which may be made later than this module. */
+  /** A part of `RateLimitModule`, which may be created later than this module. */
   private find<T>(token: (abstract new (...args: never[]) => T) | symbol | string): T {
     try {
       return this.modules.get<T>(token, { strict: false });
@@ -151,7 +151,7 @@ export class RateLimitGraphqlModule implements OnModuleInit, OnApplicationBootst
   }
 }
 
-/** Decides what has to know the user, where no limit of the app asks for an interceptor. */
+/** Checks the limits that need to know the user, for apps whose other limits don't need an interceptor. */
 class OperationInterceptor implements NestInterceptor {
   constructor(private readonly operations: Operations) {}
 
@@ -161,7 +161,7 @@ class OperationInterceptor implements NestInterceptor {
   }
 }
 
-/** Whether the cost may be counted only after the guards. A limit may not be defined yet. */
+/** Returns true if the cost may only be counted after the guards. A limit may not be defined yet. */
 function mayNeedUser({ limits }: QueryCostSettings, registry: LimitRegistry | undefined): boolean {
   try {
     return limits.some((limit) => registry?.anywhere(limit, 'RateLimitGraphqlModule').phase !== 'guard');

@@ -12,23 +12,23 @@ import type {
 } from 'graphql';
 import type { OperationSource } from './operation-source.js';
 
-/** A type that selections can be applied to. Of an interface, they stand for all types that no fragment names. */
+/** A type that selections can be applied to. For an interface, it represents all types that no fragment names. */
 export type SelectedType = GraphQLObjectType | GraphQLInterfaceType | GraphQLAbstractType;
 
-/** One field of a response object. Several selections of one response name are one field. */
+/** One field of a response object. Several selections with the same response name are one field. */
 export interface SelectedField {
   /** Its name in the response. */
   readonly key: string;
   readonly node: FieldNode;
   readonly nodes: FieldNode[];
-  /** What is selected of its value. */
+  /** The selections on its value. */
   readonly sets: SelectionSetNode[];
 }
 
-/** More steps than any honest document takes. They take less time than parsing a document that needs them. */
+/** More steps than any honest document takes. They run faster than parsing a document that needs them. */
 const MAX_STEPS = 20_000;
 
-/** What was found of selections: by the list of them itself, and by what identifies equal lists. */
+/** Cached results for selections: by the list itself, and by an id that equal lists share. */
 class Found<T> {
   readonly byList = new Map<readonly SelectionSetNode[], Map<SelectedType, T>>();
   readonly byId = new Map<string, T>();
@@ -38,7 +38,7 @@ class Found<T> {
 export class TooManySteps extends Error {}
 
 /**
- * What an operation selects. Each part of it is read once, however often fragments repeat it, and in a bounded number of steps: few
+ * The selections of an operation. Each part is read once, no matter how often fragments repeat it, in a limited number of steps: a few
  * lines of fragments can select billions of fields.
  */
 export class Selections {
@@ -69,7 +69,7 @@ export class Selections {
     return id;
   }
 
-  /** The fields that are selected of an object of a type. */
+  /** The fields selected on an object of a type. */
   of(type: SelectedType, sets: readonly SelectionSetNode[]): ReadonlyMap<string, SelectedField> {
     return this.once(this.fields, type, sets, () => {
       const fields = new Map<string, SelectedField>();
@@ -79,7 +79,7 @@ export class Selections {
     });
   }
 
-  /** The types of objects that selections can meet: of an abstract type all that a fragment may single out, and the type itself. */
+  /** The object types that selections can match: for an abstract type, the type itself and all types that a fragment may single out. */
   typesOf(type: SelectedType, sets: readonly SelectionSetNode[]): readonly SelectedType[] {
     if (!isAbstract(type)) return [type];
     return this.once(this.objects, type, sets, () => {
@@ -91,7 +91,10 @@ export class Selections {
     });
   }
 
-  /** What was found of selections, or is found now. Each object of a list has the very same selections, which may be many. */
+  /**
+   * Returns the cached result for selections, or computes it. All objects of a list have the same selections, and there may be many
+   * objects.
+   */
   private once<T>({ byList, byId }: Found<T>, type: SelectedType, sets: readonly SelectionSetNode[], find: () => T): T {
     let ofList = byList.get(sets);
     if (ofList === undefined) byList.set(sets, (ofList = new Map()));
@@ -149,7 +152,7 @@ export class Selections {
     }
   }
 
-  /** What a fragment selects, and of which type; `undefined` if it was visited before. */
+  /** The selections and the type of a fragment; `undefined` if it was visited before. */
   private innerOf(
     selection: Exclude<SelectionNode, FieldNode>,
     visited: Set<string>,
@@ -164,7 +167,7 @@ export class Selections {
     return fragment && { on: fragment.typeCondition.name.value, set: fragment.selectionSet };
   }
 
-  /** Whether a fragment on a type applies to all objects of another one. */
+  /** Returns true if a fragment on a type applies to all objects of another type. */
   private applies(on: string | undefined, type: SelectedType): boolean {
     if (on === undefined || on === type.name) return true;
     const condition = this.schema.getType(on);
@@ -187,13 +190,13 @@ export class Selections {
   }
 }
 
-/** Whether a type is an interface or a union. */
+/** Returns true for an interface or a union. */
 export function isAbstract(type: GraphQLNamedType | undefined): type is GraphQLAbstractType {
   const kind = type?.[Symbol.toStringTag];
   return kind === 'GraphQLInterfaceType' || kind === 'GraphQLUnionType';
 }
 
-/** Whether something can be selected of values of a type. */
+/** Returns true if values of a type have fields to select. */
 export function isComposite(type: GraphQLNamedType | undefined): type is SelectedType {
   return type?.[Symbol.toStringTag] === 'GraphQLObjectType' || isAbstract(type);
 }

@@ -1,14 +1,14 @@
 import type { RequestLike } from '../../app/transports/request-reader.js';
 import { asObject } from '../../engine/util/objects.js';
 
-/** What the MCP SDK passes to handlers beside the message, and what frameworks add to it. */
+/** The second argument of MCP handlers: the SDK's data about the call, plus whatever frameworks add to it. */
 export interface CallExtra {
   readonly sessionId?: unknown;
-  /** The request of a framework, which knows the address. */
+  /** The framework's request, which has the address. */
   readonly request?: unknown;
   readonly rawRequest?: unknown;
   readonly req?: unknown;
-  /** What the SDK keeps of the request. */
+  /** The SDK's copy of the request. */
   readonly requestInfo?: { readonly headers?: RequestLike['headers'] };
   readonly authInfo?: { readonly clientId?: unknown; readonly extra?: { readonly user?: unknown } };
   /** Aborts when the call is cancelled. */
@@ -16,8 +16,8 @@ export interface CallExtra {
 }
 
 /**
- * Returns an argument of a handler if it is what the SDK passes. The message itself is written by the client, which could name any
- * address, user and session there; but it cannot send a function.
+ * Returns an argument of a handler if the SDK passed it. The message itself comes from the client, which could put any address, user and
+ * session there; but it can't send a function.
  */
 export function asCallExtra(value: unknown): CallExtra | undefined {
   const extra = asObject<CallExtra>(value);

@@ -1,5 +1,5 @@
 /**
- * Limits calls of MCP: their sessions as keys, and Nest's own contexts of MCP.
+ * Limits MCP calls: their sessions as keys, and Nest's own MCP contexts.
  * @module nestjs-sluice/mcp
  */
 export { bySession } from './by-session.js';

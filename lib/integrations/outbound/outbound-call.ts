@@ -12,11 +12,11 @@ import { Permit, type PermitStores } from './permit.js';
 import type { OutboundSettings } from './read-options.js';
 import { retryWaitMs, type SentCall } from './retry-wait.js';
 
-/** How long reading a body may delay a call at least, in milliseconds: even if calls must not wait for their turn. */
+/** The minimum time that reading a body may delay a call, in milliseconds, even if calls must not wait for their turn. */
 const LEAST_BODY_MS = 1000;
 const MOST_BODY_MS = 30_000;
 
-/** What a call needs from its caller. */
+/** The settings and services that a call gets from its caller. */
 export interface CallContext {
   readonly settings: Pick<
     OutboundSettings<never, never>,
@@ -38,17 +38,17 @@ export class OutboundCall {
     private readonly context: CallContext,
   ) {}
 
-  /** Whether the current attempt may be repeated. */
+  /** True if the current attempt may be repeated. */
   get mayRepeat(): boolean {
     return this.attempt < this.context.settings.attempts;
   }
 
-  /** How long reading the body of a response may delay the call, in milliseconds. */
+  /** The maximum time that reading the body of a response may delay the call, in milliseconds. */
   get bodyMs(): number {
     return Math.min(Math.max(this.leftMs, LEAST_BODY_MS), MOST_BODY_MS);
   }
 
-  /** What it asks of the limits in force now. */
+  /** The checks of its limits as currently configured. */
   private readonly entries = (): CheckEntry[] =>
     this.asks.map(({ rule, identity, cost }) => {
       return { limit: rule.usualLimit(identity), identity, cost, priority: rule.fixedPriority };
@@ -58,7 +58,7 @@ export class OutboundCall {
     return this.turn.since + this.turn.timeoutMs - performance.now();
   }
 
-  /** Waits for the turn of an attempt, and until a time of the monotonic clock. The caller then sends it at once. */
+  /** Waits for the turn of an attempt, and until `notBefore` on the monotonic clock. The caller then sends it at once. */
   async enter(notBefore = 0): Promise<Permit> {
     const { stores, learner } = this.context;
     const { waits } = stores;
@@ -72,7 +72,7 @@ export class OutboundCall {
     return this.permit;
   }
 
-  /** Notes that no response came, and releases what the attempt holds. */
+  /** Records that no response came, and releases the units of the attempt. */
   failed(): void {
     const { permit } = this;
     if (permit === undefined) return;
@@ -80,22 +80,22 @@ export class OutboundCall {
     void permit.release();
   }
 
-  /** Notes a response, and reports what it says about the upstream's limits. */
+  /** Records a response, and reports the upstream's limits. */
   answered(response: UpstreamResponse): ReadReport {
     const { settings, stores, learner } = this.context;
     const report = readUpstream(settings.parse, response, settings.maxLearnedWaitMs);
     if (learner !== undefined) {
       const { entries } = this.permit!;
       learner.answered(entries, report, performance.now() - this.sentAt);
-      // What is in flight no longer reduces what waiting calls may have.
+      // Units that are no longer in flight are available to waiting calls.
       for (const entry of entries) stores.waits.wake(entry);
     }
     return report;
   }
 
   /**
-   * How long a call that was answered has to wait before it is sent again, in milliseconds; `undefined` if it is not sent again
-   * because it must not be, or there is not enough time.
+   * How long an answered call has to wait before it is sent again, in milliseconds; `undefined` if it must not be sent again or there isn't
+   * enough time.
    */
   waitMs(sent: SentCall, report: ReadReport, status: number): number | undefined {
     const waitMs = this.mayRepeat ? retryWaitMs(sent, report, status, this.attempt, Math.random()) : undefined;
@@ -103,7 +103,7 @@ export class OutboundCall {
   }
 
   /**
-   * Waits for `waitMs` in its place in the queue, after releasing what it holds; `undefined` if its time is up before its turn.
+   * Releases the units and waits for `waitMs`, keeping the place in the queue. Returns `undefined` if its time is up before its turn.
    */
   async reenter(waitMs: number): Promise<Permit | undefined> {
     await this.permit!.release();

@@ -23,7 +23,7 @@ import { readOptions } from './read-options.js';
 
 const log = new OnceLogger(logger);
 
-/** Makes clients for outbound calls whose calls wait for their turn. Inject it like `LimiterService`. */
+/** Creates clients whose outbound calls wait for their turn. Inject it like `LimiterService`. */
 @Injectable()
 export class OutboundLimiter implements OnModuleDestroy {
   private readonly flights: Flights;
@@ -42,32 +42,32 @@ export class OutboundLimiter implements OnModuleDestroy {
     });
   }
 
-  /** Called by Nest: waits until the store has learnt everything. */
+  /** Called by Nest: waits until the store has learned everything. */
   onModuleDestroy(): Promise<void> {
     return this.flights.settled();
   }
 
   /**
-   * Makes a `fetch` for outbound calls. Each call waits for its turn at the limits, in order, and takes units of all of them or
-   * of none. A call rejects with `RateLimitTimeoutError` as soon as its wait is known to exceed `timeout`, with the reason of its
-   * signal, with `RateLimitArgumentError` for a wrong key or cost, and as `fetch` does. Units of `concurrency` limits are held
-   * until the body has been read or cancelled. Throws `RateLimitConfigError`.
+   * Creates a `fetch` for outbound calls. Each call waits for its turn and takes units of all limits or of none. Calls keep their order. A
+   * call rejects with `RateLimitTimeoutError` as soon as its wait is known to exceed `timeout`, with the reason of its signal, with
+   * `RateLimitArgumentError` for an invalid key or cost, and with any error of `fetch`. Units of `concurrency` limits are held until the
+   * body was read or cancelled. Throws `RateLimitConfigError`.
    */
   fetch(limits: OutboundLimits, options?: FetchOptions): typeof fetch {
     return limitedFetch(this.caller(limits, options, 'OutboundLimiter.fetch'));
   }
 
   /**
-   * Limits axios instances, such as that of `@nestjs/axios`: `outbound.axios('shopify').attach(httpService.axiosRef)`. Their
-   * requests wait like calls of `fetch`. Throws `RateLimitConfigError`.
+   * Limits axios instances, such as that of `@nestjs/axios`: `outbound.axios('shopify').attach(httpService.axiosRef)`. Their requests wait
+   * like calls of `fetch`. Throws `RateLimitConfigError`.
    */
   axios(limits: OutboundLimits, options?: AxiosOptions): LimitedAxios {
     return limitedAxios(this.caller(limits, options, 'OutboundLimiter.axios'));
   }
 
   /**
-   * Makes an interceptor for undici, version 7 or later: `agent.compose(outbound.dispatcher('github'))`. Its requests wait like
-   * calls of `fetch`. Throws `RateLimitConfigError`.
+   * Creates an interceptor for undici 7 or later: `agent.compose(outbound.dispatcher('github'))`. Its requests wait like calls of `fetch`.
+   * Throws `RateLimitConfigError`.
    */
   dispatcher(limits: OutboundLimits, options?: DispatcherOptions): LimitedDispatcher {
     return limitedDispatcher(this.caller(limits, options, 'OutboundLimiter.dispatcher'));
@@ -99,10 +99,10 @@ export class OutboundLimiter implements OnModuleDestroy {
   }
 }
 
-// Whoever imports it can inject it, without a module of its own.
+// You can inject it after importing it, without a module of its own.
 addProvider(OutboundLimiter);
 
-/** Refuses names of limits that the calls do not use, which would learn nothing. */
+/** Rejects names of limits that the calls don't use: these would never learn anything. */
 function refuseOtherNames(learn: boolean | object, rules: readonly OutboundRule[], location: string): void {
   const names = rules.map(({ name }) => name);
   const other = Object.keys(learn).find((name) => !names.includes(name));

@@ -4,21 +4,19 @@ import type { UpstreamParser } from './headers/upstream-report.js';
 import type { UpstreamName } from './headers/upstreams.js';
 
 /**
- * A limit whose rate is not known. All instances of the app learn it together; it needs the option `learn`. It starts at one call
- * a second, doubles the rate each second that it is used, and halves it when the upstream refuses; from then on it grows
- * slowly. Once the upstream reports its quota and window in headers, these apply. What has been learnt is forgotten after an hour
- * without calls.
+ * A limit whose rate isn't known. All instances of the app learn it together; this requires the option `learn`. It starts at one call per
+ * second, doubles the rate each second that it is used, and halves it when the upstream rejects a call; after that it grows slowly. Once
+ * the upstream reports its quota and window in headers, these apply. A learned rate is forgotten after an hour without calls.
  */
 export interface LearnedLimit {
-  /** The rate is learnt. */
+  /** Selects a learned rate. */
   algo: 'learned';
-  /** The name of the limit: 1 to 128 printable ASCII characters, and not the name of a defined limit. */
+  /** The name of the limit: 1 to 128 printable ASCII characters. It must not be the name of a defined limit. */
   name: string;
 }
 
 /**
- * The limits of calls: the name of a defined limit, a definition, or a list of these. A call takes units of all of them or of
- * none.
+ * The limits of calls: the name of a defined limit, a definition, or a list of these. A call takes units of all of them or of none.
  */
 export type OutboundLimits =
   | string
@@ -26,60 +24,58 @@ export type OutboundLimits =
   | LearnedLimit
   | readonly (string | LimitDefinition | LearnedLimit)[];
 
-/** Whether calls that were refused are sent again. */
+/** How rejected calls are sent again. */
 export interface RetryOptions {
-  /** The most times to send a call, including the first: a whole number >= 1. */
+  /** Maximum number of times to send a call, including the first: a whole number >= 1. */
   attempts: number;
 }
 
 /**
- * A parser that needs the body of responses as parsed JSON; a call goes on once the body has been read. A body is not read, and
- * the call goes on without it, if it is larger than 4 MB, or takes longer than 30 seconds or than the rest of the call's
- * `timeout` (but at least a second).
+ * A parser that needs the body of responses as parsed JSON. The call continues once the body was read. It continues without the body if
+ * that is larger than 4 MB, or takes longer than 30 seconds or than the rest of the call's `timeout` (but at least a second).
  */
 export interface BodyParser {
   /** Reads a response. */
   parse: UpstreamParser;
-  /** True: the parser gets the `body` of JSON responses. */
+  /** True to pass the parser the `body` of JSON responses. */
   readsBody: boolean;
 }
 
-/** How outbound calls are limited. `Sent` is what is sent, and `Answer` what comes back. */
+/** How outbound calls are limited. `Sent` is the type of the request, and `Answer` that of the response. */
 export interface OutboundOptions<Sent, Answer> {
   /**
-   * The key of the counter, usually the account at the upstream: a string that is not empty, or a function of what is sent and of
-   * the limit's name.
-   * @default 'global', one counter for all calls
+   * The key of the counter, usually the account at the upstream: a non-empty string, or a function of the request and the limit's name.
+   * @default 'global': one counter for all calls
    */
   key?: (string | ((sent: Sent, limit: string) => string | Promise<string>)) | undefined;
   /**
-   * The units of a call: a whole number >= 0, or a function of what is sent and of the limit's name that returns one. Not used
-   * for `concurrency` limits, which use their own cost.
+   * The cost of a call: a whole number >= 0, or a function of the request and the limit's name that returns one. `concurrency` limits
+   * ignore it and use their own cost.
    * @default the limit's own cost, or 1
    */
   cost?: (number | ((sent: Sent, limit: string) => number | Promise<number>)) | undefined;
   /**
-   * The longest wait of a call, which then rejects with `RateLimitTimeoutError`: milliseconds or a duration such as `'30s'`, at
-   * most 1 year.
+   * The longest wait of a call, which then rejects with `RateLimitTimeoutError`: milliseconds or a duration such as `'30s'`, at most 1
+   * year.
    * @default no timeout
    */
   timeout?: Duration | undefined;
   /**
-   * Returns what a call finally cost, a whole number >= 0 of the limit's units; the difference is charged or given back.
-   * `undefined` leaves the charge as it was. It does not delay the response.
-   * @default the charge stays
+   * Returns the actual cost of a call, a whole number >= 0 of the limit's units; the difference is charged or refunded. Return `undefined`
+   * to leave the charge unchanged. This doesn't delay the response.
+   * @default the charge is not changed
    */
   settle?: (answer: Answer, limit: string) => number | undefined | Promise<number | undefined>;
   /**
-   * Whether limits learn from responses, for all instances of the app: they never have more left than the upstream reports, and a
-   * 429 or 503 with `Retry-After` blocks the key until then. Learning only ever tightens a limit. An object maps the names of our
-   * limits to those of the upstream, such as `{ openai: 'tokens' }`; otherwise each follows a limit that counts requests or, with
-   * a `cost`, one that counts something else.
+   * True to let limits learn from responses, for all instances of the app: they never have more units left than the upstream reports, and a
+   * 429 or 503 with `Retry-After` blocks the key until then. Learning only makes a limit stricter. An object maps the names of your limits
+   * to those of the upstream, such as `{ openai: 'tokens' }`. Without names, a limit follows one that counts requests or, with a `cost`,
+   * one that counts another unit.
    * @default false
    */
   learn?: boolean | Readonly<Record<string, string>> | undefined;
   /**
-   * Reads responses: the name of an upstream, or a function.
+   * How responses are read: the name of an upstream, or a function.
    * @default a parser of all known headers
    */
   parser?: UpstreamName | UpstreamParser | BodyParser | undefined;
@@ -89,17 +85,16 @@ export interface OutboundOptions<Sent, Answer> {
    */
   maxLearnedWait?: Duration | undefined;
   /**
-   * Sends calls again that the upstream refused with 429 or 503, or that the parser reports as refused. A call waits a little
-   * longer than `Retry-After` says, then for its turn, ahead of calls that came later, and is charged again, as the upstream
-   * does. Not sent again: a body that is a stream, and, after a 503 without `Retry-After`, a `POST` or `PATCH` without an
-   * `Idempotency-Key`. If there is not enough time, the last refusal is the response.
+   * Sends calls again that the upstream rejected with 429 or 503, or that the parser reports as rejected. A call waits a little longer than
+   * `Retry-After`, then for its turn, ahead of calls that came later. It is charged again, as the upstream does. Not sent again: a body
+   * that is a stream and, after a 503 without `Retry-After`, a `POST` or `PATCH` without an `Idempotency-Key`. If there isn't enough time,
+   * the last rejection is the response.
    * @default each call is sent once
    */
   retry?: RetryOptions | undefined;
   /**
-   * Orders calls that wait for the same counters: a number, or a function of what is sent. A call of priority 1 goes before calls
-   * of priority 0 that came up to one `ageing` earlier, a call of priority 2 up to two; so no call waits for ever.
-   * @default 0
+   * Orders calls that wait for the same counters: a number, or a function of the request. A call of priority 1 goes before calls of
+   * priority 0 that came up to one `ageing` earlier, a call of priority 2 up to two; so no call waits forever.
    */
   priority?: (number | ((sent: Sent) => number)) | undefined;
   /**
@@ -109,5 +104,5 @@ export interface OutboundOptions<Sent, Answer> {
   ageing?: Duration | undefined;
 }
 
-/** How calls of `fetch` are limited. Functions get a copy of the request or response, whose body they may read. */
+/** How calls of `fetch` are limited. Functions get a copy of the request or response and may read its body. */
 export type FetchOptions = OutboundOptions<Request, Response>;

@@ -6,13 +6,13 @@ import type { WaitQueues } from '../../app/waiting/wait-queues.js';
 import { chargeOf, heldOf } from '../../storage/stores/store-decision.js';
 import type { HeldLease, Store } from '../../storage/stores/store.js';
 
-/** Where permits give back what they took. */
+/** The stores that permits return their units to. */
 export interface PermitStores {
   readonly store: Store;
   readonly waits: WaitQueues;
 }
 
-/** What a call took from its limits: it may be sent. */
+/** The units that a call took from its limits. With a permit, the call may be sent. */
 export class Permit {
   private readonly held: readonly HeldLease[];
   private readonly lease: Lease;
@@ -25,12 +25,12 @@ export class Permit {
     this.lease = new Lease(this.held, stores.store, stores.waits).keepAlive();
   }
 
-  /** What it asked of its limits. */
+  /** The checks of the call. */
   get entries(): readonly CheckEntry[] {
     return this.turn.entries;
   }
 
-  /** Whether it holds units, which must be released. */
+  /** True if it holds units, which must be released. */
   get holds(): boolean {
     return this.held.length > 0;
   }
@@ -40,7 +40,7 @@ export class Permit {
     return this.lease.release();
   }
 
-  /** Charges or gives back the difference to what a call finally cost; not for held units. */
+  /** Charges or refunds the difference to the actual cost of a call; held units are not changed. */
   async settle(entry: CheckEntry, actual: number): Promise<void> {
     const { store, waits } = this.stores;
     const { limit, cost } = entry;

@@ -1,29 +1,29 @@
 import type { ReadReport } from './headers/read-upstream.js';
 
-/** The first wait if the upstream sends none; each further one is twice the last. */
+/** The first wait if the upstream sends none. Each further wait is twice the last. */
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
-/** The share by which a wait is lengthened at random, so that not all calls come back at once; and the most that this adds. */
+/** The share of a wait that is added at random, so that calls don't all come back at once; and the maximum to add. */
 const JITTER = 0.1;
 const MOST_JITTER_MS = 1000;
 const SERVICE_UNAVAILABLE = 503;
-/** With other methods, a second call may do something twice. */
+/** With other methods, a second call may repeat an action. */
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE']);
 
-/** What decides whether a call may be sent again. */
+/** The facts that decide if a call may be sent again. */
 export interface SentCall {
   readonly method: string;
-  /** Whether it has an `Idempotency-Key`. */
+  /** True if it has an `Idempotency-Key`. */
   readonly hasKey: boolean;
-  /** Whether its body can be sent again. */
+  /** True if its body can be sent again. */
   readonly canRepeat: boolean;
 }
 
 /**
- * Returns how long to wait before a call is sent again, in milliseconds, and never less than the upstream asked for; `undefined`
- * if it must not be sent again.
+ * Returns how long to wait before a call is sent again, in milliseconds, and never less than the upstream requires; `undefined` if it must
+ * not be sent again.
  *
- * @param attempt how often it was sent
+ * @param attempt how many times it was sent
  * @param random from 0 to 1
  */
 export function retryWaitMs(

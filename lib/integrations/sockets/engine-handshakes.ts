@@ -10,12 +10,12 @@ export interface EngineRequest extends HandshakeRequest {
   readonly _query?: { readonly sid?: string };
 }
 
-/** The response of a request, or what stands for it in an upgrade. */
+/** The response to a request, or the object that engine.io uses in its place for an upgrade. */
 interface EngineResponse {
   setHeader(name: string, value: string): unknown;
 }
 
-/** A connection of engine.io, over any transport. */
+/** A connection of engine.io over any transport. */
 export interface EngineSocket {
   readonly id: string;
   readonly request?: HandshakeRequest | null;
@@ -26,7 +26,7 @@ export interface EngineSocket {
   close(discard?: boolean): unknown;
 }
 
-/** How a connection of socket.io is carried: by polling, or by a WebSocket. */
+/** The transport of a socket.io connection: polling or a WebSocket. */
 export interface EngineTransport {
   /** The WebSocket, if it is one of ws. */
   readonly socket?: { on?(event: 'ping' | 'pong', listener: (data: unknown) => void): unknown };
@@ -40,7 +40,7 @@ export interface EngineServer {
   on(event: 'connection_error', listener: (error: { readonly req?: object }) => void): unknown;
 }
 
-/** Limits the handshakes of socket.io, whether they poll or upgrade at once. */
+/** Limits the handshakes of socket.io, by polling and by WebSocket. */
 export class EngineHandshakes {
   /** Admitted handshakes that are not connected yet. */
   private readonly admitted = new WeakMap<object, Admission>();
@@ -51,7 +51,7 @@ export class EngineHandshakes {
 
   limit(engine: EngineServer): void {
     engine.use((request, response, next) => {
-      // Requests of a connection that exists are no handshakes.
+      // Requests of an existing connection aren't handshakes.
       const { _query: query } = request;
       if (query?.sid) return next();
       this.decide(request, response, next).catch((error: unknown) => {
@@ -92,7 +92,7 @@ export class EngineHandshakes {
   }
 }
 
-/** Answers a refused handshake. */
+/** Sends the response to a rejected handshake. */
 function answer({ refusal, response }: Admission, polls: boolean): void {
   const body = refuse(response, refusal!);
   if (polls) return void response.end(body);
@@ -113,7 +113,7 @@ interface Stream {
 
 function ignored(): void {}
 
-/** A client that resets its connection must not end the process. Returns a function that lets others handle errors again. */
+/** Keeps a client that resets its connection from ending the process. Returns a function that lets others handle errors again. */
 function ignoreErrors(stream: Stream): () => void {
   stream.on('error', ignored);
   return () => void stream.off('error', ignored);

@@ -8,30 +8,30 @@ import { reasonOf } from '../../engine/util/reason-of.js';
 
 const log = new OnceLogger(logger);
 
-/** Refused frames are forgotten after this time without one, in milliseconds. */
+/** Rejected frames are forgotten after this many milliseconds without another one. */
 const FORGIVEN_AFTER_MS = 60_000;
 
-/** The most frames of one connection that wait for their decisions. */
+/** Maximum number of frames of one connection that wait for their decisions. */
 const MOST_WAITING = 10_000;
 
 /** A connection, as the gate uses it. */
 export interface GatedConnection {
-  /** Whether frames still reach handlers. */
+  /** True if frames still reach handlers. */
   readonly isOpen: boolean;
-  /** Decides a frame that counts as several. */
+  /** Checks the limits of a frame that counts as `frames` frames. */
   decide(data: unknown, frames: number): Awaitable<HttpException | undefined>;
-  /** Sends the event `exception` to the client of a refused frame. */
+  /** Sends the event `exception` to the client of a rejected frame. */
   notify(data: unknown, event: object): void;
-  /** Closes the connection: too many of its frames were refused. */
+  /** Closes the connection because too many of its frames were rejected. */
   close(): void;
 }
 
-/** Lets the frames of one connection pass in their order, unless a limit refuses them. */
+/** Passes the frames of one connection on in their order, unless a limit rejects them. */
 export class FrameGate {
   private refused = 0;
   private lastRefusal = 0;
   private waiting = 0;
-  /** What happened last, while anything waits. */
+  /** The last pending step, while anything waits. */
   private last: Promise<void> | undefined;
 
   constructor(
@@ -40,10 +40,10 @@ export class FrameGate {
   ) {}
 
   /**
-   * Lets a frame pass if its limits allow it.
+   * Passes a frame on if its limits have room.
    *
-   * @param refused called if they do not
-   * @param frames as how many it counts
+   * @param refused called if a limit rejects the frame
+   * @param frames the number of frames to count it as
    */
   frame(data: unknown, pass: () => void, refused?: () => void, frames = 1): void {
     const { connection } = this;
@@ -58,18 +58,18 @@ export class FrameGate {
     this.wait(decided.then((refusal) => () => conclude(refusal)));
   }
 
-  /** Calls back once everything before has passed: at once if nothing waits. */
+  /** Calls back once everything before has passed; immediately if nothing waits. */
   inTurn(pass: () => void): void {
     if (this.last === undefined) return pass();
     this.wait(Promise.resolve(pass));
   }
 
-  /** Lets a frame have its turn that is decided with one before it. */
+  /** Passes on a frame that was decided together with an earlier one, when its turn comes. */
   follow(pass: () => void): void {
     if (this.isReady) this.inTurn(pass);
   }
 
-  /** Counts a refused frame. */
+  /** Counts a rejected frame. */
   countRefused(): void {
     const now = performance.now();
     if (now - this.lastRefusal > FORGIVEN_AFTER_MS) this.refused = 0;
@@ -77,7 +77,7 @@ export class FrameGate {
     if (++this.refused >= this.closeAfter) this.overflow();
   }
 
-  /** Whether another frame can be taken. A client that sends faster than the store decides must not fill the memory. */
+  /** True if another frame can be queued. A client that sends faster than the store decides must not fill the memory. */
   private get isReady(): boolean {
     if (!this.connection.isOpen) return false;
     if (this.waiting < MOST_WAITING) return true;
@@ -99,7 +99,7 @@ export class FrameGate {
     try {
       pass();
     } catch (error) {
-      // Listeners of the app; those after it must get their frames.
+      // The error comes from a listener of the app. The listeners after it must still get their frames.
       log.error(socketMessages.listenerFailed(), error instanceof Error ? error.stack : reasonOf(error));
     }
   }
@@ -107,7 +107,7 @@ export class FrameGate {
   private refuse(data: unknown, refusal: HttpException): void {
     if (!this.connection.isOpen) return;
     this.connection.notify(data, refusalData(refusal));
-    // While the store fails, connections stay.
+    // Connections stay open while the store fails.
     if (refusal instanceof RateLimitExceededException) this.countRefused();
   }
 

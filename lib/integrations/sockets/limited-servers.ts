@@ -8,13 +8,13 @@ import { WsHandshakes, type WsServer, type WsClient } from './ws-handshakes.js';
 import { FrameGate } from './frame-gate.js';
 
 const OPEN = 1;
-/** The status code of a connection that broke the rules of its server. */
+/** The close code for a connection that broke the rules of its server. */
 const POLICY_VIOLATION = 1008;
 
-/** Events that a client causes: a ping or a pong costs as much as a message. */
+/** Events that a client triggers: a ping or a pong costs as much as a message. */
 const FRAMES: readonly unknown[] = ['message', 'ping', 'pong'];
 
-/** Limits what a client of ws sends, before any listener. */
+/** Limits the frames of a ws client before any listener gets them. */
 function limitWsFrames(client: WsClient, checks: SocketChecks, closeAfter: number): void {
   const gate = new FrameGate(
     {
@@ -27,12 +27,12 @@ function limitWsFrames(client: WsClient, checks: SocketChecks, closeAfter: numbe
     },
     closeAfter,
   );
-  // Whoever listens, and whenever: Nest, and the app in `handleConnection`.
+  // `emit` reaches all listeners: those of Nest, and those that the app adds in `handleConnection`.
   const emit = client.emit.bind(client);
   client.emit = (event, ...args) => {
     if (FRAMES.includes(event)) {
       const pass = () => void emit(event, ...args);
-      // A pong that is refused still shows that the client is alive: apps end connections that send none.
+      // A rejected pong still shows that the client is alive: apps end connections that send none.
       gate.frame(args[0], pass, event === 'pong' ? pass : undefined);
     }
     // A client may send and leave at once.
@@ -54,7 +54,7 @@ interface Namespace {
   on(event: 'connection', listener: (socket: NamespaceSocket) => void): unknown;
 }
 
-/** The servers of an adapter, each limited once. */
+/** The servers of an adapter. Each is limited once. */
 export class LimitedServers {
   private readonly known = new WeakSet<object>();
 
@@ -65,7 +65,7 @@ export class LimitedServers {
     private readonly adapter: string,
   ) {}
 
-  /** Limits a server, or that of a namespace, and returns what was given. Throws `RateLimitConfigError` if it cannot be limited. */
+  /** Limits a server, or the server of a namespace, and returns its argument. Throws `RateLimitConfigError` if it can't be limited. */
   limit<Made extends object>(made: Made): Made {
     // A namespace of socket.io knows its server.
     const { server: parent } = made as { readonly server?: unknown };
@@ -95,7 +95,7 @@ export class LimitedServers {
   private limitWs(server: WsServer): void {
     const { checks } = this;
     if (checks.limitsHandshakes) new WsHandshakes(checks).limit(server);
-    // Before the gateway: its messages count for the same address.
+    // Runs before the gateway, so that its messages count for the same address.
     server.prependListener('connection', (client, request) => {
       checks.identify(request);
       client.request ??= request;

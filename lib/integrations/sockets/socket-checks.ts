@@ -26,7 +26,7 @@ import type { WaitQueues } from '../../app/waiting/wait-queues.js';
 import type { ReadAddress } from './client-address.js';
 import type { SocketSettings } from './socket-options.js';
 
-/** What the checks take from the rest of the library. */
+/** The services that the checks use. */
 export interface SocketServices {
   readonly registry: LimitRegistry;
   readonly check: RequestCheck;
@@ -38,23 +38,23 @@ export interface SocketServices {
   readonly address: ReadAddress;
 }
 
-/** A request of which the handshake knows more than Node does. */
+/** A handshake request with data that Node's own request doesn't have. */
 export interface HandshakeRequest extends IncomingMessage {
   ip?: string | undefined;
   user?: unknown;
 }
 
-/** The answer to a handshake. */
+/** The decision about a handshake. */
 export interface Admission {
-  /** Why it is refused, if it is. */
+  /** The reason for a rejection; `undefined` if it was admitted. */
   readonly refusal: HttpException | undefined;
-  /** Has the headers that describe its limits. */
+  /** Has the headers about its limits. */
   readonly response: ServerResponse;
-  /** Releases what the connection holds; a second call does nothing. */
+  /** Releases the units that the connection holds. A second call does nothing. */
   release(): void;
 }
 
-/** The arguments of a handshake are those of an HTTP request, which no framework has seen. */
+/** Handshakes have the arguments of an HTTP request, without a framework's request. */
 const handshakeReader: RequestReader = {
   transport: 'http',
   read: (context) => ({
@@ -89,7 +89,7 @@ export class SocketChecks {
     return this.frameRules.length > 0;
   }
 
-  /** Sets the address that the framework would read: messages of the connection then count for it, too. */
+  /** Sets the address that the framework would read, so that messages of the connection count for it as well. */
   identify(request: HandshakeRequest): void {
     if (request.ip !== undefined) return;
     try {
@@ -100,7 +100,7 @@ export class SocketChecks {
     request.ip ??= request.socket.remoteAddress;
   }
 
-  /** Decides a handshake. All limits that need no `authenticate` are decided in one check. */
+  /** Checks the limits of a handshake. All limits that don't need `authenticate` are decided in one check. */
   async admit(request: HandshakeRequest, response = new ServerResponse(request)): Promise<Admission> {
     const leases: Lease[] = [];
     const release = () => {
@@ -127,7 +127,7 @@ export class SocketChecks {
     }
   }
 
-  /** Decides a frame that counts as several. Returns why it is refused, if it is: at once if that is known at once. */
+  /** Checks the limits of a frame that counts as `frames` frames. Returns the reason if it is rejected; synchronously where possible. */
   frame(client: object, data: unknown, frames: number): Awaitable<HttpException | undefined> {
     const failed = (error: unknown) => this.refusalOf(error, 'frame');
     try {
@@ -151,7 +151,7 @@ export class SocketChecks {
     );
   }
 
-  /** Asks all rules in one check. Throws or rejects with the refusal. */
+  /** Checks all rules in one call. Throws or rejects if a limit rejects. */
   private checked(request: LimitedRequest, rules: readonly Rule[], times = 1): Awaitable<PendingCheck | undefined> {
     const { check: requestCheck } = this.services;
     const answered =
@@ -190,7 +190,7 @@ export class SocketChecks {
     }
   }
 
-  /** A failure of the app's functions refuses, too: it must not let anything pass uncounted. */
+  /** An error of the app's functions also rejects the request, so that nothing passes uncounted. */
   private refusalOf(error: unknown, what: string): HttpException {
     if (error instanceof HttpException) return error;
     this.attempts.report(socketMessages.failed(what), error);

@@ -8,7 +8,7 @@ import type { HandshakeRequest, SocketChecks } from './socket-checks.js';
 /** Answers a handshake of ws. */
 type Verified = (isAccepted: boolean, status?: number, message?: string, headers?: Record<string, string>) => void;
 
-/** What ws knows of a handshake. */
+/** The data that ws has about a handshake. */
 interface HandshakeInfo {
   readonly req: HandshakeRequest;
 }
@@ -41,7 +41,7 @@ export class WsHandshakes {
 
   limit(server: WsServer): void {
     const own = server.options.verifyClient ?? undefined;
-    // With two parameters, ws waits for the answer.
+    // ws waits for the callback because this function has two parameters.
     server.options.verifyClient = (info: HandshakeInfo, verified: Verified) => {
       this.decide(info, verified, own).catch((error: unknown) =>
         this.attempts.report(socketMessages.verifyFailed(), error),
@@ -68,7 +68,7 @@ export class WsHandshakes {
   }
 }
 
-/** Lets the app's own function decide. */
+/** Calls the app's own function, if there is one. */
 function verify(own: VerifyClient | undefined, info: HandshakeInfo, verified: Verified): void {
   if (own === undefined) return verified(true);
   let accepted: unknown;
@@ -78,6 +78,6 @@ function verify(own: VerifyClient | undefined, info: HandshakeInfo, verified: Ve
     verified(false, 500);
     throw error;
   }
-  // With two parameters, it answers itself.
+  // A function with two parameters calls back itself.
   if (own.length < 2) verified(Boolean(accepted));
 }

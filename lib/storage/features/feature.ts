@@ -14,42 +14,42 @@ import type { Awaitable } from '../../engine/util/awaitable.js';
 import type { BindKey, RequestTrait } from './request-trait.js';
 import type { TenantsNow } from './tenants.js';
 
-/** The Redis that counts for several regions. */
+/** The Redis server that counts for several regions. */
 export interface HomePlace {
   /** The name of this region. */
   readonly region: string;
   readonly connection: Connection;
-  /** Whether closing the store closes the connection. */
+  /** True if closing the store closes the connection. */
   readonly ownsClient: boolean;
-  /** Called when it starts to fail, and when it is back. */
+  /** Called when the server starts to fail, and when it has recovered. */
   readonly report: (
     news: { readonly state: 'failing'; readonly error: Error } | { readonly state: 'recovered' },
   ) => void;
 }
 
-/** What layers of features stand among, where counters live on Redis. */
+/** The surroundings of a feature's layer if counters are on Redis. */
 export interface LayerSurroundings {
   /** The store at the bottom. */
   readonly store: RedisStore;
   readonly connection: Connection;
-  /** On which instances publish what they do to counters. */
+  /** The channel on which instances publish operations on counters. */
   readonly channel: InstanceChannel;
-  /** Decides what cannot be asked. */
+  /** Decides if the store can't be reached. */
   readonly alone: LocalDecisions;
   readonly prefix: string;
   readonly timeoutMs: number;
-  /** Where limits count that hold over several regions; `undefined` if there is one. */
+  /** The place where limits across regions count; `undefined` with a single region. */
   readonly home?: HomePlace | undefined;
-  /** Finds limits for which nobody has asked. */
+  /** Finds limits that this instance has not used yet. */
   readonly findLimit?: FindLimit | undefined;
 }
 
-/** Finds the declared limit of an `id` that decides now for an identity; nothing if there is none. */
+/** Finds the declared limit with an `id` that currently applies to an identity; `undefined` if there is none. */
 export type FindLimit = (id: string, identity: string) => CompiledLimit | undefined;
 
-/** Which of a limit's units are whose. */
+/** The units of a limit by owner. */
 export interface ShownUnits {
-  /** How much its quota is above its own rate, which it borrows. */
+  /** The units of its quota above its own rate, which it borrows. */
   readonly above?: number;
   /** The units that others may not borrow. */
   readonly kept?: number;
@@ -57,31 +57,31 @@ export interface ShownUnits {
   readonly floor?: number;
 }
 
-/** What a limit may have beyond its algorithm. */
+/** A feature that limits may have in addition to their algorithm. */
 export interface Feature<Terms extends object = never> {
   /**
-   * Reads the checked options of a limit into plain values; `undefined` if the limit does not have the feature. Throws
+   * Reads the validated options of a limit into plain values; `undefined` if the limit doesn't have the feature. Throws
    * `RateLimitConfigError`.
    */
   terms?(options: object, location: string): object | undefined;
-  /** The feature of a limit. Throws `RateLimitConfigError` if the limit cannot have it. */
+  /** Creates the feature of a limit. Throws `RateLimitConfigError` if the limit can't have it. */
   readonly of?: (limit: FeaturedLimit, terms: Terms, location: string) => LimitFeature;
-  /** The feature of a limit that has it by its algorithm's own options. */
+  /** Creates the feature of a limit that has it through its algorithm's own options. */
   readonly ofOptions?: FeatureOfOptions;
-  /** What requests and calls have to say to meet a limit with these options; nothing if that has no versions for them. */
+  /** The trait of requests and calls that selects a version of a limit with these options; `undefined` if it has only one version. */
   trait?<Key>(options: object, location: string, bind: BindKey<Key>): RequestTrait<Key> | undefined;
-  /** The first limit with the feature, with which its layers join the store stack. Without `use`, they join at start. */
+  /** The first limit with the feature, which makes the feature's layers join the store stack. Without `use`, they join at start-up. */
   readonly use?: FirstUse;
-  /** Its layer of the store stack, where counters live on Redis. */
+  /** Its layer of the store stack, if counters are on Redis. */
   readonly layer?: (surroundings: LayerSurroundings) => Awaitable<((inner: Store) => StoreLayer) | undefined>;
-  /** What is shown of a limit's own units; nothing of a limit that does not have the feature. */
+  /** The own units of a limit for displays; `undefined` for a limit without the feature. */
   shown?(limit: CompiledLimit): ShownUnits | undefined;
-  /** Reads the tenants of a counter; nothing of a limit without any. */
+  /** Reads the tenants of a counter; `undefined` for a limit without tenants. */
   readonly tenants?: (store: ReadableStore, counter: Counter) => Promise<TenantsNow | undefined> | undefined;
-  /** Reads what explanations show of a counter besides its state; nothing of a limit that does not have the feature. */
+  /** Reads the details of a counter for explanations, in addition to its state; `undefined` for a limit without the feature. */
   readonly explained?: (store: ReadableStore, counter: Counter) => Promise<object | undefined> | undefined;
-  /** Its layer above all others: to these, what it adds to a check is the caller's. */
+  /** Its layer above all others. These treat entries that it adds to a check as the caller's. */
   readonly outerLayer?: (inner: Store) => OuterLayer;
-  /** The option because of which no limit can be within one that has the feature. */
+  /** The option that keeps other limits from being within a limit with the feature. */
   readonly childless?: string;
 }

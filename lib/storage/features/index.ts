@@ -26,7 +26,7 @@ import type { SharedLimitOptions, WithShares } from './shares/options.js';
 import { shares } from './shares/shares.js';
 import { type RecordedLimitOptions, usage, type WithUsage } from './usage/usage.js';
 
-/** What limits may have beyond their algorithms. A feature that works together with another one comes after it. */
+/** The features of limits. A feature that depends on another one comes after it. */
 export const features: readonly Feature[] = [
   anchors,
   priorities,
@@ -40,14 +40,14 @@ export const features: readonly Feature[] = [
   candidates,
 ].map((feature: Feature) => bare(feature));
 
-/** The options of an algorithm with those of features that it may have. */
+/** The options of an algorithm, including those of the features that it supports. */
 export type WithFeatures<Options> = WithAnchors<WithBorrowing<WithShares<WithUsage<Options>>>>;
 
-/** Options of features that limits of all algorithms share. */
+/** Options of features that all algorithms support. */
 export interface CommonFeatureOptions
   extends ReservingLimitOptions, PrefetchLimitOptions, LendingLimitOptions, CandidateLimitOptions {}
 
-/** What policies and overrides say of features, besides options of limits. */
+/** The features in policies and overrides, except options of limits. */
 export interface FeaturePatch extends CandidatePatch {}
 
 /** Options of features that change with the rate. */
@@ -56,7 +56,7 @@ export interface LiveFeatureOptions extends BorrowingOptions, LendingLimitOption
 /** The options of features. */
 export type FeatureOptions = RecordedLimitOptions & SharedLimitOptions & BorrowingOptions & CommonFeatureOptions;
 
-/** The terms of features, for a limit whose options were checked. Throws `RateLimitConfigError`. */
+/** The terms of features, for a limit with validated options. Throws `RateLimitConfigError`. */
 export function featureTerms(options: object, location: string): FeatureTerms[] {
   return features.flatMap((feature) => {
     const { of } = feature;
@@ -65,10 +65,12 @@ export function featureTerms(options: object, location: string): FeatureTerms[] 
   });
 }
 
-/** The features that limits have by their algorithms' own options. */
+/** The features that limits have through their algorithms' own options. */
 export const featuresOfOptions: readonly FeatureOfOptions[] = features.flatMap(({ ofOptions }) => ofOptions ?? []);
 
-/** What requests and calls have to say to meet a limit; nothing if they all meet it alike. Throws `RateLimitConfigError`. */
+/**
+ * The trait of requests and calls that selects a version of a limit; `undefined` if it has only one version. Throws `RateLimitConfigError`.
+ */
 export function requestTraitOf<Key>(
   options: object,
   location: string,
@@ -81,19 +83,19 @@ export function requestTraitOf<Key>(
   return undefined;
 }
 
-/** The option of a limit because of which no limit can be within it. */
+/** The option of a limit that keeps other limits from being within it. */
 export function childlessOption(options: object, location: string): string | undefined {
   return features.find((feature) => feature.childless !== undefined && feature.terms?.(options, location) !== undefined)
     ?.childless;
 }
 
-/** A layer of a feature, and the first use with which it joins the store stack. Without `use`, it joins at start. */
+/** A layer of a feature, and the first use that makes it join the store stack. Without `use`, it joins at start-up. */
 interface FeatureLayer<Layer> {
   readonly layer: (inner: Store) => Layer;
   readonly use: FirstUse | undefined;
 }
 
-/** The layers that features have in the store stack, from top to bottom. */
+/** The layers of features in the store stack, from top to bottom. */
 export async function layersOfFeatures(surroundings: LayerSurroundings): Promise<FeatureLayer<StoreLayer>[]> {
   const layers = await Promise.all(
     features.map(async ({ layer, use }) => ({ layer: await layer?.(surroundings), use })),
@@ -101,12 +103,12 @@ export async function layersOfFeatures(surroundings: LayerSurroundings): Promise
   return layers.flatMap(({ layer, use }) => (layer === undefined ? [] : [{ layer, use }]));
 }
 
-/** Which of a limit's units are whose, as its features say. */
+/** The units of a limit by owner, according to its features. */
 export function shownUnitsOf(limit: CompiledLimit): ShownUnits {
   return Object.assign({}, ...features.map((feature) => feature.shown?.(limit))) as ShownUnits;
 }
 
-/** Reads the tenants of a counter; nothing if there are none, or the store does not say. */
+/** Reads the tenants of a counter; `undefined` if there are none, or the store can't list them. */
 export async function tenantsNow(store: ReadableStore, counter: Counter): Promise<TenantsNow | undefined> {
   for (const { tenants } of features) {
     const found = tenants?.(store, counter);
@@ -115,13 +117,13 @@ export async function tenantsNow(store: ReadableStore, counter: Counter): Promis
   return undefined;
 }
 
-/** What features show of a counter in explanations. */
+/** The details of a counter from its features, for explanations. */
 export async function explainedByFeatures(store: ReadableStore, counter: Counter): Promise<object> {
   const parts = await Promise.all(features.flatMap(({ explained }) => explained?.(store, counter) ?? []));
   return Object.assign({}, ...parts) as object;
 }
 
-/** The layers that features have above all others, from top to bottom. */
+/** The layers of features above all others, from top to bottom. */
 export const outerLayers: readonly FeatureLayer<OuterLayer>[] = features.flatMap(({ outerLayer, use }) =>
   outerLayer === undefined ? [] : [{ layer: outerLayer, use }],
 );

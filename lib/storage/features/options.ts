@@ -12,7 +12,7 @@ import { shareOptions } from './shares/options.js';
 import { checkShare } from './shares/tenant-weights.js';
 import { usageOptions } from './usage/terms.js';
 
-/** The options of each feature. They are separate from the features, since the command line program needs no more. */
+/** The options of each feature. They are separate from the features because the command line program doesn't need those. */
 const list: readonly OptionRows[] = [
   reserveOptions,
   borrowingOptions,
@@ -22,10 +22,10 @@ const list: readonly OptionRows[] = [
   candidateOptions,
 ];
 
-/** The rows of all of them. */
+/** The rows of all options. */
 export const featureRows = Object.assign({}, ...list) as Record<keyof FeatureOptions, OptionRow>;
 
-/** What of them is wrong beyond single values. */
+/** Checks of combinations of options. */
 const checks: readonly ((options: object, limit: CompiledLimit | undefined, location: string) => void)[] = [
   checkPrefetch,
   checkShare,
@@ -33,9 +33,9 @@ const checks: readonly ((options: object, limit: CompiledLimit | undefined, loca
 ];
 
 /**
- * Refuses wrong options of features, also those that do not go with the parameters of a limit. Throws `RateLimitConfigError`.
+ * Throws `RateLimitConfigError` for invalid options of features, and for those that don't match the parameters of a limit.
  *
- * @param limit the limit compiled without features; `undefined` if its other options are not known
+ * @param limit the limit compiled without features; `undefined` if its other options are unknown
  */
 export function checkFeatures(options: object, limit: CompiledLimit | undefined, location: string): void {
   for (const check of checks) check(options, limit, location);
@@ -43,5 +43,5 @@ export function checkFeatures(options: object, limit: CompiledLimit | undefined,
 
 const secondVersions: readonly SecondVersion[] = [candidateVersion];
 
-/** How the options of a limit say what is counted beside it; `undefined` if no feature reads that. */
+/** Reads the second version of a limit from its options; `undefined` if no feature has one. */
 export const secondVersion: SecondVersion | undefined = secondVersions[0];

@@ -9,10 +9,10 @@ import { pagesOf, unitsOf, type WithStoredUsage } from './usage/stores.js';
 // oxlint-disable-next-line typescript/no-explicit-any -- TypeScript requires it for a class that is extended.
 type StoreClass = new (...args: any[]) => ReadableStore;
 
-/** A store of ours with the methods that features declare on `Store`, for stores of apps that extend it or wrap it. */
+/** Adds the methods that features declare on `Store` to one of the library's stores, so that an app's store can extend or wrap it. */
 function withMethods<Base extends StoreClass>(Counts: Base): WithStoredUsage<Base> {
   return class Own extends Counts {
-    /** Asks the method of a feature if a class of the app overrides it. */
+    /** Calls the method of a feature if a subclass in the app overrides it. */
     override [READ]<T>(limit: CompiledLimit, reading: FeatureReading<T>): T {
       const method = reading.name as keyof Own;
       return this[method] === Own.prototype[method] ? super[READ]!(limit, reading) : reading.elsewhere(this);
@@ -26,15 +26,15 @@ function withMethods<Base extends StoreClass>(Counts: Base): WithStoredUsage<Bas
       return pagesOf(this.counted, limit, range, batch, limitFor);
     }
 
-    /** What this store itself has counted, whatever a class of the app overrides. */
+    /** The counts of this store itself, even if a subclass in the app overrides its methods. */
     get counted(): ReadableStore {
       return { [READ]: (limit, reading) => super[READ]!(limit, reading) };
     }
   };
 }
 
-/** Counters in process. A store of an app may extend it or wrap it. */
+/** Counts in process. An app's store may extend or wrap it. */
 export class MemoryStore extends withMethods(CountsInMemory) {}
 
-/** Counters on Redis. A store of an app may extend it or wrap it. */
+/** Counts on Redis. An app's store may extend or wrap it. */
 export class RedisStore extends withMethods(CountsOnRedis) {}

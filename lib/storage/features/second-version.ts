@@ -2,22 +2,22 @@ import type { Algorithm } from '../../engine/algorithms/algorithm.js';
 import type { AlgorithmOptions } from '../../engine/algorithms/index.js';
 import type { OptionRows } from '../../engine/options/option-row.js';
 
-/** The options that limits have. */
+/** The options that limits support. */
 export interface KnownOptions {
-  /** Whether an option is one that limits of any algorithm may have. */
+  /** Returns true for an option that limits of any algorithm may have. */
   readonly isCommon: (option: string) => boolean;
-  /** The options that a limit of an algorithm can have. */
+  /** The options of an algorithm's limits. */
   readonly optionsOf: (algorithm: Algorithm) => OptionRows;
 }
 
-/** How a feature reads a second version of a limit, which is counted beside it: `CompiledLimit.candidate`. */
+/** Reads a second version of a limit, which is counted in addition: `CompiledLimit.candidate`. */
 export interface SecondVersion<Definition = never, Patch = never> {
-  /** The option that has it. */
+  /** The name of the option. */
   readonly option: string;
-  /** All options of its algorithm; `undefined` if there is none. Throws `RateLimitConfigError`. */
+  /** All options of its algorithm; `undefined` without a second version. Throws `RateLimitConfigError`. */
   read(definition: Definition, location: string, known: KnownOptions): AlgorithmOptions | undefined;
-  /** The same of a definition that was read before. */
+  /** The same options, for a definition that was read before. */
   optionsOf(definition: Definition): AlgorithmOptions | undefined;
-  /** What a definition says of it after a patch: what the patch says, which then patches the changed limit, or the same as before. */
+  /** The second version in a definition after a patch: the one in the patch, applied to the changed limit, or the previous one. */
   patched(definition: Definition, patch: Patch): object;
 }

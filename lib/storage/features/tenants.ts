@@ -1,9 +1,9 @@
-/** What one tenant has of the units now. */
+/** The current share of one tenant. */
 export interface TenantNow {
-  /** Its name, as Redis has it. */
+  /** Its name as stored on Redis. */
   readonly id: string;
   readonly weight: number;
-  /** The units that it may use in a span, whatever others do. */
+  /** The units that it may use in a span, regardless of others. */
   readonly part: number;
   /** The units that it used in the last span. */
   readonly used: number;
@@ -11,9 +11,9 @@ export interface TenantNow {
 
 /** The active tenants of a counter. */
 export interface TenantsNow {
-  /** Those of whom most is expected by their weights, the busiest first; there may be more. */
+  /** The tenants with the highest expected use by weight, the busiest first. There may be more tenants. */
   readonly tenants: readonly TenantNow[];
-  /** The weights of all active tenants together. */
+  /** The sum of the weights of all active tenants. */
   readonly weights: number;
   /** The units that come back in a span, and those that each tenant may always use. */
   readonly units: number;

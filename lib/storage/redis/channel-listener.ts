@@ -5,7 +5,7 @@ import { isErrorReply } from './reply-error.js';
 import { endSentinels } from './sentinels.js';
 import { longestSilenceOf } from './silence.js';
 
-/** A connection is used once, then replaced by a new one: so all ways in which it can end are handled alike. */
+/** A connection is used once and then replaced by a new one, so that all ways in which it can end are handled alike. */
 const SINGLE_USE = {
   autoResubscribe: false,
   connectTimeout: CONNECT_TIMEOUT_MS,
@@ -19,14 +19,14 @@ const SINGLE_USE = {
 
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
-/** How often it is looked whether the node that it listens to still is a master: nothing reports a frozen one. */
+/** How often to check if the node that it listens to is still a master: nothing reports a frozen one. */
 const LOOK_EVERY_MS = 1000;
-/** The pause after an error reply, such as for a user without access to the channel. */
+/** The pause after an error reply, for example if the Redis user has no access to the channel. */
 const REFUSED_PAUSE_MS = 30_000;
 
 /**
- * Listens to a channel on a connection of its own, made like the client's, and reconnects whenever it ends. On a Cluster it
- * listens to any node: each forwards the messages of all.
+ * Listens to a channel on a separate connection with the client's options, and reconnects whenever it ends. On a Cluster it listens to any
+ * node, since each forwards the messages of all.
  */
 export class ChannelListener {
   private connection: Server | undefined;
@@ -37,15 +37,15 @@ export class ChannelListener {
   private started: () => void = () => undefined;
 
   /**
-   * `onMessage` gets every message, and `undefined` once it listens, since some may have been missed before. `onDisconnect` is
-   * called when messages may be missed from now on.
+   * `onMessage` gets every message, and `undefined` once it listens, since messages may have been missed before. `onDisconnect` is called
+   * when messages may be missed from now on.
    */
   constructor(
     private readonly client: Connection,
     private readonly channel: string,
     private readonly onMessage: (message?: string) => void,
     private readonly onDisconnect: () => void,
-    /** Called once if the server refuses to let it listen. */
+    /** Called once if the server doesn't allow it to listen. */
     private readonly onRefused: (reason: string) => void,
   ) {}
 
@@ -120,7 +120,7 @@ export class ChannelListener {
     return isCluster(this.client) ? this.client.nodes('master') : [this.client];
   }
 
-  /** Whether a node of a Cluster is a master no more, and there are others. */
+  /** Returns true if a node of a Cluster is no longer a master, and there are others. */
   private isReplaced({ options: { host, port } }: Server): boolean {
     const masters = this.masters();
     return masters.length > 0 && !masters.some(({ options }) => options.host === host && options.port === port);

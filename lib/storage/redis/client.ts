@@ -1,4 +1,4 @@
-/** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
+/** @ts-ignore ioredis is optional; without it, these types are `any`. */
 import type { Cluster, ClusterNode, Redis, RedisOptions } from 'ioredis';
 import { RateLimitConfigError } from '../../engine/errors/errors.js';
 import { messages } from '../../engine/errors/messages/general.js';
@@ -16,7 +16,7 @@ import type { NodeRedisConnection } from './node-redis/types.js';
 import { HEARS_OF_FAILOVERS, ignoreSentinelErrors, missesFailovers, outliveFailovers } from './sentinels.js';
 import { limitSilence } from './silence.js';
 
-/** A connection that the app made with ioredis: this package uses it, and never closes it. */
+/** An ioredis connection that the app has created: this package uses it and never closes it. */
 export type RedisClient = Redis | Cluster;
 
 /**
@@ -29,20 +29,20 @@ export type RedisConnection = string | RedisOptions | RedisClient | NodeRedisCon
 export const CONNECT_TIMEOUT_MS = 2000;
 
 /**
- * The longest silence after a command before the connection is replaced. A frozen server never ends a connection, nor does a
- * firewall that has forgotten it.
+ * The longest silence after a command before the connection is replaced. A frozen server never ends a connection, and a firewall that has
+ * forgotten it doesn't either.
  */
 const SILENCE_MS = 2000;
 
-/** How long ioredis waits for a connection by default. */
+/** The default connection timeout of ioredis. */
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
 
-/** The longest time to close a connection: a silent server would keep an ending process alive. */
+/** The maximum time to close a connection: a silent server would keep an ending process alive. */
 export const DISCONNECT_TIMEOUT_MS = 100;
 
 /**
- * Makes commands fail at once while a server is down. None waits for a connection, and none is sent again: a check that had
- * already been counted would count twice.
+ * Makes commands fail immediately while a server is down. They don't wait for a connection and are never sent again: a check that was
+ * already counted would count twice.
  */
 const FAIL_FAST = {
   enableOfflineQueue: false,
@@ -57,7 +57,7 @@ const FAIL_FAST_CLUSTER = {
   scaleReads: 'master',
 } as const;
 
-/** Whether a master was demoted to a replica at the same address: a new connection finds the new master. */
+/** Returns true if a master was demoted to a replica at the same address: a new connection finds the new master. */
 const isDemoted = ({ message }: Error): boolean => message.startsWith('READONLY');
 
 const backOff = (times: number): number => Math.min(times * 50, 1000);
@@ -66,7 +66,7 @@ export function isClient(redis: unknown): redis is RedisClient | NodeRedisConnec
   return isIoredis(redis) || isNodeRedis(redis);
 }
 
-/** The connection of a client. Throws `RateLimitConfigError` if the library cannot use it. */
+/** The connection of a client. Throws `RateLimitConfigError` if the library can't use it. */
 export function connectionOf(client: RedisClient | NodeRedisConnection | Connection): Connection {
   if (isIoredis(client)) return client;
   if (isNodeRedis(client)) return adapt(client);
@@ -79,12 +79,12 @@ export function isCluster(client: { readonly isCluster: boolean }): boolean {
   return client.isCluster;
 }
 
-/** Whether a connection is of a client that the app has not opened: ioredis opens one by itself, node-redis does not. */
+/** Returns true for a client that the app has not opened: ioredis opens a connection on its own, node-redis doesn't. */
 export function isUnopened(client: Connection): boolean {
   return client instanceof NodeRedisAdapter && client.status === 'end';
 }
 
-/** Whether a connection resends commands after it breaks; for a Cluster, its options decide. Node-redis never does. */
+/** Returns true if a connection resends commands after it breaks. For a Cluster, its options decide; node-redis never does. */
 export function resends(client: Connection): boolean {
   if (client instanceof NodeRedisAdapter) return false;
   const ioredis = client as unknown as RedisClient;
@@ -92,15 +92,15 @@ export function resends(client: Connection): boolean {
   return options?.autoResendUnfulfilledCommands !== false;
 }
 
-/** Makes the client of a Cluster discover which node has which slots, after one has failed. */
+/** Makes the client of a Cluster discover the slots of the nodes again after one has failed. */
 export function rediscoverNodes(cluster: ServerCluster, failed: string): void {
   if (cluster instanceof NodeRedisNodes) cluster.rediscover(failed);
   else (cluster as unknown as Cluster).refreshSlotsCache();
 }
 
 /**
- * Creates a connection for `connect`. Only here is ioredis loaded. `timeoutMs` is the longest check. Throws
- * `RateLimitConfigError` if ioredis refuses the options.
+ * Creates a connection for `connect`. ioredis is loaded only here. `timeoutMs` is the maximum time of a check. Throws
+ * `RateLimitConfigError` if ioredis rejects the options.
  */
 export async function createClient(
   redis: Exclude<RedisConnection, RedisClient | NodeRedisConnection>,
@@ -110,7 +110,7 @@ export async function createClient(
   try {
     return make(ioredis, redis, timeoutMs);
   } catch (error) {
-    // No cause: it may contain the URL, and thus a password.
+    // Without a cause, since that may contain the URL and with it a password.
     throw new RateLimitConfigError(messages.unusableRedis(withoutSecretsIn(reasonOf(error))));
   }
 }
@@ -148,7 +148,7 @@ function make(
   return client;
 }
 
-/** A separate connection to the same server or Cluster, for `connect`. The caller closes it. `timeoutMs` is the longest check. */
+/** A separate connection to the same server or Cluster, for `connect`. The caller closes it. `timeoutMs` is the maximum time of a check. */
 export function duplicate(connection: Connection, timeoutMs: number): Connection {
   const copy = connection instanceof NodeRedisAdapter ? connection.copy() : copyOf(connection, timeoutMs);
   ignoreConnectionErrors(copy);
@@ -198,7 +198,7 @@ function copyOf(connection: Connection, timeoutMs: number): Connection {
   return copy;
 }
 
-/** The library has deadlines for its commands; how long it may take to connect is for the app to say. */
+/** The library has deadlines for its commands. The app decides how long connecting may take. */
 function ownTimes({ connectTimeout = DEFAULT_CONNECT_TIMEOUT_MS }: RedisOptions): object {
   return {
     connectTimeout: connectTimeout === DEFAULT_CONNECT_TIMEOUT_MS ? CONNECT_TIMEOUT_MS : connectTimeout,
@@ -207,7 +207,7 @@ function ownTimes({ connectTimeout = DEFAULT_CONNECT_TIMEOUT_MS }: RedisOptions)
   };
 }
 
-/** Apps change the password of a client whose server gives out short-lived ones: a copy follows when it reconnects. */
+/** If a server uses short-lived passwords, apps change the password of their client. A copy adopts it when it reconnects. */
 function withCredentialsOf(given: RedisOptions, own: object): void {
   for (const name of ['username', 'password'] as const) {
     Object.defineProperty(own, name, { enumerable: true, configurable: true, get: () => given[name] });
@@ -215,8 +215,8 @@ function withCredentialsOf(given: RedisOptions, own: object): void {
 }
 
 /**
- * Keeps errors of a connection from ending the process, and failovers from ending the connection; checks report errors. ioredis
- * listens for the first error of a socket, but a TLS socket can have a second one: the server's alert after an aborted handshake.
+ * Keeps errors of a connection from ending the process, and failovers from ending the connection; checks report errors. ioredis listens for
+ * the first error of a socket, but a TLS socket can have a second one: the server's alert after an aborted handshake.
  *
  * @returns a function that stops this, for a connection that stays in use
  */
@@ -260,8 +260,8 @@ export function ignoreConnectionErrors(connection: Connection): () => void {
 }
 
 /**
- * Resolves when the client is ready; rejects with its first error, such as a refused connection, or when the time is up. The
- * client keeps connecting either way.
+ * Resolves when the client is ready. Rejects with its first error, such as a refused connection, or when the time is up. In both cases the
+ * client keeps connecting.
  */
 export function connect(client: Connection): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -286,7 +286,7 @@ export function connect(client: Connection): Promise<void> {
   });
 }
 
-/** The part of ioredis that is used, in types that fit versions 5 and 6. */
+/** The part of ioredis that the library uses, in types that fit versions 5 and 6. */
 interface Ioredis {
   Redis: new (...connection: [url: string, options: object] | [options: object]) => Redis;
   Cluster: new (nodes: ClusterNode[], options: object) => Cluster;

@@ -7,7 +7,7 @@ import { withoutSecretsIn } from '../../engine/util/without-secrets.js';
 const lastErrors = new WeakMap<object, string>();
 
 export function rememberError(client: object, { message }: Error): void {
-  // A host of the wrong form may hold a password.
+  // A malformed host may contain a password.
   if (message !== '') lastErrors.set(client, withoutSecretsIn(message));
 }
 
@@ -20,12 +20,12 @@ export function lastErrorOf(client: object): string | undefined {
   return lastErrors.get(client);
 }
 
-/** The error for a command on a connection that is not ready. */
+/** The error for a command on a connection that isn't ready. */
 export function notConnected(client: Unready): RateLimitStoreError {
   return new RateLimitStoreError(whyNotReady(client));
 }
 
-/** What a message says of a connection that is not ready: its state, and its last error if there was one. */
+/** The reason why a connection isn't ready, for messages: its state, and its last error if there was one. */
 export function whyNotReady(client: Unready): string {
   const { status, stream } = client;
   const isInHandshake = stream?.secureConnecting === true && stream.connecting === false;
@@ -37,6 +37,6 @@ export function whyNotReady(client: Unready): string {
 
 interface Unready {
   readonly status: string;
-  /** A TLS socket shows that it is connected and waits for the handshake: a server without TLS never answers it. */
+  /** A TLS socket shows that it is connected and waits for the handshake, which a server without TLS never answers. */
   readonly stream?: { readonly connecting?: boolean; readonly secureConnecting?: boolean };
 }

@@ -4,13 +4,13 @@ export type EventListener = (...args: any[]) => void;
 /** A command with its arguments. */
 export type Command = (string | number)[];
 
-/** Commands that leave together. */
+/** Commands that are sent together. */
 export interface Pipeline {
-  /** Each reply, or the error in its place. */
+  /** Resolves to the reply of each command, or the error in its place. */
   exec(): Promise<[error: Error | null, reply: unknown][] | null>;
 }
 
-/** The part of a socket that is used. */
+/** The part of a socket that the library uses. */
 export interface Stream {
   readonly bytesRead: number;
   readonly connecting?: boolean;
@@ -21,9 +21,9 @@ export interface Stream {
   uncork?(): void;
 }
 
-/** The commands that one server or a Cluster gets. */
+/** The commands for one server or a Cluster. */
 interface Commands {
-  /** What is known of its state; only a `'ready'` one is asked. */
+  /** The state of the connection. Commands are sent only if it is `'ready'`. */
   readonly status: string;
   evalsha(sha: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
   eval(source: string, keyCount: number, ...keysAndArguments: string[]): Promise<unknown>;
@@ -43,16 +43,16 @@ interface Commands {
   zcount(key: string, least: number | string, most: number | string): Promise<number>;
   pipeline(commands: Command[]): Pipeline;
   connect(): Promise<unknown>;
-  /** Ends it in order. */
+  /** Closes it after pending commands. */
   quit(): Promise<unknown>;
-  /** Ends it at once. */
+  /** Closes it immediately. */
   disconnect(): void;
   on(event: string, listener: EventListener): unknown;
   off(event: string, listener: EventListener): unknown;
   once(event: string, listener: EventListener): unknown;
 }
 
-/** A connection to one server: one of ioredis as it is, or a client of node-redis behind an adapter. */
+/** A connection to one server: one of ioredis, or an adapter around a node-redis client. */
 export interface Server extends Commands {
   readonly isCluster: boolean;
   readonly options: {
@@ -65,7 +65,7 @@ export interface Server extends Commands {
   asking(): Promise<unknown>;
   wait(replicas: number, timeoutMs: number): Promise<number>;
   subscribe(channel: string): Promise<unknown>;
-  /** A separate connection like this one, for `connect`. Whoever makes it ends it. */
+  /** A separate connection with the same options, for `connect`. The caller ends it. */
   duplicate(options?: object): Server;
 }
 
@@ -73,7 +73,7 @@ export interface Server extends Commands {
 export interface ServerCluster extends Commands {
   readonly isCluster: boolean;
   readonly options: { readonly keyPrefix?: string | undefined; readonly retryDelayOnFailover?: number | undefined };
-  /** The addresses of each slot's nodes, its master first. */
+  /** The addresses of each slot's nodes, the master first. */
   readonly slots: readonly (readonly string[] | undefined)[];
   nodes(role: 'all' | 'master'): Server[];
 }

@@ -1,19 +1,19 @@
-/** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
+/** @ts-ignore ioredis is optional; without it, these types are `any`. */
 import type { Redis } from 'ioredis';
 
-/** The commands that ioredis sends by itself after a reconnect: for the selected database, and the channels. */
+/** The commands that ioredis sends on its own after a reconnect: for the selected database and the channels. */
 const SENT_AGAIN = ['select', 'subscribe', 'psubscribe', 'ssubscribe'] as const;
 
 type Command = (...args: unknown[]) => unknown;
 
-/** The commands of a connection that ioredis sends by itself. Nothing awaits their replies. */
+/** The commands of a connection that ioredis sends on its own. Nothing awaits their replies. */
 class FloatingCommands {
   private users = 0;
-  /** Whether its event `ready` has been emitted: ioredis resends them before that. */
+  /** True once `ready` was emitted. ioredis resends its commands before that. */
   private isAnnounced = true;
 
   constructor(private readonly connection: Redis) {
-    // The next command reports what is wrong.
+    // The next command reports the problem.
     this.handle('asking', () => true, ignore);
     for (const name of SENT_AGAIN) this.handle(name, () => this.isSentAgain, this.report);
   }
@@ -58,8 +58,8 @@ class FloatingCommands {
 const known = new WeakMap<Redis, FloatingCommands>();
 
 /**
- * Keeps commands that ioredis sends by itself from ending the process. Nothing awaits their replies, so a user without
- * permission, or another lost connection, would be an unhandled rejection. The app's own calls reject as before.
+ * Keeps commands that ioredis sends on its own from ending the process. Nothing awaits their replies, so a missing permission of the Redis
+ * user, or another lost connection, would be an unhandled rejection. The app's own calls reject as before.
  *
  * @returns a function that stops this
  */

@@ -1,39 +1,39 @@
-/** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
+/** @ts-ignore ioredis is optional; without it, these types are `any`. */
 import type { Cluster, ClusterNode, ClusterOptions, Redis } from 'ioredis';
 import type { NodeRedisConnection } from './node-redis/types.js';
 
-/** The nodes of a Cluster through which the others are discovered. */
+/** The nodes of a Cluster, from which the others are discovered. */
 export interface ClusterConnection {
-  /** Some of its nodes, such as `{ host, port }`. */
+  /** Some of the nodes, such as `{ host, port }`. */
   nodes: ClusterNode[];
   /** The ioredis options of the Cluster. */
   options?: ClusterOptions;
 }
 
-/** Why something is not used as a connection. */
+/** The reason why something can't be used as a connection. */
 export interface Refusal {
-  /** What it is. */
+  /** A description of it. */
   readonly is: string;
-  /** What to do instead. */
+  /** The suggested alternative. */
   readonly hint: string;
 }
 
 const UNSUPPORTED = 'it is not supported; ioredis and node-redis are, and so is iovalkey';
 
-/** Whether something has a member, as a value of its own, a method or a getter. */
+/** Returns true if something has members of these names: properties, methods or getters. */
 function has(redis: object, ...members: readonly string[]): boolean {
   return members.every((member) => member in redis);
 }
 
-/** Whether it is a connection of ioredis, or of a package that is like it. */
+/** Returns true for a connection of ioredis or of a compatible package. */
 export function isIoredis(redis: unknown): redis is Redis | Cluster {
   return typeof redis === 'object' && redis !== null && has(redis, 'evalsha', 'status');
 }
 
-/** Whether it is a client of node-redis 5 or newer: of one server, of a Cluster, or one that has Sentinels. */
+/** Returns true for a client of node-redis 5 or newer: for one server, for a Cluster, or with Sentinels. */
 export function isNodeRedis(redis: unknown): redis is NodeRedisConnection {
   if (typeof redis !== 'object' || redis === null || !has(redis, 'sendCommand', 'isOpen', 'destroy')) return false;
-  // Version 5 cannot duplicate a client that has Sentinels.
+  // Version 5 can't duplicate a client with Sentinels.
   if (has(redis, 'getMasterNode')) return has(redis, '_execute');
   return has(redis, 'duplicate') && (has(redis, 'nodeClient', 'masters') || has(redis, 'isReady', 'subscribe'));
 }
@@ -42,7 +42,7 @@ export function isClusterConnection(redis: unknown): redis is ClusterConnection 
   return typeof redis === 'object' && redis !== null && !isIoredis(redis) && 'nodes' in redis;
 }
 
-/** Names what an unusable connection is, if it can be told; `undefined` for one that may be used. */
+/** The reason why a connection can't be used; `undefined` if it may be used. */
 export function refusalOf(redis: unknown): Refusal | undefined {
   if (typeof redis === 'function') {
     return {

@@ -12,7 +12,7 @@ export interface Listener {
   onDisconnect?(): void;
 }
 
-/** Carries messages about counters between the instances of an app. It connects with its first listener. */
+/** Carries messages about counters between the instances of an app. It connects when the first listener is added. */
 export class InstanceChannel {
   private readonly listeners: Listener[] = [];
   private readonly connection: ChannelListener;
@@ -44,8 +44,8 @@ export class InstanceChannel {
   }
 
   /**
-   * Resolves when the message is sent, or could not be sent in time: then the listeners are disconnected, too. Time counts from
-   * `since`, when the operation began, in milliseconds of the monotonic clock.
+   * Resolves when the message was sent, or could not be sent in time; the listeners are disconnected in the latter case. The time counts
+   * from `since`, when the operation began, in milliseconds of the monotonic clock.
    */
   async publish(message: string, since: number): Promise<void> {
     if (this.client.status !== 'ready') return;

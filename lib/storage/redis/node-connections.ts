@@ -3,23 +3,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Server, ServerCluster, Stream } from './connection.js';
 import { isErrorReply, messageOf } from './reply-error.js';
 
-/** The beginning of a node's reply about a slot that is moving to another node, or that no node serves. */
+/** The start of a node's reply about a slot that is moving to another node, or that no node serves. */
 const MOVING = /^(?:ASK |TRYAGAIN |CLUSTERDOWN Hash slot)/;
 
-/** A node's reply about a slot, and when it came by the process's clock. */
+/** A node's reply about a slot, and when it came, on the process's clock. */
 interface Saying {
   readonly reason: string;
   readonly at: number;
 }
 
 /**
- * The slots of a Cluster that are moving, which explains why calls on their keys may be slow or fail while the node answers
- * others.
+ * The slots of a Cluster that are moving. They explain why calls on their keys may be slow or fail while the node answers others.
  */
 class MovingSlots {
   private readonly sayings = new Map<number, Saying>();
 
-  /** Records an error reply if it says that the slot is moving, and returns whether it does. */
+  /** Records an error reply if it reports a moving slot. Returns true if it does. */
   note(slot: number, message: string): boolean {
     if (!MOVING.test(message)) return false;
     this.sayings.set(slot, { reason: message, at: performance.now() });
@@ -36,32 +35,32 @@ class MovingSlots {
   }
 }
 
-/** The beginning of a node's reply to a command that it did not run, because it no longer has the slot, or not yet. */
+/** The start of a node's reply to a command that it did not run, because it no longer has the slot, or doesn't have it yet. */
 const NOT_RUN = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
 const CLOSED = 'Connection is closed.';
-/** A node's reply about keys that it lacks while their slot moves: the destination has them, or accepts new ones. */
+/** A node's reply about keys that it lacks while their slot moves: the destination node has them, or accepts new ones. */
 const ASK = /^ASK \d+ (\S+)/;
-/** The error of ioredis after too many redirections. It contains the last one. */
+/** ioredis's error after too many redirections. It contains the last one. */
 const REDIRECTED = /^Too many Cluster redirections.*\bASK \d+ (\S+)/;
-/** Some of the keys have moved and some have not; a moment later, all may have. */
+/** Some of the keys have moved and some have not. A moment later, all may have. */
 const TRY_AGAIN = 'TRYAGAIN ';
 const TRY_AGAIN_AFTER_MS = 20;
 
 /** A call on several keys of one slot. */
 export interface SlotCall {
   readonly keys: readonly string[];
-  /** When its caller gives up, by the process's clock. */
+  /** When its caller gives up, on the process's clock. */
   readonly deadline: number;
   send(connection: Server): Promise<unknown>;
-  /** Sends through the Cluster's client, which follows redirections until it finds the slot. */
+  /** Sends through the Cluster client, which follows redirections until it finds the slot. */
   sendByClient(): Promise<unknown>;
-  /** Fixes what the node reported as missing, and returns whether to ask it again. */
+  /** Fixes what the node reported as missing. Resolves to true to send the call again. */
   mend(error: unknown, connection: Server): Promise<boolean>;
 }
 
 /**
- * The connections of a Cluster's nodes. Calling a script on one of them costs less than through the Cluster's client, and the
- * calls of one turn leave in one write per node. What a node did not run is left to the client, which knows how to find the slot.
+ * The connections to the nodes of a Cluster. Calling a script on one of them is cheaper than through the Cluster client, and the calls of
+ * one turn are sent in one write per node. Calls that a node did not run are left to the client, which can find the slot.
  */
 export class NodeConnections {
   private readonly nodes = new Map<string, Server>();
@@ -79,20 +78,20 @@ export class NodeConnections {
     const prefix = this.client.options.keyPrefix ?? '';
     for (const node of this.client.nodes('all')) {
       const { host, port, keyPrefix = '' } = node.options;
-      // With another prefix, the node's connection would count under other keys than the client.
+      // With another prefix, the node's connection would use other keys than the client.
       if (node.status === 'ready' && keyPrefix === prefix) this.nodes.set(`${host}:${port}`, node);
     }
     return this.nodes.get(name);
   }
 
-  /** The same, to write to it: what is written during `inOneWrite` leaves in one write. */
+  /** The connection of a node for writing. Everything written during `inOneWrite` is sent in one write. */
   toWrite(name: string): Server | undefined {
     const node = this.of(name);
     if (node !== undefined) this.hold(node.stream);
     return node;
   }
 
-  /** Deletes keys of one slot together; one by one while it moves, since some are then always missing on either node. */
+  /** Deletes keys of one slot together; one by one while the slot moves, since each node then lacks some of them. */
   async delete(name: string, keys: readonly string[]): Promise<number> {
     try {
       return Number(await (this.of(name) ?? this.client).del(...keys));
@@ -112,8 +111,8 @@ export class NodeConnections {
   }
 
   /**
-   * Why a node that a redirection led to sends back: it refuses ASKING to this Redis user. ioredis ignores that error, and reports
-   * only that there were too many redirections. `undefined` if it is something else.
+   * The reason why a node that a redirection led to sends calls back: this Redis user has no permission for ASKING. ioredis ignores that
+   * error and reports only that there were too many redirections. `undefined` for any other reason.
    */
   async whyRedirected(error: unknown): Promise<unknown> {
     const address = REDIRECTED.exec(messageOf(error))?.[1];
@@ -126,7 +125,7 @@ export class NodeConnections {
     }
   }
 
-  /** Sends everything written to a node meanwhile in one write. */
+  /** Sends everything that `send` writes to a node in one write. */
   inOneWrite(send: () => void): void {
     const streams: Stream[] = [];
     this.held = streams;
@@ -139,8 +138,8 @@ export class NodeConnections {
   }
 
   /**
-   * Makes a call that a node did not run, until its caller gives up. The Cluster's client would go on after that, and knows no
-   * deadlines. A single key never gets TRYAGAIN, so its call is left to the client, as is a slot that has moved.
+   * Makes a call that a node did not run, until its caller gives up. The Cluster client would go on after that, since it has no deadlines.
+   * A single key never gets TRYAGAIN, so its call is left to the client, and so is a call on a slot that has moved.
    */
   async follow(first: unknown, call: SlotCall): Promise<unknown> {
     const slot = calculateSlot(call.keys[0] ?? '');
@@ -168,7 +167,7 @@ export class NodeConnections {
     return message.startsWith(TRY_AGAIN) ? this.of(this.client.slots[slot]?.[0] ?? '') : undefined;
   }
 
-  /** The connection of a node. It need not be ready: it queues commands. */
+  /** The connection of a node. It doesn't have to be ready, since it queues commands. */
   private withAddress(address: string): Server | undefined {
     const prefix = this.client.options.keyPrefix ?? '';
     return this.client
@@ -179,13 +178,13 @@ export class NodeConnections {
       );
   }
 
-  /** Whether the client would not fail with this error of a node, but retry. */
+  /** Returns true if the client would retry after this error of a node instead of failing. */
   isForClient(error: unknown): boolean {
     const message = messageOf(error);
     return NOT_RUN.test(message) || (message === CLOSED && (this.client.options.retryDelayOnFailover ?? 0) > 0);
   }
 
-  /** A connection without a stream sends all that it gets in one turn in one write, anyway. */
+  /** A connection without a stream sends all commands of a turn in one write anyway. */
   private hold(stream: Stream | undefined): void {
     if (stream === undefined || this.held === undefined || this.held.includes(stream)) return;
     stream.cork?.();
@@ -193,7 +192,7 @@ export class NodeConnections {
   }
 }
 
-/** With ASKING, the node accepts keys of a slot that it does not have yet, for the next command only. */
+/** With ASKING, the node accepts keys of a slot that it doesn't have yet, for the next command only. */
 async function sendAsking(node: Server, call: SlotCall): Promise<unknown> {
   const [, reply] = await Promise.all([node.asking(), call.send(node)]);
   return reply;

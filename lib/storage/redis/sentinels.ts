@@ -1,11 +1,11 @@
 import { isIP } from 'node:net';
-/** @ts-ignore ioredis need not be installed; where it is not, these types are `any`. */
+/** @ts-ignore ioredis is optional; without it, these types are `any`. */
 import type { Redis } from 'ioredis';
 import type { Server } from './connection.js';
 import { withDeadline } from './deadline.js';
 import { handleFloatingCommands } from './floating-commands.js';
 
-/** The ioredis options by which a connection finds its master. */
+/** The ioredis options for finding the master of a connection. */
 interface SentinelOptions {
   readonly sentinels?: readonly { readonly host?: string; readonly port?: number }[] | null;
   readonly name?: string;
@@ -17,11 +17,11 @@ interface SentinelOptions {
   readonly natMap?: unknown;
 }
 
-/** The part of ioredis's connector that is used: its connections to Sentinels, to which it adds no error listener. */
+/** The part of ioredis's connector that the library uses: its connections to Sentinels, which have no error listener. */
 interface Connector {
   failoverDetector?: {
     readonly sentinels?: readonly { readonly client: Redis }[];
-    /** Ends these connections, and ignores what they still report. */
+    /** Ends these connections, and ignores their errors. */
     cleanup?(): void;
   } | null;
 }
@@ -29,9 +29,9 @@ interface Connector {
 const SENTINEL_PORT = 26379;
 
 /**
- * Options of a connection through Sentinels, unless the app sets them: they make it notice a failover at once. Without them, a
- * master that froze gets its connections back when it recovers, and accepts writes that are lost as soon as it is demoted. A Sentinel
- * that froze, too, as one on the same host does, would be asked for the next master without end.
+ * Options of a connection through Sentinels, unless the app sets them, so that it notices a failover immediately. Without them, connections
+ * return to a frozen master when it recovers, and it accepts writes that are lost as soon as it is demoted. And if a Sentinel freezes as
+ * well, for example on the same host, the search for the next master would wait for it forever.
  */
 export const HEARS_OF_FAILOVERS = {
   failoverDetector: true,
@@ -43,19 +43,19 @@ function optionsOf(client: { readonly options: object }): SentinelOptions {
   return client.options;
 }
 
-/** Whether Sentinels determine the master. */
+/** Returns true if Sentinels determine the master. */
 export function hasSentinels(client: { readonly options: object }): boolean {
   return Boolean(optionsOf(client).sentinels);
 }
 
-/** Whether a connection stays with its master until that is demoted, even after Sentinels have named another one. */
+/** Returns true if a connection stays with its master until that is demoted, even after Sentinels have named another one. */
 export function missesFailovers(client: { readonly options: object }): boolean {
   return hasSentinels(client) && optionsOf(client).failoverDetector !== true;
 }
 
 /**
- * Keeps errors of the connections that listen to Sentinels out of the console, and from ending the process: ioredis retries a
- * Sentinel that is down, and still listens to the others.
+ * Keeps errors of the connections to Sentinels out of the console, and from ending the process. ioredis retries a Sentinel that is down,
+ * and still listens to the others.
  *
  * @returns a function that stops this, for a connection that stays in use
  */
@@ -77,8 +77,8 @@ export function ignoreSentinelErrors(client: Redis): () => void {
 }
 
 /**
- * Stops listening to Sentinels when a connection closes. It then looks for its master anew, and listens again once it is connected.
- * If a failover is published during that search, ioredis aborts it and never tries again.
+ * Stops listening to Sentinels when a connection closes. The connection then searches for its master again, and listens again once it is
+ * connected. If a failover is published during that search, ioredis would abort it and never retry.
  *
  * @returns a function that stops this, for a connection that stays in use
  */
@@ -88,21 +88,21 @@ export function outliveFailovers(client: Redis): () => void {
     const { connector } = client as unknown as { readonly connector?: Connector };
     if (!connector?.failoverDetector) return;
     connector.failoverDetector.cleanup?.();
-    // Ended once more, their closed sockets would each get another listener, and a timer that keeps the process.
+    // If they were ended again, their closed sockets would each get another listener, and a timer that keeps the process alive.
     connector.failoverDetector = null;
   };
   client.on('close', stopListening);
   return () => client.off('close', stopListening);
 }
 
-/** Ends the connections to Sentinels of a connection that has ended. */
+/** Ends the connections to Sentinels after a connection has ended. */
 export function endSentinels(client: Server): void {
   if (hasSentinels(client)) client.disconnect();
 }
 
 /**
- * Asks the Sentinels whether the connected server is their master, which it does not know itself until it is demoted. Never
- * rejects; `undefined` if they do not answer in time, or there are none.
+ * Resolves to true if the Sentinels name the connected server as their master; the server itself doesn't know until it is demoted. Never
+ * rejects; resolves to `undefined` if no Sentinel answers in time, or there are none.
  */
 export async function isMasterOfSentinels(connection: Server, timeoutMs: number): Promise<boolean | undefined> {
   if (!hasSentinels(connection)) return undefined;
@@ -128,8 +128,8 @@ interface NamedMaster {
 }
 
 /**
- * Whether a connection leads to this master. Until the run id is known, only the address decides, which address translation
- * defeats.
+ * Returns true if a connection leads to this master. Until the run id is known, only the address is compared, which doesn't work with
+ * address translation.
  */
 function isSame(client: Redis, own: string | undefined, { runId, host, port }: NamedMaster): boolean | undefined {
   if (own === undefined) return undefined;

@@ -8,31 +8,26 @@ export abstract class TimedCall {
   until = 0;
   /** @internal */
   isTimed = false;
+  /** @internal True until the client, which writes the commands of one turn in the next one, has had a turn to write it. */
+  isUnsent = false;
 
-  /** @internal Whether it has got its time a second time. */
-  isProlonged = false;
-
-  /** Called when its time is up and there is no reply. */
+  /** Called if there is no reply in time. */
   abstract expire(): void;
-
-  /** Whether it may still be in this process, held by a client that sends all commands of a turn in the next one. */
-  isHeld(): boolean {
-    return false;
-  }
 }
-
-/** A timer that is this late, in milliseconds, says that the process was blocked. */
-const LATE_MS = 10;
 
 /** One timer for any number of calls with the same time limit. */
 export class SharedDeadline {
   private oldest: TimedCall | undefined;
   private newest: TimedCall | undefined;
   private timer: NodeJS.Timeout | undefined;
+  /** The calls of this turn. */
+  private readonly unsent: TimedCall[] = [];
 
   constructor(
-    /** How long a call may take, in milliseconds. */
+    /** The maximum time of a call, in milliseconds. */
     private readonly timeoutMs: number,
+    /** True if the client writes the commands of one turn in the next one, as node-redis does. */
+    private readonly sendsNextTurn = false,
   ) {}
 
   /** Starts the time of a call. */
@@ -44,6 +39,9 @@ export class SharedDeadline {
     else this.newest.newer = call;
     this.newest = call;
     if (this.timer === undefined) this.arm(this.timeoutMs);
+    if (!this.sendsNextTurn) return;
+    call.isUnsent = true;
+    if (this.unsent.push(call) === 1) setImmediate(this.nextTurn);
   }
 
   /** Ends a call, in time or not. */
@@ -63,7 +61,11 @@ export class SharedDeadline {
     this.timer = setTimeout(this.look, Math.max(1, ms)).unref();
   }
 
-  /** The oldest call is due first, since all have the same time. */
+  private readonly nextTurn = (): void => {
+    for (const call of this.unsent.splice(0)) call.isUnsent = false;
+  };
+
+  /** The oldest call is due first, since all have the same time limit. */
   private readonly look = (): void => {
     this.timer = undefined;
     const now = performance.now();
@@ -71,14 +73,13 @@ export class SharedDeadline {
     while (due !== undefined && due.until <= now) {
       const call = due;
       due = call.newer;
-      if (now - call.until > LATE_MS && !call.isProlonged && call.isHeld()) {
-        // The time of a call whose command was not sent meanwhile begins now.
+      if (call.isUnsent) {
+        // The process was blocked since the call began, so its command isn't sent: its time begins now.
         this.end(call);
         this.begin(call);
-        call.isProlonged = true;
         continue;
       }
-      // If the process was blocked for longer, its sockets are read first: a reply that has already arrived wins.
+      // If the process was blocked for longer, its sockets are read first, so that a reply that has already arrived wins.
       setImmediate(() => {
         if (!call.isTimed) return;
         this.end(call);

@@ -1,7 +1,7 @@
 import type { Stream } from './connection.js';
 import { NodeRedisAdapter } from './node-redis/adapter.js';
 
-/** What is known of a connection's silence, from calls that were not answered in time. */
+/** The silence of a connection, based on calls that were not answered in time. */
 class Silence {
   private stream: Stream | undefined;
   private bytesRead = 0;
@@ -28,19 +28,19 @@ class Silence {
   }
 }
 
-/** The connections made here. */
+/** The connections created here. */
 const silences = new WeakMap<object, Silence>();
 
 /**
- * Replaces a connection that has been silent for too long: a frozen server never ends it, nor does a firewall that has forgotten
- * it. Silence is checked only when a call is not answered in time, so other calls pay nothing. ioredis's `socketTimeout` needs a
+ * Replaces a connection that has been silent for too long: a frozen server never ends it, and a firewall that has forgotten it doesn't
+ * either. Silence is checked only when a call is not answered in time, so other calls have no overhead. ioredis's `socketTimeout` needs a
  * timer for each command.
  */
 export function limitSilence(client: object, longestMs: number): void {
   silences.set(client, new Silence(client, longestMs));
 }
 
-/** Notes that a call on a connection was not answered in time. */
+/** Records that a call on a connection was not answered in time. */
 export function noteSilence(client: object): void {
   if (client instanceof NodeRedisAdapter) client.abandonUnsent();
   else silences.get(client)?.note();

@@ -4,11 +4,11 @@ import { reasonOf } from '../../engine/util/reason-of.js';
 import { withoutSecrets, withoutSecretsIn } from '../../engine/util/without-secrets.js';
 import type { Connection } from './connection.js';
 
-/** ioredis's messages for a command whose connection ended, or was already gone. */
+/** ioredis's messages for a command whose connection ended, or was already closed. */
 const LOST =
   /^(?:Reached the max retries per request|Connection is closed|Command aborted due to connection close|Stream isn't writeable|Cluster isn't ready)/;
 
-/** Wraps an error of a connection in a `RateLimitStoreError`. `server` is where it leads. */
+/** Wraps an error of a connection in a `RateLimitStoreError`. `server` is the address. */
 export function asStoreError(error: unknown, server?: string): RateLimitStoreError {
   if (error instanceof RateLimitStoreError) return error;
   const reason = withoutSecretsIn(reasonOf(error));
@@ -16,7 +16,7 @@ export function asStoreError(error: unknown, server?: string): RateLimitStoreErr
   return new RateLimitStoreError(message, { cause: error });
 }
 
-/** The client options that show where it connects. */
+/** The client options that contain the address. */
 interface Place {
   readonly host?: string;
   readonly port?: number;
@@ -26,8 +26,8 @@ interface Place {
 }
 
 /**
- * Where a client connects, for messages: never with a password. In a Cluster, the node shows it. A client that only behaves like
- * ioredis may not show it.
+ * The address of a client for messages, without a password. In a Cluster, it comes from the node. A client that is only compatible with
+ * ioredis may not reveal it.
  */
 export function serverOf({
   isCluster,
@@ -39,12 +39,12 @@ export function serverOf({
   return path ?? (host === undefined ? undefined : `${String(withoutSecrets(host))}:${port}`);
 }
 
-/** The nodes that a Cluster of ioredis was given. */
+/** The nodes that an ioredis Cluster was created with. */
 interface Startup {
   readonly startupNodes?: readonly (string | number | Place)[];
 }
 
-/** Where a connection leads, for messages: that of a Cluster to the nodes it was given. Never with a password. */
+/** The addresses of a connection for messages, without a password. For a Cluster, the nodes that it was created with. */
 export function addressesOf(connection: Connection): string {
   const server = serverOf(connection);
   if (server !== undefined) return server;
@@ -59,7 +59,7 @@ function nodeAddress(node: string | number | Place): string {
   return String(withoutSecrets(URL.canParse(text) ? new URL(text).host : (text.split('@').at(-1) ?? text)));
 }
 
-/** The message of an error, with that of the node that failed last: the Cluster's own says nothing of it. */
+/** The message of an error, including that of the node that failed last, since the Cluster's own message lacks the reason. */
 export function connectionReason(error: Error & { readonly lastNodeError?: unknown }): string {
   const { message, lastNodeError } = error;
   return withoutSecretsIn(lastNodeError === undefined ? message : `${message} ${reasonOf(lastNodeError)}`);

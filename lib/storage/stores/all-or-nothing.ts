@@ -7,27 +7,27 @@ import type { Check, StoreDecision } from './store.js';
 /** Entries of a check that are charged in one step: all of them or none. */
 export interface Part {
   readonly entries: readonly CheckEntry[];
-  /** Charges the entries, or looks at them. `most`: takes as many units as fit, at most these. */
+  /** Charges the entries, or only reads them if `peek`. With `most`, takes as many units as fit, up to this number. */
   ask(peek: boolean, most?: number): Promise<readonly StoreDecision[]>;
-  /** Gives back what was charged. The last part needs none: no later part can refuse. */
+  /** Refunds the charge. The last part doesn't need this, since no later part can reject. */
   giveBack?(charged: readonly StoreDecision[]): Promise<void>;
   /**
-   * The decisions of the entries after giving them back.
-   * @default the entries are looked at
+   * The decisions of the entries after the refund.
+   * @default the entries are read again
    */
   afterwards?(charged: readonly StoreDecision[]): readonly StoreDecision[];
 }
 
-/** When the whole check must be done, in milliseconds of the process's clock, and how long it had, for errors. */
+/** The time by which the whole check must be done, in milliseconds of the process's clock, and its total time for error messages. */
 export interface Deadline {
   readonly at: number;
   readonly timeoutMs: number;
 }
 
 /**
- * Charges the parts of a check one after another. If one refuses, those before it give back what they charged, and those behind
- * it are only looked at. If one fails, what was charged is given back, too. With `upTo`, a part that has fewer units than those before it
- * took has them give back the difference. The decisions are in the order of `entries`.
+ * Charges the parts of a check one after another. If a part rejects, the parts before it are refunded and those after it are only read. If
+ * a part fails, all earlier charges are refunded as well. With `upTo`, a part with fewer units left than the earlier parts took makes these
+ * refund the difference. The decisions are in the order of `entries`.
  */
 export async function allOrNothing(
   entries: readonly CheckEntry[],
@@ -66,7 +66,7 @@ export async function allOrNothing(
       );
     }
   } catch (error) {
-    // The time of the check may be up: units that cannot be given back expire by themselves.
+    // The check may be out of time. Units that can't be refunded expire on their own.
     void giveBack().catch(() => undefined);
     throw error;
   }
@@ -81,7 +81,7 @@ export function takeOf(entries: readonly CheckEntry[], most: number | undefined)
   return { entries: entries.map((entry) => ({ ...entry, cost: most })), upTo: true };
 }
 
-/** Gives back what a part took beyond a number of units. */
+/** Refunds the units that a part took beyond a number. */
 async function reduce(part: Part, answers: Map<Part, readonly StoreDecision[]>, taken: number): Promise<void> {
   const before = answers.get(part)!;
   const more: StoreDecision[] = [];
@@ -98,7 +98,7 @@ async function reduce(part: Part, answers: Map<Part, readonly StoreDecision[]>, 
       allowed ? { ...decision, taken, remaining: Math.min(quota, remaining + excess) } : { ...decision, taken },
     );
   }
-  // If the check fails meanwhile, only the rest is given back.
+  // If the check fails in the meantime, only the rest is refunded.
   answers.set(part, rest);
   await part.giveBack?.(more);
 }

@@ -4,49 +4,49 @@ import type { OpenCounter } from '../../engine/limits/estimates.js';
 import type { KeptInMemory, MemoryBounds } from '../../engine/limits/limit-feature.js';
 import type { Connection } from '../redis/connection.js';
 
-/** What a feature can use of a store that counts in process. */
+/** The parts of a store in memory that a feature can use. */
 export interface MemoryParts {
-  /** What the store keeps for all limits of the feature. */
+  /** The data that the store keeps for all limits of the feature. */
   kept<Kept extends KeptInMemory>(keep: (bounds: MemoryBounds) => Kept): Kept;
   /** The time in whole microseconds. */
   now(): number;
-  /** A counter as of now, without any estimates that have lapsed. It is only read. */
+  /** The current state of a counter, without any lapsed estimates. Read-only. */
   open(counter: Counter): OpenCounter;
 }
 
-/** What a feature can use of a store that counts on Redis. */
+/** The parts of a store on Redis that a feature can use. */
 export interface RedisParts {
   readonly client: Connection;
   readonly prefix: string;
   /** The best guess of the server's time, in whole microseconds. */
   now(): number;
-  /** Asks the server for its time, in whole microseconds. Belongs into `guarded`. */
+  /** Requests the time of the server, in whole microseconds. Call it inside `guarded`. */
   time(): Promise<number>;
-  /** Asks Redis only if it is connected, and waits no longer than the deadline. */
+  /** Calls Redis only if it is connected, and waits no longer than the deadline. */
   guarded<T>(call: () => Promise<T>): Promise<T>;
 }
 
-/** Reads what a feature keeps about a limit, in each kind of store. */
+/** Reads the data that a feature keeps about a limit, for each kind of store. */
 export interface FeatureReading<T> {
   /** Its name in metrics. */
   readonly name: string;
-  /** The counter to read, if `T` is a promise; absent if it reads all counters. */
+  /** The counter to read if `T` is a promise; absent to read all counters. */
   readonly counter?: Counter;
   inMemory(parts: MemoryParts): T;
   onRedis(parts: RedisParts): T;
-  /** Asks a store of the app, which has its own methods for it. */
+  /** Reads from an app's store, through the method that it has for this. */
   elsewhere(store: object): T;
 }
 
-/** The method by which features read a store: a symbol, since stores of apps may have any other method. */
+/** The method that features use to read a store: a symbol, since an app's store may have a method of any name. */
 export const READ = Symbol('read');
 
-/** A store, as far as features read it. */
+/** The part of a store that features read from. */
 export interface ReadableStore {
   [READ]?<T>(limit: CompiledLimit, reading: FeatureReading<T>): T;
 }
 
-/** Makes a store read what a feature keeps about a limit. */
+/** Reads the data that a feature keeps about a limit. */
 export function read<T>(store: ReadableStore, limit: CompiledLimit, reading: FeatureReading<T>): T {
   return store[READ] === undefined ? reading.elsewhere(store) : store[READ](limit, reading);
 }

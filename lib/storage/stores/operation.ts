@@ -4,7 +4,7 @@ import { type FeatureReading, read } from './feature-reading.js';
 import type { LearntRate, Lesson } from './lesson.js';
 import type { Charge, Credit, HeldLease, Refund, Store } from './store.js';
 
-/** What each operation takes besides a list of counters, what stands for a counter there, and what the store answers. */
+/** The parameters of each operation (in addition to a list of counters), its kind of counter, and its result. */
 interface Operations {
   readonly refund: { counter: Refund; with: object; answer: void };
   readonly penalize: { counter: Charge; with: object; answer: void };
@@ -21,7 +21,7 @@ interface Operations {
 /** The name of an operation: the method of `Store` that does it. */
 export type OperationName = keyof Operations;
 
-/** What a store does with counters besides deciding checks. */
+/** An operation of a store on counters, other than deciding checks. */
 export type Operation<N extends OperationName = OperationName> = {
   readonly [K in N]: {
     readonly name: K;
@@ -29,31 +29,31 @@ export type Operation<N extends OperationName = OperationName> = {
   } & Operations[K]['with'];
 }[N];
 
-/** What a store answers to it, of the first counter. */
+/** The result of an operation, for the first counter. */
 export type OperationAnswer<N extends OperationName> = Operations[N]['answer'];
 
 /** A counter of any operation. */
 export type OperationCounter = Counter & Partial<Pick<Refund, 'source' | 'strict' | 'candidate' | 'claim'>>;
 
-/** How layers treat an operation. What it does not say, it does not. */
+/** How layers handle an operation. By default they don't. */
 interface OperationRow<N extends OperationName> {
   /**
-   * What becomes of it in process: `'too'` has it done there besides; `'charged'` only for what was charged there; `'uncounted'` for
-   * that, and as `onStoreError` says for what the store could not be asked.
-   * @default the store alone does it
+   * How the store in process handles it: `'too'` also runs it there; `'charged'` runs it there only for units that were charged there;
+   * `'uncounted'` does the same, and applies `onStoreError` if the store can't be reached.
+   * @default only the store runs it
    */
   readonly local?: 'too' | 'charged' | 'uncounted';
-  /** Units may be there again: all instances forget the refusals that they remember. */
+  /** Units may have come back: all instances forget the rejections that they remember. */
   readonly frees?: true;
-  /** All instances end the units that they took ahead of requests: they give them back, or drop what was reset. */
+  /** All instances end their prefetched units: they return them, or drop those of counters that were reset. */
   readonly ahead?: 'end' | 'drop';
   /** Is left out of the metrics. */
   readonly unmeasured?: true;
-  /** Has a store do it. */
+  /** Runs it on a store. */
   readonly ask: (store: Store, operation: Operation<N>) => Promise<OperationAnswer<N>>;
 }
 
-/** The operations of stores: for each of them what its layers do, and the method that does it. */
+/** The operations of stores: how layers handle them, and the method that runs them. */
 const OPERATIONS: { readonly [N in OperationName]: OperationRow<N> } = {
   refund: {
     local: 'uncounted',
@@ -80,13 +80,13 @@ const OPERATIONS: { readonly [N in OperationName]: OperationRow<N> } = {
     ahead: 'drop',
     ask: (store, { counters }) => store.reset(counters),
   },
-  // It frees units with each answer: of limits that learn no refusals are remembered.
+  // Each response frees units, but rejections of limits that learn are not remembered anyway.
   learn: {
     local: 'too',
     ahead: 'end',
     ask: (store, { counters, lesson }) => each(counters, async (counter) => store.learn?.(counter, lesson)),
   },
-  // Only where credits are kept: an instance that took some by itself would take them twice.
+  // Only where credits are kept: an instance that applied some locally would apply them twice.
   credit: { frees: true, ask: (store, { counters }) => each(counters, (credit) => store.credit!(credit)) },
   history: { ask: (store, { counters }) => each(counters, (counter) => store.history(counter)) },
   read: { ask: (store, { counters, reading }) => each(counters, async ({ limit }) => read(store, limit, reading)) },
@@ -96,22 +96,25 @@ const OPERATIONS: { readonly [N in OperationName]: OperationRow<N> } = {
   },
 };
 
-/** How layers treat an operation. */
+/** How layers handle an operation. */
 export function rowOf<N extends OperationName>({ name }: { readonly name: N }): OperationRow<N> {
   return OPERATIONS[name];
 }
 
-/** What metrics call an operation: of one that reads what a feature keeps, the feature says it. */
+/** The name of an operation in metrics. If it reads the data of a feature, the feature names it. */
 export function measuredName(operation: Operation): string {
   return operation.name === 'read' ? operation.reading.name : operation.name;
 }
 
-/** Whether it only tightens: a lesson that blocks nobody ends nothing, and is learnt where its units are counted. */
+/**
+ * Returns true for a lesson that blocks nobody. It only makes a counter stricter, so it ends nothing and is learned where units are
+ * counted.
+ */
 export function blocksNobody({ lesson }: { readonly name: OperationName; readonly lesson?: Lesson }): boolean {
   return lesson !== undefined && !((lesson.blockMs ?? 0) > 0);
 }
 
-/** Has it done for all counters in one turn, and so in one call. */
+/** Runs it for all counters in one turn, and so in one call. */
 async function each<C, T>(counters: readonly C[], ask: (counter: C) => Promise<T>): Promise<T> {
   const [answer] = await Promise.all(counters.map(ask));
   return answer as T;

@@ -5,7 +5,7 @@ import type { CheckEntry } from '../../engine/limits/counter.js';
 import type { CheckResult, Decision } from '../../engine/limits/decision.js';
 import type { Check, HeldLease, Refund, StoreDecision } from './store.js';
 
-/** What a decision charged for an entry: all that it takes to give it back, settle it or hold it later. */
+/** The charge of a decision for an entry: everything that is needed to refund it, settle it or hold it later. */
 export function chargeOf(
   { limit, identity, cost }: CheckEntry,
   { ticket, chargedAt, source, candidate, taken: units = cost }: StoreDecision,
@@ -13,7 +13,7 @@ export function chargeOf(
   return { limit, identity, units, ticket, chargedAt, source, candidate };
 }
 
-/** The units that a check with `upTo` took: what the limit that has the fewest left gave. A store that ignores it took all or none. */
+/** The units that a check with `upTo` took: those of the limit with the fewest left. A store that ignores `upTo` took all or none. */
 export function takenOf(entries: readonly CheckEntry[], decisions: readonly StoreDecision[]): number {
   let least = entries[0]!.cost;
   for (let i = 0; i < entries.length; i++) {
@@ -26,7 +26,7 @@ export function takenOf(entries: readonly CheckEntry[], decisions: readonly Stor
   return least;
 }
 
-/** What a check was about in the end, for those who count it: the units that it took, or the one unit for which it was refused. */
+/** The entries of a check with their actual cost, for counting: the units that it took, or 1 if it was rejected with `upTo`. */
 export function decidedEntries(
   { entries, upTo = false }: Pick<Check, 'entries' | 'upTo'>,
   decisions: readonly StoreDecision[],
@@ -36,7 +36,7 @@ export function decidedEntries(
   return entries.map((entry) => ({ ...entry, cost }));
 }
 
-/** The charge of units that are held until they are released, if it is one. An entry that a list lets pass holds nothing. */
+/** The charge of units that are held until they are released, if there is one. An entry that a list lets pass holds nothing. */
 export function heldOf(entry: CheckEntry, decision: StoreDecision): HeldLease | undefined {
   const { limit, cost } = entry;
   const { allowed, source, ticket } = decision;
@@ -45,12 +45,12 @@ export function heldOf(entry: CheckEntry, decision: StoreDecision): HeldLease | 
   return ticket === undefined ? undefined : { ...chargeOf(entry, decision), ticket };
 }
 
-/** Whether units were reserved at an estimate: they are given back by settling them only. */
+/** Returns true if units were reserved at an estimate. They are only refunded by settling them. */
 export function isEstimate({ limit, ticket, chargedAt }: Refund): boolean {
   return limit.estimates !== undefined && ticket !== undefined && chargedAt !== undefined;
 }
 
-/** What a check that was allowed charged: nothing of limits that are switched off. */
+/** The charges of a check that was allowed. Limits that are switched off charge nothing. */
 export function chargesOf(entries: readonly CheckEntry[], decisions: readonly StoreDecision[]): Refund[] {
   return entries.flatMap((entry, index) => {
     const decision = decisions[index]!;
@@ -58,7 +58,7 @@ export function chargesOf(entries: readonly CheckEntry[], decisions: readonly St
   });
 }
 
-/** The part that users get: tickets, times of charges and candidates' decisions are internal to the store. */
+/** The part of a decision that users get. Tickets, times of charges and candidates' decisions are internal to the store. */
 export function toDecision(answer: StoreDecision): Decision {
   if (answer.ticket === undefined && answer.chargedAt === undefined && answer.candidate === undefined) return answer;
   const { allowed, limit, quota, remaining, retryAfterMs, resetAfterMs, delayMs, source, offences, inFlight, credits } =
@@ -72,20 +72,20 @@ export function toDecision(answer: StoreDecision): Decision {
   return decision;
 }
 
-/** The decision that code gets, which acts on nothing else: a shadow limit lets it go on at once. */
+/** The decision that code gets. A shadow limit always allows it without a wait. */
 export function toCallerDecision(answer: StoreDecision, { shadow, hidden }: CompiledLimit): Decision {
   const decision = toDecision(answer);
   const own = shadow ? { ...decision, allowed: true, retryAfterMs: 0, delayMs: 0 } : decision;
   return hidden ? hide(own) : own;
 }
 
-/** What is said of a limit that is switched off: no store is asked. */
+/** The decision about a limit that is switched off. It involves no store. */
 export function openDecision({ name, quota }: CompiledLimit): StoreDecision {
   const waits = { retryAfterMs: 0, resetAfterMs: 0, delayMs: 0 };
   return { allowed: true, limit: name, quota, remaining: quota, ...waits, source: 'memory' };
 }
 
-/** The decision on units that were claimed before, and can be used after this many milliseconds. */
+/** The decision about units that were claimed before and can be used after this many milliseconds. */
 export function claimedDecision(
   { name, quota }: CompiledLimit,
   delayMs: number,
@@ -95,7 +95,7 @@ export function claimedDecision(
   return { allowed: true, limit: name, quota, remaining: 0, ...waits, source, wasClaimed: true };
 }
 
-/** Sums up what stores said of limits, which are in the same order and at least one. */
+/** Combines the decisions of stores about limits, in the same order. There is at least one. */
 export function checkResultOf(answers: readonly StoreDecision[], checked: readonly CheckedLimit[]): CheckResult {
   const decisions = answers.map(toDecision);
   for (let i = 0; i < decisions.length; i++) if (checked[i]!.limit.hidden) hide(decisions[i]!);

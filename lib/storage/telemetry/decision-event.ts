@@ -5,30 +5,30 @@ import type { Decision } from '../../engine/limits/decision.js';
 import type { RequestRoute } from '../stores/check-origin.js';
 import type { StoreDecision } from '../stores/store.js';
 
-/** The outcome of a decision: `'shadow-refused'` if the limit would have refused, but only reports. */
+/** The outcome of a decision: `'shadow-refused'` if a shadow limit would have rejected. */
 export type DecisionOutcome = 'allowed' | 'refused' | 'shadow-refused';
 
-/** The decision of one limit on one request or call. The request passes unless one of its limits has outcome `'refused'`. */
+/** The decision of one limit about one request or call. The request passes unless one of its limits has the outcome `'refused'`. */
 export interface DecisionEvent {
-  /** The limit's name; `'*'` if a list for all limits refused the address of a request. */
+  /** The limit's name; `'*'` if a list for all limits denied the address of a request. */
   readonly limit: string;
-  /** Who it counts: the first 16 characters of the base64url SHA-256 of the identity. The identity itself is never reported. */
+  /** The key that it counts: the first 16 characters of the base64url SHA-256 of the identity. The identity itself is never reported. */
   readonly identity: string;
   /** The outcome. */
   readonly outcome: DecisionOutcome;
-  /** What decided. */
+  /** The place of the decision: the store, a cache, a list, or the fallback. */
   readonly source: Decision['source'];
-  /** The most units that can be allowed at once. */
+  /** The maximum number of units that can be allowed at once. */
   readonly quota: number;
-  /** Whole units that a request could still take now. */
+  /** Whole units that are still available. */
   readonly remaining: number;
-  /** 0 if allowed, else the shortest wait in milliseconds after which the same request would fit; `Infinity` if it never can. */
+  /** 0 if allowed; otherwise the shortest wait in milliseconds after which the same request would fit; `Infinity` if it never will. */
   readonly retryAfterMs: number;
-  /** The units asked for. */
+  /** The requested units. */
   readonly cost: number;
-  /** Milliseconds that the check of all limits decided together took. */
+  /** The duration of the check in milliseconds. All limits of a check are decided together. */
   readonly latencyMs: number;
-  /** Whether these units took the counter to its `nearLimit` share or beyond. */
+  /** True if these units brought the counter to its `nearLimit` share or beyond. */
   readonly nearLimit: boolean;
   /** For a limit whose `blockFor` is a list: the number of blocks that the key has earned, including the one that begins now. */
   readonly offences?: number;
@@ -38,17 +38,17 @@ export interface DecisionEvent {
   readonly priority?: Priority;
   /** For an `adaptive` limit: the units in flight. */
   readonly inFlight?: number;
-  /** The route of the request. A middleware does not know it yet, and calls from code have none: absent then. */
+  /** The route of the request; absent in middleware, which doesn't know it yet, and for calls from code. */
   readonly route?: RequestRoute;
 }
 
-/** A decision event without the identity, which costs a hash. */
+/** A decision event without the hash of the identity, which is expensive. */
 export type UnnamedEvent = Omit<DecisionEvent, 'identity'>;
 
-/** The characters of a hash that are reported: 96 bits distinguish all identities. */
+/** The number of characters of a hash that are reported: 96 bits are enough to tell all identities apart. */
 const HASH_LENGTH = 16;
 
-/** Makes the event of one decision. `charged`: all limits of the check allowed it, so that the units were taken. */
+/** Creates the event of one decision. `charged`: all limits of the check allowed it, so that the units were taken. */
 export function eventOf(
   entry: CheckEntry,
   decision: StoreDecision,
@@ -84,7 +84,7 @@ export function hashOf(identity: string): string {
   return createHash('sha256').update(identity).digest('base64url').slice(0, HASH_LENGTH);
 }
 
-/** Whether units took a counter to its `nearLimit` share or beyond. Units taken from the future do not count as use. */
+/** Returns true if units brought a counter to its `nearLimit` share or beyond. Units taken from the future don't count as use. */
 export function becameNear(entry: CheckEntry, decision: StoreDecision): boolean {
   if (decision.delayMs > 0 && entry.limit.algorithm.reservation !== undefined) return false;
   const { before, nearFrom } = useOf(entry, decision);
@@ -93,15 +93,15 @@ export function becameNear(entry: CheckEntry, decision: StoreDecision): boolean 
 
 /** How much of a counter is in use. */
 export interface CounterUse {
-  /** The units in use before the request took its own. */
+  /** The units that were in use before this request. */
   readonly before: number;
-  /** From how many units on it is near its limit. */
+  /** The number of units from which the counter is near its limit. */
   readonly nearFrom: number;
 }
 
-/** The use of a counter whose request was allowed. */
+/** The use of a counter by a request that was allowed. */
 export function useOf({ limit, cost }: CheckEntry, { quota, remaining }: StoreDecision): CounterUse {
-  // If the quota varies, being near is measured against what the limit allows now.
+  // If the quota varies, nearness is based on the current limit.
   const varies = limit.adapts || limit.varies;
   const nearFrom = varies ? Math.ceil((limit.nearFrom / limit.quota) * quota) : limit.nearFrom;
   return { before: (varies ? quota : limit.quota) - remaining - cost, nearFrom };

@@ -5,9 +5,9 @@ import type { CheckEntry } from '../../engine/limits/counter.js';
 import type { Check, StoreDecision } from '../stores/store.js';
 import type { DecisionTap } from './decision-tap.js';
 
-/** Gets decisions with the request that each was made for. Must not throw. */
+/** Receives decisions along with their request. Must not throw. */
 export interface DecisionListener {
-  /** A check was decided. There is no event for a limit that was not asked, because a list refused another one. */
+  /** A check was decided. A limit has no event if it was not checked because a list denied the request. */
   decided(
     check: Check,
     entries: readonly CheckEntry[],
@@ -21,17 +21,17 @@ export interface DecisionListener {
 export class DecisionStream {
   private readonly subject = new Subject<DecisionEvent>();
   readonly events: Observable<DecisionEvent> = this.subject.asObservable();
-  /** Counts all decisions, if something needs the counts. */
+  /** Counts all decisions if something needs the counts. */
   tap: DecisionTap | undefined;
-  /** Gets all decisions, if the app has hooks. */
+  /** Receives all decisions if the app has hooks. */
   listener: DecisionListener | undefined;
 
-  /** Whether there are subscribers. */
+  /** True if there are subscribers. */
   get observed(): boolean {
     return this.subject.observed;
   }
 
-  /** Whether anything gets decisions one by one. */
+  /** True if anything receives single decisions. */
   get isUsed(): boolean {
     return this.listener !== undefined || this.subject.observed;
   }

@@ -14,15 +14,15 @@ import {
 
 /** Counts decisions while requests wait for them. */
 export interface DecisionTap extends AnswerTap {
-  /** Whether to time the check that begins now: only a sample is timed. */
+  /** Returns true if the check that begins now is to be timed. Only a sample is timed. */
   times(): boolean;
-  /** A counter was blocked for so long, or unblocked if that is 0. */
+  /** A counter was blocked for `durationMs` milliseconds, or unblocked if that is 0. */
   blocked?(counter: Counter, durationMs: number): void;
   /** A lease was renewed. */
   renewed?(lease: HeldLease): void;
 }
 
-/** The answer to use in place of `answer`, so that decisions are counted first: `answer` itself, if it can do that. */
+/** The answer to use in place of `answer`, so that decisions are counted first. It is `answer` itself if that supports counting. */
 export function tapped(tap: DecisionTap, check: Check, answer: CheckAnswer): CheckAnswer {
   if (tap.times()) return new TimedAnswer(tap, check, answer);
   if (answer.countBy === undefined || check.upTo === true) return new TappedAnswer(tap, check, answer);
@@ -30,7 +30,7 @@ export function tapped(tap: DecisionTap, check: Check, answer: CheckAnswer): Che
   return answer;
 }
 
-/** Decides a check in process, and counts it: in the fewest steps, since the decision itself takes hardly longer. */
+/** Decides a check in process and counts it. It takes as few steps as possible, since the decision itself takes about as long. */
 export function decideTapped(store: MemoryStore, check: Check, answer: CheckAnswer, tap: DecisionTap): void {
   const start = tap.times() ? performance.now() : UNTIMED;
   let decisions: StoreDecision[];
@@ -45,7 +45,7 @@ export function decideTapped(store: MemoryStore, check: Check, answer: CheckAnsw
   report(answer, decisions);
 }
 
-/** The same for a check of one limit that is decided at once, if it can be. */
+/** Like `decideTapped`, for a check of one limit that can be decided synchronously. */
 export function decideOneTapped(store: Store, entry: CheckEntry, tap: DecisionTap): StoreDecision | undefined {
   const start = tap.times() ? performance.now() : UNTIMED;
   const decision = store.decideOne?.(entry.limit, entry.identity, entry.cost);
@@ -53,7 +53,7 @@ export function decideOneTapped(store: Store, entry: CheckEntry, tap: DecisionTa
   return decision;
 }
 
-/** Counts an answer, then hands it on. */
+/** Counts an answer, then passes it on. */
 class TappedAnswer implements CheckAnswer {
   constructor(
     protected readonly tap: DecisionTap,
@@ -72,7 +72,7 @@ class TappedAnswer implements CheckAnswer {
   }
 }
 
-/** The same for a check that is timed. */
+/** Like `TappedAnswer`, for a check that is timed. */
 class TimedAnswer extends TappedAnswer {
   private readonly start = performance.now();
 

@@ -5,13 +5,13 @@ import { AdaptiveMetrics, type LookAtAdaptive } from './adaptive-metrics.js';
 import { attribute } from './span.js';
 import type { UnnamedEvent } from './decision-event.js';
 
-/** In seconds: from a check in process to one that waits until its deadline. */
+/** In seconds: from a check in process to one that times out. */
 const DURATION_BUCKETS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 
-/** Of the sources of one call, the first of these determines its duration. */
+/** If a call has decisions from several sources, the first of these determines its duration. */
 const SLOWEST_FIRST = ['fallback', 'redis', 'cache', 'prefetch', 'memory', 'list'] as const;
 
-/** What is counted and measured. No attribute ever identifies who a limit counts. */
+/** The metrics of the app. No attribute ever identifies a key. */
 export class Metrics {
   private readonly decisions: Counter;
   private readonly nearLimit: Counter;
@@ -61,7 +61,7 @@ export class Metrics {
     this.decisions.add(1, { ...named, [attribute.outcome]: outcome, [attribute.source]: source });
   }
 
-  /** Counts a decision of an adaptive limit. The first one creates the instruments. */
+  /** Counts a decision of an adaptive limit. The first such decision creates the instruments. */
   adapted(entry: CheckEntry, event: UnnamedEvent): void {
     this.adaptive ??= new AdaptiveMetrics(this.meter, this.look);
     this.adaptive.decided(entry, event);

@@ -16,11 +16,11 @@ import type { Metrics } from './metrics.js';
 import { OpenTelemetry } from './open-telemetry.js';
 import { recordOnSpan } from './span.js';
 
-/** Publishes the decisions of the inner store to subscribers. Without any it only hands checks on. */
+/** Publishes the decisions of the inner store to subscribers. Without subscribers it only passes checks on. */
 export class ObservedStore extends StoreLayer {
   private openTelemetry: OpenTelemetry | undefined;
 
-  /** `telemetry`: whether to report to OpenTelemetry. If it is not installed, `true` is an error, and `undefined` means no. */
+  /** `telemetry`: whether to report to OpenTelemetry. If OpenTelemetry isn't installed, `true` is an error, and `undefined` means false. */
   constructor(
     inner: Store,
     private readonly stream: DecisionStream,
@@ -62,7 +62,7 @@ export class ObservedStore extends StoreLayer {
     const span = this.openTelemetry?.span();
     const { tap } = this.stream;
     const listens = this.listens(span);
-    // A look decides nothing. What a reservation decided is known by its answer.
+    // Reading isn't a decision. A reservation's decision is known once it is answered.
     const counts = tap !== undefined && check.peek !== true;
     if (counts && check.reserving !== true) {
       if (!listens && this.inner instanceof MemoryStore) return decideTapped(this.inner, check, answer, tap);
@@ -73,7 +73,7 @@ export class ObservedStore extends StoreLayer {
 
   override operate<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
     const metrics = this.openTelemetry?.metrics;
-    // What a counter has beside it has its operations done together with it.
+    // The counter of starts gets its operations together with the counter that it belongs to.
     const isMeasured = rowOf(operation).unmeasured === undefined && !operation.counters.every(isOfStarts);
     const ask = () => super.operate(operation);
     const answer =
@@ -83,13 +83,13 @@ export class ObservedStore extends StoreLayer {
     return answer;
   }
 
-  /** If nothing else asks the store, the next measurement finds out whether it is back. */
+  /** If nothing else calls the store, the next measurement checks if it is back. */
   private readonly measureBroken = (): boolean => {
     if (this.isBroken === true) void this.probe();
     return this.isBroken === true;
   };
 
-  /** What adapts is known in process: its answer is there at once. */
+  /** The state of adaptive limits is in process, so it is available synchronously. */
   private readonly look = (entry: CheckEntry): StoreDecision | undefined => {
     let found: StoreDecision | undefined;
     const answer = { decided: ([decision]: StoreDecision[]) => void (found = decision), failed: () => undefined };
@@ -101,7 +101,7 @@ export class ObservedStore extends StoreLayer {
     return span !== undefined || this.openTelemetry?.metrics !== undefined || this.stream.isUsed;
   }
 
-  /** Where hooks run: as the caller's code does, whatever call of the store answers it. `undefined` without hooks. */
+  /** The async context for hooks: that of the caller, no matter which call of the store answers it. `undefined` without hooks. */
   scope(): AsyncResource | undefined {
     return this.stream.listener === undefined ? undefined : new AsyncResource('nestjs-sluice');
   }
@@ -121,7 +121,7 @@ export class ObservedStore extends StoreLayer {
       entries = entries.slice(0, decisions.length);
       this.stream.tap?.decided(entries, decisions, latencyMs);
     }
-    // A look decides nothing.
+    // Reading isn't a decision.
     if (check.peek === true || !this.listens(span)) return;
     const events = this.report(check, entries, decisions, latencyMs, span);
     const { listener } = this.stream;
@@ -137,7 +137,7 @@ export class ObservedStore extends StoreLayer {
     this.openTelemetry?.metrics?.failed(operationOf(check), latencyMs, error);
   }
 
-  /** Returns the events; `undefined` for a limit that was not asked. */
+  /** Returns the events; `undefined` for a limit that was not checked. */
   private report(
     check: Check,
     entries: readonly CheckEntry[],
@@ -146,7 +146,7 @@ export class ObservedStore extends StoreLayer {
     span: Span | undefined,
   ): (UnnamedEvent | undefined)[] {
     const charged = !entries.some(({ limit }, index) => isRefusal(limit, decisions[index]!));
-    // The limits beside one that a list refused were not asked.
+    // If a list denied the request, its other limits were not checked.
     const isByList = !charged && decisions.some(({ allowed, source }) => !allowed && source === 'list');
     const route = this.stream.isUsed ? check.origin?.route : undefined;
     const events = entries.map((entry, index) => eventOf(entry, decisions[index]!, charged, latencyMs, route));
@@ -163,7 +163,7 @@ export class ObservedStore extends StoreLayer {
   }
 }
 
-/** Hands on what blocks and holds counters, once that is done. */
+/** Reports blocks and held units to the tap once the operation is done. */
 function noteOperation(tap: DecisionTap, operation: Operation, answer: Promise<unknown>): void {
   const { name } = operation;
   if (name !== 'block' && name !== 'renew') return;
@@ -174,7 +174,7 @@ function noteOperation(tap: DecisionTap, operation: Operation, answer: Promise<u
       }
     } else for (const lease of operation.counters) tap.renewed?.(lease);
   };
-  // Who called it learns of a failure.
+  // The caller handles a failure.
   void answer.then(note, () => undefined);
 }
 
@@ -183,7 +183,7 @@ function operationOf({ peek, reserving }: Check): string {
   return reserving === true ? 'reserve' : peek === true ? 'peek' : 'check';
 }
 
-/** Whether a reservation is made: an earlier claim was reported when it was made, and a look makes none. */
+/** Returns true if this call made the reservation. An earlier claim was already reported, and reading makes none. */
 function isMade({ claim, ofStarts }: ReserveEntry, { wasClaimed }: StoreDecision): boolean {
   return wasClaimed !== true && claim?.looks !== true && ofStarts !== true;
 }
@@ -200,7 +200,7 @@ async function timed<T>(metrics: Metrics, operation: string, call: () => Promise
   }
 }
 
-/** Reports an answer, then hands it on. */
+/** Reports an answer, then passes it on. */
 class ObservedAnswer implements CheckAnswer {
   private readonly start = performance.now();
   private readonly scope: AsyncResource | undefined;
@@ -223,7 +223,7 @@ class ObservedAnswer implements CheckAnswer {
     try {
       this.store.failed(this.check, performance.now() - this.start, error);
     } catch {
-      // The check fails as the store did, and so does no other one that waits for the same call.
+      // This check fails like the store. Other checks that wait for the same call are not affected.
     }
     this.answer.failed(error);
   }

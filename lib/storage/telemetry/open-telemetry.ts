@@ -14,19 +14,19 @@ const SCOPE = 'nestjs-sluice';
 /** The error codes of Node and Jest for a package that is not installed. */
 const NOT_FOUND = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
 
-/** Reports to OpenTelemetry, as far as the app has set it up. */
+/** Reports to OpenTelemetry, if the app has set it up. */
 export class OpenTelemetry {
   private constructor(
     private readonly api: Api,
-    /** The instruments, unless nothing collects their measurements. */
+    /** The instruments; absent if nothing collects their measurements. */
     readonly metrics: Metrics | undefined,
   ) {}
 
   /**
-   * Loads `@opentelemetry/api`. Returns `undefined` if it is not installed; throws then if it is `required`.
+   * Loads `@opentelemetry/api`. If it isn't installed, returns `undefined`, or throws if it is `required`.
    *
-   * @param isBroken returns whether the circuit to the store is open, if there is one
-   * @param look looks at the counter of an adaptive limit
+   * @param isBroken returns true while the circuit to the store is open; `undefined` without a circuit
+   * @param look reads the counter of an adaptive limit
    */
   static async load(
     required: boolean,
@@ -41,11 +41,11 @@ export class OpenTelemetry {
     return new OpenTelemetry(api, metrics);
   }
 
-  /** The active span, if it records. */
+  /** The active span if it is recording. */
   span(): Span | undefined {
     const { context, trace, ROOT_CONTEXT } = this.api;
     const active = context.active();
-    // Most often there is nothing in it, and each check asks.
+    // A shortcut for the usual case without a span, since this runs on every check.
     const span = active === ROOT_CONTEXT ? undefined : trace.getSpan(active);
     return span?.isRecording() === true ? span : undefined;
   }

@@ -4,27 +4,27 @@ import { ownStoreMessages } from '../../engine/errors/messages/own-store.js';
 import { KEPT_CLASSES } from '../../engine/limits/kept-classes.js';
 import type { Entry } from '../../storage/stores/memory/limit-counters.js';
 
-/** The parts of a counter that are stored; times are microseconds. */
+/** The stored parts of a counter; times are in microseconds. */
 export type CounterParts = Pick<Entry, 'state' | 'block' | 'estimates' | 'carried' | 'expiresAt'>;
 
-/** Told apart from what later releases store. */
+/** The version of the format, to distinguish it from those of later releases. */
 const FORMAT = 1;
 const PARTS = 6;
 KEPT_CLASSES.set('Leases', Leases);
 const TAG = '$';
 
-/** A counter as text. */
+/** Serializes a counter. */
 export function textOf({ state, block, estimates, carried, expiresAt }: CounterParts): string {
   return JSON.stringify([FORMAT, expiresAt, carried ?? null, block ?? null, state ?? null, estimates ?? null], written);
 }
 
-/** The counter that a text stands for. Throws `RateLimitStoreError` if it stands for none. */
+/** Parses a stored counter. Throws `RateLimitStoreError` if the text isn't one. */
 export function partsOf(key: string, text: unknown): CounterParts {
   let parts: unknown;
   try {
     parts = JSON.parse(text as string, read);
   } catch {
-    // It is no text of ours.
+    // Not JSON: reported below.
   }
   if (!Array.isArray(parts) || parts.length !== PARTS || parts[0] !== FORMAT) throw unreadable(key, text);
   const [, expiresAt, carried, ...objects] = parts as [number, unknown, unknown, ...unknown[]];
@@ -34,7 +34,7 @@ export function partsOf(key: string, text: unknown): CounterParts {
   return { expiresAt, carried: carried ?? undefined, block, state, estimates } as CounterParts;
 }
 
-/** What was found under a key cannot be read. */
+/** The error for a value that isn't a counter. */
 export function unreadable(key: string, text: unknown, cause?: unknown): RateLimitStoreError {
   return new RateLimitStoreError(ownStoreMessages.unreadable(key, text), { cause });
 }
@@ -43,7 +43,7 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && !Array.isArray(value) && Object.keys(value as object).length > 0;
 }
 
-/** JSON has neither infinite numbers nor classes. */
+/** JSON supports neither infinite numbers nor classes. */
 function written(_: string, value: unknown): unknown {
   if (typeof value === 'number' && !Number.isFinite(value)) return { [TAG]: String(value) };
   for (const [name, Kept] of KEPT_CLASSES) {

@@ -17,45 +17,45 @@ import type {
 import { ScratchStore } from './scratch-store.js';
 import { partsOf, textOf, unreadable } from './stored-counter.js';
 
-/** What is to be stored under a key. */
+/** A value to store under a key. */
 export interface CounterWrite {
   /** One of the keys of the transaction. */
   readonly key: string;
   /** The new value, a text of ASCII; `undefined` deletes the key. */
   readonly value: string | undefined;
-  /** When the value may be forgotten, in milliseconds since the epoch; a value that is kept for longer changes nothing. */
+  /** When the value may be deleted, in milliseconds since the epoch. Keeping it longer does no harm. */
   readonly expiresAt: number;
 }
 
-/** What a transaction changes. */
+/** The changes of a transaction. */
 export interface CounterChanges<T> {
-  /** What is to be stored; empty if nothing changes. */
+  /** The values to store; empty if nothing changes. */
   readonly writes: readonly CounterWrite[];
-  /** What `transact` returns once that is stored. */
+  /** The return value of `transact` once the changes are stored. */
   readonly result: T;
 }
 
 /** Options of a `TransactionalStore`. */
 export interface TransactionalStoreOptions {
   /**
-   * What all keys begin with.
+   * The prefix of all keys.
    * @default 'sluice'
    */
   readonly prefix?: string;
   /**
-   * The time in whole microseconds since the epoch, for transactions that name none.
+   * The time in whole microseconds since the epoch, for transactions that pass no time of their own.
    * @default the clock of the process
    */
   readonly clock?: () => number;
 }
 
-/** How much longer than it is needed a value is kept, in milliseconds: clocks differ. */
+/** How much longer than necessary a value is kept, in milliseconds, because clocks differ. */
 const SPARE_MS = 1000;
 
 /**
- * A store on any database with transactions: a class of the app says how to read and write keys in one, and this one decides. All
- * algorithms but `adaptive`, blocks, offences, holds, refunds and reservations work as they do on Redis. It keeps neither `usage`,
- * nor `credits`, nor what outbound calls and jobs need: a check of such a limit fails with `RateLimitArgumentError`.
+ * A store on any database with transactions. Your class reads and writes keys in a transaction, and this base class decides. All algorithms
+ * except `adaptive`, and blocks, offences, holds, refunds and reservations work as on Redis. It doesn't support `usage`, `credits`,
+ * outbound calls and jobs: a check of such a limit fails with `RateLimitArgumentError`.
  */
 export abstract class TransactionalStore extends DirectStore implements Store {
   readonly #scratch = new ScratchStore();
@@ -63,9 +63,9 @@ export abstract class TransactionalStore extends DirectStore implements Store {
   readonly #clock: () => number;
 
   /**
-   * Makes the store; nothing is asked of the database yet.
+   * Creates the store. It doesn't access the database yet.
    *
-   * @param options how it counts
+   * @param options prefix and clock
    */
   constructor({ prefix = 'sluice', clock = () => Date.now() * 1000 }: TransactionalStoreOptions = {}) {
     super();
@@ -74,13 +74,13 @@ export abstract class TransactionalStore extends DirectStore implements Store {
   }
 
   /**
-   * Reads keys, has them changed, and stores the changes: all in one transaction, in which no other one reads or changes these
-   * keys. `change` is called with what is stored under each key, in their order, and nothing where nothing is; it takes
-   * microseconds, and may be called again where a transaction is tried again. Rejects if nothing was stored.
+   * Reads keys, calls `change`, and stores the changes, all in one transaction that no other one interferes with: none may read or change
+   * these keys in the meantime. `change` gets the stored value of each key in the order of `keys`, `undefined` or `null` if there is none.
+   * It takes microseconds and may be called again if the transaction has to be repeated. Rejects if nothing was stored.
    *
-   * @param keys different ones, in ascending order, so that transactions that lock them one after another never wait for each other
-   * @param change decides; its second argument is the time of the database in whole microseconds since the epoch, by default the
-   * store's clock
+   * @param keys different keys in ascending order, so that transactions that lock one key after another can't deadlock
+   * @param change decides; its second argument is the time of the database in whole microseconds since the epoch; default: the store's
+   * clock
    */
   protected abstract transact<T>(
     keys: readonly string[],
@@ -129,12 +129,12 @@ export abstract class TransactionalStore extends DirectStore implements Store {
     return this.#change([counter], (scratch) => scratch.blockedFor(counter));
   }
 
-  /** Does nothing: what the app has connected, the app disconnects. */
+  /** Does nothing: the app closes the connections that it opened. */
   close(): Promise<void> {
     return Promise.resolve();
   }
 
-  /** Has counters changed in one transaction. */
+  /** Changes counters in one transaction. */
   async #change<T>(counters: readonly Counter[], work: (scratch: ScratchStore) => T | Promise<T>): Promise<T> {
     for (const counter of counters) this.#assertKept(counter);
     const byKey = new Map(counters.map((counter) => [keyOf(this.#prefix, counter), counter]));
@@ -152,13 +152,13 @@ export abstract class TransactionalStore extends DirectStore implements Store {
           const value: unknown = values[index];
           if (value !== undefined && value !== null) scratch.put(byKey.get(key)!, partsOf(key, value));
         }
-        // What has to be waited for is known already: the counters are in process.
+        // Nothing to wait for: the counters are in memory.
         const result = [work(scratch)] as const;
         const writes = keys.flatMap((key, index) => this.#writeOf(key, byKey.get(key)!, values[index] ?? undefined));
         return { writes, result };
       } catch (error) {
         if (!(error instanceof TypeError) || error instanceof RateLimitArgumentError) throw error;
-        // What was stored is a counter by its form only.
+        // The stored value has the form of a counter, but isn't a valid one.
         throw unreadable(keys.join("', '"), values, error);
       } finally {
         scratch.end();

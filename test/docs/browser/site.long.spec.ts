@@ -94,7 +94,7 @@ describe('the site of the documentation', () => {
     ['dashboard', 'console', 'console'],
     ['quota', 'calendar-window', 'calendar-window'],
     ['ban', 'Blocking', 'blocking'],
-    ['dynamic limits', 'Rates from a database', 'rates-from-a-database'],
+    ['dynamic limits', 'Plans by tier', 'plans-by-tier'],
   ])('leads who looks for "%s" to %s', async (words, _title, place) => {
     const { page } = await browser.open(origin + BASE);
     await page.getByText('worst minute').first().waitFor();

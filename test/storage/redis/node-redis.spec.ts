@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { RESP_TYPES } from 'redis';
@@ -16,6 +17,7 @@ import { algorithmNames } from '../../support/limits/arbitraries.js';
 import { type Client, nodeRedis, openClient } from '../../support/redis/node-redis.js';
 import { PATIENCE, PATIENCE_MS } from '../../support/redis/patience.mjs';
 import { freePort } from '../../support/processes/ports.mjs';
+import { holdUp } from '../../support/time/hold-up.js';
 import { stopTimersFrom } from '../../support/time/long-timers.js';
 import { variants } from '../../support/tier.js';
 import { startRedis } from '../../support/redis/redis-servers.js';
@@ -223,6 +225,28 @@ describe.each(variants(Object.entries(nodeRedis)))('a client of %s', (_, version
       await Promise.allSettled(fillers);
       await own.ping();
       expect((await ask(patient!, limit)).remaining).toBe(98);
+    });
+
+    it('gives time once more to the calls that it has not sent, and to no others', async () => {
+      const server = await startRedis();
+      cleanups.push(() => server.stop());
+      const proxy = await TcpProxy.start(server);
+      cleanups.push(() => proxy.close());
+      const own = await openClient(version, proxy.url);
+      cleanups.push(() => own.destroy());
+      const limit = compile({ algo: 'fixed-window', rate: 100, interval: '1h' });
+      await ask(new RedisStore(own, { prefix, timeoutMs: PATIENCE_MS }), limit);
+      const store = new RedisStore(own, { prefix, timeoutMs: 1000 });
+      proxy.hold('all');
+      const sent = [ask(store, limit), ask(store, limit)];
+      for (let turn = 0; turn < 5; turn++) await setImmediate();
+      const unsent = [ask(store, limit), ask(store, limit)];
+      // In the turn in which they reach the client, before it writes them.
+      const busy = setImmediate().then(() => holdUp(1100));
+      for (const each of sent) await expect(each).rejects.toThrow(RateLimitStoreError);
+      await busy;
+      proxy.pass();
+      expect(await Promise.all(unsent)).toMatchObject([{ allowed: true }, { allowed: true }]);
     });
   });
 });

@@ -71,7 +71,7 @@ describe('the conformance suite', () => {
       }
     }
     const failed = await failuresOf(({ clock }) => new Overlapping({ clock }));
-    expect(failed).toContain('gcra: never lets more through than its quota, however many ask at once');
+    expect(failed).toContain('gcra: never lets more through than its quota, no matter how many check at once');
   });
 
   it('finds a store that charges each limit for itself', async () => {

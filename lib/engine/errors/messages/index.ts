@@ -15,6 +15,7 @@ export { hookMessages } from './hook.js'; // hooks that fail
 export { initMessages } from './init.js'; // `nestjs-sluice init`
 export { keyMessages } from './key.js'; // keys that a limit never counts by
 export { listMessages } from './list.js'; // allow and deny lists
+export { methodMessages } from './methods.js'; // `@Limited`
 export { migrateMessages } from './migrate.js'; // `nestjs-sluice migrate`
 export { optionMessages } from './options.js'; // options of limits: wrong values, unknown names, what does not go together
 export { outboundMessages } from './outbound.js'; // calls to others' APIs

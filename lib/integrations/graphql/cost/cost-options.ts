@@ -21,15 +21,13 @@ export interface WeighedField {
 /** The points that operations cost. */
 export interface QueryCostOptions {
   /**
-   * The limits that count the points: the name of a defined limit, a definition, or a list of these. Their own `key`, `skip` and
-   * `mode` hold; the points replace their `cost`. Not `concurrency` and `adaptive`, nor limits with
-   * `count`.
+   * The limits that count the points: the name of a defined limit, a definition, or a list of these. Their own `key`, `skip` and `mode`
+   * apply; the points replace their `cost`. `concurrency` and `adaptive` limits, and limits with `count`, are not supported.
    */
   limit: string | LimitDefinition | readonly (string | LimitDefinition)[];
   /**
-   * Returns the points of one value of a field: a number >= 0, or `undefined` for what `@cost` and the other options say. If it
-   * fails, that holds, too.
-   * @default the directive `@cost(weight: …)` of the field, else that of its type; else `mutation`, `object` or `scalar`
+   * Returns the points of one value of a field: a number >= 0. If it returns `undefined` or throws, `@cost` and the other options apply.
+   * @default the directive `@cost(weight: …)` of the field or of its type; otherwise `mutation`, `object` or `scalar`
    */
   weight?: (field: WeighedField) => number | undefined;
   /**
@@ -43,13 +41,12 @@ export interface QueryCostOptions {
    */
   scalar?: number;
   /**
-   * The points of each field of `Mutation` without a weight, whatever it returns: a number >= 0.
+   * The points of each field of `Mutation` without a weight, regardless of its type: a number >= 0.
    * @default 10
    */
   mutation?: number;
   /**
-   * How many values a list is expected to have that neither `@listSize` nor an argument `first`, `last` or `limit` tells: a whole
-   * number >= 1.
+   * The assumed number of values in a list that has neither `@listSize` nor an argument `first`, `last` or `limit`: a whole number >= 1.
    * @default 10
    */
   listSize?: number;
@@ -64,7 +61,7 @@ export interface QueryCostSettings extends Required<Omit<QueryCostOptions, 'limi
 /** The options of `RateLimitGraphqlModule`. */
 export interface RateLimitGraphqlOptions {
   /**
-   * Lets operations cost points.
+   * Gives operations a cost.
    * @default they cost nothing
    */
   cost?: QueryCostOptions;
@@ -103,7 +100,7 @@ function readCost(given: unknown, location: string): QueryCostSettings {
   return { limits: listedLimits(limit, `${location}.limit`), weight, object, scalar, mutation, listSize };
 }
 
-/** Whether a value can be the weight of a field. */
+/** Returns true if a value can be the weight of a field. */
 export function isWeight(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value < Infinity;
 }

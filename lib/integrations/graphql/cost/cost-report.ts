@@ -3,13 +3,13 @@ import type { CheckedLimit } from '../../../engine/limits/check-result.js';
 import { tighter } from '../../../engine/limits/check-result.js';
 import type { Decision } from '../../../engine/limits/decision.js';
 
-/** What a client gets to know about the cost of its operation, as `extensions.cost`. */
+/** The cost of an operation as the client sees it, in `extensions.cost`. */
 export interface CostReport {
-  /** The points that were reserved before it ran. */
+  /** The points that were reserved before the operation ran. */
   readonly requestedQueryCost: number;
-  /** The points of what it returned, which it was charged; `null` if it was refused. */
+  /** The points that the operation was charged, based on the values it returned; `null` if it was rejected. */
   readonly actualQueryCost: number | null;
-  /** The limit of which the least is left, if any counted the operation, except those that are hidden. */
+  /** The limit with the fewest points left among those that counted the operation; hidden limits are left out. */
   readonly throttleStatus?: ThrottleStatus;
 }
 
@@ -17,7 +17,7 @@ export interface CostReport {
 export interface ThrottleStatus {
   /** The name of the limit. */
   readonly limit: string;
-  /** The most points that an operation can cost. */
+  /** The maximum number of points that an operation can cost. */
   readonly maximumAvailable: number;
   /** The points that are left. */
   readonly currentlyAvailable: number;
@@ -28,7 +28,7 @@ export interface ThrottleStatus {
 /**
  * Reports the cost of an operation.
  *
- * @param actual `null` if it was refused
+ * @param actual `null` if it was rejected
  */
 export function reportOf(
   requested: number,
@@ -42,7 +42,7 @@ export function reportOf(
   const tightest = others.reduce(tighter, first);
   const { limit } = limits[decisions.indexOf(tightest)]!;
   const { quota, remaining } = tightest;
-  // Only what was taken comes back.
+  // Only points that were taken are refunded.
   const back = actual === null || !tightest.allowed ? 0 : requested - actual;
   const rate = (quota / limitInfo(limit, Date.now()).windowMs) * 1000;
   return {

@@ -1,4 +1,4 @@
-/** Where errors are in a response: a tree of the names and indices of their paths; `undefined` if there are none from here on. */
+/** The places of errors in a response: a tree of the names and indices of their paths; `undefined` if there are none below. */
 export type ErrorTree = ReadonlyMap<unknown, ErrorTree> | undefined;
 
 type Node = Map<unknown, Node>;
@@ -20,7 +20,7 @@ export function errorTreeOf(errors: unknown): ErrorTree {
   return root;
 }
 
-/** Whether an error is deeper than a place: if that is `null`, the error has removed what was there. */
+/** Returns true if there is an error below a place. If the value there is `null`, that error has removed it. */
 export function hasErrorBelow(errors: ErrorTree): boolean {
   return errors !== undefined && errors.size > 0;
 }

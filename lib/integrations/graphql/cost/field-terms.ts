@@ -13,30 +13,30 @@ import { graphqlMessages } from '../../../engine/errors/messages/graphql.js';
 import { isComposite, type SelectedType } from '../selections.js';
 import { isWeight, type QueryCostSettings } from './cost-options.js';
 
-/** What the schema says of the cost of a field. */
+/** The cost of a field according to the schema. */
 export interface FieldTerms {
   readonly field: GraphQLField<unknown, unknown>;
-  /** The points of one value, unless a function says otherwise. */
+  /** The points of one value, unless the option `weight` overrides them. */
   readonly weight: number;
   /** The type of its values. */
   readonly returns: GraphQLNamedType;
-  /** How deep lists are nested; 0 if it has a single value. */
+  /** The nesting depth of lists; 0 if the field has a single value. */
   readonly lists: number;
-  /** The arguments that say how long the list is, each as the path of an input field. */
+  /** The arguments that set the length of the list, each as the path of an input field. */
   readonly slicing: readonly (readonly string[])[];
-  /** The length that is assumed without them. */
+  /** The length to assume without these arguments. */
   readonly assumedSize: number;
-  /** The fields of its value that have that length, in place of itself. */
+  /** The fields of its value that have this length instead of the field itself. */
   readonly sized: ReadonlySet<string> | undefined;
 }
 
-/** Arguments that say how long a list is, if the schema does not name any. The last are those of federated entities. */
+/** Arguments that set the length of a list if the schema doesn't name any. The last one is for federated entities. */
 const USUAL_SLICING = ['first', 'last', 'limit', 'representations'];
 
-/** The fields of a connection that are as long as its arguments say. */
+/** The fields of a connection whose length its arguments set. */
 const CONNECTION = ['edges', 'nodes'];
 
-/** Reads what directives say of the cost of fields: those of the GraphQL Cost Directives specification. */
+/** Reads the cost of fields from the directives of the GraphQL Cost Directives specification. */
 export class FieldTermsReader {
   private readonly known = new WeakMap<object, FieldTerms>();
 
@@ -44,7 +44,7 @@ export class FieldTermsReader {
 
   /** The terms of a field of a type; `undefined` if the type has no such field. Throws `RateLimitConfigError`. */
   of(type: SelectedType, name: string, schema: GraphQLSchema): FieldTerms | undefined {
-    // Fields of introspection belong to no type, and cost nothing.
+    // Introspection fields belong to no type and cost nothing.
     const field = 'getFields' in type ? type.getFields()[name] : undefined;
     if (field === undefined) return undefined;
     let terms = this.known.get(field);
@@ -52,7 +52,7 @@ export class FieldTermsReader {
     return terms;
   }
 
-  /** Refuses what is wrong in the directives of a schema. Throws `RateLimitConfigError`. */
+  /** Validates the directives of a schema. Throws `RateLimitConfigError`. */
   check(schema: GraphQLSchema): void {
     for (const type of Object.values(schema.getTypeMap())) {
       if (type.name.startsWith('__') || !isComposite(type) || !('getFields' in type)) continue;
@@ -92,7 +92,7 @@ export class FieldTermsReader {
   }
 }
 
-/** A connection, as Relay specifies it, passes on its length. */
+/** A connection, as Relay specifies it, passes its length on to its fields. */
 function usualSized(returns: GraphQLNamedType, lists: number, slicing: readonly string[]): string[] | undefined {
   if (lists > 0 || slicing.length === 0 || !('getFields' in returns)) return undefined;
   const fields = Object.keys(returns.getFields());

@@ -7,17 +7,17 @@ import { isWeight, type QueryCostSettings } from './cost-options.js';
 import type { FieldTerms, FieldTermsReader } from './field-terms.js';
 import { type ErrorTree, hasErrorBelow } from './error-tree.js';
 
-/** The cost of an operation that is too large to be counted: no limit has as much. */
+/** The cost of an operation that is too large to be counted. It is more than any limit allows. */
 export const BEYOND_COUNTING = Number.MAX_SAFE_INTEGER;
 
 /** How many fields settling may read more than once: this many, and this many times as many as it has read once. */
 const REPEATED_FIELDS = 20_000;
 const REPEATED_SHARE = 4;
 
-/** Documents that are nested deeper would exhaust the stack. */
+/** Documents with deeper nesting would exhaust the stack. */
 const MAX_DEPTH = 500;
 
-/** Sums of fractions such as 0.1 miss whole numbers by less. */
+/** The rounding error of sums of fractions such as 0.1 is smaller than this. */
 const ROUNDING = 1e-6;
 
 /** The length that an argument sets for fields of a value. */
@@ -26,27 +26,27 @@ interface Sized {
   readonly size: number;
 }
 
-/** What one selected field costs. */
+/** The cost of one selected field. */
 interface FieldCost {
   readonly terms: FieldTerms;
   readonly weight: number;
-  /** The values that it is expected to have. */
+  /** The expected number of values. */
   readonly size: number;
-  /** What is expected below each of them. */
+  /** The expected points of the fields below each value. */
   readonly below: number;
   readonly sized: Sized | undefined;
 }
 
 /**
- * The points of all objects below one whose type is ambiguous. Such an object is counted as each type that fits, with everything below
- * it, which would double the work at each level. So each object is counted once per set of selections, and the number of fields that
- * are read again is bounded by the size of the response.
+ * The points of all objects below one whose type is ambiguous. Such an object is counted once per possible type, with everything below it,
+ * which would double the work at each level. To prevent that, each object is counted once per set of selections, and the number of fields
+ * read again is limited by the size of the response.
  */
 class CountedObjects {
   private readonly points = new Map<object, Map<string, number>>();
   private left = REPEATED_FIELDS;
 
-  /** Points that are known, else those that `count` finds. Throws `TooManySteps`. */
+  /** Returns known points, or those that `count` finds. Throws `TooManySteps`. */
   of(data: object, id: string, fields: number, count: () => number): number {
     let known = this.points.get(data);
     if (known === undefined) {
@@ -64,12 +64,12 @@ class CountedObjects {
   }
 }
 
-/** What an operation costs, before it runs and after. */
+/** The cost of an operation, before and after it runs. */
 export class OperationCost {
   private readonly selections: Selections;
   private readonly objects = new Map<string, number>();
   private readonly fields = new Map<SelectedField, Map<string, FieldCost | undefined>>();
-  /** Objects of the response that is settled. */
+  /** The objects of the response that is being settled. */
   private ambiguous = new CountedObjects();
 
   constructor(
@@ -81,7 +81,7 @@ export class OperationCost {
     this.selections = new Selections(source);
   }
 
-  /** The most points that it is expected to cost: a whole number >= 1, `BEYOND_COUNTING` if it is too large. */
+  /** The maximum number of points that the operation is expected to cost: a whole number >= 1, or `BEYOND_COUNTING` if it is too large. */
   requested(): number {
     return this.counted(() => {
       const type = rootTypeOf(this.source);
@@ -90,8 +90,8 @@ export class OperationCost {
   }
 
   /**
-   * The points of what it returned: a whole number >= 1. What an error has removed counts as it was expected. If that takes too many
-   * steps to find out, the requested points.
+   * The points of the returned values: a whole number >= 1. Values that an error has removed count with their expected points. If counting
+   * takes too many steps, returns the requested points.
    *
    * @param errors where resolvers failed
    */
@@ -115,7 +115,7 @@ export class OperationCost {
     }
   }
 
-  /** What is expected of one object. Of an abstract type, its most expensive object counts. */
+  /** The expected points of one object. For an abstract type, the most expensive object type counts. */
   private ofObject(
     type: SelectedType,
     sets: readonly SelectionSetNode[],
@@ -144,7 +144,7 @@ export class OperationCost {
     return sized === undefined ? selected : `${selected} ${idOf(sized)}`;
   }
 
-  /** What is expected of one field; `undefined` for fields of introspection. */
+  /** The expected cost of one field; `undefined` for introspection fields. */
   private ofField(
     type: SelectedType,
     field: SelectedField,
@@ -185,7 +185,7 @@ export class OperationCost {
     return { terms, weight: this.weightOf(type, terms, args), size, below, sized };
   }
 
-  /** Whether neither its weight nor its size depends on its arguments. */
+  /** Returns true if the weight and the size of a field don't depend on its arguments. */
   private isPlain({ slicing }: FieldTerms): boolean {
     return slicing.length === 0 && this.settings.weight === undefined;
   }
@@ -201,7 +201,7 @@ export class OperationCost {
     );
   }
 
-  /** The points of a returned object: those of the most expensive type that it may have. */
+  /** The points of a returned object. If its type is ambiguous, the most expensive one counts. */
   private ofData(
     data: object,
     type: SelectedType,
@@ -251,7 +251,7 @@ export class OperationCost {
       typeof each === 'object' && each !== null && isComposite(terms.returns)
         ? this.ofData(each, terms.returns, field.sets, sized, at, counted)
         : 0;
-    // An error below has removed what was there.
+    // An error below has removed the value.
     if (value === null && hasErrorBelow(errors)) return total(cost);
     if (!Array.isArray(value)) return bounded(weight + below(value, errors));
     let count = 0;
@@ -271,7 +271,7 @@ export class OperationCost {
     return bounded(Math.max(1, count) * weight + sum);
   }
 
-  /** The types that an object may be of, by what was returned of it. */
+  /** The types that an object may have, based on the fields that were returned. */
   private typesOfData(
     data: object,
     types: readonly SelectedType[],
@@ -307,12 +307,12 @@ function isWeightOrNone(got: unknown): boolean {
   return got === undefined || isWeight(got);
 }
 
-/** A call costs its weight at least once, even if it finds nothing. */
+/** A field costs its weight at least once, even if it returns no values. */
 function total({ weight, size, below }: FieldCost): number {
   return bounded(Math.max(1, size) * weight + size * below);
 }
 
-/** The length that a field's arguments ask for: the longest, or the assumed one if none is a number >= 0. */
+/** The longest length that a field's arguments request; the assumed one if none of them is a number >= 0. */
 function sizeOf({ slicing, assumedSize }: FieldTerms, args: Readonly<Record<string, unknown>>): number {
   let size = -1;
   for (const path of slicing) {

@@ -20,7 +20,7 @@ import { errorTreeOf } from './error-tree.js';
 import { FieldTermsReader } from './field-terms.js';
 import { OperationCost } from './operation-cost.js';
 
-/** The response to an operation, as its server knows it. */
+/** The response to an operation, as the GraphQL server returned it. */
 export interface OperationResult {
   /** `undefined` if nothing ran. */
   readonly data?: unknown;
@@ -38,10 +38,10 @@ export class QueryCosts {
   private readonly reader: FieldTermsReader;
   private readonly attempts = new Attempts(logger);
   private readonly rules: readonly Rule[];
-  /** Those that are charged the points; limits above them may have a cost of their own. */
+  /** The rules that are charged the points. Limits above them may have a cost of their own. */
   private readonly counting: ReadonlySet<Rule>;
 
-  /** Throws `RateLimitConfigError` for wrong limits. */
+  /** Throws `RateLimitConfigError` if a limit is invalid. */
   constructor(
     private readonly settings: QueryCostSettings,
     registry: LimitRegistry,
@@ -68,29 +68,29 @@ export class QueryCosts {
     this.counting = new Set(rules.flatMap((rule) => [rule, ...rule.ancestorsOfSameCost]));
   }
 
-  /** Refuses what is wrong in the directives of a schema. Throws `RateLimitConfigError`. */
+  /** Validates the directives of a schema. Throws `RateLimitConfigError`. */
   check(schema: GraphQLSchema): void {
     this.reader.check(schema);
   }
 
-  /** Whether a limit has to know the user. */
+  /** True if a limit needs to know the user. */
   get needsUser(): boolean {
     return rulesOfPhase(this.rules, 'authenticated').length > 0;
   }
 
-  /** What an operation asks in some phases. */
+  /** The rules that the cost of an operation is checked against in these phases. */
   asked({ points }: RequestedCost, phases: readonly Phase[]): Extra {
     const rules = phases.flatMap((phase) => rulesOfPhase(this.rules, phase));
     return { rules, counting: this.counting, cost: points };
   }
 
-  /** What an operation asks for before it runs. */
+  /** The cost of an operation before it runs. */
   of(source: OperationSource): RequestedCost {
     const count = new OperationCost(source, this.reader, this.settings, this.attempts);
     return { points: count.requested(), count };
   }
 
-  /** Reports the cost of an operation that was refused. */
+  /** Reports the cost of a rejected operation. */
   refused({ points }: RequestedCost, checked: LimitedRequest): CostReport {
     const own = checked.entries.flatMap((entry, index) => (this.rules.includes(entry.rule) ? index : []));
     const decisions = checked.result?.decisions ?? [];
@@ -102,21 +102,21 @@ export class QueryCosts {
     );
   }
 
-  /** Settles an operation at what it returned, or at nothing if nothing ran, and reports it. Nothing waits for the store. */
+  /** Settles an operation by the values it returned (0 points if nothing ran), and reports the cost. Doesn't wait for the store. */
   settled(cost: RequestedCost, whole: LimitedRequest, result: OperationResult | undefined): CostReport {
     const actual = actualOf(cost, result);
     for (const charge of whole.charges) {
       if (charge.settled || !this.counting.has(charge.rule)) continue;
       charge.settled = true;
       settle(charge.store, { ...charge }, actual).catch(logFailure);
-      // If the request does not count in the end, no more than this is given back.
+      // If the request turns out not to count, this is the maximum refund.
       charge.units = Math.min(actual, 2 * charge.limit.whole.quota);
     }
     return reportOf(cost.points, actual, whole.entries, whole.result?.decisions ?? []);
   }
 }
 
-/** The points of a response; those that were expected if it is not known as a whole. */
+/** The points of a response; the expected points if the response is not available as a whole. */
 function actualOf({ points, count }: RequestedCost, result: OperationResult | undefined): number {
   if (result === undefined) return points;
   const { data, errors } = result;

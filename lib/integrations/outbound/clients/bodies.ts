@@ -1,17 +1,17 @@
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\b/i;
 
-/** Whether the headers say that the body is JSON. */
+/** Returns true if the headers declare a JSON body. */
 export function isJson(headers: { get(name: string): string | null }): boolean {
   return JSON_TYPE.test(headers.get('content-type') ?? '');
 }
 
-/** Whether a body can be sent only once. */
+/** Returns true if a body can be sent only once. */
 export function isStream(body: unknown): boolean {
   if (typeof body !== 'object' || body === null) return false;
   return body instanceof ReadableStream || Symbol.asyncIterator in body || 'pipe' in body;
 }
 
-/** The longest body that parsers get, in bytes. */
+/** Maximum length of a body to parse, in bytes. */
 const MOST_PARSED = 4_000_000;
 
 /** Parses a text as JSON; `undefined` if it is not JSON, or too long. */
@@ -25,7 +25,7 @@ export function jsonOf(text: unknown): unknown {
   }
 }
 
-/** Reads a body as JSON, and cancels the rest; `undefined` if it is not JSON, too long, or takes longer than `longestMs`. */
+/** Reads a body as JSON, and cancels the rest. Returns `undefined` if it isn't JSON, is too long, or takes longer than `longestMs`. */
 export async function readJson(body: ReadableStream<Uint8Array> | null, longestMs: number): Promise<unknown> {
   if (body === null) return undefined;
   const reader = body.getReader();

@@ -18,7 +18,7 @@ import { WaitingController } from './waiting-controller.js';
 type Dispatch = (request: DispatchedRequest, handler: DispatchHandler) => boolean;
 type Caller = OutboundCaller<DispatchedRequest, DispatchedResponse>;
 
-/** The most bytes to keep of the body of a refusal, so that the last refusal can be handed on. */
+/** Maximum number of bytes to keep of the body of a rejection, so that the last rejection can be passed on as the response. */
 const MOST_KEPT = 1_000_000;
 
 /** An interceptor that makes requests wait for their turn. */
@@ -26,7 +26,7 @@ export function limitedDispatcher(caller: Caller): LimitedDispatcher {
   const interceptor =
     (dispatch: Dispatch): Dispatch =>
     (request, handler) => {
-      // Such a handler would learn neither of a response nor of an error.
+      // Such a handler would get neither the response nor the error.
       if (typeof handler.onRequestStart !== 'function') throw new RateLimitArgumentError(outboundMessages.oldHandler());
       new LimitedDispatch(caller, dispatch, request, handler).start();
       return true;
@@ -34,7 +34,7 @@ export function limitedDispatcher(caller: Caller): LimitedDispatcher {
   return interceptor as unknown as LimitedDispatcher;
 }
 
-/** A refusal that has not been handed on yet. */
+/** A rejection by the upstream that has not been passed on yet. */
 interface Refusal {
   readonly status: number;
   readonly headers: unknown;
@@ -42,13 +42,13 @@ interface Refusal {
   readonly waitMs: number;
   readonly chunks: Uint8Array[];
   length: number;
-  /** Cuts off a body that takes too long. */
+  /** Ends the reading of a body that takes too long. */
   readonly timeout: NodeJS.Timeout;
-  /** Whether its body was cut off before its end. */
+  /** True if its body was cut off before its end. */
   isCut: boolean;
 }
 
-/** A request of undici. It stands between its dispatcher and the handler of the caller. */
+/** One request of undici. It sits between the dispatcher and the caller's handler. */
 class LimitedDispatch implements DispatchHandler {
   private readonly controller = new WaitingController();
   private readonly sent: SentCall;
@@ -125,7 +125,7 @@ class LimitedDispatch implements DispatchHandler {
     this.handler.onResponseError?.(this.controller, error);
   }
 
-  /** Stops reading a refusal: its body is long, or endless. */
+  /** Stops reading the body of a rejection, because it is long or endless. */
   private cut(controller: DispatchController): void {
     const { refusal } = this;
     if (refusal === undefined || refusal.isCut) return;
@@ -145,7 +145,7 @@ class LimitedDispatch implements DispatchHandler {
     this.send();
   }
 
-  /** Waits until the upstream may be asked again. If there is not enough time, hands on the refusal as the response. */
+  /** Waits until the call may be sent again. If there isn't enough time, passes the rejection on as the response. */
   private async reenter(refusal: Refusal, trailers: unknown): Promise<void> {
     const { handler, controller } = this;
     clearTimeout(refusal.timeout);
@@ -180,7 +180,7 @@ class LimitedDispatch implements DispatchHandler {
     }
   }
 
-  /** Reports what a response says, and returns how long to wait before the request is sent again; `undefined` if it is not. */
+  /** Reports a response to the learner. Returns how long to wait before the request is sent again; `undefined` if it isn't. */
   private answered(status: number, headers: unknown): number | undefined {
     const { caller, sent } = this;
     const call = this.call!;

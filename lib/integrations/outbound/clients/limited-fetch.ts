@@ -11,7 +11,7 @@ const MOST_REDIRECTS = 20;
 /** The statuses that `fetch` follows. */
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
-/** A response to hand on, and the permit of its request. */
+/** A response to pass on, and the permit of its request. */
 interface Answered {
   readonly response: Response;
   readonly permit: Permit;
@@ -34,7 +34,7 @@ export function limitedFetch(caller: OutboundCaller<Request, Response>): typeof 
   };
 }
 
-/** Sends a request until there is a response to hand on. */
+/** Sends a request, again if necessary, until there is a response to pass on. */
 async function sendLimited(
   caller: OutboundCaller<Request, Response>,
   request: Request,
@@ -67,18 +67,18 @@ function bodyOf(request: Request, init: RequestInit | undefined): BodyAgain | un
   const given = init?.body;
   if (isStream(given)) return undefined;
   if (request.body === null) return () => Promise.resolve(null);
-  // A form would get a new boundary each time, which the headers do not have.
+  // A form would get a new boundary each time, which wouldn't match the headers.
   if (given !== undefined && given !== null && !(given instanceof FormData)) return () => Promise.resolve(given);
   const copy = request.clone();
   return () => copy.clone().arrayBuffer();
 }
 
-/** Whether to follow redirects here. With an `integrity` hash, `fetch` itself has to follow them and compare at the end. */
+/** True if redirects are followed here. With an `integrity` hash, `fetch` itself has to follow them and compare the hash at the end. */
 function isFollowed({ redirect, integrity }: Request): boolean {
   return redirect === 'follow' && integrity === '';
 }
 
-/** The request that a redirect leads to; `undefined` if the response is not a redirect. Releases what the response held. */
+/** The request that a redirect leads to; `undefined` if the response isn't a redirect. Releases the units of the response. */
 async function redirected(
   request: Request,
   response: Response,
@@ -129,7 +129,7 @@ function asRedirected(response: Response): Response {
   });
 }
 
-/** Sends a request. If it fails, releases what it holds. */
+/** Sends a request. If it fails, releases its units. */
 async function send(request: Request, init: RequestInit | undefined, call: OutboundCall): Promise<Response> {
   try {
     // `Request` does not carry the dispatcher of Node's own `fetch`.
@@ -147,7 +147,7 @@ async function send(request: Request, init: RequestInit | undefined, call: Outbo
   }
 }
 
-/** Waits for the next attempt. If the wait is aborted, the refusal is dropped. */
+/** Waits for the next attempt. If the wait is aborted, the rejection is discarded. */
 async function reenter(call: OutboundCall, waitMs: number, refusal: Response): Promise<Permit | undefined> {
   try {
     return await call.reenter(waitMs);
@@ -162,7 +162,7 @@ function discard({ body }: Response): void {
   if (body !== null && !body.locked) body.cancel().catch(() => undefined);
 }
 
-/** A response as parsers see it. */
+/** A response as the parsers get it. */
 async function readable(response: Response, bodyMs: number | undefined): Promise<UpstreamResponse> {
   const { status, headers } = response;
   const receivedAt = Date.now();
@@ -179,7 +179,7 @@ function handOn(response: Response, permit: Permit, caller: OutboundCaller<Reque
       copies.push(next);
       return next;
     };
-    // A copy that nobody reads would buffer the whole body.
+    // An unread copy would buffer the whole body.
     void caller.settle(permit, copy).then(() => copies.forEach(discard));
   }
   return permit.holds ? heldResponse(response, () => void permit.release()) : response;

@@ -2,9 +2,9 @@
 export interface Redirect {
   readonly url: URL;
   readonly method: string;
-  /** Whether the body is kept, and with it the headers that describe it. */
+  /** True if the body is kept, and with it the headers that describe it. */
   readonly keepsBody: boolean;
-  /** Whether secret headers may be sent there. */
+  /** True if secret headers may be sent to the new URL. */
   readonly sameOrigin: boolean;
 }
 
@@ -14,10 +14,10 @@ const SEE_OTHER = 303;
 
 /** Headers that describe the body. */
 export const BODY_HEADER = /^content-/i;
-/** Headers that belong to one origin. */
+/** Headers that must not be sent to another origin. */
 export const SECRET_HEADER = /^(?:(?:proxy-)?authorization|cookie|host)$/i;
 
-/** Where a redirect leads, by the rules of the Fetch standard. Throws if that is not an HTTP URL. */
+/** The target of a redirect, according to the Fetch standard. Throws if it isn't an HTTP URL. */
 export function redirectOf(
   { url: from, method }: { readonly url: string; readonly method: string },
   status: number,

@@ -1,7 +1,7 @@
 import type { ResponseHeaders } from '../headers/upstream-report.js';
 import type { OutboundOptions } from '../outbound-options.js';
 
-/** A request that undici dispatches, as the user's functions see it. */
+/** A request that undici dispatches, as the app's functions get it. */
 export interface DispatchedRequest {
   /** The origin of the URL. */
   readonly origin?: string | URL | undefined;
@@ -15,7 +15,7 @@ export interface DispatchedRequest {
   readonly body?: unknown;
 }
 
-/** A response that undici dispatches, as the user's functions see it. */
+/** A response that undici dispatches, as the app's functions get it. */
 export interface DispatchedResponse {
   /** The HTTP status. */
   readonly status: number;
@@ -29,13 +29,13 @@ export type DispatcherOptions = OutboundOptions<DispatchedRequest, DispatchedRes
 /**
  * An interceptor of undici, for `compose`.
  *
- * @typeParam Dispatch that of the dispatcher
+ * @typeParam Dispatch type of the dispatcher's `dispatch` function
  */
 export type LimitedDispatcher = <Dispatch extends (options: never, handler: never) => boolean>(
   dispatch: Dispatch,
 ) => Dispatch;
 
-/** The events of a request that undici reports to handlers, from version 7 on. */
+/** The events of a request that undici 7 and later report to handlers. */
 export interface DispatchHandler {
   onRequestStart?(controller: DispatchController, context: unknown): void;
   onRequestUpgrade?(controller: DispatchController, status: number, headers: unknown, socket: unknown): void;
@@ -45,7 +45,7 @@ export interface DispatchHandler {
   onResponseError?(controller: DispatchController, error: Error): void;
 }
 
-/** What handlers can do with a request. */
+/** The controls that undici gives handlers for a request. */
 export interface DispatchController {
   readonly aborted: boolean;
   readonly paused: boolean;

@@ -20,7 +20,7 @@ export function rateLimitFields(response: UpstreamResponse): UpstreamLimit[] {
   return named.some(({ remaining }) => remaining !== undefined) ? named : dictionary(state, policies);
 }
 
-/** Drafts 8 to 11: `"default";r=50;t=30`, beside `"default";q=100;w=60`. */
+/** Drafts 8 to 11: `"default";r=50;t=30`, along with `"default";q=100;w=60`. */
 function namedLimit([value, parameters]: Item, policies: readonly Policy[]): UpstreamLimit {
   const name = nameOf(value);
   const policy = policies.find((each) => each.name === name);

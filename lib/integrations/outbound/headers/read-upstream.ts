@@ -1,25 +1,25 @@
 import { isPromise } from '../../../engine/util/awaitable.js';
 import type { UpstreamLimit, UpstreamParser, UpstreamReport, UpstreamResponse } from './upstream-report.js';
 
-/** What a parser reported, limited to what is plausible: whole units, and no time longer than the longest accepted wait. */
+/** A parser's report without implausible values: units are whole, and no time is longer than the longest accepted wait. */
 export interface ReadReport {
   readonly limits: readonly UpstreamLimit[];
   readonly retryAfterMs: number | undefined;
   readonly refused: boolean;
 }
 
-/** The most limits to read from a response. */
+/** Maximum number of limits to read from a response. */
 const MOST_LIMITS = 20;
 const LONGEST_NAME = 128;
 const SERVICE_UNAVAILABLE = 503;
 const TOO_MANY_REQUESTS = 429;
 
-/** Reads a response with a parser, and leaves out implausible values. Never throws, even if the parser does. */
+/** Reads a response with a parser and drops implausible values. Never throws, even if the parser does. */
 export function readUpstream(parse: UpstreamParser, response: UpstreamResponse, maxWaitMs: number): ReadReport {
   const isRefusal = response.status === TOO_MANY_REQUESTS || response.status === SERVICE_UNAVAILABLE;
   try {
     const report = parse(response);
-    // A promise cannot report in time. Its rejection must not be unhandled.
+    // A promise comes too late to report. Its rejection must not be unhandled.
     if (isPromise<unknown>(report)) report.then(undefined, () => undefined);
     return readReport(report ?? {}, isRefusal, maxWaitMs);
   } catch {

@@ -4,7 +4,7 @@ export interface ResponseHeaders {
   get(name: string): string | null;
 }
 
-/** A response of an upstream, as parsers see it. */
+/** A response of an upstream, as parsers get it. */
 export interface UpstreamResponse {
   /** The HTTP status. */
   readonly status: number;
@@ -16,16 +16,16 @@ export interface UpstreamResponse {
   readonly receivedAt: number;
 }
 
-/** What an upstream reports of one of its limits. */
+/** The state of one of the upstream's limits, as a response reports it. */
 export interface UpstreamLimit {
-  /** The upstream's name for it, such as `'tokens'`; empty if it has none. */
+  /** The upstream's name for the limit, such as `'tokens'`; empty if it has none. */
   readonly name: string;
   /**
-   * What it counts, such as `'requests'` or `'tokens'`.
-   * @default what a call costs
+   * The unit that the limit counts, such as `'requests'` or `'tokens'`.
+   * @default the unit of a call's cost
    */
   readonly unit?: string | undefined;
-  /** The most units of a window, if reported. */
+  /** The quota of a window, if reported. */
   readonly quota?: number | undefined;
   /** The units that are left, if reported. */
   readonly remaining?: number | undefined;
@@ -34,24 +34,24 @@ export interface UpstreamLimit {
   /** The length of its window in milliseconds, if reported. */
   readonly windowMs?: number | undefined;
   /**
-   * Whether units come back all at once at the reset, or gradually until then.
+   * How units come back: all at once at the reset, or gradually until then.
    * @default 'at-reset'
    */
   readonly refill?: 'at-reset' | 'gradual' | undefined;
 }
 
-/** What a response reports of the upstream's limits. */
+/** The upstream's limits, as a response reports them. */
 export interface UpstreamReport {
-  /** What is left of each limit; empty if nothing is reported. */
+  /** The state of each limit; empty if nothing is reported. */
   readonly limits: readonly UpstreamLimit[];
   /** Milliseconds until another call may be made, if reported. */
   readonly retryAfterMs?: number | undefined;
   /**
-   * Whether a limit refused the call.
-   * @default whether the status is 429 or 503
+   * True if a limit rejected the call.
+   * @default true for the statuses 429 and 503
    */
   readonly refused?: boolean | undefined;
 }
 
-/** Reads what a response reports of limits; `undefined` if it reports nothing. If it throws, nothing is learnt. */
+/** Reads the limits that a response reports; `undefined` if it reports none. If the parser throws, nothing is learned. */
 export type UpstreamParser = (response: UpstreamResponse) => UpstreamReport | undefined;

@@ -6,12 +6,12 @@ import { xRateLimitFields } from './x-rate-limit.js';
 
 /** How an upstream reports its limits. */
 export interface Upstream {
-  /** The upstream's documentation of it. */
+  /** Link to the upstream's documentation of its limits. */
   readonly documentation: string;
   /** The headers, or the part of the body, that are read. */
   readonly reads: readonly string[];
   /**
-   * Whether the parser needs the body as parsed JSON.
+   * True if the parser needs the body as parsed JSON.
    * @default false
    */
   readonly readsBody?: boolean;
@@ -19,7 +19,7 @@ export interface Upstream {
   readonly parse: UpstreamParser;
 }
 
-/** OpenAI reports the tokens of a project beside those of the organization. */
+/** OpenAI reports the tokens of a project in addition to those of the organization. */
 const PROJECT_TOKENS = 'project-tokens';
 
 /** Limits whose unit is part of the field name: `x-ratelimit-remaining-tokens`. */
@@ -48,20 +48,20 @@ const anthropic = (response: UpstreamResponse) =>
     (what, name) => `anthropic-ratelimit-${name}-${what}`,
   );
 
-/** The bucket of the REST API, as `32/40`: used units and the bucket's size. */
+/** The bucket of the REST API, such as `32/40`: used units, and the size of the bucket. */
 function shopify({ headers }: UpstreamResponse): UpstreamLimit[] {
   const [used, quota, ...rest] = (textOf(headers, 'x-shopify-shop-api-call-limit') ?? '').split('/').map(decimal);
   if (used === undefined || quota === undefined || rest.length > 0) return [];
   return [{ name: '', unit: 'requests', quota, remaining: Math.max(0, quota - used), refill: 'gradual' }];
 }
 
-/** GitHub also refuses with 403, and then sends a wait, or that nothing is left. */
+/** GitHub also rejects with 403, along with a wait or a remaining count of 0. */
 function githubRefused({ status, headers }: UpstreamResponse): boolean | undefined {
   if (status !== 403) return undefined;
   return textOf(headers, 'retry-after') !== undefined || textOf(headers, 'x-ratelimit-remaining') === '0';
 }
 
-/** The wait after a refusal that has none: until the reset if nothing is left, else a minute. */
+/** The wait after a rejection that has none: until the reset if nothing is left, otherwise a minute. */
 const GITHUB_WAIT_MS = 60_000;
 
 function githubWait(response: UpstreamResponse, isRefused: boolean): number | undefined {
@@ -161,7 +161,7 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
   },
   stripe: {
     documentation: 'https://docs.stripe.com/rate-limits',
-    // It sends the reason of a refusal in Stripe-Rate-Limited-Reason, but neither a wait nor what is left.
+    // Stripe-Rate-Limited-Reason has the reason of a rejection, but Stripe sends neither a wait nor the remaining units.
     reads: ['Retry-After'],
     parse: (response) => ({ limits: [], retryAfterMs: retryAfterMs(response) }),
   },
@@ -187,8 +187,8 @@ export const upstreams: Readonly<Record<UpstreamName, Upstream>> = {
 };
 
 /**
- * Reads the limits that a response of any upstream reports in its headers: the `RateLimit` fields, and the known upstreams' own
- * fields. It is the default parser of calls.
+ * Reads the limits that any upstream reports in its headers: the `RateLimit` fields and the own fields of known upstreams. This is the
+ * default parser.
  */
 export const parseUpstream: UpstreamParser = (response) => {
   const known = [rateLimitFields, anthropic, openai, shopify];

@@ -5,7 +5,7 @@ import type { UpstreamLimit, UpstreamResponse } from './upstream-report.js';
 /** The prefixes that different upstreams give these fields. */
 const PREFIXES = ['x-ratelimit', 'x-rate-limit'];
 
-/** Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, also when spelt `X-Rate-Limit`, and the finer `-Reset-After`. */
+/** Reads `X-RateLimit-Limit`, `-Remaining` and `-Reset`, the spelling `X-Rate-Limit`, and the more precise `-Reset-After`. */
 export function xRateLimitFields(response: UpstreamResponse, name = ''): UpstreamLimit[] {
   for (const prefix of PREFIXES) {
     const remaining = units(textOf(response.headers, `${prefix}-remaining`));

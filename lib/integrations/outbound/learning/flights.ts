@@ -4,28 +4,28 @@ import type { Lesson, RateLesson } from '../../../storage/stores/lesson.js';
 import type { Store } from '../../../storage/stores/store.js';
 import type { LearnedRules } from './learned-rules.js';
 
-/** The share to add to what is in flight: other clients have calls on their way as well, which nobody reports. */
+/** The share to add to the units in flight, because other clients also have calls on their way that nobody reports. */
 const MARGIN = 1 / 4;
 const LEAST_MARGIN = 2;
 /** Node's random integers are limited to this range. */
 const INSTANCES = 2 ** 48 - 1;
 
-/** What an answer teaches; reported together with what is in flight. */
+/** The lesson of one response. It is reported together with the units in flight. */
 export type AnswerLesson = Omit<Lesson, 'inFlight' | 'instance' | 'rate'> & {
-  /** What it teaches about the rate, if the limit has none of its own. */
+  /** The lesson about the rate, for limits without a rate of their own. */
   readonly rate?: Omit<RateLesson, 'largest' | 'slowestMs'>;
 };
 
 /** The units of a counter that are in flight. */
 interface Flight {
   units: number;
-  /** The units that are being asked for; some of them will be granted and sent. */
+  /** The units that this process is requesting from the store. Some of them will be granted and sent. */
   asking: number;
-  /** Whether a report to the store is scheduled. */
+  /** True if a report to the store is scheduled. */
   isReporting: boolean;
 }
 
-/** What this process has in flight: units charged for calls that the upstream has not answered yet. */
+/** Tracks the units that this process has in flight: charged for calls that the upstream has not answered yet. */
 export class Flights {
   private readonly flights = new Map<string, Flight>();
   private readonly instance = randomInt(INSTANCES);
@@ -37,7 +37,7 @@ export class Flights {
     private readonly onError: (error: unknown) => void,
   ) {}
 
-  /** Counts a call that is sent. Reports to the store once for each turn of the event loop. */
+  /** Counts a call that is sent. Reports to the store at most once per turn of the event loop. */
   begin(counter: Counter, units: number): void {
     const flight = this.flightOf(counter);
     flight.units += units;
@@ -45,8 +45,8 @@ export class Flights {
   }
 
   /**
-   * Announces units before the store is asked for them. The store first brings what it knows of the upstream into the counter,
-   * and other instances count these units as in flight from now on. Never rejects.
+   * Announces units before they are requested from the store. The store first applies the known state of the upstream to the counter, and
+   * other instances count these units as in flight from then on. Never rejects.
    */
   ask(counter: Counter, units: number): Promise<void> {
     const flight = this.flightOf(counter);
@@ -55,7 +55,7 @@ export class Flights {
     return reporting;
   }
 
-  /** Notes that the store has answered. The units that it granted are sent in this turn of the event loop. */
+  /** Records the store's decision. The granted units are sent in this turn of the event loop. */
   storeAnswered(counter: Counter, units: number): void {
     setImmediate(() => {
       const flight = this.flightOf(counter);
@@ -64,7 +64,7 @@ export class Flights {
     });
   }
 
-  /** Ends a call that was answered or has failed. Reports to the store, with what the answer taught. */
+  /** Ends a call that was answered or has failed, and reports the lesson of its response to the store. */
   end(counter: Counter, units: number, lesson: AnswerLesson): void {
     const flight = this.flightOf(counter);
     flight.units = Math.max(0, flight.units - units);
@@ -73,7 +73,7 @@ export class Flights {
     this.forgetEmpty(counter, flight);
   }
 
-  /** Resolves when all reports on their way have reached the store. */
+  /** Resolves when all pending reports have reached the store. */
   async settled(): Promise<void> {
     await Promise.all(this.pending);
   }
@@ -107,7 +107,7 @@ export class Flights {
     return reporting;
   }
 
-  /** An app's own store may not support it, or throw synchronously. */
+  /** An app's own store may not support this, or may throw synchronously. */
   private async learn(counter: Counter, { rate, ...answer }: AnswerLesson & Pick<Lesson, 'inFlight'>): Promise<void> {
     const { limit, identity } = counter;
     const lesson: Lesson = { ...answer, instance: this.instance };
@@ -122,7 +122,7 @@ export class Flights {
   }
 }
 
-/** What is in flight, with a margin for what may be. */
+/** The units in flight, plus a margin for those of other clients. */
 function inFlightOf({ units, asking }: Flight): number {
   const sum = units + asking;
   return sum === 0 ? 0 : sum + Math.max(LEAST_MARGIN, Math.ceil(sum * MARGIN));

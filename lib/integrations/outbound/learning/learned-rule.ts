@@ -4,24 +4,24 @@ import type { Rule } from '../../../app/rules/rule.js';
 import type { LearntRate, RateLesson } from '../../../storage/stores/lesson.js';
 import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
 
-/** The part of a rule that calls need, whether its rate is configured or learnt. */
+/** The part of a rule that calls need, for configured and for learned rates. */
 export type OutboundRule = Pick<Rule, 'name' | 'limit' | 'usualLimit' | 'onChange' | 'fixedCost' | 'fixedPriority'>;
 
-/** The rate of keys about which nothing has been learnt. */
+/** The rate of a key before anything was learned about it. */
 const FIRST: LearntRate = { rate: 60, intervalMs: 60_000, burst: 1 };
-/** The longest time between two calls, however slow the upstream seems. */
+/** The longest time between two calls, no matter how slow the upstream seems. */
 const SLOWEST_MS = 60_000;
 /** The largest cost that a limit without a rate allows. */
 export const LARGEST_COST = 1e9;
 /** The largest weight that any scale of the algorithm has. */
 const MOST_WEIGHT = 2 ** 52 - 1;
-/** How many keys are remembered, and how many bytes they may take; the least recently used is evicted first. */
+/** Maximum number of keys to remember, and the bytes that they may take; the least recently used is evicted first. */
 const MAX_KEYS = 10_000;
 const MAX_BYTES = 20_000_000;
 const KEY_BYTES = 1000;
 
 class LearnedKey extends Kept {
-  /** The largest cost of a call. */
+  /** The largest cost of a call so far. */
   largest = 1;
   rate = FIRST;
 
@@ -33,14 +33,14 @@ class LearnedKey extends Kept {
   }
 }
 
-/** A limit without a configured rate. The store returns the rate of a key, from what all instances of the app have learnt. */
+/** A limit without a configured rate. The store returns the rate of a key, as learned by all instances of the app. */
 export class LearnedRule implements OutboundRule {
   readonly fixedCost = 1;
   readonly fixedPriority = undefined;
   private readonly keys = new BoundedMap<LearnedKey>(MAX_KEYS, MAX_BYTES);
   private slowestMs = SLOWEST_MS;
 
-  /** `limit` applies to keys about which nothing has been learnt. */
+  /** `limit` applies to keys about which nothing was learned yet. */
   constructor(readonly limit: CompiledLimit) {}
 
   get name(): string {
@@ -51,7 +51,7 @@ export class LearnedRule implements OutboundRule {
     return this.keys.get(identity)?.limit ?? this.limit;
   }
 
-  /** Its rate changes only by learning, after which waiting calls ask again anyway. */
+  /** Its rate changes only by learning, after which waiting calls check again anyway. */
   onChange(): void {}
 
   /** Sets the longest wait that an upstream can cause. */
@@ -59,7 +59,7 @@ export class LearnedRule implements OutboundRule {
     this.slowestMs = Math.min(this.slowestMs, ms);
   }
 
-  /** Notes the cost of a call that is about to be sent. */
+  /** Records the cost of a call that is about to be sent. */
   noteCost(identity: string, cost: number): void {
     const known = this.keys.get(identity);
     if (known === undefined ? cost <= 1 : cost <= known.largest) return;
@@ -68,12 +68,12 @@ export class LearnedRule implements OutboundRule {
     this.keep(key, key.rate);
   }
 
-  /** What is reported about a key besides what an answer teaches. */
+  /** The facts to report about a key in addition to the lesson of a response. */
   lessonOf(identity: string): Pick<RateLesson, 'largest' | 'slowestMs'> {
     return { largest: this.keys.get(identity)?.largest ?? 1, slowestMs: this.slowestMs };
   }
 
-  /** Takes over what all instances have learnt. */
+  /** Applies the rate that all instances have learned. */
   learn(identity: string, rate: LearntRate): void {
     this.keep(this.keys.get(identity) ?? new LearnedKey(identity, this.limit), rate);
   }

@@ -6,25 +6,25 @@ import { refuseUnknown } from '../../../engine/options/check-options.js';
 import type { LimitRegistry } from '../../../app/rules/limit-registry.js';
 import { LearnedRule } from './learned-rule.js';
 
-/** The value of `algo` for limits whose rate is learnt. */
+/** The value of `algo` for limits with a learned rate. */
 const LEARNED = 'learned';
 const KNOWN = ['algo', 'name'] as const;
-/** What a key may do about which nothing has been learnt: one call a second. */
+/** The limit of a key before anything was learned about it: one call per second. */
 const FIRST = { algo: 'gcra', rate: 60, interval: 60_000, burst: 1 } as const;
 
-/** The limits of an app whose rates are learnt. */
+/** The limits of an app with a learned rate. */
 export class LearnedRules {
   private readonly byName = new Map<string, LearnedRule>();
   private readonly byLineage = new Map<string, LearnedRule>();
 
   constructor(private readonly registry: LimitRegistry) {}
 
-  /** Whether a definition is that of a limit whose rate is learnt. */
+  /** Returns true for the definition of a limit with a learned rate. */
   static defines(definition: unknown): boolean {
     return typeof definition === 'object' && definition !== null && (definition as { algo?: unknown }).algo === LEARNED;
   }
 
-  /** The rule of a definition: the same one for each name. Throws `RateLimitConfigError`. */
+  /** The rule of a definition; each name has only one. Throws `RateLimitConfigError`. */
   rule(definition: object, location: string): LearnedRule {
     refuseUnknown(location, definition, KNOWN);
     const { name } = definition as { name?: unknown };
@@ -42,7 +42,7 @@ export class LearnedRules {
     return rule;
   }
 
-  /** The rule that a limit belongs to, if its rate is learnt. */
+  /** The rule that a limit belongs to, if its rate is learned. */
   of({ lineage }: CompiledLimit): LearnedRule | undefined {
     return this.byLineage.get(lineage);
   }

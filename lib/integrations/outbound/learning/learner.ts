@@ -4,21 +4,21 @@ import type { ReadReport } from '../headers/read-upstream.js';
 import type { UpstreamLimit } from '../headers/upstream-report.js';
 import type { Flights } from './flights.js';
 
-/** What decides which of the upstream's limits one of ours follows. */
+/** Options that decide which of the upstream's limits one of ours follows. */
 interface LearnTerms {
-  /** The names of the upstream's limits, by the names of ours; `undefined` to choose automatically. */
+  /** The names of the upstream's limits by the names of ours; `undefined` to choose automatically. */
   readonly names: Readonly<Record<string, string>> | undefined;
-  /** Whether calls have a cost of their own, and so do not count as requests. */
+  /** True if calls have a cost of their own, so that they don't count as requests. */
   readonly hasCost: boolean;
 }
 
-/** The unit of limits that count calls, and the units that no cost of ours can be in. */
+/** The unit of limits that count calls. A cost of our own is never in this unit. */
 const REQUESTS = 'requests';
 const UNLIKE = new Set<string | undefined>([REQUESTS, 'concurrent-requests', 'content-bytes']);
 
 /**
- * Chooses which of the upstream's limits one of ours follows: the one with the given name, if names are given; else the one with
- * the least left, of those that count what a call costs.
+ * Chooses which of the upstream's limits one of ours follows: the one with the given name if names are given. Otherwise, of those that
+ * count the cost of a call, the one with the fewest units left.
  */
 function chooseLimit(
   limits: readonly UpstreamLimit[],
@@ -38,14 +38,14 @@ function chooseLimit(
   );
 }
 
-/** An id that distinguishes the upstream's limits: FNV-1a of their names. */
+/** An id that distinguishes the upstream's limits: the FNV-1a hash of their names. */
 function windowOf({ name }: UpstreamLimit): number {
   let hash = 0x811c9dc5;
   for (const character of name) hash = Math.imul(hash ^ character.codePointAt(0)!, 0x01000193) >>> 0;
   return hash;
 }
 
-/** Lets limits learn what an upstream reports of its own, for all instances of the app. */
+/** Applies the state that an upstream reports to our limits, for all instances of the app. */
 export class Learner {
   constructor(
     private readonly flights: Flights,
@@ -54,12 +54,12 @@ export class Learner {
     private readonly maxWaitMs: number,
   ) {}
 
-  /** Called before limits are asked for units. */
+  /** Called before units are requested from limits. */
   async ask(entries: readonly CheckEntry[]): Promise<void> {
     await Promise.all(entries.filter(isCounted).map((entry) => this.flights.ask(entry, entry.cost)));
   }
 
-  /** Called when limits have answered. */
+  /** Called after limits have decided. */
   asked(entries: readonly CheckEntry[]): void {
     for (const entry of entries) if (isCounted(entry)) this.flights.storeAnswered(entry, entry.cost);
   }
@@ -88,8 +88,8 @@ export class Learner {
   }
 
   /**
-   * What is left of the upstream's limit, and until when. Without a reset, units that are charged for it come back as those of our
-   * limit do. If that takes longer than an upstream may keep calls waiting, they come back all at once then.
+   * The units left in the upstream's limit, and until when. Without a reset, the missing units come back at the rate of our limit. If that
+   * takes longer than the longest accepted wait, they all come back after that wait.
    */
   private lessonOf(
     limit: UpstreamLimit | undefined,
@@ -113,9 +113,9 @@ function emptyForMs({ limit, cost }: CheckEntry): number {
   return algorithm.retryAfter(parameters, state, Math.min(cost, limit.quota)) / 1000;
 }
 
-/** Larger products of units and milliseconds are not a plausible rate. */
+/** Larger products of units and milliseconds aren't a plausible rate. */
 const MOST_WEIGHT = 2 ** 51;
-/** The time until all units are back shows how fast they come back, if at least this share of the quota is missing. */
+/** The time until all units are back reveals the rate if at least this share of the quota is missing. */
 const TELLING_SHARE = 1 / 10;
 
 /** The quota of the upstream, and the time in which all of it comes back, if reported. */
@@ -128,7 +128,7 @@ function quotaOf(limit: UpstreamLimit | undefined): Pick<RateLesson, 'quota' | '
   return { quota, windowMs: window > 0 ? window : undefined };
 }
 
-/** Held units follow no count of an upstream. */
+/** Concurrency limits don't follow an upstream's count. */
 function isCounted({ limit }: CheckEntry): boolean {
   return !limit.off && limit.algorithm.leases === undefined;
 }

@@ -2,15 +2,15 @@ import type { DecidesTogether, EntryTogether, FoundEntry } from '../../../engine
 import { BORROWING, type LimitUnits, limitUnitsOf } from './limit-units.js';
 import { depthOf, isParentOf } from '../../../engine/limits/hierarchy.js';
 
-/** An entry of a check that may borrow, or from which others of the check may. */
+/** An entry of a check that may borrow, or from which other entries may borrow. */
 interface Link extends LimitUnits {
   /** Its index among the entries. */
   readonly entry: number;
-  /** The index of the entry that it is within; -1 if the check has none. */
+  /** The index of its parent entry; -1 if the check has none. */
   readonly parent: number;
 }
 
-/** The entries that may borrow or lend, the deepest first, so that each comes before the one it is within. */
+/** The entries that may borrow or lend, the deepest first, so that each comes before its parent. */
 function linksOf(entries: readonly EntryTogether[]): Link[] {
   const links = entries.map((child, entry): Link => {
     const { above, kept } = limitUnitsOf(child.limit);
@@ -23,28 +23,28 @@ function linksOf(entries: readonly EntryTogether[]): Link[] {
   return linked.toSorted((one, other) => depthOf(entries[other.entry]!) - depthOf(entries[one.entry]!));
 }
 
-/** What it takes of the server to weigh the ways to borrow, in checks of a plain counter. */
+/** The load on the server of comparing the ways to borrow, in checks of a plain counter. */
 const WORK = 2;
 
-/** The results for an entry: waits in microseconds, `Infinity` for what never fits. */
+/** The results for an entry: waits in microseconds; `Infinity` if it never fits. */
 interface Waits {
-  /** Until all entries within it fit: if none of them borrows, and if they may. */
+  /** The wait until all entries below it fit: if none of them borrows, and if they may borrow. */
   alone: number;
   lending: number;
-  /** Until it fits with all entries within it: by its own rate, and with what it borrows. */
+  /** The wait until it fits with all entries below it: within its own rate, and with borrowed units. */
   own: number;
   borrowing: number;
-  /** Whether those within it borrow then. */
+  /** True if entries below it borrow in that case. */
   lendsOwn: boolean;
   lendsBorrowing: boolean;
 }
 
-/** How long until these units fit an entry. */
+/** Returns how long until these units fit an entry. */
 type WaitFor<Found> = (found: Found, units: number) => number;
 
 /**
- * Decides what entries may borrow. An entry beyond its own rate also takes its cost from the one it is within, which keeps a part
- * of its quota from borrowers. Of all ways the one with the shortest wait counts, and of these the one that borrows least.
+ * Decides which entries borrow. An entry that exceeds its own rate also takes its cost from its parent, which keeps a part of its quota
+ * from borrowers. Of all ways the one with the shortest wait wins, and among these the one that borrows the least.
  * `lua/features/borrowing.lua` does the same.
  */
 function decide<Found extends FoundEntry>(
@@ -83,18 +83,18 @@ function decide<Found extends FoundEntry>(
   }
 }
 
-/** Finds the waits of an entry. `until` says how long until its cost and more units fit. */
+/** Calculates the waits of an entry. `until` returns how long until its cost and further units fit. */
 function weigh(shadow: boolean, { above, kept }: Link, waits: Waits, until: (more: number) => number): void {
   const { alone, lending } = waits;
   if (shadow) {
-    // It never refuses, and keeps nothing.
+    // A shadow limit never rejects, and keeps nothing.
     waits.own = lending;
     waits.lendsOwn = lending < alone;
     return;
   }
   waits.own = Math.max(alone, until(above));
   if (lending < alone) {
-    // What it keeps and the part of its ceiling above its rate overlap: the larger one is out of reach.
+    // The units that it keeps and the part of its ceiling above its rate overlap, so the larger of the two is unavailable.
     const wait = Math.max(lending, until(Math.max(above, kept)));
     waits.lendsOwn = wait < waits.own;
     waits.own = Math.min(waits.own, wait);
@@ -108,7 +108,7 @@ function weigh(shadow: boolean, { above, kept }: Link, waits: Waits, until: (mor
   }
 }
 
-/** How limits of a check borrow of each other. */
+/** Makes limits of a check borrow from each other. */
 export const borrowing: DecidesTogether = {
   name: BORROWING,
   work: WORK,

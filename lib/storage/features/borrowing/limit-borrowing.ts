@@ -9,7 +9,7 @@ import { borrowing } from './decide-together.js';
 import { BORROWING, type LimitUnits } from './limit-units.js';
 import type { BorrowingTerms } from './terms.js';
 
-/** The messages of limits that borrow from the limits that they are within, and of those that lend. */
+/** The messages of limits that borrow from their parents, and of limits that lend. */
 const borrowMessages = {
   ceilingExpected: (rate: number) => `a whole number >= ${rate}, the 'rate'`,
 } as const;
@@ -19,18 +19,18 @@ interface Rated {
   readonly rate: number;
 }
 
-/** How one limit borrows of those it is within, and lends. */
+/** The borrowing and lending of one limit. */
 export class LimitBorrowing extends Bare implements LimitFeature, LimitUnits {
   readonly name = BORROWING;
   readonly above: number;
   readonly kept: number;
-  /** Borrowed units, and those kept from borrowers, may never leave enough. */
+  /** Because of borrowed units, and those kept from borrowers, a cost may never fit. */
   readonly withholds: number;
   readonly together: DecidesTogether | undefined;
-  /** What it may use including what it borrows: parameters of a larger rate, for the same counter. */
+  /** The parameters including borrowed units: those of a larger rate, for the same counter. */
   private readonly raised: Parameters;
 
-  /** Throws `RateLimitConfigError` for a ceiling below the rate. */
+  /** Throws `RateLimitConfigError` if the ceiling is below the rate. */
   constructor(
     { algorithm, options, declared }: FeaturedLimit,
     private readonly terms: BorrowingTerms,
@@ -57,7 +57,7 @@ export class LimitBorrowing extends Bare implements LimitFeature, LimitUnits {
     return this.raised;
   }
 
-  /** One of several instances has that part of the ceiling, and at least its rate. */
+  /** The terms for one of several instances: its share of the ceiling, and at least its rate. */
   ofPart(part: number, options: AlgorithmOptions): BorrowingTerms {
     const { ceiling, lends } = this.terms;
     if (ceiling === undefined) return { lends };

@@ -1,29 +1,29 @@
 import { number, whole } from '../../../engine/options/kinds.js';
 import type { Able, OptionRows } from '../../../engine/options/option-row.js';
 
-/** The `ceiling` option of limits that borrow from the limit they are within. */
+/** The `ceiling` option of limits that borrow from their parents. */
 export interface BorrowingOptions {
   /**
-   * The most units of an interval including borrowed ones, a whole number >= `rate`. Beyond its own rate a limit may use units of
-   * the limit that it is within (`within`), as long as that one has units to lend (`lends`). A decision's `quota` and `remaining`
-   * are those of the ceiling. Only for `fixed-window`, `calendar-window`, `sliding-window` and `sliding-log`; not with
-   * `blockFor`, `reserveFor`, `candidate`, `prefetch` or `share`.
-   * @default the rate: nothing is borrowed
+   * The maximum number of units per interval, including borrowed ones: a whole number >= `rate`. Beyond its own rate a limit may use units
+   * of its parent (`within`), as long as the parent has units to lend (`lends`). A decision's `quota` and `remaining` are based on the
+   * ceiling. Only for `fixed-window`, `calendar-window`, `sliding-window` and `sliding-log`; not with `blockFor`, `reserveFor`,
+   * `candidate`, `prefetch` or `share`.
+   * @default the rate, so that nothing is borrowed
    */
   ceiling?: number | undefined;
 }
 
-/** The `lends` option of limits from which those within them borrow. */
+/** The `lends` option of limits that lend to the limits below them. */
 export interface LendingLimitOptions {
   /**
-   * The share of the quota (of the rate, if the limit has a `ceiling`) that limits within this one may borrow, 0 to 1. The rest
-   * is kept for what they use within their own rates. Not with `blockFor`, `reserveFor`, `candidate`, `prefetch` or `share`.
+   * The share of the quota (of the rate, if the limit has a `ceiling`) that limits below this one may borrow: 0 to 1. The rest is kept for
+   * requests within their own rates. Not with `blockFor`, `reserveFor`, `candidate`, `prefetch` or `share`.
    * @default 1, all of it
    */
   lends?: number | undefined;
 }
 
-/** What a limit borrows at most, and what it lends. */
+/** The maximum that a limit borrows, and the share that it lends. */
 export interface BorrowingTerms {
   readonly ceiling?: number | undefined;
   readonly lends?: number | undefined;
@@ -31,7 +31,7 @@ export interface BorrowingTerms {
 
 const notAdapting = ({ adapting }: Able) => adapting === undefined;
 
-/** What borrowing excludes: it keeps or blocks units by itself, or counts beside the limit. */
+/** Options that borrowing excludes, because they keep or block units themselves, or count separately from the limit. */
 const excludes = ['prefetch', 'share', 'reserveFor', 'blockFor', 'candidate'] as const;
 
 export const borrowingOptions = {
@@ -54,7 +54,7 @@ export const borrowingOptions = {
   },
 } as const satisfies OptionRows;
 
-/** The terms of options that were checked. */
+/** The terms for validated options. */
 export function borrowingTerms({ ceiling, lends }: BorrowingTerms): BorrowingTerms | undefined {
   return ceiling === undefined && lends === undefined ? undefined : { ceiling, lends };
 }

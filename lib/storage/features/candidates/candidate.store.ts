@@ -6,7 +6,7 @@ import type { Operation, OperationAnswer, OperationCounter, OperationName } from
 import { chargeOf, isEstimate } from '../../stores/store-decision.js';
 import type { Charge, Check, CheckAnswer, Refund, StoreDecision } from '../../stores/store.js';
 
-/** The operations that are done to the counter of a candidate, too: always, or if the candidate was charged. */
+/** The operations that are also done to the counter of a candidate: always, or if the candidate was charged. */
 const DONE_TOO: { readonly [N in OperationName]?: 'always' | 'charged' } = {
   refund: 'charged',
   penalize: 'charged',
@@ -17,8 +17,8 @@ const DONE_TOO: { readonly [N in OperationName]?: 'always' | 'charged' } = {
 };
 
 /**
- * Adds the candidates of limits to checks: each is an entry of the same check, behind those of the caller, whose answer leaves it
- * out. What is done to a limit's counter is done to its candidate's.
+ * Adds the candidates of limits to checks. Each candidate is an entry of the same check, after the entries of the caller, and is left out
+ * of the answer. Operations on a limit's counter are also done to the candidate's.
  */
 export class CandidateStore extends OuterLayer {
   override decideOne(limit: CompiledLimit, identity: string, cost: number): StoreDecision | undefined {
@@ -56,8 +56,8 @@ export class CandidateStore extends OuterLayer {
   }
 
   /**
-   * Gives back what a candidate was charged for units that its limit would have refused in shadow mode: nobody else will. If that
-   * fails, they come back by themselves in time.
+   * Refunds a candidate if its limit would have rejected in shadow mode, since nobody else does. If that fails, the units come back on
+   * their own in time.
    */
   giveBack(charge: Charge): void {
     const refund = ofCandidate(charge);
@@ -65,12 +65,12 @@ export class CandidateStore extends OuterLayer {
   }
 }
 
-/** Hands on what the limits of the caller said. */
+/** Passes on the decisions about the caller's limits. */
 class AnswerWithCandidates implements CheckAnswer {
   constructor(
     private readonly store: CandidateStore,
     private readonly check: Check,
-    /** How many entries are the caller's. */
+    /** The number of entries that belong to the caller. */
     private readonly length: number,
     private readonly answer: CheckAnswer,
   ) {}
@@ -94,7 +94,7 @@ class AnswerWithCandidates implements CheckAnswer {
     this.answer.failed(error);
   }
 
-  /** Where a limit in shadow mode would have refused, no caller gives anything back. */
+  /** If a limit in shadow mode would have rejected, no caller refunds anything. */
   private release(entry: CheckEntry, decision: StoreDecision, decisions: readonly StoreDecision[]): void {
     const { limit } = entry;
     const { entries, refundable = false } = this.check;
@@ -112,7 +112,7 @@ function sameOfCandidate<C extends Counter>(counter: C): C | undefined {
   return counter.limit.candidate && { ...counter, limit: counter.limit.candidate };
 }
 
-/** The same of the limit's candidate, if it was charged: without a decision, assume it was charged like its limit. */
+/** The same charge for the limit's candidate, if that was charged. Without a decision, it is assumed to be charged like its limit. */
 function ofCandidate<C extends OperationCounter>(charge: C): C | undefined {
   const { limit, candidate: decision, source } = charge;
   if (limit.candidate === undefined) return undefined;
@@ -122,14 +122,14 @@ function ofCandidate<C extends OperationCounter>(charge: C): C | undefined {
   return { ...charge, limit: limit.candidate, ticket, chargedAt, candidate: undefined };
 }
 
-/** What a refund gives back to a candidate: one that holds nothing gets back what was not used, */
+/** The refund of a candidate: only the unused units if they are settled without an estimate. */
 function unusedOf(refund: Refund): Refund[] {
   const { units, actual } = refund;
   if (actual === undefined || isEstimate(refund)) return [refund];
   return actual < units ? [{ ...refund, units: units - actual }] : [];
 }
 
-/** and is charged what was used besides. */
+/** The additional charge of a candidate: the units used beyond those charged, if they are settled without an estimate. */
 function owedOf(refund: Refund): Charge[] {
   const { units, actual = 0 } = refund;
   return actual > units && !isEstimate(refund) ? [{ ...refund, units: actual - units }] : [];

@@ -2,7 +2,7 @@ import { candidateUse } from '../../../engine/limits/compiled-limit.js';
 import type { Feature } from '../feature.js';
 import { CandidateStore } from './candidate.store.js';
 
-/** Counts second versions of limits. What options say of them is in `second-version.ts`. */
+/** Counts candidates: second versions of limits. Their options are in `second-version.ts`. */
 export const candidates: Feature = {
   use: candidateUse,
   outerLayer: (inner) => new CandidateStore(inner),

@@ -6,32 +6,32 @@ import type { OptionRows } from '../../../engine/options/option-row.js';
 type PatchOf<Options> = Options extends { algo: string } ? Partial<Options> : never;
 
 /**
- * The options in which a candidate differs from its limit, such as `{ rate: 60 }`, or another algorithm with its options. Options
- * that are left out are taken from the limit, where the candidate's algorithm knows them.
+ * The options in which a candidate differs from its limit, such as `{ rate: 60 }`, or another algorithm with its options. All other options
+ * are those of the limit, if the candidate's algorithm has them.
  */
 export type CandidateOptions = PatchOf<AlgorithmOptions>;
 
 /** The `candidate` option of limits. */
 export interface CandidateLimitOptions {
   /**
-   * Counts a second version of the limit beside it, which never refuses: `{ rate: 60 }`, or any other options of an algorithm.
-   * `decisions$` and OpenTelemetry report what it would refuse; clients see nothing of it. Not with `prefetch`. A candidate of a
-   * `concurrency` limit must be `concurrency`, too.
+   * Counts a second version of the limit that never rejects: `{ rate: 60 }`, or any other options of an algorithm. `decisions$` and
+   * OpenTelemetry report what it would reject; clients don't notice it. Not with `prefetch`. A candidate of a `concurrency` limit must also
+   * be `concurrency`.
    * @default no candidate
    */
   candidate?: CandidateOptions | undefined;
 }
 
-/** What policies and overrides say of candidates. */
+/** The candidates in policies and overrides. */
 export interface CandidatePatch {
   /**
-   * Another `candidate` for the changed limit; options that it leaves out are those of the changed limit. `null` for none.
+   * Another `candidate` for the changed limit; it inherits options from the changed limit. `null` for none.
    * @default the configured one, unchanged
    */
   candidate?: CandidateOptions | null | undefined;
 }
 
-/** The options of a candidate, none of which it needs: what it leaves out is its limit's. */
+/** The options of a candidate. All of them are optional, since it inherits those of its limit. */
 const candidateRows: OptionRows = Object.fromEntries(
   Object.entries({ algo: algoOption, ...algorithms.options }).map(([option, { required: _, ...row }]) => [option, row]),
 );
@@ -49,7 +49,7 @@ export const candidateOptions = {
         },
       ),
     ),
-    text: 'A second version of the limit that is counted beside it and never refuses: the options that differ.',
+    text: 'A second version of the limit that is also counted and never rejects: the options that differ.',
     usual: 'none',
     live: 'rate',
     for: ({ adapting }) => adapting === undefined,

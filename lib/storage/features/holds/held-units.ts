@@ -6,7 +6,7 @@ import { KEPT_CLASSES } from '../../../engine/limits/kept-classes.js';
 export interface Hold {
   readonly id: number;
   readonly units: number;
-  /** The `windows` of the limit by which they were reserved. */
+  /** The `windows` of the limit under which they were reserved. */
   readonly windows: number;
   readonly releases: boolean;
   /** When they were reserved, and when the hold lapses, in microseconds. */
@@ -14,23 +14,23 @@ export interface Hold {
   readonly end: number;
 }
 
-/** How many lapsed holds are released in one step, and are examined for a wait, as in the script. */
+/** The maximum number of lapsed holds to release in one step, and of holds to examine for a wait, as in the script. */
 export const MOST_AT_ONCE = 1024;
-/** How many are examined for a wait by a limit that charges what lapses. */
+/** The maximum number of holds to examine for a wait if the limit charges lapsed holds. */
 export const MOST_WHERE_CHARGED = 256;
-/** The most lapsed holds that a counter keeps, so that they can still be settled; the oldest are forgotten first. */
+/** The maximum number of lapsed holds that a counter keeps so that they can still be settled; the oldest are evicted first. */
 const MOST_LAPSED = 1000;
 const NONE: readonly Hold[] = [];
-/** The bytes of a hold, as measured. */
+/** The measured bytes of a hold. */
 const HOLD_BYTES = 200;
 
-/** The holds of one counter, ordered by when they lapse: the twin of what the script keeps in a key of its own. */
+/** The holds of one counter, ordered by when they lapse. The script keeps the same in a separate key. */
 export class Holds implements HeldUnits, KeptEstimates {
   /** Holds whose units are charged. */
   private charged: Hold[] = [];
-  /** Holds that were examined after they had lapsed: their units were given back, if they are to be. */
+  /** Holds that were examined after they had lapsed. Their units were returned, if the limit returns them. */
   private released: Hold[] = [];
-  /** Lapsed holds whose units the state of the open counter no longer counts, the oldest first. */
+  /** Lapsed holds whose units are no longer in the state of the open counter, the oldest first. */
   lapsed: readonly Hold[] = NONE;
   until = 0;
 
@@ -46,13 +46,13 @@ export class Holds implements HeldUnits, KeptEstimates {
     return HOLD_BYTES * (this.charged.length + this.released.length);
   }
 
-  /** Whether they belong to these windows: all holds of a counter belong to the same. */
+  /** Returns true if the holds belong to these windows. All holds of a counter belong to the same windows. */
   areOf(windows: number): boolean {
     const [first = this.released[0]] = this.charged;
     return first === undefined || first.windows === windows;
   }
 
-  /** `releases` is whether units of lapsed holds are to be given back: until then they are not forgotten. */
+  /** `releases` is true if units of lapsed holds are returned: until then the holds are kept. */
   add(hold: Hold, now: number, until: number, releases: boolean): void {
     insert(this.charged, hold);
     this.until = Math.max(this.until, until);
@@ -76,19 +76,19 @@ export class Holds implements HeldUnits, KeptEstimates {
     if (!take(this.charged, hold)) take(this.released, hold);
   }
 
-  /** Looks which have lapsed by now. */
+  /** Finds the holds that have lapsed by now. */
   look(now: number, most: number): void {
     const count = Math.min(firstAfter(this.charged, now), most);
     this.lapsed = count === 0 ? NONE : this.charged.slice(0, count);
   }
 
-  /** Holds that have not lapsed, in the order in which they will. */
+  /** Holds that have not lapsed yet, in the order in which they will. */
   running(now: number, most: number): Hold[] {
     const first = firstAfter(this.charged, now);
     return this.charged.slice(first, first + most);
   }
 
-  /** The units, not given back yet, that were charged in a window and come back before it ends. */
+  /** The units that were charged in a window, have not been returned yet, and come back before it ends. */
   unitsWithin({ start, end }: { readonly start: number; readonly end: number }, windows: number): number {
     let sum = 0;
     for (const hold of this.charged) {
@@ -98,7 +98,7 @@ export class Holds implements HeldUnits, KeptEstimates {
     return sum;
   }
 
-  /** Whether there are any such units. It examines a limited number of holds, and returns true if they are not among these. */
+  /** Returns true if there are any such units. Examines a limited number of holds; returns true if there are more. */
   isWithin({ start, end }: { readonly start: number; readonly end: number }, windows: number): boolean {
     for (let i = 0; i < MOST_AT_ONCE; i++) {
       const hold = this.charged[i];
@@ -108,14 +108,14 @@ export class Holds implements HeldUnits, KeptEstimates {
     return true;
   }
 
-  /** Notes that the units of those that have lapsed were given back; holds that were settled meanwhile are gone. */
+  /** Records that the units of lapsed holds were returned. Holds that were settled in the meantime are gone. */
   release(): void {
     const { lapsed } = this;
     const last = lapsed.at(-1);
     if (last === undefined) return;
     this.lapsed = NONE;
     const among = new Set(lapsed);
-    // Removing thousands one by one would move all others each time.
+    // Removing thousands of them one by one would move all others each time.
     const end = firstAfter(this.charged, last.end);
     const looked = this.charged.slice(0, end);
     this.charged = looked.filter((hold) => !among.has(hold)).concat(this.charged.slice(end));
@@ -125,7 +125,7 @@ export class Holds implements HeldUnits, KeptEstimates {
 
 KEPT_CLASSES.set('Holds', Holds);
 
-/** The number of holds, in order, that have lapsed at a time. */
+/** The number of holds, in order, that have lapsed by `time`. */
 function firstAfter(holds: readonly Hold[], time: number): number {
   let low = 0;
   let high = holds.length;

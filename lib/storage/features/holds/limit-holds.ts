@@ -13,17 +13,17 @@ import { Bare } from '../../../engine/util/objects.js';
 import { type Hold, Holds, MOST_AT_ONCE, MOST_WHERE_CHARGED } from './held-units.js';
 import type { HoldTerms } from './terms.js';
 
-/** What follows the key of a counter in that of its holds. */
+/** The suffix of a counter's key in the key of its holds. */
 export const HOLDS_END = 'holds';
-/** The work of holds for the server. */
+/** The load of holds on the server. */
 const WORK = 8;
 
-/** A counter with what is kept of it. */
+/** A counter and its holds. */
 interface HoldingCounter extends OpenCounter {
   estimates: Holds | undefined;
 }
 
-/** How one limit holds units that are reserved at an estimate. `lua/features/holds.lua` does the same on Redis. */
+/** Holds units of a limit that are reserved at an estimate. `lua/features/holds.lua` does the same on Redis. */
 export class LimitHolds extends Bare implements LimitFeature, Estimates {
   readonly name = 'holds';
   readonly ofOptions = true;
@@ -44,7 +44,7 @@ export class LimitHolds extends Bare implements LimitFeature, Estimates {
     const most = all || limit.algorithm.holds!.keepsEnded?.(state) === true ? Infinity : MOST_AT_ONCE;
     holds.look(state.now, most);
     for (const hold of holds.lapsed) if (this.comesBack(hold)) change(counter, -hold.units, hold.chargedAt);
-    // Further ones are next.
+    // There may be more to process.
     if (holds.lapsed.length === most) state.migrated = true;
   }
 
@@ -53,18 +53,18 @@ export class LimitHolds extends Bare implements LimitFeature, Estimates {
     const { algorithm, parameters, varies } = limit;
     const { releases } = this.terms;
     if (releases && holds.lapsed.length === MOST_AT_ONCE) return 1;
-    // If more than everything is missing, no lapse makes room at once.
+    // If more than the whole quota is missing, a lapse doesn't make room immediately.
     const fitsLater = !varies || cost <= algorithm.varying!.quota(parameters, state);
     const excess = fitsLater ? cost - algorithm.remaining(parameters, state) : Infinity;
     let returned = 0;
-    // If a limit charges what lapses, only units are given back that were reserved before `onLapse` was changed.
+    // If a limit charges lapsed holds, only units that were reserved before `onLapse` was changed are returned.
     const running = holds.running(state.now, releases ? MOST_AT_ONCE : MOST_WHERE_CHARGED);
     for (const hold of running) {
       const { units, chargedAt, end } = hold;
       if (this.comesBack(hold) && algorithm.holds!.counts(parameters, state, chargedAt, end)) returned += units;
       if (returned >= excess) return end - state.now;
     }
-    // If there are too many, it is asked again when the last of those examined lapses.
+    // If there are too many, the next check is when the last of the examined holds lapses.
     if (releases && running.length === MOST_AT_ONCE) return running.at(-1)!.end - state.now;
     return varies && returned > 0 ? algorithm.retryAfter(parameters, state, cost, returned) : Infinity;
   }
@@ -117,21 +117,24 @@ export class LimitHolds extends Bare implements LimitFeature, Estimates {
     return [duration, releases ? 1 : 0, known, newIdentifier(), windows];
   }
 
-  /** The holds of a counter that is written: those of other windows are forgotten, whose units it may have lost. */
+  /**
+   * The holds of a counter that is being written. Holds of other windows are dropped, because the counter may no longer contain their
+   * units.
+   */
   private own({ estimates }: HoldingCounter): Holds | undefined {
     return estimates?.areOf(this.terms.windows) === true ? estimates : undefined;
   }
 
-  /** Whether units come back when their hold lapses: not those of other windows, which may be long over. */
+  /** Returns true if units come back when their hold lapses. Those of other windows don't, since the windows may be long over. */
   private comesBack({ releases, windows }: Hold): boolean {
     return releases && windows === this.terms.windows;
   }
 }
 
-/** Changes the count where it was charged: never in a later window. */
+/** Changes the count of the window in which it was charged, never of a later one. */
 function change(counter: OpenCounter, difference: number, chargedAt: number): void {
   const { limit, state } = counter;
-  // Units that the quota keeps for others may have been used, too.
+  // Units that the quota keeps for others may also have been used.
   const { algorithm, parameters, quota } = limit.whole;
   const holds = algorithm.holds!;
   noteCorrection(counter, difference, chargedAt);

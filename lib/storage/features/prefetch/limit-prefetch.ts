@@ -5,15 +5,15 @@ import { Bare } from '../../../engine/util/objects.js';
 import { FirstUse } from '../../../engine/util/first-use.js';
 import { type PrefetchTerms, stricterParameters } from './terms.js';
 
-/** The first limit that takes units in advance. */
+/** The first limit that prefetches units. */
 export const prefetchUse = new FirstUse();
 
-/** The units of one limit that instances take in advance. */
+/** The prefetched units of one limit. */
 export class LimitPrefetch extends Bare implements LimitFeature {
   readonly name = 'prefetch';
-  /** Units that were taken in advance may be used while the counter has none. */
+  /** Prefetched units may be used while the counter is empty. */
   readonly forgetsRefusals = true;
-  /** Only there the stack has a layer that takes them. */
+  /** Only the stack with Redis has the layer that prefetches. */
   readonly onlyWithRedis = true;
   private readonly algorithm: Algorithm;
 
@@ -27,13 +27,13 @@ export class LimitPrefetch extends Bare implements LimitFeature {
     prefetchUse.note();
   }
 
-  /** Units may be used a little after they were charged. */
+  /** Units may be used a little later than they were charged. */
   parameters(declared: Parameters): Parameters {
     return stricterParameters(this.algorithm, declared, this.terms, this.location);
   }
 }
 
-/** What a limit takes in advance; nothing if it does not. */
+/** The prefetching of a limit; `undefined` if it has none. */
 export function limitPrefetchOf({ features }: CompiledLimit): LimitPrefetch | undefined {
   if (features === undefined) return undefined;
   for (let i = 0; i < features.length; i++) {

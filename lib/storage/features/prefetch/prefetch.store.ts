@@ -19,14 +19,14 @@ import { limitPrefetchOf } from './limit-prefetch.js';
 import { type Ask, PrefetchedUnits } from './prefetched-units.js';
 import { StoreLayer } from '../../stores/layers/store-layer.js';
 
-/** Counters with prefetched units at most; any more are asked about one by one. */
+/** Maximum number of counters with prefetched units; other counters are checked without. */
 const MAX_COUNTERS = 10_000;
-/** How often what was not used in time is given back. */
+/** How often unused units are returned. */
 const SWEEP_MS = 50;
 
 /**
- * Decides by units that were taken from the store in advance, for limits with `prefetch`. Units that are not used in time are
- * given back, and at the end all of them. Resets and blocks by any instance end what every instance holds.
+ * Decides checks with units that were taken from the store in advance, for limits with `prefetch`. Unused units are returned after their
+ * time, and all of them when the store closes. A reset or a block on any instance ends the units of all instances.
  */
 export class PrefetchStore extends StoreLayer implements Listener {
   private readonly units = new Map<CompiledLimit, Map<string, PrefetchedUnits>>();
@@ -43,7 +43,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
     super(inner);
   }
 
-  /** Gives back all that is left before the store below is closed. */
+  /** Returns all units that are left before the store below is closed. */
   override async close(): Promise<void> {
     clearInterval(this.timer);
     for (const units of this.all()) units.end();
@@ -75,7 +75,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
     return answer;
   }
 
-  /** Another instance reset a counter, or blocked it. */
+  /** Another instance has reset or blocked a counter. */
   onMessage(message?: string): void {
     if (!message) return;
     for (const units of this.all()) {
@@ -84,14 +84,14 @@ export class PrefetchStore extends StoreLayer implements Listener {
     }
   }
 
-  /** What takes no call: most checks of a busy counter. */
+  /** Decides a check without a call. Most checks of a busy counter are decided here. */
   private decideAtOnce({ entries, peek = false }: Check): StoreDecision | undefined {
     const [entry] = entries as readonly [CheckEntry & Partial<ReserveEntry>];
     if (entries.length !== 1 || peek || entry.claim !== undefined || entry.ofStarts === true) return undefined;
     return this.existing(entry)?.use(entry.cost, performance.now());
   }
 
-  /** Takes as many units as there are: what is held here is given back first, so the store has it, too. */
+  /** Takes as many units as fit. Units held here are returned first, so that the store can give them out. */
   private async takeFromStore(check: Check): Promise<StoreDecision[]> {
     const { since = performance.now() } = check;
     for (const entry of check.entries) this.existing(entry)?.end();
@@ -99,7 +99,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
     return decided(this.inner, { ...check, since });
   }
 
-  /** Takes what is prefetched first; if the check is refused, it is put back. */
+  /** Takes prefetched units first; if the check is rejected, they are put back. */
   private async decideInParts(check: Check): Promise<StoreDecision[]> {
     const { entries, peek = false } = check;
     const prefetched = entries.filter(takes);
@@ -113,7 +113,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
       },
     ];
     const others = entries.filter((entry) => !takes(entry));
-    // What is asked in two steps has one deadline.
+    // A check in two steps has one deadline.
     const { since = performance.now() } = check;
     const asked = { ...check, entries: others, since };
     if (others.length > 0)
@@ -124,7 +124,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
     return allOrNothing(entries, parts, peek);
   }
 
-  /** Takes units of all counters at once, or of none. */
+  /** Takes units of all counters or of none. */
   private async takeAll(entries: readonly CheckEntry[]): Promise<StoreDecision[]> {
     const outcomes = await Promise.allSettled(entries.map((entry) => this.take(entry)));
     const failure = outcomes.find((outcome) => outcome.status === 'rejected');
@@ -152,7 +152,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
     }
   }
 
-  /** What others hold is not known, but what is held here counts as left. */
+  /** Reads counters. Units held here count as left; those of other instances are unknown. */
   private async look(check: Check): Promise<StoreDecision[]> {
     const now = performance.now();
     const decisions = await decided(this.inner, check);
@@ -169,7 +169,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
   private unitsFor(counter: Counter): PrefetchedUnits | undefined {
     const { limit, identity } = counter;
     const known = this.existing(counter);
-    // A long identity takes memory for as long as the units are there.
+    // A long identity would use memory for as long as the units are kept.
     if (known !== undefined || this.count >= MAX_COUNTERS || identity.length > LONGEST_IDENTITY) return known;
     let ofLimit = this.units.get(limit);
     if (ofLimit === undefined) this.units.set(limit, (ofLimit = new Map()));
@@ -204,7 +204,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
     for (const ofLimit of this.units.values()) yield* ofLimit.values();
   }
 
-  /** Units that cannot be given back come back by themselves in time. */
+  /** Units that can't be returned come back on their own in time. */
   private giveBack(refund: Refund): void {
     const returned: Promise<void> = this.inner
       .refund([refund])
@@ -214,7 +214,7 @@ export class PrefetchStore extends StoreLayer implements Listener {
   }
 }
 
-/** What instances publish: no identity that may be secret. */
+/** The message that instances publish. It must not contain identities, since these may be secret. */
 function announcement(what: 'end' | 'drop', counter: Counter): string {
   return keyOf(what, counter);
 }
@@ -223,12 +223,12 @@ function prefetches({ limit }: Counter): boolean {
   return limitPrefetchOf(limit) !== undefined;
 }
 
-/** Whether an entry takes units that are there in advance: one that costs nothing asks the store. */
+/** Returns true if an entry takes prefetched units. An entry with a cost of 0 reads from the store. */
 function takes(entry: CheckEntry): boolean {
   return entry.cost > 0 && prefetches(entry);
 }
 
-/** What a decision says once its units are put back. */
+/** The decision after its units were put back. */
 function withUnits(decision: StoreDecision, { cost }: CheckEntry): StoreDecision {
   if (!decision.allowed) return decision;
   return { ...decision, remaining: Math.min(decision.quota, decision.remaining + cost) };

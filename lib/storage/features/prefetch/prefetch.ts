@@ -3,7 +3,7 @@ import { LimitPrefetch, prefetchUse } from './limit-prefetch.js';
 import { PrefetchStore } from './prefetch.store.js';
 import { type PrefetchTerms, prefetchTerms } from './terms.js';
 
-/** Lets an instance take units in advance, and decide by them in process. */
+/** Lets an instance prefetch units and decide checks in process. */
 export const prefetch: Feature<PrefetchTerms> = {
   terms: prefetchTerms,
   of: (limit, terms, location) => new LimitPrefetch(limit, terms, location),
@@ -12,6 +12,6 @@ export const prefetch: Feature<PrefetchTerms> = {
     ({ channel }) =>
     (inner) =>
       new PrefetchStore(inner, channel),
-  // What is charged to it is charged for requests that are still to come.
+  // Its counter is charged for requests that are yet to come.
   childless: 'prefetch',
 };

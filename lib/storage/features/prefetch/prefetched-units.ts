@@ -6,37 +6,37 @@ import type { PrefetchTerms } from './terms.js';
 /** A request that waits for units. */
 interface Waiter {
   readonly cost: number;
-  /** When it was asked, in milliseconds of the process's clock. */
+  /** When it was requested, in milliseconds of the process's clock. */
   readonly since: number;
   readonly resolve: (decision: StoreDecision) => void;
   readonly reject: (reason: unknown) => void;
 }
 
-/** Asks the store for one check. */
+/** Passes one check to the store. */
 export type Ask = (check: Check) => Promise<StoreDecision>;
 
 /**
- * Units of one counter that an instance has taken from the store and can use until a time. As many are taken as are asked for;
- * and in advance twice as many as the last time if those were used up before their time, but at most half of what the store
- * has left, so that a counter which few ask for, or which is nearly used up, is decided one by one.
+ * Units of one counter that an instance has taken from the store and can use for some time. The instance takes as many as are requested. If
+ * they were used up in time, it takes twice as many the next time, but at most half of the units that the store has left. So a counter with
+ * few checks, or one that is nearly used up, is checked one by one.
  */
 export class PrefetchedUnits {
   /** Units that can be used. */
   left = 0;
-  /** Until when, in milliseconds of the process's clock. */
+  /** Until when they can be used, in milliseconds of the process's clock. */
   until = 0;
   /** Requests that wait for units. */
   private waiting: Waiter[] = [];
   private filling = false;
-  /** What was taken last, if it was used up in time. */
+  /** The number of units taken last, if they were used up in time; otherwise 0. */
   private size = 0;
-  /** What the store had left then. */
+  /** The units that the store had left at that time. */
   private remaining = Infinity;
   private resetAt = 0;
   private chargedAt: number | undefined;
   private source: StoreDecision['source'] = 'prefetch';
   private quota: number;
-  /** What becomes of units that are being taken once those who wait have theirs. */
+  /** How units on their way are handled once the waiting requests have theirs. */
   private fate: 'keep' | 'end' | 'drop' = 'keep';
 
   constructor(
@@ -44,30 +44,30 @@ export class PrefetchedUnits {
     private readonly terms: PrefetchTerms,
     readonly identity: string,
     private readonly ask: Ask,
-    /** Units that come back. */
+    /** Refunds units. */
     private readonly giveBack: (refund: Refund) => void,
   ) {
     this.quota = limit.quota;
   }
 
-  /** How long units can be used once they were taken, in milliseconds. */
+  /** How long units can be used after they were taken, in milliseconds. */
   get ttlMs(): number {
     return this.terms.ttl / 1000;
   }
 
-  /** Nothing is held or waited for. */
+  /** True if no units are held and no request waits. */
   get isIdle(): boolean {
     return this.left === 0 && !this.filling;
   }
 
-  /** Uses units that it holds; nothing if they are too few or too old, or others wait for them. */
+  /** Takes units from those held here. Returns nothing if there are too few, they are too old, or other requests wait for them. */
   use(cost: number, now: number): StoreDecision | undefined {
     if (this.left < cost || now >= this.until || this.waiting.length > 0) return undefined;
     this.left -= cost;
     return this.decision(now);
   }
 
-  /** Takes back units that a request did not need after all. */
+  /** Puts back units that a request didn't need after all. */
   putBack(cost: number, decision: StoreDecision): void {
     const { limit, identity } = this;
     const { chargedAt } = decision;
@@ -75,7 +75,7 @@ export class PrefetchedUnits {
     else this.giveBack(chargeOf({ limit, identity, cost }, decision));
   }
 
-  /** What the counter says once what is held here is counted in. */
+  /** The counter's decision with the units held here added. */
   adjusted(decision: StoreDecision, cost: number, now: number): StoreDecision {
     const left = now < this.until ? this.left : 0;
     const remaining = Math.min(decision.quota, decision.remaining + left);
@@ -83,7 +83,7 @@ export class PrefetchedUnits {
     return { ...decision, allowed: true, remaining, retryAfterMs: 0 };
   }
 
-  /** Waits for units to be taken from the store. */
+  /** Waits for units from the store. */
   take(cost: number): Promise<StoreDecision> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ cost, since: performance.now(), resolve, reject });
@@ -91,19 +91,19 @@ export class PrefetchedUnits {
     });
   }
 
-  /** Gives back what was not used in time. */
+  /** Returns units that were not used in time. */
   expire(now: number): void {
     if (now >= this.until) this.returnLeft();
   }
 
-  /** Gives back what is left, and what is being taken. */
+  /** Returns the units that are left, and those on their way. */
   end(): void {
     if (this.fate === 'keep') this.fate = 'end';
     this.until = 0;
     this.returnLeft();
   }
 
-  /** Forgets what is left: the counter has forgotten that it was charged. */
+  /** Drops the units that are left: the counter was reset, so it no longer contains their charge. */
   drop(): void {
     this.fate = 'drop';
     this.until = 0;
@@ -114,7 +114,7 @@ export class PrefetchedUnits {
     if (this.left === 0) return;
     const { limit, identity, left: units, chargedAt, source } = this;
     this.left = 0;
-    // Fewer were needed.
+    // Fewer units were needed.
     this.size -= units;
     this.giveBack({ limit, identity, units, chargedAt, source });
   }
@@ -155,7 +155,7 @@ export class PrefetchedUnits {
     }
     this.keep(units, decision, askedAt);
     this.serve(asked.length);
-    // In process, limits are decided as they were declared: units that are used later than charged would be too many.
+    // The store in process uses the declared parameters, so units that are used later than charged would exceed the limit.
     if (this.hasFate('end') || decision.source === 'fallback') this.end();
     if (this.hasFate('drop')) this.drop();
   }
@@ -187,11 +187,11 @@ export class PrefetchedUnits {
     this.quota = quota;
     this.source = source === 'fallback' ? source : 'prefetch';
     this.resetAt = performance.now() + resetAfterMs;
-    // From the time of the call, which precedes the charge; replies round resets up to whole milliseconds.
+    // Measured from the time of the call, which is before the charge; replies round resets up to whole milliseconds.
     this.until = askedAt + (algorithm.prefetch!.endsWithWindow ? Math.min(ttlMs, resetAfterMs - 1) : ttlMs);
   }
 
-  /** Those who waited before the units were taken have them whenever they come; the others only if they can still be used. */
+  /** Requests that waited before the units were taken get theirs in any case; the others only if the units can still be used. */
   private serve(asked: number): void {
     const now = performance.now();
     let served = 0;

@@ -5,7 +5,7 @@ import type { OptionRows } from '../../../engine/options/option-row.js';
 import { type Duration, microseconds } from '../../../engine/options/values.js';
 import { wrongInput } from '../../../engine/errors/wording.js';
 
-/** The messages of limits of which instances take units in advance. */
+/** The messages of limits with `prefetch`. */
 const prefetchMessages = {
   tooLong: (location: string, ttl: unknown) =>
     wrongInput(
@@ -15,12 +15,12 @@ const prefetchMessages = {
     ),
 } as const;
 
-/** How many units an instance takes at once, and how long it keeps them. */
+/** How many units an instance takes in one call, and how long it keeps them. */
 export interface PrefetchOptions {
-  /** The most units to take in one call: a whole number >= 1. */
+  /** The maximum number of units to take in one call: a whole number >= 1. */
   units: number;
   /**
-   * How long unused units are kept before they are given back: milliseconds or a duration such as `'100ms'`, at most 1 minute.
+   * How long unused units are kept before they are returned: milliseconds or a duration such as `'100ms'`, at most 1 minute.
    */
   ttl: Duration;
 }
@@ -28,18 +28,18 @@ export interface PrefetchOptions {
 /** The `prefetch` option of limits. */
 export interface PrefetchLimitOptions {
   /**
-   * Lets an instance take several units of a busy counter in one call to Redis and decide in process (`source: 'prefetch'`).
-   * Never allows more than without it, but may allow less while other instances hold unused units. The limit is a little
-   * stricter: sliding windows are longer by `ttl`, bursts smaller by what flows in during `ttl`. Not for `budget`,
-   * `concurrency`, `leaky-bucket`, refill `'intervally'`, nor with `blockFor` or scope `'instance'`.
-   * @default each check asks Redis
+   * Lets an instance take several units of a busy counter in one call to Redis and decide in process (`source: 'prefetch'`). This never
+   * allows more than without `prefetch`, but it may allow less while other instances hold unused units. The limit is a little stricter:
+   * sliding windows are longer by `ttl`, and bursts are smaller by the units that come back during `ttl`. Not for `budget`, `concurrency`,
+   * `leaky-bucket`, refill `'intervally'`, nor with `blockFor` or scope `'instance'`.
+   * @default each check calls Redis
    */
   prefetch?: PrefetchOptions | undefined;
 }
 
-/** Units that an instance takes at once, to decide in process. */
+/** The terms by which an instance prefetches units. */
 export interface PrefetchTerms {
-  /** The most units that are taken at once. */
+  /** The maximum number of units to take in one call. */
   readonly units: number;
   /** How long they can be used, in microseconds. */
   readonly ttl: number;
@@ -51,10 +51,10 @@ export const prefetchOptions = {
       units: { kind: whole(), text: 'The most units that are taken in one call.', required: true },
       ttl: { kind: timeUpTo(60_000, '1 minute'), text: 'How long they can be used.', required: true },
     }),
-    text: 'Lets an instance take several units in one call of Redis, and decide in process.',
+    text: 'Lets an instance take several units in one call to Redis, and decide in process.',
     usual: 'none',
     for: ({ prefetch }) => prefetch !== undefined,
-    // Who holds units would go on while all others refuse; and in process there is nothing to take them from.
+    // An instance with units would go on while all others reject; and in process, there is no store to prefetch from.
     excludes: [
       'blockFor',
       { option: 'scope', value: 'instance' },
@@ -66,12 +66,12 @@ export const prefetchOptions = {
   },
 } as const satisfies OptionRows;
 
-/** The terms of a `prefetch` that was checked. */
+/** The terms of a validated `prefetch`. */
 export function prefetchTerms({ prefetch }: PrefetchLimitOptions): PrefetchTerms | undefined {
   return prefetch && { units: prefetch.units, ttl: microseconds(prefetch.ttl) };
 }
 
-/** Stricter parameters, by which units may be used a little after they were charged. Throws `RateLimitConfigError`. */
+/** Stricter parameters that allow units to be used a little later than they were charged. Throws `RateLimitConfigError`. */
 export function stricterParameters(
   algorithm: Algorithm,
   declared: Parameters,
@@ -83,7 +83,7 @@ export function stricterParameters(
   throw new RateLimitConfigError(prefetchMessages.tooLong(location, ttl / 1000));
 }
 
-/** Refuses units that could be used for too long. */
+/** Throws if units could be used for too long. */
 export function checkPrefetch(
   options: PrefetchLimitOptions,
   limit: { readonly algorithm: Algorithm; readonly parameters: Parameters } | undefined,

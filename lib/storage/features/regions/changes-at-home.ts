@@ -7,10 +7,10 @@ import type { Home } from './home.js';
 import { counterAtHome } from './limit-regions.js';
 import { readTexts } from './texts.js';
 
-/** What regions do with the units that they hold once a counter was changed at home. */
+/** How regions handle their held units after a counter was changed at home. */
 export type Ahead = 'reset' | 'learn';
 
-/** What is done at home, and what regions do then. */
+/** The operations that are done at home, and how regions react to them. */
 export const AT_HOME: { readonly [N in OperationName]?: { readonly ahead?: Ahead } } = {
   block: { ahead: 'learn' },
   reset: { ahead: 'reset' },
@@ -18,32 +18,32 @@ export const AT_HOME: { readonly [N in OperationName]?: { readonly ahead?: Ahead
   blockedFor: {},
 };
 
-/** That a counter was changed at home. */
+/** The message that a counter was changed at home. */
 export interface End {
-  /** The region that has done so, and knows; empty if none has. */
+  /** The region that made the change, which needs no message; empty if no region did. */
   readonly region: string;
   readonly ahead: string;
   /** The counter: see `addressOf`. */
   readonly address: string;
 }
 
-/** Reads such a message; `undefined` if it is none. */
+/** Reads such a message; `undefined` if it has another form. */
 export function readEnd(message: string): End | undefined {
   const [region, ahead, address] = readTexts(message, 3) ?? [];
   return address === undefined ? undefined : { region: region!, ahead: ahead!, address };
 }
 
-/** The units that the region holds which makes a change. */
+/** The held units of the region that makes a change. */
 export interface UnitsHere {
-  /** Resets a counter in the region, and at home by the function. */
+  /** Resets a counter in the region, and at home through the function. */
   reset(counter: Counter, atHome: () => Promise<boolean>): Promise<boolean>;
   learn(counter: Counter): Promise<void>;
 }
 
-/** A program that is no instance of any region has none. */
+/** The implementation for a program that doesn't belong to a region. */
 const NO_UNITS: UnitsHere = { reset: (_, atHome) => atHome(), learn: () => Promise.resolve() };
 
-/** Changes counters at home, and tells all regions. */
+/** Changes counters at home, and notifies all regions. */
 export class ChangesAtHome {
   constructor(
     private readonly home: Home,

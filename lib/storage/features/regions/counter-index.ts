@@ -11,33 +11,35 @@ import { worldMessages } from './messages.js';
 import { INDEX_SCRIPT } from './index-script.generated.js';
 import { readTexts } from './texts.js';
 
-/** How many counters the index of a region has at most. */
+/** Maximum number of counters in the index of a region. */
 const MOST = 100_000;
-/** A counter that nobody has noted for so long counts as left, and an instance that has noted none as gone, in milliseconds. */
+/**
+ * In milliseconds. A counter that nobody has recorded for this long counts as abandoned, and an instance that has recorded none as gone.
+ */
 export const LEFT_AFTER_MS = 30_000;
-/** How long the counters of an instance that ends still count as looked after: others that use them note them by then. */
+/** How long the counters of an ending instance still count as maintained. Other instances that use them record them by then. */
 export const GRACE_MS = 15_000;
 
-/** A counter that nobody looks after. */
+/** A counter that no instance maintains. */
 export interface LeftCounter {
   readonly address: string;
-  /** When somebody did last, as the server says it. */
+  /** When an instance last maintained it, on the server's clock. */
   readonly since: string;
 }
 
-/** What identifies a counter among those of a region, as text. */
+/** The address of a counter among those of a region, as text. */
 export function addressOf({ limit, identity }: Counter): string {
   return JSON.stringify([limit.id, identity]);
 }
 
-/** Reads such a text: the limit's `id`, and the identity; `undefined` if it is none. */
+/** Reads such an address: the limit's `id` and the identity; `undefined` if it has another form. */
 export function readAddress(address: string): readonly [id: string, identity: string] | undefined {
   return readTexts(address, 2) as [string, string] | undefined;
 }
 
 /**
- * The counters of a region that may hold units, on the region's server, so that the units of instances that have ended come back. It is
- * no part of the protocol: what is missing in it only stays charged for longer.
+ * The counters of a region that may hold units, stored on the region's server, so that units of ended instances are returned. The index
+ * isn't part of the protocol: units missing in it only stay charged for longer.
  */
 export class CounterIndex {
   private readonly log = new OnceLogger(moduleLogger);
@@ -45,7 +47,7 @@ export class CounterIndex {
   private readonly keys: readonly string[];
 
   /**
-   * @param key what its keys begin with: a hash tag is in it
+   * @param key the prefix of its keys, including a hash tag
    * @param instance identifies this instance
    */
   constructor(
@@ -58,12 +60,12 @@ export class CounterIndex {
     this.keys = [`${key}:counters`, `${key}:instances`];
   }
 
-  /** Says that this instance looks after counters. */
+  /** Records that this instance maintains counters. */
   async note(addresses: readonly string[]): Promise<void> {
     await this.run('note', this.instance, MOST, KEPT_FOR_MS, ...addresses);
   }
 
-  /** Counters that nobody has looked after for so long, some of them at a time, those first that were left first. */
+  /** Counters that nobody has maintained for `ageMs`, a limited number at a time, the longest abandoned first. */
   async left(ageMs: number, most: number): Promise<LeftCounter[]> {
     const reply = (await this.run('left', ageMs, most)) as unknown[];
     return Array.from({ length: reply.length / 2 }, (_, index) => ({
@@ -72,17 +74,17 @@ export class CounterIndex {
     }));
   }
 
-  /** Whether units of a counter may be here. */
+  /** Returns true if the region may hold units of a counter. */
   async has(address: string): Promise<boolean> {
     return Number(await this.run('has', address)) === 1;
   }
 
-  /** Forgets counters that hold nothing, unless somebody has looked after them since. */
+  /** Removes counters without units from the index, unless an instance has maintained them since. */
   async drop(left: readonly LeftCounter[]): Promise<void> {
     await this.run('drop', ...left.flatMap(({ address, since }) => [address, since]));
   }
 
-  /** Says that this instance ends, and what it looked after. Returns how many others are there. */
+  /** Records that this instance ends, and the counters that it maintained. Returns the number of other instances. */
   async leave(addresses: readonly string[]): Promise<number> {
     const terms = [MOST, KEPT_FOR_MS, LEFT_AFTER_MS, LEFT_AFTER_MS - GRACE_MS];
     return Number(await this.run('leave', this.instance, ...terms, ...addresses));

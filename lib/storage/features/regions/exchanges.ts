@@ -9,21 +9,24 @@ import { Leftovers } from './leftovers.js';
 import type { FindLimit } from '../feature.js';
 import { counterAtHome, limitRegionsOf } from './limit-regions.js';
 
-/** The most counters that an instance knows, and the memory they may take: others' units come back as those of an instance that has ended. */
+/**
+ * Maximum number of counters to track, and the memory that they may take. Units of other counters are returned like those of an ended
+ * instance.
+ */
 const MAX_COUNTERS = 10_000;
 const MAX_BYTES = 16_000_000;
-/** An estimate of what one takes, besides its identity. */
+/** The estimated bytes of a counter, not counting its identity. */
 const BYTES = 800;
-/** How often counters are looked after, in milliseconds, and how many of them at most. */
+/** How often counters are maintained, in milliseconds, and the maximum number at a time. */
 const TICK_MS = 100;
 const MOST_AT_ONCE = 200;
-/** How often a region says that it is there, and how old the time of the home may become, in milliseconds. */
+/** How often a region reports to the home, and the maximum age of the home's time, in milliseconds. */
 const HELLO_MS = 1000;
 const OLD_TIME_MS = 5000;
-/** How often a home that fails is asked whether it is back. */
+/** How often to check if a failed home is back. */
 const PROBE_MS = 500;
 
-/** The exchanges of an instance with the home: for each counter that it uses, one at a time. */
+/** The exchanges between an instance and the home: one at a time for each counter in use. */
 export class Exchanges {
   readonly leftovers: Leftovers;
   private readonly counters = new BoundedMap<RegionCounter>(MAX_COUNTERS, MAX_BYTES);
@@ -36,7 +39,7 @@ export class Exchanges {
   constructor(
     private readonly region: RedisStore,
     readonly home: Home,
-    /** Milliseconds since an instance of the region last got an answer of the home. */
+    /** Milliseconds since an instance of the region last got an answer from the home. */
     private readonly lastCall: () => Promise<number>,
     index: CounterIndex,
     findLimit: FindLimit | undefined,
@@ -45,13 +48,13 @@ export class Exchanges {
     this.timer = setInterval(() => this.tick(), TICK_MS).unref();
   }
 
-  /** The last instance of a region gives all units back. Never rejects. */
+  /** The last instance of a region returns all units. Never rejects. */
   async close(): Promise<void> {
     clearInterval(this.timer);
     await this.leftovers.end();
   }
 
-  /** The counter of an entry, which is looked after from now on. */
+  /** The counter of an entry. It is maintained from now on. */
   of(counter: Counter): RegionCounter {
     const { limit, identity } = counter;
     const known = this.counters.get(counterId(limit, identity));
@@ -59,7 +62,7 @@ export class Exchanges {
       this.counters.touch(known);
       return known;
     }
-    // By another rate than before: at home, too, it is exchanged by the newest.
+    // The rate was changed, so the home also has to use the new one.
     if (known !== undefined) this.counters.delete(known);
     const made = this.make(counter);
     this.counters.put(made, BYTES + 2 * identity.length, false);
@@ -67,7 +70,7 @@ export class Exchanges {
     return made;
   }
 
-  /** @internal One that is not looked after from then on. */
+  /** @internal Creates a counter that is not maintained. */
   make(counter: Counter): RegionCounter {
     const { limit, identity } = counter;
     const id = counterId(limit, identity);
@@ -77,12 +80,12 @@ export class Exchanges {
     return this.last;
   }
 
-  /** @internal One that is looked after. */
+  /** @internal A maintained counter. */
   known(limit: Pick<CompiledLimit, 'id'>, identity: string): RegionCounter | undefined {
     return this.counters.get(counterId(limit, identity));
   }
 
-  /** Says by which clock the region's server decides on limits. */
+  /** Sets the clock for the limits that the region's server decides. */
   bindTime(counters: readonly Counter[]): void {
     for (const { limit } of counters) {
       const regions = limitRegionsOf(limit);
@@ -90,12 +93,12 @@ export class Exchanges {
     }
   }
 
-  /** All counters that are looked after. */
+  /** All maintained counters. */
   all(): Iterable<RegionCounter> {
     return this.counters.values();
   }
 
-  /** Learns the time of the home before the first check. One call serves all that wait for it. */
+  /** Gets the time of the home before the first check. All checks share one call. */
   async ready(): Promise<void> {
     if (this.home.clock.latest() === 0 && this.last !== undefined) await this.hello();
   }
@@ -120,7 +123,9 @@ export class Exchanges {
     this.leftovers.tick(now);
   }
 
-  /** A region calls once a second, whichever of its instances does, and each instance often enough to know the time. */
+  /**
+   * Reports to the home. A region does so once per second through any of its instances, and each instance often enough to know the time.
+   */
   private async sayHello(now: number): Promise<void> {
     const { home, last } = this;
     if (last === undefined || now - this.saidAt < (home.isCut ? PROBE_MS : HELLO_MS)) return;

@@ -8,14 +8,14 @@ import { worldMessages } from './messages.js';
 /** The name of the reading. */
 export const HOLDINGS = 'regions';
 
-/** What all regions hold of a counter. Throws `RateLimitArgumentError` for a limit that counts in one region. */
+/** The units of a counter that each region holds. Throws `RateLimitArgumentError` for a limit that counts in one region. */
 export async function holdingsOf(store: ReadableStore, counter: Counter): Promise<RegionHolding[]> {
   const { limit } = counter;
   const nowhere = (): never => {
     throw new RateLimitArgumentError(worldMessages.oneRegion(limit.name));
   };
   if (limitRegionsOf(limit) === undefined) nowhere();
-  // The layer of regions answers it: nothing below knows the home.
+  // The layer of regions answers this, since the layers below don't know the home.
   return read<Promise<RegionHolding[]>>(store, limit, {
     name: HOLDINGS,
     counter,

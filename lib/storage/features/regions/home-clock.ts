@@ -1,21 +1,21 @@
 import type { HomeTime } from './limit-regions.js';
 
-/** How fast the clocks of two servers may drift apart at most, and the share by which time is estimated late for that. */
+/** The maximum drift between the clocks of two servers, which is also the share by which the estimate is late. */
 const DRIFT = 0.0005;
 
 /**
- * The time of the home, by the clock of this process, which nobody sets back. What the home said last holds: if its clock was set back,
- * its counters count for as much longer.
+ * The time of the home, based on this process's monotonic clock. The last time that the home reported is valid even if the home's clock is
+ * set back afterwards: its counters then count for longer by that much.
  */
 export class HomeClock implements HomeTime {
-  /** What the home said, in microseconds, and when it was asked and had answered, in milliseconds of the process's clock. */
+  /** The time that the home reported, in microseconds; and when it was requested and answered, in milliseconds of the process's clock. */
   private said = 0;
   private askedAt = 0;
   private askedAtDate = 0;
   private answeredAt = -Infinity;
 
   /**
-   * @param patienceMs the longest that a call to the region's own server may take and still be believed
+   * @param patienceMs calls to the region's own server that take longer than this are not trusted
    * @param region a number for the name of the region
    */
   constructor(
@@ -23,14 +23,14 @@ export class HomeClock implements HomeTime {
     readonly region = 0,
   ) {}
 
-  /** Milliseconds since it was last set; `Infinity` if it never was. */
+  /** Milliseconds since the time was last set; `Infinity` if it never was. */
   get ageMs(): number {
     return performance.now() - this.answeredAt;
   }
 
-  /** Learns the home's time from an answer to a call that was sent then, in milliseconds of the process's clock. */
+  /** Sets the time from an answer to a call that was sent at `askedAt`, in milliseconds of the process's clock. */
   set(said: number, askedAt: number): void {
-    // Answers may overtake each other.
+    // Answers may arrive out of order.
     if (askedAt < this.askedAt) return;
     this.said = said;
     this.askedAt = askedAt;
@@ -40,7 +40,7 @@ export class HomeClock implements HomeTime {
 
   latest(): number {
     if (this.said === 0) return 0;
-    // A machine that sleeps stops the one clock, and whoever sets the other one may set it back.
+    // The monotonic clock stops while a machine sleeps, and the system clock may be set back.
     const sinceMs = Math.max(performance.now() - this.askedAt, Date.now() - this.askedAtDate);
     return Math.ceil(this.said + 1000 * (sinceMs * (1 + DRIFT) + this.patienceMs));
   }

@@ -21,23 +21,23 @@ import { pairsOf } from '../../redis/reply-error.js';
 import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { horizonOf } from './terms.js';
 
-/** What a home knows of its own charges, in microseconds of its clock. `lua/features/regions.lua` keeps it. */
+/** What a home has recorded about the loss of its charges, in microseconds of its clock. `lua/features/regions.lua` writes it. */
 interface HomeDoubt {
   readonly now: number;
-  /** When it lost some last; 0 if never. */
+  /** When it last lost charges; 0 if never. */
   readonly lost: number;
-  /** Since when it is the home, after a restart or failover. */
+  /** When it became the home, after a restart or failover. */
   readonly since: number;
-  /** Whether all regions have called since. */
+  /** True if all regions have called since then. */
   readonly isHeard: boolean;
 }
 
 /** A region that was silent for this long before the home was replaced is not waited for. */
 const SILENT = 600_000_000;
-/** How soon a home that has not heard of all regions may have, in milliseconds. */
+/** How long to wait for the remaining regions before the next check, in milliseconds. */
 const ASK_AGAIN_MS = 250;
 
-/** Reads it without a call of a region, which would count. Rejects with `RateLimitStoreError`. */
+/** Reads the record without a call from a region, which would count as one. Rejects with `RateLimitStoreError`. */
 async function readDoubt(client: Connection, hash: string, timeoutMs: number): Promise<HomeDoubt> {
   const commands = [['time'], ['info', 'replication'], ['hgetall', hash]];
   let replies: unknown[];
@@ -56,7 +56,7 @@ async function readDoubt(client: Connection, hash: string, timeoutMs: number): P
   const lost = Math.min(of('lost'), now);
   if (fields.size === 0) return { now, lost, since: now, isHeard: true };
   const [, id = ''] = /master_replid:([\da-f]{12})/.exec(info) ?? [];
-  // The next call finds that the server is another one.
+  // The next call detects that the server was replaced.
   if (of('history') !== Number.parseInt(id, 16)) return { now, lost, since: now, isHeard: false };
   const isHeard = regionsIn([...fields.keys()]).every(
     (region) => of(`heard:${region}`) === of('epoch') || of(`seen:${region}`) <= of('survived') - SILENT,
@@ -64,7 +64,7 @@ async function readDoubt(client: Connection, hash: string, timeoutMs: number): P
   return { now, lost, since: of('since'), isHeard };
 }
 
-/** For how long, in milliseconds, the home grants nothing of a limit, since it may not know what it granted; 0 if it does. */
+/** How many milliseconds the home grants no units of a limit, because it may have lost some of its grants; 0 if it grants units. */
 function doubtMs({ algorithm, parameters }: CompiledLimit, { now, lost, since, isHeard }: HomeDoubt): number {
   const isOpen = (from: number) => from + horizonOf(algorithm, parameters, from) > now;
   if (!isHeard && isOpen(since)) return ASK_AGAIN_MS;
@@ -72,8 +72,8 @@ function doubtMs({ algorithm, parameters }: CompiledLimit, { now, lost, since, i
 }
 
 /**
- * Reads limits of scope 'world' at their home, and changes what is kept there, for a program that is no instance of any region. It makes
- * no exchanges and calls for no region, so that it neither takes units nor counts as one that lives.
+ * Reads and changes limits of scope 'world' at their home, for a program that doesn't belong to a region. It makes no exchanges and calls
+ * for no region, so that it takes no units and doesn't count as a running region.
  */
 class HomeObserver extends StoreLayer {
   private readonly changes: ChangesAtHome;
@@ -119,7 +119,7 @@ class HomeObserver extends StoreLayer {
     return this.changes.make(operation, ofWorld, atHome.ahead);
   }
 
-  /** What is left at the home. Units that regions hold are charged there. */
+  /** Reads the units left at the home. Units that regions hold are charged there. */
   private async look({ entries, ...check }: Check): Promise<StoreDecision[]> {
     const world = entries.find(isOfWorld)!;
     if (check.peek !== true) throw new RateLimitArgumentError(cliMessages.notBesideApp(world.limit.name));
@@ -143,7 +143,7 @@ class HomeObserver extends StoreLayer {
   }
 }
 
-/** What the home grants now: nothing, while it may not know what it granted. */
+/** The decision of the home: it rejects while it may have lost some of its grants. */
 function inDoubt(decision: StoreDecision, entry: CheckEntry, doubt: HomeDoubt): StoreDecision {
   const waitMs = doubtMs(counterAtHome(entry).limit, doubt);
   if (waitMs === 0) return decision;
@@ -156,7 +156,7 @@ function inDoubt(decision: StoreDecision, entry: CheckEntry, doubt: HomeDoubt): 
   };
 }
 
-/** It is asked only for what regions do. */
+/** Only regions need a record of the home. */
 const NO_RECORD = {
   read: () => Promise.reject(new Error('nobody calls the home from here')),
   note: () => Promise.reject(new Error('nobody calls the home from here')),
@@ -167,7 +167,7 @@ export function homeObserver(place: HomeServer) {
   const { connection, prefix, timeoutMs } = place;
   const { regions } = regionKeys(prefix);
   const { store, channel } = homeStoreOn(place);
-  // Each call fails by itself.
+  // Each failed call is reported by its error.
   const home = new Home(store, regions, '', NO_RECORD, timeoutMs, () => undefined);
   const doubt = () => readDoubt(connection, regions, timeoutMs);
   return (inner: Store) => new HomeObserver(inner, home, channel, doubt);

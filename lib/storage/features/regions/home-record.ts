@@ -5,14 +5,14 @@ import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { readWholeNumber } from '../../redis/reply-error.js';
 import { HOME_SCRIPT } from './home-script.generated.js';
 
-/** What a region knows of its home: which history of its server, its number, and how many of the region's calls were answered. */
+/** The home as a region knows it: the history of its server, its number, and the number of calls of the region that were answered. */
 export interface KnownHome {
   readonly history: number;
   readonly epoch: number;
   readonly calls: number;
 }
 
-/** What a call says of the region that makes it: which history its own server has, and what is known there of the home. */
+/** The region that makes a call: the history of its own server, and its knowledge of the home. */
 export interface Caller extends KnownHome {
   readonly server: number;
 }
@@ -20,7 +20,7 @@ export interface Caller extends KnownHome {
 /** How long a region remembers its home: as long as the home remembers its regions. */
 export const KEPT_FOR_MS = 35 * 86_400_000;
 
-/** The record of the home on the server of a region, which all of its instances share. */
+/** The record of the home on the server of a region. All instances of the region share it. */
 export class HomeRecord {
   private readonly script: Script;
 
@@ -37,7 +37,7 @@ export class HomeRecord {
     return { history: history!, epoch: epoch!, calls: calls!, ageMs: ageMs! < 0 ? Infinity : ageMs!, server: server! };
   }
 
-  /** Notes what an answer says. Returns whether it is of the newest server. */
+  /** Records the home of an answer. Returns true if the answer is from the newest server. */
   async note({ history, epoch, calls }: KnownHome): Promise<boolean> {
     const [isCurrent] = await this.run(history, epoch, calls, KEPT_FOR_MS);
     return isCurrent === 1;

@@ -11,30 +11,30 @@ import type { Caller, HomeRecord, KnownHome } from './home-record.js';
 import { horizonOf } from './terms.js';
 import { Waits } from './waits.js';
 
-/** The name of the fragment of the script. */
+/** The name of the script. */
 export const FRAGMENT = 'regions';
 
-/** What a region asks of a counter at home: `lua/features/regions.lua` has the numbers. */
+/** The units of a counter that a region requests from the home: `lua/features/regions.lua` has the numbers. */
 export interface Wish {
   /** The number of the exchange. */
   readonly id: number;
-  /** The history of the region's server in which it began. */
+  /** The history of the region's server when the exchange began. */
   readonly origin: number;
   readonly want: number;
-  /** Those that checks wait for, and what the largest of them lacks. */
+  /** The units that checks are waiting for, and the number that the largest of them lacks. */
   readonly least: number;
   readonly need: number;
-  /** Units that were used beyond those granted. */
+  /** Units that were used beyond the granted ones. */
   readonly charge: number;
   readonly window: number;
   readonly granted: number;
-  /** Units that the region has. */
+  /** Units that the region holds. */
   readonly held: number;
-  /** Units that go back, each followed by when they were charged. */
+  /** Units to return, each followed by the time of its charge. */
   readonly returns: readonly number[];
 }
 
-/** What the home answers to it. Times are its own, in microseconds. */
+/** The home's answer. Times are in microseconds of its own clock. */
 export interface Grant {
   /** 1 if the exchange is older than the last one, 2 if the counter is blocked. */
   readonly outcome: number;
@@ -43,7 +43,7 @@ export interface Grant {
   readonly units: number;
   readonly chargedAt: number;
   readonly left: number;
-  /** Microseconds for which nothing is granted; -1 for ever. */
+  /** Microseconds for which nothing is granted; -1 for always. */
   readonly wait: number;
   readonly resetAfter: number;
   readonly window: number;
@@ -55,22 +55,22 @@ const GRANT = [0, 0, 0, 0, 0, 0, 0, 0, -1, 0, 0, 0, 0];
 const HELLO = [0, 0, 0, 0, 0];
 const HOLDING = [0, -1, 0, -1];
 
-/** What is reported of the home, once for each change. */
+/** A change of the home's state. Each change is reported once. */
 export type HomeNews = { readonly state: 'failing'; readonly error: Error } | { readonly state: 'recovered' };
 
-/** The server whose counters count for all regions, as one instance of a region knows it. */
+/** The home: the server whose counters count for all regions, as one instance of a region knows it. */
 export class Home {
   readonly clock: HomeClock;
   private readonly waits = new Waits();
   private failing = false;
-  /** What answers said to this instance: a region whose server lost its data knows it no more. */
+  /** The home according to the answers that this instance got. A region whose server lost its data doesn't know the home any more. */
   private known: KnownHome = { history: 0, epoch: 0, calls: 0 };
-  /** The history of the region's server, as it was last. */
+  /** The last known history of the region's server. */
   private server = 0;
 
   constructor(
     readonly store: RedisStore,
-    /** The hash in which it notes what regions call. */
+    /** The hash in which the home records the calls of regions. */
     private readonly hash: string,
     readonly region: string,
     private readonly record: HomeRecord,
@@ -80,22 +80,22 @@ export class Home {
     this.clock = new HomeClock(patienceMs, numberOf(region));
   }
 
-  /** Whether it does not answer: nobody waits for it then. */
+  /** True while the home doesn't answer. Checks don't wait for it then. */
   get isCut(): boolean {
     return this.failing || this.waits.areSuspicious;
   }
 
-  /** How long it usually takes to answer, in milliseconds. */
+  /** The usual latency of the home, in milliseconds. */
   get latencyMs(): number {
     return this.waits.usualMs;
   }
 
-  /** Connects, and loads the script. Never rejects. */
+  /** Connects and loads the script. Never rejects. */
   async open(): Promise<void> {
     await this.store.open().catch((error: unknown) => this.failed(error));
   }
 
-  /** Says that the region is there, and learns the time. `counter` is one at home. */
+  /** Reports the region to the home, and gets its time. `counter` is any counter at home. */
   async hello(counter: Counter): Promise<void> {
     const known = await this.caller();
     const askedAt = performance.now();
@@ -103,11 +103,11 @@ export class Home {
     const [history, epoch, calls, now] = said as [number, number, number, number];
     this.clock.set(now, askedAt);
     const isCurrent = await this.note({ history, epoch, calls });
-    // Another server has taken its place: it grants nothing until it knows that the region knows.
+    // The home was replaced by another server, which grants nothing until the region knows it.
     if (isCurrent && known.history !== 0 && history !== known.history) await this.hello(counter);
   }
 
-  /** Asks for units of a counter, and gives some back. `undefined` if another server has taken its place meanwhile. */
+  /** Requests units of a counter and returns others. Resolves to `undefined` if the home was replaced in the meantime. */
   async grant(counter: Counter, wish: Wish): Promise<Grant | undefined> {
     let known = await this.caller();
     // Units are granted only to regions that know their home.
@@ -166,7 +166,7 @@ export class Home {
     return { outcome, home, now, units, chargedAt, left, wait, resetAfter, window: ends, granted: inWindow, last };
   }
 
-  /** Forgets a counter, and what its regions exchanged: what they give back of it from now on is void. */
+  /** Clears a counter and the exchanges of its regions. Units of it that are returned later are ignored. */
   async reset(counter: Counter): Promise<boolean> {
     const key = this.store.keyOf(counter);
     const names = await this.regions();
@@ -174,7 +174,7 @@ export class Home {
     return this.store.reset([counter]);
   }
 
-  /** What each region holds of a counter, as far as the home knows. */
+  /** The units of a counter that each region holds, according to the home's records. */
   async holdings(counter: Counter): Promise<RegionHolding[]> {
     const key = this.store.keyOf(counter);
     const names = await this.regions();
@@ -197,15 +197,15 @@ export class Home {
     });
   }
 
-  /** The names of all regions that have called. */
+  /** The names of all regions that have called the home. */
   private async regions(): Promise<string[]> {
     return regionsIn(await this.store.membersOf(this.hash)).toSorted();
   }
 
-  /** What the region knows, or this instance, whichever is newer. */
+  /** The home as recorded by the region or known to this instance, whichever is newer. */
   private async caller(): Promise<Caller> {
     const read = await this.record.read();
-    // What is gone from a server that lost nothing else was deleted on purpose: operators accept that.
+    // If a server has lost nothing else, the record was deleted on purpose, and operators accept that.
     if (read.history === 0 && read.server === this.server) this.known = { history: 0, epoch: 0, calls: 0 };
     this.server = read.server;
     const { history, epoch } = read.epoch < this.known.epoch ? this.known : read;
@@ -216,10 +216,10 @@ export class Home {
     return [this.region, server, history, epoch, calls];
   }
 
-  /** Notes what an answer says. Returns whether it is of the newest server. */
+  /** Records the home of an answer. Returns true if the answer is from the newest server. */
   private async note(home: KnownHome): Promise<boolean> {
     if (isOlder(home, this.known) || !(await this.record.note(home))) return false;
-    // Answers that came together are noted in any order.
+    // Answers that arrive together are recorded in any order.
     const { history, epoch } = home.epoch < this.known.epoch ? this.known : home;
     this.known = { history, epoch, calls: Math.max(home.calls, this.known.calls) };
     return true;
@@ -253,22 +253,24 @@ export class Home {
   }
 }
 
-/** Whether an answer is of a server whose place another one has taken. Of two with one number, that is the one heard of later. */
+/**
+ * Returns true if an answer is from a server that was replaced. If two servers have the same number, the one that answered later is newer.
+ */
 function isOlder(home: KnownHome, known: KnownHome): boolean {
   return home.epoch < known.epoch || (home.epoch === known.epoch && home.history !== known.history);
 }
 
-/** The key of what the home noted of a region beside a counter. */
+/** The key of the home's record about a counter of a region. */
 function recordKey(key: string, region: string): string {
   return `${key}:region:${region}`;
 }
 
-/** 48 bits of a name's hash. */
+/** A 48-bit hash of a name. */
 function numberOf(name: string): number {
   return createHash('sha1').update(name).digest().readUIntBE(0, 6);
 }
 
-/** The error of a check for which the home grants nothing. */
+/** The error of a check for which the home grants no units. */
 export function cutOff(cause?: Error): RateLimitStoreError {
   return new RateLimitStoreError(worldMessages.cut(), cause && { cause });
 }

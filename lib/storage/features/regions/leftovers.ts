@@ -8,38 +8,38 @@ import type { Home } from './home.js';
 import { limitRegionsOf } from './limit-regions.js';
 import type { RegionCounter } from './region-counter.js';
 
-/** How often an instance says which counters it looks after, and looks for those that nobody does, in milliseconds. */
+/** How often an instance records the counters that it maintains, and searches for abandoned ones, in milliseconds. */
 const NOTE_MS = 10_000;
 const LOOK_MS = 5000;
-/** How many of these it deals with at once. */
+/** Maximum number of abandoned counters to process at a time. */
 const MOST_AT_ONCE = 200;
-/** How long an instance that ends waits for the home to take units back, in milliseconds. */
+/** How long an ending instance waits for the home to take units back, in milliseconds. */
 const LAST_MS = 2000;
-/** How often it looks meanwhile whether the exchange of another instance is over, in milliseconds. */
+/** How often it checks in that time if the exchange of another instance is over, in milliseconds. */
 const LOOK_AGAIN_MS = 25;
-/** Longer identities are not kept in the index, which would let clients decide how much memory it takes. */
+/** Longer identities are not added to the index, since clients could otherwise decide how much memory it takes. */
 const LONGEST_IDENTITY = 256;
-/** Counters of limits that no instance knows are forgotten in the end: with this probability each time. */
+/** Counters of limits that no instance knows are removed with this probability each time. */
 const FORGOTTEN = 0.001;
 
 /** The counters of an instance. */
 export interface OwnCounters {
-  /** One that is looked after. */
+  /** A maintained counter. */
   known(limit: Pick<CompiledLimit, 'id'>, identity: string): RegionCounter | undefined;
-  /** Another one, for once. */
+  /** Creates a counter for a single use. */
   make(counter: Counter): RegionCounter;
   all(): Iterable<RegionCounter>;
-  /** Learns the time of the home, without which nothing comes back. */
+  /** Gets the time of the home, which is required to return units. */
   ready(): Promise<void>;
 }
 
-/** Gives units back that nobody looks after any more: instances end, and forget counters. */
+/** Returns units that nobody maintains any more, because instances end and drop counters. */
 export class Leftovers {
   private unsaid = new Set<string>();
   private lookedAt = performance.now() - LOOK_MS / 2;
   private isLooking = false;
   private hasEnded = false;
-  /** Until when units come back once it has ended. */
+  /** Until when units are returned after it has ended. */
   private until = 0;
 
   constructor(
@@ -49,7 +49,7 @@ export class Leftovers {
     private readonly own: OwnCounters,
   ) {}
 
-  /** Notes that this instance looks after a counter, if it has not lately. */
+  /** Records that this instance maintains a counter, unless it has recently done so. */
   note(counter: RegionCounter, now = performance.now()): void {
     if (now - counter.notedAt < NOTE_MS) return;
     counter.notedAt = now;
@@ -58,23 +58,23 @@ export class Leftovers {
     this.unsaid.add(addressOf(counter.counter));
   }
 
-  /** Looks now and then for counters that nobody looks after. */
+  /** Searches for abandoned counters at intervals. */
   tick(now: number): void {
     if (this.isLooking || now - this.lookedAt < LOOK_MS || this.home.isCut) return;
     this.isLooking = true;
     this.look()
-      // More of them wait.
+      // More of them are waiting.
       .then((isMore) => (this.lookedAt = isMore ? -Infinity : performance.now()))
       .catch(() => (this.lookedAt = performance.now()))
       .finally(() => (this.isLooking = false));
   }
 
-  /** Whether units of a counter may be here that this instance does not look after. */
+  /** Returns true if the region may hold units of a counter that this instance doesn't maintain. */
   async has(address: string): Promise<boolean> {
     return this.index.has(address);
   }
 
-  /** The counter of an address, looked after here or not; `undefined` if nobody knows its limit. */
+  /** The counter of an address, maintained by this instance or not; `undefined` if its limit is unknown. */
   counterOf(address: string): RegionCounter | undefined {
     const [id, identity] = readAddress(address) ?? [];
     if (id === undefined || identity === undefined) return undefined;
@@ -84,24 +84,24 @@ export class Leftovers {
     return limit && limitRegionsOf(limit) && this.own.make({ limit, identity });
   }
 
-  /** Leaves the counters to other instances. The last one gives all units back. Never rejects. */
+  /** Leaves the counters to other instances. The last instance returns all units. Never rejects. */
   async end(): Promise<void> {
     this.hasEnded = true;
     const counters = [...this.own.all()];
     const noted = counters.filter(isIndexed);
     try {
-      // Without an index nobody knows of others: units that they need cost them a call.
+      // Without an index, no other instance is known. If another one needs these units, it has to request new ones.
       const others = await this.index.leave(noted.map(({ counter }) => addressOf(counter))).catch(() => 0);
       if (others > 0 || this.home.isCut) return;
       this.until = performance.now() + LAST_MS;
       const own = counters.map((counter) => this.release(counter));
       await withDeadline(Promise.all([this.giveAllBack().catch(() => undefined), ...own]), LAST_MS);
     } catch {
-      // What is left comes back when another instance finds it in the index.
+      // Another instance finds the rest in the index and returns it.
     }
   }
 
-  /** Whether this instance looks after a counter. */
+  /** Returns true if this instance maintains a counter. */
   isOwn(counter: RegionCounter): boolean {
     const { limit, identity } = counter.counter;
     return this.own.known(limit, identity) === counter;
@@ -113,7 +113,7 @@ export class Leftovers {
     if (!this.hasEnded) await this.index.note([...unsaid]);
   }
 
-  /** Returns whether there may be more. */
+  /** Returns true if there may be more. */
   private async look(): Promise<boolean> {
     const left = await this.index.left(LEFT_AFTER_MS, MOST_AT_ONCE);
     if (left.length === 0) return false;
@@ -124,7 +124,7 @@ export class Leftovers {
   private async giveAllBack(): Promise<void> {
     const tried = new Set<string>();
     while (performance.now() < this.until) {
-      // Also what was noted a moment ago.
+      // The negative age includes counters that were recorded just now.
       const left = await this.index.left(-1000, MOST_AT_ONCE + tried.size);
       const others = left.filter(({ address }) => !tried.has(address));
       if (others.length === 0) return;
@@ -133,7 +133,7 @@ export class Leftovers {
     }
   }
 
-  /** Gives back the units of counters, and forgets those that hold none. */
+  /** Returns the units of counters, and removes counters without units. */
   private async giveBack(left: readonly LeftCounter[]): Promise<void> {
     const ends = await Promise.all(left.map(({ address }) => this.seeTo(address)));
     const done = left.filter((_, index) => ends[index] === 'done');
@@ -145,7 +145,7 @@ export class Leftovers {
   private async seeTo(address: string): Promise<'done' | 'later' | 'own'> {
     const counter = this.counterOf(address);
     if (counter === undefined) return Math.random() < FORGOTTEN ? 'done' : 'later';
-    // It says so itself, and soon again.
+    // The instance records its own counters, and will do so again soon.
     if (!this.hasEnded && this.isOwn(counter)) return 'own';
     return (await this.release(counter)) ? 'done' : 'later';
   }
@@ -153,7 +153,7 @@ export class Leftovers {
   private async release(counter: RegionCounter): Promise<boolean> {
     try {
       await this.own.ready();
-      // Other instances that end may leave an exchange open: it is made again after a while.
+      // Other ending instances may leave an exchange open. It is repeated after a while.
       while (!(await counter.release())) {
         if (performance.now() > this.until || this.home.isCut) return false;
         await sleep(LOOK_AGAIN_MS);

@@ -5,25 +5,25 @@ import type { FeaturedLimit, FeatureTerms, LimitFeature } from '../../../engine/
 import { Bare } from '../../../engine/util/objects.js';
 import { homeParameters, lifetimeOf } from './terms.js';
 
-/** What an instance knows of the time of the home, in microseconds; 0 if nothing. */
+/** The time of the home as an instance knows it, in microseconds; 0 if unknown. */
 export interface HomeTime {
-  /** The latest that it can be when a call sent now is decided. */
+  /** The latest possible time at the home when a call sent now is decided. */
   latest(): number;
-  /** The best guess of it. */
+  /** The best guess of the home's time. */
   now(): number;
-  /** A number for the name of the region that asks. */
+  /** A number for the name of the region. */
   readonly region?: number;
 }
 
 const UNKNOWN: HomeTime = { latest: () => 0, now: () => 0 };
 
-/** What a check of units that a region holds takes of its server, in checks of a plain counter. */
+/** The load of a check of held units on the region's server, in checks of a plain counter. */
 const WORK = 2;
 
-/** A limit over several regions, as its regions count it: each decides by units that the home has granted it. */
+/** A limit across several regions, as its regions count it: each region decides with the units that the home has granted it. */
 export class LimitRegions extends Bare implements LimitFeature {
   readonly name = 'regions';
-  /** Keys of its own: the region of the home may have its counters on the same server. */
+  /** Separate keys, since the region of the home may have its counters on the same server. */
   readonly code = 'rg';
   /** The home may grant more at any time. */
   readonly forgetsRefusals = true;
@@ -33,9 +33,9 @@ export class LimitRegions extends Bare implements LimitFeature {
   readonly variant: Algorithm;
   /** For how long a region may hold units, in microseconds. */
   readonly lifetime: number;
-  /** The algorithm by which the home counts. */
+  /** The algorithm that the home counts with. */
   readonly algorithm: Algorithm;
-  /** Set by the layer of the store that asks the home. */
+  /** Set by the layer of the store that calls the home. */
   time: HomeTime = UNKNOWN;
 
   constructor(
@@ -48,12 +48,12 @@ export class LimitRegions extends Bare implements LimitFeature {
     this.variant = this.granted(algorithm);
   }
 
-  /** The quota of a region is that of the home. */
+  /** A region has the quota of the home. */
   parameters(declared: Parameters): Parameters {
     return homeParameters(this.algorithm, declared, this.location);
   }
 
-  /** What counts in a region: `lua/features/regions.lua`. It does so on Redis only. */
+  /** The algorithm of a region: `lua/features/regions.lua`. It runs only on Redis. */
   private granted(base: Algorithm): Algorithm {
     return {
       ...base,
@@ -88,7 +88,7 @@ class LimitAtHome extends Bare implements LimitFeature {
     this.algorithm = algorithm;
   }
 
-  /** Units may be used a little after they were charged. */
+  /** Units may be used a little later than they were charged. */
   parameters(declared: Parameters): Parameters {
     return homeParameters(this.algorithm, declared, this.location);
   }
@@ -96,7 +96,7 @@ class LimitAtHome extends Bare implements LimitFeature {
 
 const AT_HOME: FeatureTerms = { of: (limit, _terms, location) => new LimitAtHome(limit, location), terms: {} };
 
-/** The limit by which the home counts. */
+/** The limit that the home counts. */
 export function atHome(limit: CompiledLimit): CompiledLimit {
   return limit.unmet.withFeatures([AT_HOME]);
 }
@@ -110,12 +110,12 @@ export function counterAtHome({ limit, identity }: Counter): Counter {
   return { limit: home, identity };
 }
 
-/** Whether a counter counts over several regions. */
+/** Returns true if a counter counts across regions. */
 export function isOfWorld({ limit }: Counter): boolean {
   return limitRegionsOf(limit) !== undefined;
 }
 
-/** What a limit has of regions; nothing if it counts in one. */
+/** The regions of a limit; `undefined` if it counts in one region. */
 export function limitRegionsOf({ features }: CompiledLimit): LimitRegions | undefined {
   if (features === undefined) return undefined;
   for (let i = 0; i < features.length; i++) {

@@ -10,12 +10,12 @@ import { cutOff } from './home.js';
 import { worldMessages } from './messages.js';
 import type { RegionCounter } from './region-counter.js';
 
-/** How many exchanges a check waits for at most. */
+/** Maximum number of exchanges that a check waits for. */
 const MOST_EXCHANGES = 8;
-/** How long to wait for an exchange of another instance before looking again, in milliseconds. */
+/** How long to wait for an exchange of another instance before checking again, in milliseconds. */
 const LOOK_AGAIN_MS = 10;
 
-/** A counter whose units are missing, and how many. */
+/** A counter that lacks units, and how many. */
 export interface Missing {
   readonly entry: CheckEntry;
   readonly counter: RegionCounter;
@@ -27,12 +27,12 @@ export interface RegionServer {
   refund(refunds: readonly Refund[]): Promise<void>;
 }
 
-/** Decides checks that the region lacks units for: it has the home grant them, and asks again. */
+/** Decides checks for which the region lacks units: requests them from the home, and checks again. */
 export class MissingUnits {
   constructor(
     private readonly region: RegionServer,
     private readonly exchanges: Exchanges,
-    /** Decides limits whose home does not answer. */
+    /** Decides limits whose home doesn't answer. */
     private readonly alone: LocalDecisions,
     private readonly timeoutMs: number,
   ) {}
@@ -46,7 +46,7 @@ export class MissingUnits {
     }
   }
 
-  /** Has the home grant what is missing, and asks again; at last, what the region has says. */
+  /** Requests the missing units from the home and checks again. In the end, the units in the region decide. */
   private async exchangeFor(
     check: Check,
     first: readonly Missing[],
@@ -68,12 +68,12 @@ export class MissingUnits {
         if (outcomes.includes('waiting')) await this.inTime(sleep(LOOK_AGAIN_MS), since);
         else exchanges++;
       } catch (error) {
-        // A home that answers has less than is asked for.
+        // The home answers, but has fewer units than requested.
         if (exchanges > 0 && !this.exchanges.home.isCut) return decisions;
         return this.decideWithout({ ...check, since }, missing, error);
       }
       const again = await this.decideAgain(check, since);
-      // A home that answers has less than is asked for.
+      // The home answers, but has fewer units than requested.
       if (again === undefined) return decisions;
       decisions = again;
       const still = this.read(check, decisions);
@@ -83,7 +83,7 @@ export class MissingUnits {
     return decisions;
   }
 
-  /** All else is charged, since limits in shadow mode refuse nothing: only they are asked again. */
+  /** Requests units for limits in shadow mode. All other limits were charged, because shadow limits never reject. */
   private async exchangeForShadows(
     check: Check,
     missing: readonly Missing[],
@@ -104,8 +104,8 @@ export class MissingUnits {
   }
 
   /**
-   * What the region's server decides after a wait for the home; nothing if the time of the check is up before. The server has its own
-   * deadline: how long the home took says nothing of it. Units that are taken too late go back.
+   * The decision of the region's server after a wait for the home; `undefined` if the check is out of time before. The server has a
+   * deadline of its own, which doesn't depend on how long the home took. Units that are taken too late are returned.
    */
   async decideAgain({ since: _, ...check }: Check, since: number): Promise<StoreDecision[] | undefined> {
     const asked = this.region.ask(check);
@@ -118,7 +118,7 @@ export class MissingUnits {
     return decisions;
   }
 
-  /** Decides by what the limits say that lack units of a home which does not answer, and by the store for all others. */
+  /** Decides limits whose home doesn't answer by their `onStoreError`, and all other limits in the store. */
   async decideWithout(check: Check, missing: readonly Missing[], error: unknown): Promise<StoreDecision[]> {
     if (!(error instanceof RateLimitStoreError)) throw error;
     const { entries, peek = false, refundable, hold, upTo } = check;
@@ -151,7 +151,7 @@ export class MissingUnits {
     return allOrNothing(entries, parts, peek, undefined, upTo);
   }
 
-  /** Reads what was noted with decisions. Returns the counters that may get the units which the check lacks, if that is all it lacks. */
+  /** Reads the script's notes about decisions. Returns the counters that may get the missing units, if the check lacks nothing else. */
   read({ entries, peek }: Check, decisions: StoreDecision[]): Missing[] | undefined {
     const missing: Missing[] = [];
     let isFinal = peek === true;
@@ -172,7 +172,7 @@ export class MissingUnits {
       if (!decision.allowed && !entry.limit.shadow) isFinal = true;
     }
     if (!isFinal && missing.length > 0) return missing;
-    // What the home has left could be had: these limits do not refuse.
+    // The home has units left that could be granted, so these limits don't reject.
     for (const { entry } of missing) {
       const decision = decisions[entries.indexOf(entry)]!;
       if (decision.remaining >= entry.cost) Object.assign(decision, { allowed: true, retryAfterMs: 0 });
@@ -189,12 +189,12 @@ export class MissingUnits {
   }
 }
 
-/** Whether a check took units, of all limits that do not refuse it. */
+/** Returns true if a check took units of all limits that allow it. */
 function isCharged({ entries }: Pick<Check, 'entries'>, decisions: readonly StoreDecision[]): boolean {
   return entries.every(({ limit }, index) => limit.shadow || decisions[index]!.allowed);
 }
 
-/** Resolves at a time of the process's clock, but not before what has arrived by then is read. */
+/** Resolves at a time of the process's clock, but only after everything that has arrived by then is read. */
 function endOf(time: number): Promise<undefined> {
   return new Promise((resolve) => {
     setTimeout(() => setImmediate(() => resolve(undefined)), time - performance.now());

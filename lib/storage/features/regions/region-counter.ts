@@ -6,43 +6,43 @@ import type { LimitRegions } from './limit-regions.js';
 import { endsWithWindow } from './terms.js';
 import { Kept } from '../../../engine/util/recency-list.js';
 
-/** What the script notes with each decision: bits below the number of units that are there. */
+/** The script's note about a decision: flags in the lowest bits, then the number of available units. */
 const ON_ITS_WAY = 1;
 const DUE = 2;
 const MAY_COME = 4;
 const UNITS = 8;
 
-/** What `ask` replies first. */
+/** The first value of the reply to `ask`. */
 const NOTHING = 0;
 const ASKED = 3;
 
-/** Which exchanges are made: those that are due, any, or one that gives all back that is there. */
+/** Which exchanges are made: only if one is due, in any case, or one that returns all units. */
 const IF_DUE = 0;
 const IN_ANY_CASE = 1;
 const ALL_BACK = 2;
-/** How many exchanges give all back: one that was open may bring units. */
+/** How many exchanges it may take to return everything: one that was open may still bring units. */
 const MOST_RELEASES = 4;
 
-/** Units have to last from one exchange to the next, in milliseconds: so long, or so many times as long as the home takes. */
+/** How long the units should last until the next exchange: this many milliseconds, or a multiple of the home's latency. */
 const LASTS_MS = 200;
 const LATENCIES = 2.5;
-/** The shortest time between two exchanges of a counter that has units, in milliseconds. */
+/** The minimum time between two exchanges of a counter that has units, in milliseconds. */
 const SPACING_MS = 40;
-/** How often the home is asked although it has said that it grants nothing yet, in milliseconds. */
+/** How often the home is called although it has reported that it won't grant units yet, in milliseconds. */
 const ASK_AGAIN_MS = 1000;
-/** After how long an exchange without an answer is sent again, in milliseconds: so long, or so many times as long as the home takes. */
+/** When an unanswered exchange is sent again: after this many milliseconds, or a multiple of the home's latency. */
 const PATIENCE_MS = 500;
 const PATIENT_LATENCIES = 3;
-/** How often a counter is looked after that is no longer asked for, in microseconds of its units' lifetime, and the fewest milliseconds. */
+/** How often an unused counter is maintained per lifetime of its units, and the minimum interval in milliseconds. */
 const LOOKS_A_LIFETIME = 4;
 const LEAST_LOOK_MS = 200;
-/** A counter is forgotten after so many looks that found nothing to do. */
+/** A counter is dropped after this many checks without anything to do. */
 const IDLE_LOOKS = 4;
 
-/** How an exchange ended: with units, or without any; or there was none to make, or another one is on its way. */
+/** The result of an exchange: units, or none; no exchange was necessary; or another one is under way. */
 export type ExchangeOutcome = 'granted' | 'none' | 'nothing' | 'waiting';
 
-/** One counter in a region, as an instance knows it. */
+/** One counter of a region, as an instance knows it. */
 export class RegionCounter extends Kept {
   private readonly fromWindow: boolean;
   private readonly lookMs: number;
@@ -56,10 +56,10 @@ export class RegionCounter extends Kept {
   private waiting = 0;
   private largest = 0;
   private isTouched = false;
-  /** Whether it takes nothing in advance any more. */
+  /** True if it no longer takes units in advance. */
   private isReleased = false;
   private learning: Promise<void> | undefined;
-  /** When the instance last said that it looks after it. */
+  /** When the instance last recorded that it maintains the counter. */
   notedAt = -Infinity;
 
   constructor(
@@ -75,44 +75,47 @@ export class RegionCounter extends Kept {
     this.lookMs = Math.max(LEAST_LOOK_MS, regions.lifetime / 1000 / LOOKS_A_LIFETIME);
   }
 
-  /** Reads what the script noted with a decision. Returns whether the home may grant units that are missing. */
+  /** Reads the script's note about a decision. Returns true if the home may grant missing units. */
   noted(note: number, isAllowed: boolean): boolean {
     this.usedAt = performance.now();
     this.idle = 0;
     const bits = note % UNITS;
     const mayCome = (bits & MAY_COME) !== 0;
-    // Whoever waits asks for itself: units taken in advance would be fewer.
+    // Waiting checks request units themselves. Units taken in advance would leave them fewer.
     const asks = !isAllowed && mayCome;
     if (!asks && (bits & DUE) !== 0 && (bits & ON_ITS_WAY) === 0) this.refill(this.usedAt);
     return mayCome;
   }
 
-  /** It refuses until a time that the home has said: others may give units back before, so the home is asked now and then. */
+  /**
+   * Called when the counter rejects until a time that the home reported. Others may return units before that, so the home is called at
+   * intervals.
+   */
   refused(): void {
     const now = performance.now();
     if (this.running === undefined && now - this.exchangedAt > ASK_AGAIN_MS && !this.home.isCut) this.startInAnyCase();
   }
 
-  /** Whether nothing is left to look after. */
+  /** True if there is nothing left to maintain. */
   isForgotten(now: number): boolean {
     return this.idle >= IDLE_LOOKS && now - this.usedAt > this.lookMs * IDLE_LOOKS;
   }
 
-  /** Units came back, or are owed: the next look is due. */
+  /** Called when units came back or are owed, so that the next exchange is due. */
   touched(): void {
     this.usedAt = performance.now();
     this.idle = 0;
     this.isTouched = true;
   }
 
-  /** Gives back what is no longer needed, at intervals. */
+  /** Returns units that are no longer needed, at intervals. */
   lookAfter(now: number): void {
     if (this.running !== undefined || now - this.askedAt < (this.isTouched ? SPACING_MS : this.lookMs)) return;
     this.isTouched = false;
     this.start(0).catch(() => undefined);
   }
 
-  /** Gives back all units that are here, and takes no more in advance. Returns whether none is left. */
+  /** Returns all units held here, and takes no more in advance. Resolves to true if none are left. */
   async release(): Promise<boolean> {
     this.isReleased = true;
     for (let exchanges = 0; exchanges < MOST_RELEASES; exchanges++) {
@@ -124,17 +127,17 @@ export class RegionCounter extends Kept {
     return false;
   }
 
-  /** Makes an exchange for units that a check waits for, or for some of them at least. One that runs is waited for first. */
+  /** Makes an exchange for units that a check waits for, or at least for some of them. Waits for a running exchange first. */
   async exchangeFor(units: number, largest = units): Promise<ExchangeOutcome> {
     if (this.running !== undefined) return this.running;
     this.waiting += units;
     this.largest = Math.max(this.largest, largest);
-    // All that wait in this turn are asked for together.
+    // All checks that wait in this turn share the request.
     await Promise.resolve();
     return this.running ?? this.start(this.waiting);
   }
 
-  /** Does something while no exchange is on its way: what the home grants after a reset must not be forgotten with what it forgot. */
+  /** Runs an action while no exchange is under way, so that a reset doesn't clear units that the home grants after it. */
   async whileAtRest<T>(action: () => Promise<T>): Promise<T> {
     while (this.running !== undefined) await this.running.catch(() => undefined);
     const done = action();
@@ -143,13 +146,13 @@ export class RegionCounter extends Kept {
     return done;
   }
 
-  /** Learns now what became of the counter at home: a block, or its end. */
+  /** Gets the current state of the counter at home: a block, or its end. */
   learn(): Promise<void> {
     this.learning ??= this.learnNext();
     return this.learning;
   }
 
-  /** All that ask before it begins share one exchange, which begins after they asked. */
+  /** All calls before it begins share one exchange, which begins after them. */
   private async learnNext(): Promise<void> {
     do await this.running?.catch(() => undefined);
     while (this.running !== undefined);
@@ -191,7 +194,7 @@ export class RegionCounter extends Kept {
   private ask(waiting: number, largest: number, which: number): Promise<Wish | 'waiting' | undefined> {
     const { latencyMs } = this.home;
     const lasts = this.isReleased ? 0 : Math.max(LASTS_MS, LATENCIES * latencyMs) * 1000;
-    // An instance that ends has little time. An exchange that is sent twice is made once.
+    // An instance that ends has little time. An exchange that is sent twice is made only once.
     const patience = (this.isReleased ? PATIENCE_MS : Math.max(PATIENCE_MS, PATIENT_LATENCIES * latencyMs)) * 1000;
     const values = ['ask', waiting, largest, Math.round(lasts), Math.round(patience), which];
     return this.region

@@ -15,8 +15,8 @@ import { HOLDINGS } from './holdings.js';
 import { counterAtHome, isOfWorld, limitRegionsOf } from './limit-regions.js';
 
 /**
- * Decides limits of scope 'world' by the units that the region holds, together with all other limits of a check. It has them refilled
- * before they are used up. Where they are, a check waits for the home, unless that does not answer.
+ * Decides limits of scope 'world' with the units that the region holds, together with all other limits of a check. It requests more units
+ * before they are used up. If they are used up, a check waits for the home, unless the home doesn't answer.
  */
 export class RegionStore extends StoreLayer implements Listener {
   private readonly missing: MissingUnits;
@@ -25,9 +25,9 @@ export class RegionStore extends StoreLayer implements Listener {
   constructor(
     inner: Store,
     private readonly exchanges: Exchanges,
-    /** Decides limits whose home does not answer. */
+    /** Decides limits whose home doesn't answer. */
     alone: LocalDecisions,
-    /** On which regions publish that counters ended, at home. */
+    /** The channel on which regions publish that counters ended at home. */
     private readonly channel: InstanceChannel,
     timeoutMs: number,
   ) {
@@ -45,7 +45,7 @@ export class RegionStore extends StoreLayer implements Listener {
     channel.listen(this);
   }
 
-  /** Never rejects for the home: an app starts without it. */
+  /** Never rejects because of the home: an app starts without it. */
   override async open(): Promise<void> {
     await Promise.all([super.open(), this.exchanges.home.open()]);
   }
@@ -82,7 +82,7 @@ export class RegionStore extends StoreLayer implements Listener {
     if (atHome === undefined) {
       this.exchanges.bindTime(ofWorld);
       const answer = await super.operate(operation);
-      // What came back is worth more at home, and what is owed is due there.
+      // Returned units are more useful at home, and owed units have to be charged there.
       for (const counter of ofWorld) this.exchanges.of(counter).touched();
       return answer;
     }
@@ -91,12 +91,12 @@ export class RegionStore extends StoreLayer implements Listener {
     return this.changes.make(operation, ofWorld, atHome.ahead);
   }
 
-  /** Another region, or instance, ended a counter. */
+  /** Another region or instance has ended a counter. */
   onMessage(message?: string): void {
-    // What was missed is learnt when the units lapse that are held.
+    // Changes that were missed become known when the held units lapse.
     if (message === undefined) return;
     const ended = readEnd(message);
-    // The instance that published it has done so for its region: what the home has granted since would be lost.
+    // The instance that published it has handled it for its region. Doing so again would lose units that the home has granted since.
     if (ended === undefined || ended.region === this.exchanges.home.region) return;
     void this.endedElsewhere(ended).catch(() => undefined);
   }
@@ -106,7 +106,7 @@ export class RegionStore extends StoreLayer implements Listener {
     const counter = leftovers.counterOf(address);
     if (counter === undefined) return;
     if (ahead === 'reset') await this.forget(counter.counter);
-    // Where nobody has units, there is nothing to learn.
+    // Without units there is nothing to update.
     else if (leftovers.isOwn(counter) || (await leftovers.has(address))) await counter.learn();
   }
 
@@ -123,12 +123,12 @@ export class RegionStore extends StoreLayer implements Listener {
     return decided(this.inner, check);
   }
 
-  /** The region's units are void: the home has forgotten that it granted them. */
+  /** Drops the region's units: the home has cleared their grants. */
   private async forget(counter: Counter): Promise<void> {
     await this.inner.reset([counter]);
   }
 
-  /** What has to ask the home first: the first check, which does not know its time, looks, and checks that take as much as there is. */
+  /** Decides checks that have to call the home first: the first check, reads, and checks that take as many units as fit. */
   private async decideWithHome(check: Check, again = true): Promise<StoreDecision[]> {
     const { since = performance.now(), upTo = false } = check;
     const peek = looks(check);
@@ -150,7 +150,7 @@ export class RegionStore extends StoreLayer implements Listener {
     const decisions = await this.missing.decideAgain(check, since);
     if (decisions === undefined)
       return this.missing.decideWithout({ ...check, since }, ofWorld, this.missing.tooLate());
-    // What was learnt may have been forgotten meanwhile, by a reset.
+    // A reset in the meantime may have cleared the state.
     if (peek && again && ofWorld.some(({ entry }) => isUnknown(decisions[check.entries.indexOf(entry)]!))) {
       return this.decideWithHome({ ...check, since }, false);
     }
@@ -158,7 +158,7 @@ export class RegionStore extends StoreLayer implements Listener {
     return missing === undefined ? decisions : this.missing.waitFor({ ...check, since }, missing, decisions);
   }
 
-  /** Takes in what the region's server decided; a check that lacks units waits for them. */
+  /** Handles the decision of the region's server. A check that lacks units waits for them. */
   received(check: Check, since: number, decisions: StoreDecision[], answer: CheckAnswer): void {
     const missing = this.missing.read(check, decisions);
     if (missing === undefined) report(answer, decisions);
@@ -166,19 +166,19 @@ export class RegionStore extends StoreLayer implements Listener {
   }
 }
 
-/** Whether it takes nothing: then the home says what is left. */
+/** Returns true if a check takes nothing. The home then reports the remaining units. */
 function looks({ entries, peek }: Check): boolean {
   return peek === true || entries.every(({ cost }) => cost === 0);
 }
 
-/** Whether a region says nothing of a counter: it neither has units nor knows what the home has. */
+/** Returns true if a region knows nothing about a counter: it has no units, and no state of the home. */
 function isUnknown({ remaining, resetAfterMs, retryAfterMs }: StoreDecision): boolean {
   return remaining === 0 && resetAfterMs === 0 && retryAfterMs <= 1;
 }
 
-/** Passes on an answer once the region's notes are read. */
+/** Passes an answer on after reading the notes of the region's script. */
 class RegionAnswer implements CheckAnswer {
-  /** What the region's server takes is a part of what the check may take. */
+  /** When the check began: the time of the region's server is a part of the time of the check. */
   private readonly since: number;
 
   constructor(

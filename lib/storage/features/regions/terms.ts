@@ -4,15 +4,18 @@ import { RateLimitConfigError } from '../../../engine/errors/errors.js';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { worldMessages } from './messages.js';
 
-/** The scope of a limit that counts over several regions. */
+/** The scope of a limit that counts across regions. */
 export const WORLD = 'world';
 
-/** How long a region may hold units, in microseconds: a fortieth of the interval, or a whole window with which they end, within these bounds. */
+/**
+ * How long a region may hold units, in microseconds: a fortieth of the interval, or a whole window if they end with it, within these
+ * limits.
+ */
 const SHORTEST = 500_000;
 const LONGEST = 10_000_000;
 const PART = 40;
 
-/** What units that a region holds are not subject to, or what would have to be known of them at once. */
+/** Options that don't apply to held units, or whose state would have to be known in all regions at once. */
 const EXCLUDED = [
   'prefetch',
   'share',
@@ -32,12 +35,12 @@ const EXCLUDED = [
   'credits',
 ] as const;
 
-/** That a limit counts over several regions. */
+/** The terms of a limit that counts across regions. */
 export interface WorldTerms {
   readonly scope: typeof WORLD;
 }
 
-/** The terms of a limit with `scope: 'world'`. Throws `RateLimitConfigError` if another option does not go with it. */
+/** The terms of a limit with `scope: 'world'`. Throws `RateLimitConfigError` if another option excludes it. */
 export function worldTerms(options: object, location: string): WorldTerms | undefined {
   const given = options as Readonly<Record<string, unknown>>;
   if (given['scope'] !== WORLD) return undefined;
@@ -47,30 +50,30 @@ export function worldTerms(options: object, location: string): WorldTerms | unde
   return { scope: WORLD };
 }
 
-/** Refuses a limit that cannot count over several regions, whether the app has any or not. Throws `RateLimitConfigError`. */
+/** Throws `RateLimitConfigError` for a limit that can't count across regions, even if the app has only one. */
 export function checkWorld(options: object, limit: CompiledLimit | undefined, location: string): void {
   if (worldTerms(options, location) === undefined || limit === undefined) return;
   homeParameters(limit.algorithm, limit.parameters, location);
 }
 
-/** How an algorithm lets units be used a little after they were charged. */
+/** The capability of an algorithm to use units a little later than they were charged. */
 function capabilityOf({ granting, prefetch }: Algorithm) {
   return granting ?? prefetch;
 }
 
-/** Whether units of an algorithm must be used before the window ends in which they were charged. */
+/** Returns true if an algorithm's units must be used before the end of the window in which they were charged. */
 export function endsWithWindow(algorithm: Algorithm): boolean {
   return capabilityOf(algorithm)?.endsWithWindow === true;
 }
 
-/** For how long a region may hold units, in microseconds. */
+/** How long a region may hold units, in microseconds. */
 export function lifetimeOf(algorithm: Algorithm, declared: Parameters): number {
   const window = algorithm.window(declared, 0);
   const lifetime = endsWithWindow(algorithm) ? window : Math.floor(window / PART);
   return Math.min(LONGEST, Math.max(SHORTEST, lifetime));
 }
 
-/** Stricter parameters, by which units may be used so long after they were charged. Throws `RateLimitConfigError`. */
+/** Stricter parameters that allow units to be used later than they were charged, by the lifetime. Throws `RateLimitConfigError`. */
 export function homeParameters(algorithm: Algorithm, declared: Parameters, location: string): Parameters {
   const capability = capabilityOf(algorithm);
   if (capability === undefined) {
@@ -83,7 +86,7 @@ export function homeParameters(algorithm: Algorithm, declared: Parameters, locat
   return parameters;
 }
 
-/** The time after which a counter that is full is fresh again, in microseconds. */
+/** The time after which a full counter is empty again, in microseconds. */
 export function horizonOf(algorithm: Algorithm, parameters: Parameters, now: number): number {
   const state = algorithm.open(parameters, undefined, now);
   algorithm.take(parameters, state, parameters.quota);

@@ -1,4 +1,4 @@
-/** Reads a JSON list of so many texts; `undefined` if it is none. */
+/** Reads a JSON list of `count` texts; `undefined` if it has another form. */
 export function readTexts(json: string, count: number): readonly string[] | undefined {
   let read: unknown;
   try {

@@ -1,20 +1,20 @@
-/** How much longer than usual a call may take before the server is taken for cut off: so many times, and at least so many milliseconds. */
+/** A server counts as cut off if a call takes this many times as long as usual, and at least this many milliseconds. */
 const TIMES = 4;
 const LEAST_MS = 150;
 /** The weight of the newest latency. */
 const NEWEST = 0.2;
 
-/** How long calls to a server take, and whether those under way take too long. */
+/** Tracks the latency of a server, and detects calls that take too long. */
 export class Waits {
   private readonly open = new Set<{ readonly since: number }>();
   private latencyMs = 0;
 
-  /** How long a call usually takes, in milliseconds; 0 if none was answered. */
+  /** The usual latency of a call, in milliseconds; 0 before the first answer. */
   get usualMs(): number {
     return this.latencyMs;
   }
 
-  /** Whether a call has waited for much longer than they do usually. */
+  /** True if a pending call has taken much longer than usual. */
   get areSuspicious(): boolean {
     if (this.open.size === 0) return false;
     // Sets keep the order in which calls began.

@@ -17,23 +17,23 @@ import {
 
 /** A tenant of a limit whose units are shared. */
 export interface Tenant {
-  /** Identifies it; of bounded length, and of characters that need no escaping. */
+  /** Identifies the tenant. Its length is limited, and its characters need no escaping. */
   readonly id: string;
-  /** A whole number >= 1. */
+  /** The weight: a whole number >= 1. */
   readonly weight: number;
 }
 
-/** The parameters of a shared limit besides its algorithm's. */
+/** The parameters of a shared limit, in addition to those of its algorithm. */
 export interface ShareParameters extends Parameters, PartTerms {
   /** The length of a slice of a span, in microseconds. */
   readonly shareLength: number;
-  /** `undefined` if no tenant asks: then only the total counts. */
+  /** `undefined` without a tenant; only the total counts then. */
   readonly tenant?: Tenant;
 }
 
-/** The state of a shared limit besides its algorithm's. */
+/** The state of a shared limit, in addition to that of its algorithm. */
 interface SharedState extends State {
-  /** Whether nothing of the total is stored, so that it equals a fresh one. */
+  /** True if nothing of the total is stored, so that it is empty. */
   isFresh?: boolean;
   shares?: { readonly sums: ShareSums; readonly leaders: readonly Leader[]; readonly tenants: Tenants } | undefined;
   /** The current tenant; `sums` contains all others. */
@@ -43,29 +43,29 @@ interface SharedState extends State {
 interface Asking {
   readonly sums: ShareSums;
   readonly leaders: readonly Leader[];
-  /** Others that are expected to use more than their parts by the sums. */
+  /** Other tenants whose expected use in the sums is more than their parts. */
   readonly beyond: readonly BeyondPart[];
   readonly tenants: Tenants;
   readonly newest: number;
   readonly used: number[];
   readonly asked: number[];
-  /** Whether the tenant asked for anything, beyond a look. */
+  /** True if the tenant has requested units, not only read. */
   changed: boolean;
 }
 
-/** A tenant that is expected to use more than its part is by now. */
+/** A tenant whose expected use is more than its current part. */
 interface BeyondPart {
   readonly weight: number;
   readonly expected: number;
-  /** The units it used in each slice, the newest first. */
+  /** The units that it used in each slice, the newest first. */
   readonly used: readonly number[];
-  /** The slices since it last asked. */
+  /** The number of slices since its last request. */
   readonly since: number;
 }
 
-/** The standing of a tenant in a slice, if nobody asks until then. */
+/** The position of a tenant in a slice, if there are no requests until then. */
 interface Standing {
-  /** The units it may use in a span, whatever others do. */
+  /** The units that it may use in a span, regardless of others. */
   readonly part: number;
   /** The units that it used. */
   readonly used: number;
@@ -73,16 +73,17 @@ interface Standing {
   readonly kept: number;
 }
 
-/** The bytes of a tenant in process, by estimate. */
+/** The estimated bytes of a tenant in process. */
 const BYTES_OF_TENANT = 500;
 
 const sharing = new WeakMap<Algorithm, Algorithm>();
 
 /**
- * The same algorithm for a limit whose units are shared (max-min fairness, held back in advance): a request fits if it fits the
- * total, and the tenant stays within its part, `weight` / sum of the active weights x quota and at least the floor, or leaves what
- * the other active tenants may still claim: what each is expected to use in a span, at most its part, less what it has used.
- * A tenant is active for a span, the time in which the quota comes back and at least the interval, and two slices of it, after it was
+ * Adapts an algorithm to a limit whose units are shared (max-min fairness with units held back in advance). A request fits if it fits the
+ * total, and if the tenant stays within its part or leaves the units that the other active tenants may still claim. The part is `weight` /
+ * sum of the active weights x quota, and at least the floor. A tenant may still claim its expected use in a span, at most its part, less
+ * the units that it has used. A tenant is active for a span and two of its slices after a request; the span is the time in which the quota
+ * comes back, and at least the interval. The total is counted as without shares.
  * allowed or refused something. The total is counted as it is without shares.
  */
 export function sharedBy(algorithm: Algorithm): Algorithm {
@@ -175,7 +176,7 @@ function share(total: Algorithm<never, ShareParameters>): Algorithm {
 
 /** Units that must be free for a request to fit. */
 function needed({ part, used, kept }: Standing, cost: number): number {
-  // A tenant that has used nothing may ask for more than its part at once.
+  // A tenant that has used nothing may request more than its part at once.
   return used === 0 || used + cost <= part ? cost : cost + kept;
 }
 
@@ -183,7 +184,7 @@ function openShares(stored: SharedState['shares'], parameters: ShareParameters, 
   const { shareLength: length, tenant } = parameters;
   const { id, weight } = tenant!;
   const current = Math.floor(now / length);
-  // Unless the clock was set back, or the span has changed. The total use is not forgotten.
+  // Unknown if the clock was set back or the span has changed. The total use is kept.
   const isKnown = stored?.sums.length === length && stored.sums.newest - current <= SHARE_SLICES;
   const sums = isKnown ? stored.sums : emptySums(length, current);
   const tenants: Tenants = isKnown ? stored.tenants : new Map();
@@ -227,7 +228,7 @@ function beyondPart(record: TenantRecord | undefined, newest: number): BeyondPar
   return [{ weight, expected, used: later(record.used, since), since }];
 }
 
-/** The standing of a tenant `by` slices later. */
+/** The position of a tenant `by` slices later. */
 function standing(parameters: ShareParameters, { sums, used, beyond }: Asking, by: number): Standing {
   const { quota, shareUnits, tenant } = parameters;
   const ages = Math.max(0, SHARE_SLICES + 1 - by);
@@ -235,7 +236,7 @@ function standing(parameters: ShareParameters, { sums, used, beyond }: Asking, b
   const { weight } = tenant!;
   const weights = weight + sum(sums.weights, 0, active);
   const part = partOf(parameters, weight, weights);
-  // A tenant on its own can always take its part of what is available at once.
+  // A tenant on its own can always take its part of the units that are available at once.
   const most = quota - Math.min(quota, shareUnits === quota ? part : inProportion(quota, weight, weights));
   let claimed = sum(sums.expected, 0, active) - sum(sums.used, 0, ages);
   for (const other of beyond) {
@@ -254,7 +255,7 @@ function ask({ shareUnits }: ShareParameters, { asking }: SharedState, cost: num
   asking.changed = true;
 }
 
-/** The newest units first, but none that no longer count. */
+/** Returns units, the newest first, except those that no longer count. */
 function giveBack(asking: Asking, units: number, chargedAt: number | undefined): void {
   const { used, asked, sums, newest } = asking;
   if (chargedAt !== undefined && newest - Math.floor(chargedAt / sums.length) > SHARE_SLICES) return;

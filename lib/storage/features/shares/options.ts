@@ -2,29 +2,29 @@ import { keyText, type LimitKey } from '../../../engine/limits/limit-key.js';
 import { number, object, orFunction, readLater, whole, words } from '../../../engine/options/kinds.js';
 import type { OptionKind, OptionRows } from '../../../engine/options/option-row.js';
 
-/** Which tenants share the units of a counter, and in what proportion. */
+/** The tenants that share the units of a counter, and their weights. */
 export interface ShareOptions {
   /**
-   * Finds the tenant of a request: any form of a limit's `key`, such as `'user'`, `'header:x-tenant'` or a function of the
-   * context. The limit's `onMissingKey` decides on requests without a tenant.
+   * Finds the tenant of a request: any form of a limit's `key`, such as `'user'`, `'header:x-tenant'` or a function of the context. The
+   * limit's `onMissingKey` applies to requests without a tenant.
    */
   by: LimitKey;
   /**
-   * The weights of tenants, whole numbers from 1 to 1,000,000: an object by tenant, where tenants that are not listed weigh 1, or
-   * a function of the tenant. Tenants are named as `by` finds them: `user:42` for `'user'`. An object may name tenants of a
-   * header by its values; a function gets `headerIdentity` of them.
+   * The weights of tenants, whole numbers from 1 to 1,000,000: an object by tenant, with a weight of 1 for tenants that are not listed, or
+   * a function of the tenant. Tenants have the names that `by` returns: `user:42` for `'user'`. For a header, an object may use its values
+   * as names; a function gets their `headerIdentity`.
    * @default 1 for each tenant
    */
   weight?: (Readonly<Record<string, number>> | ((tenant: string) => number)) | undefined;
   /**
-   * Whether `'each'` tenant that the object `weight` does not list counts on its own, or all of them count `'together'` as one
-   * tenant of weight 1. With `'together'`, made-up names take nothing from the listed tenants.
+   * How tenants that the object `weight` doesn't list are counted: `'each'` on its own, or all `'together'` as one tenant of weight 1. With
+   * `'together'`, made-up names take nothing from the listed tenants.
    * @default 'each'
    */
   unlisted?: 'each' | 'together' | undefined;
   /**
-   * The share of the quota that each active tenant may always use, whatever the weights of others: 0 to 1. The parts may then add
-   * up to more than the quota; the total never exceeds it.
+   * The share of the quota that each active tenant may always use, regardless of the weights: 0 to 1. The parts may then add up to more
+   * than the quota; the total never exceeds it.
    * @default 0
    */
   floor?: number | undefined;
@@ -33,16 +33,16 @@ export interface ShareOptions {
 /** The `share` option of limits whose units tenants share. */
 export interface SharedLimitOptions {
   /**
-   * Shares the units of a counter fairly among tenants. While there is room anyone may take it; under contention each active
-   * tenant gets a part of the quota in proportion to its weight. A `sliding-window` that is always full lets slices / (slices +
-   * 1) of its rate pass, 91 % with its default of 10 slices. Only for `sliding-window`, `token-bucket` and `gcra`; not with
-   * refill `'intervally'`, `prefetch`, `blockFor` or `candidate`.
-   * @default first come, first served
+   * Shares the units of a counter fairly among tenants. While there is room, any tenant may take it; under contention, each active tenant
+   * gets a part of the quota in proportion to its weight. A `sliding-window` that is always full lets slices / (slices + 1) of its rate
+   * pass: 91 % with its default of 10 slices. Only for `sliding-window`, `token-bucket` and `gcra`; not with refill `'intervally'`,
+   * `prefetch`, `blockFor` or `candidate`.
+   * @default units are not divided: first come, first served
    */
   share?: ShareOptions | undefined;
 }
 
-/** Options of algorithms, of which some can be shared among tenants. */
+/** Options of algorithms, some of which support tenants. */
 export type WithShares<Options> = Options extends { algo: 'sliding-window' | 'token-bucket' | 'gcra' }
   ? Options & SharedLimitOptions
   : Options;
@@ -87,7 +87,7 @@ export const shareOptions = {
     text: 'Shares the units among tenants: under contention each gets a part by its weight.',
     usual: 'first come',
     for: ({ sharing }) => sharing !== undefined,
-    // It decides for all tenants at once, or takes units in advance.
+    // These decide for all tenants at once, or take units in advance.
     excludes: [
       'prefetch',
       'blockFor',

@@ -11,21 +11,21 @@ import type { FeaturedLimit, LimitFeature, Versions } from '../../../engine/limi
 import { Bare } from '../../../engine/util/objects.js';
 import { SHARE_SLICES } from './tenant-record.js';
 
-/** What requests say of themselves that share a limit. */
+/** The trait of requests to a shared limit. */
 interface ByTenant {
   readonly tenant?: Tenant | undefined;
 }
 
 /** How units are shared among tenants. */
 interface ShareTerms {
-  /** The share of the quota that each active tenant may use at least; 0 for none. */
+  /** The share of the quota that each active tenant may always use; 0 for none. */
   readonly floor: number;
 }
 
 /** The units of one limit that tenants share. */
 class LimitShares extends Bare implements LimitFeature {
   readonly name = 'shares';
-  /** What one tenant is refused, another one may have. */
+  /** Units that one tenant can't have may be available to another. */
   readonly forgetsRefusals = true;
   readonly variant: Algorithm;
   readonly versions: Versions;
@@ -90,6 +90,6 @@ export const shares: Feature<ShareTerms> = {
       shown: ({ tenant }: ByTenant) => tenant && { tenant: tenant.id, weight: tenant.weight },
     };
   },
-  // Nothing says whose units those of a limit within it are.
+  // The tenants of limits below it would be unknown.
   childless: 'share',
 };

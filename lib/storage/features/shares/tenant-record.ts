@@ -1,10 +1,10 @@
-/** The number of slices of a limit's span that show what a tenant used, and the current one. */
+/** The number of past slices of a limit's span in which the use of tenants is tracked; the current slice is added to these. */
 export const SHARE_SLICES = 10;
 const AGES = SHARE_SLICES + 1;
-/** For how many slices a tenant is active after it asked: long enough to come back after waiting for the oldest slice to end. */
+/** How many slices a tenant is active after a request: long enough to return after waiting for the oldest slice to end. */
 export const ACTIVE_SLICES = AGES + 2;
 
-/** What all tenants but the current one share: sums over those that last asked in each slice, the newest slice first. */
+/** Sums over all tenants but the current one, by the slice of their last request, the newest slice first. */
 export interface ShareSums {
   /** The length of a slice in microseconds. */
   readonly length: number;
@@ -12,22 +12,22 @@ export interface ShareSums {
   readonly newest: number;
   /** The weights of the tenants. */
   readonly weights: readonly number[];
-  /** The units that they are expected to use in a span, at most their parts. */
+  /** The expected use in a span, at most their parts. */
   readonly expected: readonly number[];
   /** The units used in each slice, as far as they were expected. */
   readonly used: readonly number[];
 }
 
-/** What one tenant asked for and got, by slices, the newest first. */
+/** The requested and granted units of one tenant per slice, the newest first. */
 export interface TenantRecord {
-  /** The absolute number of the slice in which it last asked. */
+  /** The absolute number of the slice with its last request. */
   readonly newest: number;
   /** As in the sums. */
   readonly weight: number;
   /** As in the sums. */
   readonly expected: number;
   readonly used: readonly number[];
-  /** One slice more: what was asked in the span before the newest slice is expected in the next one. */
+  /** One slice more: the units requested in the span before the newest slice are expected in the next one. */
   readonly asked: readonly number[];
 }
 
@@ -54,7 +54,7 @@ export function emptyRecord(newest: number): TenantRecord {
   return { newest, weight: 0, expected: 0, used: zeros(AGES), asked: zeros(AGES + 1) };
 }
 
-/** The sums with a tenant's part added or subtracted. */
+/** Adds or subtracts a tenant's record. */
 export function withRecord(sums: ShareSums, record: TenantRecord, sign: 1 | -1): ShareSums {
   const by = sums.newest - record.newest;
   if (by >= ACTIVE_SLICES) return sums;
@@ -64,7 +64,7 @@ export function withRecord(sums: ShareSums, record: TenantRecord, sign: 1 | -1):
   weights[by] = Math.max(0, weights[by]! + sign * record.weight);
   expected[by] = Math.max(0, expected[by]! + sign * record.expected);
   let left = record.expected;
-  // The newest units first: if a tenant used more than expected, these still count when the older ones no longer do.
+  // The newest units come first: if a tenant used more than expected, these still count when the older ones no longer do.
   for (let age = 0; age + by < AGES; age++) {
     const counted = Math.min(left, record.used[age]!);
     left -= counted;
@@ -73,13 +73,13 @@ export function withRecord(sums: ShareSums, record: TenantRecord, sign: 1 | -1):
   return { ...sums, weights, expected, used };
 }
 
-/** The tenants of a counter in process, those that asked last at the end. */
+/** The tenants of a counter in process, in the order of their last request. */
 export type Tenants = Map<string, TenantRecord>;
 
-/** The most tenants of a counter that are known in process; the ones that asked longest ago are forgotten. */
+/** Maximum number of tenants per counter in process; those with the oldest requests are evicted. */
 const MAX_TENANTS = 10_000;
 
-/** Forgets tenants that are active no longer, and those that are too many. Returns the sums over those that are left. */
+/** Removes tenants that are no longer active, and those beyond the maximum. Returns the sums over the rest. */
 export function forgetIdle(tenants: Tenants, sums: ShareSums): ShareSums {
   let left = sums;
   for (const [id, record] of tenants) {

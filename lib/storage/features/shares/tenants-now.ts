@@ -12,12 +12,12 @@ const MOST = 8;
 const AGES = SHARE_SLICES + 1;
 const TIMEOUT_MS = 2000;
 
-/** A tenant as the script replies it: the units that it used in each slice, behind those that it is expected to use in all. */
+/** A tenant in the script's reply: its expected use in total, then the units that it used in each slice. */
 type Stored = readonly [id: string, asked: number, weight: number, expected: number, ...used: number[]];
 
 const scripts = new WeakMap<object, Script>();
 
-/** Reads the tenants of a counter; `undefined` if nobody has asked lately, or the store does not say: only Redis does. */
+/** Reads the tenants of a counter; `undefined` without recent requests, or if the store can't list them. Only Redis can. */
 export function tenantsNow(store: ReadableStore, counter: Counter): Promise<TenantsNow | undefined> {
   const reading: FeatureReading<Promise<TenantsNow | undefined>> = {
     name: 'tenants',
@@ -47,7 +47,7 @@ function standings(
   now: number,
 ): TenantsNow | undefined {
   const { shareLength, shareUnits, floor } = terms;
-  // The span has changed: nobody has asked since.
+  // The span has changed, and there has been no request since.
   if (length !== shareLength) return undefined;
   const current = Math.max(newest, Math.floor(now / length));
   const weights = sum(later(counts.slice(0, ACTIVE_SLICES), current - newest), 0, ACTIVE_SLICES);

@@ -18,8 +18,8 @@ import { recordingOf, type UsageRecording, type UsageTerms } from './terms.js';
 export const LEFT_OUT = '';
 
 /**
- * The most keys of a limit that the index of one slot may have: its part of all keys, with enough room that hardly any are ever
- * left out, however they are spread over the slots. 0 for no bound.
+ * Maximum number of keys of a limit in the index of one slot: its share of all keys, with enough room that hardly any are left out, no
+ * matter how they are spread over the slots. 0 for no maximum.
  */
 function keysOfIndex(maxKeys: number | undefined): number {
   if (maxKeys === undefined) return 0;
@@ -27,13 +27,13 @@ function keysOfIndex(maxKeys: number | undefined): number {
   return Math.ceil(mean + 6 * Math.sqrt(mean) + 2);
 }
 
-/** The work of a record for the server: its day, and its place among the keys. */
+/** The load of a record on the server: its day, and its place among the keys. */
 const WORK = 9;
 
-/** The records of one store; each store in process makes its own. */
+/** The records of one store. Each store in memory has its own. */
 export const usageRecords = ({ maxKeys, maxBytes }: MemoryBounds) => new UsageRecords(maxKeys, maxBytes);
 
-/** How one limit records the units that it charges. */
+/** Records the units that one limit charges. */
 export class LimitUsage extends Bare implements LimitFeature {
   readonly name = 'usage';
   readonly recording: UsageRecording;
@@ -41,10 +41,10 @@ export class LimitUsage extends Bare implements LimitFeature {
   readonly memory: FeatureInMemory<UsageRecords>;
   readonly script: FeatureInScript;
   private readonly limit: string;
-  /** Identifies it in the keys of indexes. */
+  /** Identifies the limit in the keys of indexes. */
   private readonly hash: string;
 
-  /** Throws `RateLimitConfigError` for limits whose units come back when the work ends: they do not add up. */
+  /** Throws `RateLimitConfigError` for limits whose units come back when the work ends, since those don't add up. */
   constructor({ name, recordId, algorithm }: FeaturedLimit, terms: UsageTerms, location: string) {
     super();
     if (algorithm.leases !== undefined || algorithm.adapting !== undefined) {
@@ -70,25 +70,25 @@ export class LimitUsage extends Bare implements LimitFeature {
     };
   }
 
-  /** What lapses without a request comes off the record later. */
+  /** How long records are kept. Units that lapse without a request are subtracted later. */
   get keepsFor(): number {
     return this.recording.keep;
   }
 
-  /** The key of a counter's charges by day; the tag is that of the counter's key. */
+  /** The key of a counter's charges per day. It has the hash tag of the counter's key. */
   recordKey(prefix: string, tag: string): string {
     return `${prefix}:{${tag}}:${this.recordId}:usage`;
   }
 
   /**
-   * The key of the sorted set of a slot's keys that have a record, in the slot of its tag. No counter has it: theirs have two
-   * colons after the braces.
+   * The key of the sorted set with the keys of a slot that have a record. It is in the slot of its tag, and can't be a counter's key, since
+   * those have two colons after the braces.
    */
   indexKey(prefix: string, tag: string): string {
     return `${prefix}:{${tag}}:usage-${this.hash}`;
   }
 
-  /** Warns of keys without a record because the limit has too many: they are missing from invoices. */
+  /** Warns about keys without a record because the limit has too many keys: they are missing from invoices. */
   warnOfLeftOut(): void {
     moduleLogger.warn(usageMessages.leftOut(this.limit, this.recording.maxKeys ?? 0));
   }
@@ -100,7 +100,7 @@ export class LimitUsage extends Bare implements LimitFeature {
   }
 }
 
-/** How a limit records what it charges; `undefined` if it does not. */
+/** The recording of a limit; `undefined` if it records nothing. */
 export function limitUsageOf(limit: {
   readonly features: readonly LimitFeature[] | undefined;
 }): LimitUsage | undefined {

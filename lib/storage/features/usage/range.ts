@@ -3,7 +3,7 @@ import { zoneNamed } from '../../../engine/util/time-zone.js';
 import { type DayUnits, LONGEST_DAY } from './days.js';
 import type { UsageRecording } from './terms.js';
 
-/** A range of time in microseconds: from `from` on, and before `to`. Either may be infinite. */
+/** A time range in microseconds: `from` is included, `to` is not. Either may be infinite. */
 export interface TimeRange {
   /** The start; -Infinity for none. */
   readonly from: number;
@@ -19,15 +19,15 @@ export interface NamedUnits {
   readonly units: number;
 }
 
-/** What is recorded of a counter. */
+/** The record of a counter. */
 export interface Recorded {
   /** The days with any units, the oldest first. */
   readonly units: readonly NamedUnits[];
-  /** Whether it has no record, and the limit left out keys beyond its `maxKeys`: it may be one of them. */
+  /** True if the counter has no record and the limit left out keys beyond its `maxKeys`, so this key may be one of them. */
   readonly leftOut: boolean;
 }
 
-/** The units of a key by day. */
+/** The units of a key per day. */
 export interface KeyDays {
   /** The key as the store has it. */
   readonly key: string;
@@ -39,7 +39,7 @@ export interface KeyDays {
 const HALF_A_DAY = 12 * 3_600_000_000;
 
 /**
- * The units of the days of a range that are kept and have any. A day recorded in another time zone counts as the one that
+ * The units per day of a range, for the days that are kept and have any. A day recorded in another time zone counts as the day that
  * contains its middle.
  */
 export function namedUnits(
@@ -60,7 +60,7 @@ export function namedUnits(
   return [...named].map(([day, units]) => ({ day, units }));
 }
 
-/** The earliest start, in seconds, of a day that is requested: the first one of a range, or the first one that is kept. */
+/** The earliest start of a requested day in seconds: the start of the range, or of the first day that is kept. */
 export function earliestStart({ keep }: UsageRecording, { from }: TimeRange, now: number): number {
   return Math.floor(Math.max(from, now - keep) / 1e6) - 2 * LONGEST_DAY;
 }
@@ -70,7 +70,7 @@ interface NamedDay extends CalendarWindow {
   readonly name: string;
 }
 
-/** The known days: all keys of an export have the same ones, and finding one takes long. */
+/** Cached days. All keys of an export have the same days, and finding one is slow. */
 const known = new WeakMap<UsageRecording, Map<number, NamedDay>>();
 /** More days than a record has. */
 const MOST_KNOWN = 10_000;

@@ -11,7 +11,7 @@ interface RecordedLimit {
   readonly recording: UsageRecording;
 }
 
-/** What a counter was charged, by day. */
+/** The charges of a counter per day. */
 class Record extends Kept {
   readonly days: UsageDays = [];
   /** When its last day is no longer kept, in microseconds. */
@@ -28,15 +28,15 @@ class Record extends Kept {
 
 const RECORD_BYTES = 300;
 const DAY_BYTES = 40;
-/** How many records, of those that changed longest ago, are examined when a record is made: expired ones go. */
+/** When a record is created, this many of the records that changed longest ago are examined, and removed if they have expired. */
 const LOOKED_AT = 2;
 
-/** What the counters of a process were charged, by day: bounded, the records that changed longest ago are evicted first. */
+/** The charges of the counters of a process per day. Their number is limited: the records that changed longest ago are evicted first. */
 export class UsageRecords implements KeptInMemory {
-  /** By the ids of the records of limits. */
+  /** By record id of the limit. */
   private readonly limits = new Map<string, Map<string, Record>>();
   private readonly order: RecencyList<Record>;
-  /** By the ids of the records of limits for which keys were left out: none of these records expires before that time. */
+  /** By record id of limits for which keys were left out: none of their records expires before that time. */
   private readonly leftOut = new Map<string, number>();
 
   constructor(maxKeys: number, maxBytes: number) {
@@ -62,14 +62,14 @@ export class UsageRecords implements KeptInMemory {
     this.order.put(record, RECORD_BYTES + 2 * key.length + DAY_BYTES * record.days.length, false);
   }
 
-  /** Whether keys of a limit were left out because it has too many. */
+  /** Returns true if keys of a limit were left out because it has too many. */
   hasLeftOut({ recordId }: RecordedLimit): boolean {
     return this.leftOut.has(recordId);
   }
 
   /**
-   * Whether a key without a record is left out. All records are examined only once the first of them may have expired: about once
-   * a day.
+   * Returns true if a key without a record has to be left out. All records are examined only after the first of them may have expired,
+   * about once per day.
    */
   private isFull({ recordId, recording }: RecordedLimit, now: number): boolean {
     const home = this.limits.get(recordId);
@@ -86,7 +86,7 @@ export class UsageRecords implements KeptInMemory {
     return true;
   }
 
-  /** Corrects what a counter was charged earlier. */
+  /** Corrects an earlier charge of a counter. */
   correct(limit: RecordedLimit, identity: string, { difference, chargedAt }: Correction, now: number): void {
     const record = this.find(limit, plainIdentity(identity), now);
     if (record === undefined) return;
@@ -99,7 +99,7 @@ export class UsageRecords implements KeptInMemory {
     return this.find(limit, plainIdentity(identity), now)?.days ?? [];
   }
 
-  /** All keys of a limit and their days. Keys that come during the iteration may be included. */
+  /** All keys of a limit and their days. Keys that are added during the iteration may be included. */
   *keys({ recordId }: RecordedLimit, now: number): IterableIterator<{ key: string; days: readonly DayUnits[] }> {
     for (const record of this.limits.get(recordId)?.values() ?? []) {
       if (record.expiresAt > now) yield record;

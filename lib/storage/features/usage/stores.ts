@@ -9,26 +9,26 @@ import type { KeyDays, NamedUnits, TimeRange } from './range.js';
 import { RedisUsageReader } from './redis-reader.js';
 
 declare module '../../stores/store.js' {
-  // What a store of the app may have for limits with `usage`. Not a doc comment: that of `Store` itself describes it.
+  // Methods that an app's store may have for limits with `usage`. Not a doc comment, since it would be added to that of `Store`.
   interface Store {
     /**
-     * The units that a counter of a limit with `usage` was charged, by the days that overlap the range and are kept: only days with
-     * units, the oldest first.
-     * @default nothing is recorded
+     * The units that a counter of a limit with `usage` was charged, per day of the range that is kept. Only days with units are included,
+     * the oldest first.
+     * @default usage is not recorded
      */
     usage?: StoredUsage['usage'];
     /**
-     * The same for all keys of such a limit with any units, in pages of about `batch` keys. No key comes twice. `limitFor` returns
+     * The same for all keys of such a limit with any units, in pages of about `batch` keys. Each key comes only once. `limitFor` returns
      * the limit of a key that has another rate.
-     * @default nothing is recorded
+     * @default usage is not recorded
      */
     usageOf?: StoredUsage['usageOf'];
   }
 }
 
-/** What stores of ours have for limits with `usage`. */
+/** Methods of the library's stores for limits with `usage`. */
 export interface StoredUsage {
-  /** The units that a counter of a limit with `usage` was charged, by the days that overlap the range and are kept. */
+  /** The units that a counter of a limit with `usage` was charged, per day of the range that is kept. */
   usage(counter: Counter, range: TimeRange): Promise<NamedUnits[]>;
   /** The same for all keys of such a limit with any units, in pages of about `batch` keys. */
   usageOf(
@@ -42,7 +42,7 @@ export interface StoredUsage {
 // oxlint-disable-next-line typescript/no-explicit-any -- TypeScript requires it for a class that is mixed in.
 export type WithStoredUsage<Base> = Base & (new (...args: any[]) => StoredUsage);
 
-/** The units of a counter by the days of a range. */
+/** The units of a counter per day of a range. */
 export async function unitsOf(store: ReadableStore, counter: Counter, range: TimeRange): Promise<NamedUnits[]> {
   const { limit } = counter;
   return read<Promise<NamedUnits[]>>(store, limit, {
@@ -58,12 +58,12 @@ export async function unitsOf(store: ReadableStore, counter: Counter, range: Tim
   });
 }
 
-/** The same in a store of the app; `undefined` if it records nothing. */
+/** The same from an app's store; `undefined` if it records nothing. */
 export function ownUnitsOf(own: Store, counter: Counter, range: TimeRange): Promise<NamedUnits[]> | undefined {
   return own.usage?.(counter, range);
 }
 
-/** The same of all keys of a limit, in pages of about `batch` keys. */
+/** The same for all keys of a limit, in pages of about `batch` keys. */
 export function pagesOf(
   store: ReadableStore,
   limit: CompiledLimit,

@@ -12,11 +12,11 @@ import type { Recorded, TimeRange } from './range.js';
 import { RedisUsageReader } from './redis-reader.js';
 import { ownUnitsOf } from './stores.js';
 
-/** How many days to show, today included. */
+/** How many days to display, including today. */
 const DAYS = 30;
 const DAY_MS = 86_400_000;
 
-/** What a counter was charged lately; `undefined` if the store records nothing. */
+/** The recent charges of a counter; `undefined` if the store records none. */
 export async function recentUsageOf(store: ReadableStore, counter: Counter): Promise<RecentUsage | undefined> {
   const { limit } = counter;
   const { recording } = limitUsageOf(limit)!;
@@ -33,7 +33,7 @@ export async function recentUsageOf(store: ReadableStore, counter: Counter): Pro
   });
 }
 
-/** Reads the last days, as far as they are kept. */
+/** Reads the last days that are kept. */
 async function recent(
   { days, keep, timezone }: UsageRecording,
   now: number,
@@ -52,21 +52,21 @@ async function recent(
 /** The `usage` option of limits that record the units they charge. */
 export interface RecordedLimitOptions {
   /**
-   * Records the units that the limit charges each key, by the days of a time zone, in the same call that charges them. Invoices
-   * read them with `Limiter.usage` and `Limiter.exportUsage`. A duration such as `'400d'`, from 1 day to 10 years, is how long a
-   * day can be read after its end; `{ keep, timezone }` also sets whose days are meant. Not for `concurrency` and `adaptive`, nor
+   * Records the units that the limit charges each key, per day of a time zone, in the same call that charges them. Read them with
+   * `Limiter.usage` and `Limiter.exportUsage`, for example for invoices. A duration such as `'400d'`, from 1 day to 10 years, sets how long
+   * a day can be read after its end; `{ keep, timezone }` also sets the time zone of the days. Not for `concurrency` and `adaptive`, nor
    * with `prefetch`.
-   * @default nothing is recorded
+   * @default usage is not recorded
    */
   usage?: Duration | UsageOptions | undefined;
 }
 
-/** Options of algorithms: all record what they charge, except those that count what is in flight. */
+/** Options of algorithms. All of them can record their charges, except those that count units in flight. */
 export type WithUsage<Options> = Options extends { algo: 'concurrency' | 'adaptive' }
   ? Options
   : Options & RecordedLimitOptions;
 
-/** Records the units that a limit charges, by days. */
+/** Records the units that a limit charges, per day. */
 export const usage: Feature<UsageTerms> = {
   terms: usageTerms,
   of: (limit, terms, location) => new LimitUsage(limit, terms, location),

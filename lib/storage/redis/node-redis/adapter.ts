@@ -3,14 +3,14 @@ import { forgetError, notConnected, rememberError } from '../connection-errors.j
 import type { Command, Connection, EventListener, Pipeline } from '../connection.js';
 import { UnsentCommands } from './unsent-commands.js';
 
-/** The first bytes of RESP3 types whose replies differ from those of RESP2, and from one type mapping of an app to another. */
+/** The first bytes of RESP3 types whose replies differ from RESP2, and between type mappings of apps. */
 const MAP = '%'.charCodeAt(0);
 const DOUBLE = ','.charCodeAt(0);
 
-/** The type mapping of our commands, whatever that of the app: maps as lists of names and values, scores as text. */
+/** The type mapping of the library's commands, regardless of the app's: maps as lists of names and values, scores as text. */
 const TYPE_MAPPING = { [MAP]: Array, [DOUBLE]: String } as const;
 
-/** Reads a reply as ioredis does: RESP3 puts each member of a sorted set in a list with its score. */
+/** Converts a reply to the form of ioredis. RESP3 puts each member of a sorted set in a list with its score. */
 function replyOf([name, ...args]: Command, reply: unknown): unknown {
   if (!Array.isArray(reply)) return reply;
   if (name === 'hgetall') return recordOf(reply);
@@ -23,7 +23,7 @@ function recordOf(namesAndValues: readonly unknown[]): Record<string, unknown> {
   return record;
 }
 
-/** Where the key of a command of the console is; -1 if it has none. */
+/** The index of the key in a command of the console; -1 if it has none. */
 function keyIndexOf([name]: Command): number {
   switch (name) {
     case 'time':
@@ -38,31 +38,31 @@ function keyIndexOf([name]: Command): number {
   }
 }
 
-/** The part of an event emitter that is used. */
+/** The part of an event emitter that the library uses. */
 export interface Emitter {
   on(event: string, listener: EventListener): unknown;
   off(event: string, listener: EventListener): unknown;
 }
 
-/** Our event of the same meaning for an event of node-redis, and its arguments. */
+/** The event of the library that corresponds to an event of node-redis, and a listener that converts its arguments. */
 export type Bridge = readonly [event: string, listener: EventListener];
 
-/** The options of each of our commands. They replace those that the app has set for its own. */
+/** The options of the library's commands. They replace those that the app has set for its own. */
 export interface CommandOptions {
   readonly typeMapping: object;
-  /** Checks have a deadline of their own: a timer for each command costs more than all else of it. */
+  /** Checks have a deadline of their own. A timer per command would cost more than the rest of the command. */
   readonly timeout: undefined;
   readonly abortSignal: UnsentCommands;
   readonly asap: undefined;
 }
 
 /**
- * A client of node-redis, used as if it were a connection of ioredis. Nothing waits for a connection: a command fails at once
- * while it is down.
+ * A client of node-redis with the interface of an ioredis connection. Commands never wait for a connection: they fail immediately while it
+ * is down.
  */
 export abstract class NodeRedisAdapter {
   private readonly events = new EventEmitter();
-  /** Listeners at the client, from our first listener to our last. */
+  /** Removes the listeners on the client. They are attached while this adapter has listeners. */
   private attached: (() => void) | undefined;
   private readonly unsent = new UnsentCommands();
   protected readonly commandOptions: CommandOptions = {
@@ -77,19 +77,14 @@ export abstract class NodeRedisAdapter {
   }
 
   abstract get status(): string;
-  /** What emits the events of the client, and what they mean. */
+  /** The emitters of the client's events, and the corresponding events here. */
   protected abstract emitters(): readonly (readonly [Emitter, readonly Bridge[]])[];
-  /** A client of our own, for `connect`. Whoever makes it ends it. */
+  /** A separate client for `connect`. The caller ends it. */
   abstract copy(): Connection;
-  /** Sends a command whose first key decides which node gets it. */
+  /** Sends a command to the node of its first key. */
   protected abstract sendTo(key: string | undefined, args: string[]): Promise<unknown>;
 
-  /** Whether the client has commands that it has not sent yet. */
-  get holdsCommands(): boolean {
-    return this.unsent.some;
-  }
-
-  /** Takes back commands that node-redis has not sent, after one was not answered in time. */
+  /** Removes commands that node-redis has not sent, after one was not answered in time. */
   abandonUnsent(): void {
     this.unsent.abandon();
   }
@@ -144,7 +139,7 @@ export abstract class NodeRedisAdapter {
     return this.read('ZCOUNT', key, least, most) as Promise<number>;
   }
 
-  /** All are sent in one turn, and thus in one write; on a Cluster, to the node of the first key. */
+  /** All commands are sent in one turn, and so in one write. On a Cluster, they go to the node of the first key. */
   pipeline(commands: Command[]): Pipeline {
     const keyed = commands.find((command) => keyIndexOf(command) > 0);
     const key = keyed && this.keyOf(String(keyed[keyIndexOf(keyed)]));
@@ -184,11 +179,11 @@ export abstract class NodeRedisAdapter {
   }
 
   protected emit(event: string, ...args: unknown[]): void {
-    // An event `error` without a listener would throw.
+    // An `error` event without a listener would throw.
     if (this.events.listenerCount(event) > 0) this.events.emit(event, ...args);
   }
 
-  /** Why a command is not sent. */
+  /** The rejection of a command that is not sent. */
   protected notReady(): Promise<never> {
     return Promise.reject(notConnected(this));
   }

@@ -5,12 +5,12 @@ import { type Bridge, type Emitter, NodeRedisAdapter } from './adapter.js';
 import { type FullClient, keyPrefixOf, NodeRedisServer } from './node-redis-server.js';
 import type { NodeRedisCluster } from './types.js';
 
-/** What a client of a Cluster knows of a node. */
+/** The properties of a node in a Cluster client. */
 interface Node {
   readonly address: string;
   readonly host: string;
   readonly port: number;
-  /** Absent until something is sent to it, with `minimizeConnections`. */
+  /** With `minimizeConnections`, absent until something is sent to the node. */
   readonly client?: FullClient;
 }
 
@@ -18,15 +18,15 @@ interface Shard {
   readonly master: Node;
 }
 
-/** All that is used of a client of a Cluster. */
+/** The part of a Cluster client that the library uses. */
 export interface FullCluster extends NodeRedisCluster, Emitter {
   readonly _keyPrefix?: string;
   readonly masters: readonly Node[];
   readonly slots: readonly Shard[];
-  /** Of version 6. */
+  /** Only in version 6. */
   readonly isReady?: boolean;
   readonly nodeByAddress: ReadonlyMap<string, Node>;
-  /** Discovers the nodes, as the client does when one answers that it lacks a slot. No public method does. */
+  /** Discovers the nodes, as the client does when one answers that it lacks a slot. There is no public method for this. */
   readonly _slots?: { rediscover?(startWith: FullClient): Promise<unknown> };
   connect(): Promise<unknown>;
   close(): Promise<unknown>;
@@ -34,7 +34,7 @@ export interface FullCluster extends NodeRedisCluster, Emitter {
   duplicate(overrides?: object): FullCluster;
 }
 
-/** How long to wait until nodes are discovered again, in milliseconds. */
+/** How long to wait before discovering the nodes again, in milliseconds. */
 const REDISCOVER_AFTER_MS = 200;
 
 /** One node of a Cluster. */
@@ -55,7 +55,7 @@ class ClusterNode extends NodeRedisServer {
     return this.node.client === undefined ? 'wait' : super.status;
   }
 
-  /** As the Cluster names it: what address its client uses is decided by `nodeAddressMap`. */
+  /** The address in the Cluster. The client may use another one because of `nodeAddressMap`. */
   override get options(): Server['options'] {
     const { host, port } = this.node;
     return this.keyPrefix === undefined ? { host, port } : { host, port, keyPrefix: this.keyPrefix };
@@ -78,19 +78,19 @@ class ClusterNode extends NodeRedisServer {
   }
 }
 
-/** A Cluster, through a client of node-redis. */
+/** A Cluster through a node-redis client. */
 export class NodeRedisNodes extends NodeRedisAdapter implements ServerCluster {
   readonly isCluster = true;
   private readonly servers = new WeakMap<Node, ClusterNode>();
   private knownShards: readonly Shard[] | undefined;
   private addresses: (readonly string[])[] = [];
   private rediscoverAt = 0;
-  /** Clients of nodes that have not answered whether they are there. */
+  /** Clients of nodes that have not answered a ping yet. */
   private readonly silent = new WeakSet<FullClient>();
 
   constructor(
     private readonly cluster: FullCluster,
-    /** Whether it is a copy that was made here. */
+    /** True for a copy that was created here. */
     private readonly isOwn = false,
   ) {
     super(keyPrefixOf(cluster));
@@ -106,7 +106,7 @@ export class NodeRedisNodes extends NodeRedisAdapter implements ServerCluster {
     return this.keyPrefix === undefined ? {} : { keyPrefix: this.keyPrefix };
   }
 
-  /** The client makes a new list whenever it has discovered the nodes. */
+  /** The client creates a new list whenever it has discovered the nodes. */
   get slots(): readonly (readonly string[])[] {
     const { slots } = this.cluster;
     if (slots !== this.knownShards) {
@@ -128,8 +128,8 @@ export class NodeRedisNodes extends NodeRedisAdapter implements ServerCluster {
   }
 
   /**
-   * Discovers the nodes anew, through the first one that answers. A frozen one seems to be connected, and node-redis would wait for
-   * it without end, also when another node reports later that a slot has moved.
+   * Discovers the nodes again, through the first one that answers. A frozen node seems to be connected, and node-redis would wait for it
+   * forever, even if another node reports later that a slot has moved.
    */
   rediscover(failed: string): void {
     const now = performance.now();
@@ -161,13 +161,9 @@ export class NodeRedisNodes extends NodeRedisAdapter implements ServerCluster {
 
   override copy(): NodeRedisNodes {
     const copy = this.cluster.duplicate({ commandOptions: undefined, clientSideCache: undefined });
-    // Our own connections report errors where they are used.
+    // The library's own connections report errors where they are used.
     copy.on('error', () => undefined);
     return new NodeRedisNodes(copy, true);
-  }
-
-  override get holdsCommands(): boolean {
-    return super.holdsCommands || this.cluster.masters.some((node) => this.servers.get(node)?.holdsCommands);
   }
 
   override abandonUnsent(): void {
@@ -175,7 +171,7 @@ export class NodeRedisNodes extends NodeRedisAdapter implements ServerCluster {
     for (const node of this.cluster.nodeByAddress.values()) this.servers.get(node)?.abandonUnsent();
   }
 
-  /** The client follows redirections until it finds the slot. It would wait for a node that is down. */
+  /** The client follows redirections until it finds the slot, but it would wait for a node that is down. */
   protected override sendTo(key: string | undefined, args: string[]): Promise<unknown> {
     if (key === undefined) return this.sendToAny(args);
     const node = this.cluster.slots[calculateSlot(key)]?.master;
@@ -198,14 +194,14 @@ export class NodeRedisNodes extends NodeRedisAdapter implements ServerCluster {
     ];
   }
 
-  /** The connected masters; all if no other one than that which failed is connected, as with `minimizeConnections`. */
+  /** The connected masters. If only the failed one is connected, as with `minimizeConnections`, all masters. */
   private candidates(failed: string): readonly Node[] {
     const { masters } = this.cluster;
     const connected = masters.filter(({ client }) => client?.isReady);
     return connected.some(({ address }) => address !== failed) ? connected : masters.filter(isUsable);
   }
 
-  /** The client of a node that answers. Rejects for one that still owes an answer. */
+  /** The client of a node that answers. Rejects if the node still has to answer an earlier call. */
   private async answering(node: Node): Promise<FullClient> {
     const client = node.client ?? (await this.cluster.nodeClient(node));
     if (this.silent.has(client)) return this.notReady();
@@ -231,7 +227,7 @@ export class NodeRedisNodes extends NodeRedisAdapter implements ServerCluster {
   }
 }
 
-/** Whether a node is connected, or will be when something is sent to it. */
+/** Returns true if a node is connected, or will be when something is sent to it. */
 function isUsable({ client }: Node): boolean {
   return client === undefined || client.isReady;
 }

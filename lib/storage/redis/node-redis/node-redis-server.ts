@@ -2,7 +2,7 @@ import type { Server } from '../connection.js';
 import { type Bridge, type Emitter, NodeRedisAdapter } from './adapter.js';
 import type { NodeRedisClient } from './types.js';
 
-/** All that is used of a client of one server. */
+/** The part of a single server's client that the library uses. */
 export interface FullClient extends NodeRedisClient, Emitter {
   readonly _keyPrefix?: string;
   connect(): Promise<unknown>;
@@ -15,11 +15,11 @@ interface ClientOptions {
   readonly socket?: { readonly host?: string; readonly port?: number; readonly path?: string };
 }
 
-/** One server, through whichever client of node-redis leads to it now. */
+/** One server, through the node-redis client that currently leads to it. */
 export abstract class NodeRedisServer extends NodeRedisAdapter implements Server {
   readonly isCluster = false;
 
-  /** The client that leads to the server now. */
+  /** The client that currently leads to the server. */
   protected abstract get client(): FullClient | undefined;
 
   get status(): string {
@@ -28,7 +28,7 @@ export abstract class NodeRedisServer extends NodeRedisAdapter implements Server
     return client?.isOpen ? 'connecting' : 'end';
   }
 
-  /** Where the server is, for messages. */
+  /** The address of the server, for messages. */
   get options(): Server['options'] & { readonly path?: string } {
     const { socket = {} } = optionsOf(this.client);
     const { host = 'localhost', port = 6379, path } = socket;
@@ -100,7 +100,7 @@ export abstract class NodeRedisServer extends NodeRedisAdapter implements Server
   }
 }
 
-/** The server of a client that the app made. */
+/** The server of a client that the app has created. */
 export class GivenNodeRedisServer extends NodeRedisServer {
   constructor(protected override readonly client: FullClient) {
     super(keyPrefixOf(client));
@@ -108,7 +108,7 @@ export class GivenNodeRedisServer extends NodeRedisServer {
 }
 
 /**
- * A connection of our own. It does not connect again by itself: whoever made it connects it once more, or makes another one.
+ * A connection of the library. It doesn't reconnect on its own: the code that created it connects it again or creates another one.
  */
 export class OwnNodeRedisServer extends NodeRedisServer {
   protected override client: FullClient | undefined;
@@ -120,7 +120,7 @@ export class OwnNodeRedisServer extends NodeRedisServer {
   constructor(
     private readonly make: () => FullClient | undefined,
     keyPrefix: string | undefined,
-    /** Calls back when another server should be asked instead. Returns a function that stops this. */
+    /** Calls back when another server should be used instead. Returns a function that stops this. */
     private readonly whenMoved: (moved: () => void) => () => void = () => () => undefined,
   ) {
     super(keyPrefix);
@@ -137,7 +137,7 @@ export class OwnNodeRedisServer extends NodeRedisServer {
     this.hasSocket = false;
     const client = this.make();
     this.client = client;
-    // A server that accepts connections and is frozen would never answer.
+    // A frozen server accepts connections but never answers.
     const timer = setTimeout(() => this.disconnect(), CONNECT_TIMEOUT_MS);
     try {
       if (client === undefined) return await this.notReady();
@@ -158,7 +158,7 @@ export class OwnNodeRedisServer extends NodeRedisServer {
     return client.subscribe(channel, (message) => this.emit('message', channel, message));
   }
 
-  /** A client that is destroyed before it has a socket would connect all the same, and stay. */
+  /** A client that is destroyed before it has a socket would connect anyway, and stay connected. */
   override disconnect(): void {
     const { client } = this;
     if (this.hasSocket) super.disconnect();
@@ -179,7 +179,7 @@ export class OwnNodeRedisServer extends NodeRedisServer {
     return [];
   }
 
-  /** A client that does not connect again emits no `end` when its connection breaks. */
+  /** A client that doesn't reconnect emits no `end` when its connection breaks. */
   protected override failed(error: Error): void {
     super.failed(error);
     if (!this.client?.isOpen) this.ended();
@@ -197,7 +197,7 @@ export class OwnNodeRedisServer extends NodeRedisServer {
 /** How long to try to connect. */
 const CONNECT_TIMEOUT_MS = 2000;
 
-/** A client like this one: it fails at once, and does nothing by itself that the app set for its own. */
+/** A copy of a client: its commands fail immediately, and it doesn't have the app's automatic behavior. */
 export function ownCopyOf(client: FullClient | undefined): FullClient | undefined {
   return client?.duplicate({
     socket: {
@@ -214,7 +214,7 @@ export function ownCopyOf(client: FullClient | undefined): FullClient | undefine
   });
 }
 
-/** The prefix of the keys of all commands of a client, an option of version 6. We send raw commands, which lack it. */
+/** The prefix of the keys in all commands of a client, an option of version 6. The library sends raw commands, which don't have it. */
 export function keyPrefixOf(client: { readonly _keyPrefix?: string | undefined }): string | undefined {
   const { _keyPrefix: keyPrefix } = client;
   return keyPrefix === '' ? undefined : keyPrefix;

@@ -1,22 +1,22 @@
 /** A client of one server: `createClient` of node-redis 5 or 6, the packages `redis` and `@redis/client`. */
 export interface NodeRedisClient {
-  /** Whether the app has opened it, and not closed it. */
+  /** True while the app has it open. */
   readonly isOpen: boolean;
-  /** Whether it is connected. */
+  /** True while it is connected. */
   readonly isReady: boolean;
-  /** What it was made of. */
+  /** The options that it was created with. */
   readonly options?: object | undefined;
   /** Sends a command. */
   sendCommand(args: readonly string[], options?: object): Promise<unknown>;
-  /** Makes another one like it. */
+  /** Creates another client with the same options. */
   duplicate(overrides?: object): unknown;
-  /** Closes it at once. */
+  /** Closes it immediately. */
   destroy(): unknown;
 }
 
 /** A client of a Cluster: `createCluster` of node-redis 5 or 6. */
 export interface NodeRedisCluster {
-  /** Whether the app has opened it, and not closed it. */
+  /** True while the app has it open. */
   readonly isOpen: boolean;
   /** The masters. */
   readonly masters: readonly object[];
@@ -29,26 +29,26 @@ export interface NodeRedisCluster {
     args: string[],
     options?: object,
   ): Promise<unknown>;
-  /** Makes another one like it. */
+  /** Creates another client with the same options. */
   duplicate(overrides?: object): unknown;
-  /** Closes it at once. */
+  /** Closes it immediately. */
   destroy(): unknown;
 }
 
 /** A client that finds its master through Sentinels: `createSentinel` of node-redis 5 or 6. */
 export interface NodeRedisSentinel {
-  /** Whether the app has opened it, and not closed it. */
+  /** True while the app has it open. */
   readonly isOpen: boolean;
-  /** Whether it is connected. */
+  /** True while it is connected. */
   readonly isReady: boolean;
   /** Sends a command to the master, or to a replica. */
   sendCommand(isReadonly: boolean | undefined, args: string[], options?: object): Promise<unknown>;
-  /** Closes it at once. */
+  /** Closes it immediately. */
   destroy(): unknown;
 }
 
 /**
- * A client that the app made with node-redis, and opened: this package uses it, and never closes it. Options that the app has set
- * for commands, such as a type mapping, do not apply to ours.
+ * A node-redis client that the app has created and opened: this package uses it and never closes it. Options that the app has set for
+ * commands, such as a type mapping, don't apply to the package's commands.
  */
 export type NodeRedisConnection = NodeRedisClient | NodeRedisCluster | NodeRedisSentinel;

@@ -18,10 +18,6 @@ export class UnsentCommands {
     this.listeners.delete(listener);
   }
 
-  get some(): boolean {
-    return this.listeners.size > 0;
-  }
-
   /** Takes back what is held now, and still is when node-redis has had its turn to send. */
   abandon(): void {
     if (this.listeners.size === 0) return;

@@ -10,35 +10,35 @@ import { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import { messages } from '../../../engine/errors/messages/general.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 
-/** After this many failures in a row, the node is not asked until a probe succeeds. */
+/** After this many failures in a row, the node is skipped until a probe succeeds. */
 const FAILURES = 5;
-/** How long a node that failed is left alone before one check probes it. */
+/** How long a failed node is skipped before one check probes it. */
 const PROBE_AFTER_MS = 1000;
 
 const SHORTEST_QUIET_MS = 1000;
 const LONGEST_QUIET_MS = 60_000;
 
-/** What a circuit reports, once for each change. */
+/** A change of state. Each change is reported once. */
 export type CircuitReport = { state: 'failing'; error: Error } | { state: 'recovered' };
 
-/** Stops asking a node that fails repeatedly, probes it with one call, and asks again when it answers. */
+/** Skips a node that fails repeatedly, probes it with one call, and uses it again when it answers. */
 export class Circuit {
-  /** One of the counters last asked for, with which the node can be probed. */
+  /** A recently used counter. The node is probed with it. */
   counter: Counter | undefined;
   private readonly breaker: CircuitBreakerPolicy;
   private failing = false;
-  /** Whether it has been left alone since it failed. */
+  /** True if the node has been skipped since it failed. */
   private opened = false;
   private failedAt = -Infinity;
   private recoveredAt = -Infinity;
-  /** How long it must not fail to count as recovered, unless a probe succeeds. */
+  /** How long the node must not fail to count as recovered, unless a probe succeeds. */
   private quietMs = SHORTEST_QUIET_MS;
 
   constructor(
-    /** The node that is asked. */
+    /** The node that this circuit guards. */
     private readonly node: string,
     private readonly report: (report: CircuitReport) => void,
-    /** The part of the node that it covers, if that can fail alone. */
+    /** The part of the node that this circuit guards, if that can fail on its own. */
     private readonly slot?: number,
   ) {
     this.breaker = circuitBreaker(
@@ -48,18 +48,18 @@ export class Circuit {
     this.breaker.onBreak(() => (this.opened = true));
   }
 
-  /** Whether the node is left alone for the moment. */
+  /** True while the node is skipped. */
   get isOpen(): boolean {
     return this.breaker.state !== CircuitState.Closed;
   }
 
-  /** Whether its failure has been reported, but not its recovery: an answer may change that. */
+  /** True if the failure was reported, but no recovery yet. An answer may change that. */
   get isFailing(): boolean {
     return this.failing;
   }
 
   async run<T>(call: () => Promise<T>): Promise<T> {
-    // While one call probes, the others do not wait for its answer.
+    // The other calls don't wait for the answer to the probe.
     if (this.breaker.state === CircuitState.HalfOpen) throw this.broken();
     try {
       const answer = await this.breaker.execute(call);
@@ -72,25 +72,25 @@ export class Circuit {
     }
   }
 
-  /** Notes that the node is not there: any answer shows that it has come. */
+  /** Records that the node is unavailable. Any answer shows that it is back. */
   absent(error: Error): void {
     this.failed(error);
     this.opened = true;
   }
 
-  /** Notes a failed call. */
+  /** Records a failed call. */
   failed(error: Error): void {
     const now = performance.now();
     this.failedAt = now;
     if (this.failing) return;
-    // A node that fails again and again, but not always, is not reported each time.
+    // A node that fails often, but not always, is not reported each time.
     const again = now - this.recoveredAt < 10 * this.quietMs;
     this.quietMs = again ? Math.min(2 * this.quietMs, LONGEST_QUIET_MS) : SHORTEST_QUIET_MS;
     this.failing = true;
     this.report({ state: 'failing', error });
   }
 
-  /** Notes an answer, to a call or otherwise. */
+  /** Records an answer, to a call or to a probe. */
   recovered(): void {
     if (!this.failing) return;
     const now = performance.now();
@@ -101,10 +101,10 @@ export class Circuit {
     this.report({ state: 'recovered' });
   }
 
-  /** Whether a failure is this node's: not one that names another node, nor one of a slot that is moving. */
+  /** Returns false if the error names another node, or if it comes from a slot that is moving. */
   private isOwn(error: unknown): boolean {
     if (!(error instanceof RateLimitStoreError) || error.slot !== this.slot) return false;
-    // The node did what it was asked.
+    // The node did its part; only the replicas are late.
     if (error.isUnconfirmed === true) return false;
     return this.slot !== undefined || (error.node ?? this.node) === this.node;
   }

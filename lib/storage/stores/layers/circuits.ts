@@ -6,20 +6,20 @@ import { reasonOf } from '../../../engine/util/reason-of.js';
 import { Circuit, type CircuitReport } from './circuit.js';
 import { SlotCircuits, type SlotReport } from './slot-circuits.js';
 
-/** A change of a store, or of one of its nodes. */
+/** A change of state of a store or of one of its nodes. */
 export type StoreReport =
   | (CircuitReport & { readonly node?: string; readonly slot?: undefined })
   | SlotReport
   | { state: 'replaced'; readonly node: string }
   | { state: 'unconfirmed'; readonly error: Error; readonly node?: undefined };
 
-/** How often to look for nodes that may have taken over, while a node fails. */
+/** How often to look for nodes that may have taken over while a node fails. */
 const LOOK_AFTER_MS = 1000;
 
-/** How long before lagging replicas are reported again. */
+/** The minimum time between two reports about lagging replicas. */
 const UNCONFIRMED_EVERY_MS = 60_000;
 
-/** The circuits of a store: one for each node that has counters, and one for the store as a whole, which has no name. */
+/** The circuits of a store: one for each node with counters, and one without a name for the whole store. */
 export class Circuits {
   private readonly circuits = new Map<string, Circuit>();
   private readonly slots: SlotCircuits | undefined;
@@ -39,17 +39,17 @@ export class Circuits {
     }
   }
 
-  /** Whether the store, or one of its nodes, is left alone for the moment. */
+  /** True while the store or one of its nodes is skipped. */
   get isBroken(): boolean {
     return [...this.circuits].some(([node, { isOpen }]) => isOpen && this.isCurrent(node));
   }
 
-  /** Whether no call has failed lately, so that answers change nothing. */
+  /** True if no call has failed recently, so that answers change nothing. */
   get isHealthy(): boolean {
     return this.healthy;
   }
 
-  /** Asks the nodes that are left alone whether they are back. Never rejects. */
+  /** Checks if skipped nodes are back. Never rejects. */
   async probe(): Promise<void> {
     const left = [...this.circuits.values()].filter(({ isOpen }) => isOpen);
     const asking = left.flatMap(({ counter }) => {
@@ -61,7 +61,7 @@ export class Circuits {
     this.forgetReplaced();
   }
 
-  /** Calls the store for these counters, unless a node that has some of them is left alone. */
+  /** Calls the store for these counters, unless a node with some of them is skipped. */
   async ask<T>(counters: readonly Counter[], call: () => Promise<T>): Promise<T> {
     try {
       const answer = await this.guarded(counters, call);
@@ -77,7 +77,7 @@ export class Circuits {
     }
   }
 
-  /** Reports lagging replicas now and then. No node has failed, so no recovery is reported. */
+  /** Reports lagging replicas at intervals. No node has failed, so no recovery is reported. */
   private tellUnconfirmed(error: RateLimitStoreError): void {
     const now = performance.now();
     if (now - this.unconfirmedAt < UNCONFIRMED_EVERY_MS) return;
@@ -89,7 +89,7 @@ export class Circuits {
     const { store } = this;
     if (store.nodeOf === undefined) return this.of('', counters[0]).run(call);
     const nodes = new Map(counters.map((counter) => [store.nodeOf!(counter), counter]));
-    // If the store could not be opened, it is there now.
+    // An answer shows that a store that could not be opened is available now.
     let guarded = async () => {
       const answer = await call();
       this.of('').recovered();
@@ -108,12 +108,12 @@ export class Circuits {
     return true;
   }
 
-  /** Stops reporting: the store is not asked any more, so failures are no news. */
+  /** Stops reporting. The store is no longer called, so failures don't matter. */
   close(): void {
     this.report = () => undefined;
   }
 
-  /** Notes that the store could not be opened. */
+  /** Records that the store could not be opened. */
   absent(error: unknown): void {
     this.healthy = false;
     this.of('').absent(error instanceof Error ? error : new Error(reasonOf(error)));
@@ -134,7 +134,7 @@ export class Circuits {
   }
 
   /**
-   * Forgets nodes that no longer have counters, such as a master that failed and was replaced: no call would show its recovery.
+   * Forgets nodes without counters, such as a failed master that was replaced: no call would ever show their recovery.
    */
   private forgetReplaced(): void {
     for (const [node, { isFailing }] of this.circuits) {

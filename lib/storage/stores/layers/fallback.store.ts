@@ -16,23 +16,23 @@ import { LocalDecisions } from './local-decisions.js';
 import { StoreLayer } from './store-layer.js';
 
 export interface FallbackStoreOptions {
-  /** Called when the first store, or a node of it, begins to fail and when it is back. */
+  /** Called when the first store, or one of its nodes, starts to fail and when it has recovered. */
   report?: (report: StoreReport) => void;
   /**
-   * Whether closing closes the first store, too.
+   * True if closing also closes the first store.
    * @default true
    */
   closesPrimary?: boolean;
   /**
-   * The part of each limit that this instance allows while it counts for itself.
+   * The share of each limit that this instance allows while it counts locally.
    * @default 1
    */
   localShare?: number;
 }
 
 /**
- * Asks one store, and does what each limit's `onStoreError` says while that one fails. A circuit breaker stops asking a store
- * that fails repeatedly; of a store with several nodes, only the node that fails. Only failures lead here, never a refusal.
+ * Passes checks to one store, and applies the `onStoreError` of each limit while that store fails. A circuit breaker skips a store that
+ * fails repeatedly; with several nodes, only the node that fails. Only failures lead here, never a rejection.
  */
 export class FallbackStore extends StoreLayer {
   private readonly circuits: Circuits;
@@ -58,7 +58,7 @@ export class FallbackStore extends StoreLayer {
     return this.circuits.probe();
   }
 
-  /** Never rejects: an app starts without its store, and the log says so. */
+  /** Never rejects: an app starts without its store, and the failure is logged. */
   override async open(): Promise<void> {
     try {
       await super.open();
@@ -82,12 +82,12 @@ export class FallbackStore extends StoreLayer {
     return this.circuits.isHealthy && super.decidesAtOnce(limit);
   }
 
-  /** Has the circuits count a call that failed, and decides the check as its limits say. */
+  /** Reports a failed call to the circuits, and decides the check by the `onStoreError` of its limits. */
   decideWithout(check: Check, answer: CheckAnswer, error: unknown): void {
     const failed = this.circuits.ask(check.entries, async () => {
       throw error;
     });
-    // Calls that fail together reject with their own errors, although the circuit breaks meanwhile.
+    // Calls that fail together reject with their own errors, although the circuit opens in between.
     answerWith(
       failed.catch(() => this.here.decide(check, error)),
       answer,
@@ -116,7 +116,7 @@ export class FallbackStore extends StoreLayer {
     } catch (error) {
       if (local !== 'uncounted' || !(error instanceof RateLimitStoreError)) throw error;
       const policies = (rest as readonly Charge[]).map((charge) => {
-        // What Redis charged can be given back there only.
+        // Units that were charged on Redis can only be refunded there.
         const isThere = operation.name === 'refund' && charge.source !== undefined;
         return isThere || charge.strict === true ? 'deny' : this.here.policyOf(charge, error);
       });
@@ -127,14 +127,14 @@ export class FallbackStore extends StoreLayer {
     }
   }
 
-  /** A block has to hold while the store fails, too, and what is learnt then has to be known. */
+  /** Blocks also have to apply while the store fails, and lessons learned then have to be known afterwards. */
   private async both<N extends OperationName>(operation: Operation<N>): Promise<OperationAnswer<N>> {
     const isNeeded = this.circuits.isBroken || !blocksNobody(operation);
     const answer = isNeeded ? await this.doHere(operation, operation.counters) : undefined;
     try {
       return await this.first(operation, operation.counters);
     } catch (error) {
-      // Only what is learnt here stands for what the store would say. A block or a reset is to be known everywhere.
+      // Only a lesson that was learned here can replace the store's answer. A block or a reset has to be known everywhere.
       const isLesson = operation.name === 'learn' && answer !== undefined;
       if (!isLesson || !(error instanceof RateLimitStoreError)) throw error;
       return answer;
@@ -156,12 +156,12 @@ export class FallbackStore extends StoreLayer {
   }
 }
 
-/** Whether it was charged in process. */
+/** Returns true if the units were charged in process. */
 function isLocal({ source }: OperationCounter): boolean {
   return source === 'fallback';
 }
 
-/** Passes on an answer, and reports a failure to the circuits. */
+/** Passes an answer on, and reports failures to the circuits. */
 class WatchedAnswer implements CheckAnswer {
   constructor(
     private readonly store: FallbackStore,

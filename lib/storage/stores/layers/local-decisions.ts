@@ -6,24 +6,24 @@ import { decided } from '../decide.js';
 import type { Charge, Check, Store, StoreDecision } from '../store.js';
 import { StoreErrorPolicies, uncountedDecision } from './store-error-policies.js';
 
-/** Decides what could not be asked where it counts, as the `onStoreError` of each limit says. */
+/** Decides checks that the store failed to answer, by the `onStoreError` of each limit. */
 export class LocalDecisions {
   private readonly policies = new StoreErrorPolicies();
   private readonly parts = new WeakMap<CompiledLimit, CompiledLimit>();
 
   constructor(
-    /** Counts in process. */
+    /** The store in memory. */
     readonly store: Store,
-    /** The part of each limit that this instance allows while it counts for itself. */
+    /** The share of each limit that this instance allows while it counts locally. */
     private readonly share: number,
   ) {}
 
-  /** What happens to units of a limit whose store failed with this error. */
+  /** The policy for units of a limit whose store failed with this error. */
   policyOf(charge: Charge, error: RateLimitStoreError) {
     return this.policies.of(charge, error);
   }
 
-  /** Decides a check that got no answer. Rejects with the error if a limit says so. */
+  /** Decides a check that got no answer. Rejects with the error if the policy of a limit is `'deny'`. */
   async decide(check: Check, error: unknown): Promise<StoreDecision[]> {
     if (!(error instanceof RateLimitStoreError) || check.strict === true) throw error;
     const { entries, ...rest } = check;
@@ -39,8 +39,8 @@ export class LocalDecisions {
   }
 
   /**
-   * The same counter, of the part of its limit that this instance allows while it counts for itself. It has no features there that
-   * only keep something: that would not be found later.
+   * The same counter, with the share of the limit that this instance allows while it counts locally. Features that only record data are
+   * left out, because nobody would find their data later.
    */
   partOf<C extends Counter>(counter: C): C {
     const { unmet, metBy, features } = counter.limit;
@@ -51,7 +51,7 @@ export class LocalDecisions {
   }
 }
 
-/** Whether a part of a limit lacks a feature. */
+/** Returns true if the local share of a limit leaves out a feature. */
 function isLeftOut(feature: LimitFeature): boolean {
   return feature.ofPart === undefined && feature.ofOptions !== true;
 }

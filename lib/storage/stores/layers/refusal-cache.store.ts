@@ -14,11 +14,11 @@ import {
 import type { Check, CheckAnswer, Store, StoreDecision } from '../store.js';
 import { StoreLayer } from './store-layer.js';
 
-/** A refusal, and how long it holds unless the channel reports a change; in milliseconds of the process's clock. */
+/** A rejection and when it expires, in milliseconds of the process's clock, unless the channel reports a change before that. */
 class Refusal extends Kept {
   constructor(
     key: string,
-    /** A limit whose rate has changed is another object. */
+    /** A changed rate makes another limit object. */
     private readonly limits: readonly CompiledLimit[],
     readonly decisions: readonly StoreDecision[],
     readonly until: number,
@@ -32,23 +32,23 @@ class Refusal extends Kept {
   }
 }
 
-/** How many refused checks are remembered, and how many bytes they may take; the oldest is evicted first. */
+/** Maximum number of rejected checks to remember, and the bytes that they may take; the oldest is evicted first. */
 const MAX_REFUSALS = 10_000;
 const MAX_BYTES = 20_000_000;
-/** The bytes of a decision, by estimate. */
+/** The estimated bytes of a decision. */
 const DECISION_BYTES = 300;
 
 /**
- * Remembers refusals: the same check is refused again without a call until its wait is over. Units can come back sooner only by a
- * refund, a reset or an unblock, which every instance publishes to all others; while it cannot receive these messages, it asks.
- * What is learnt from an upstream frees units with each answer, so refusals of limits that learn are not remembered.
+ * Remembers rejections: the same check is rejected again without a call until its wait is over. Only a refund, a reset or an unblock
+ * returns units sooner, and every instance publishes these to all others. While an instance can't receive these messages, it calls the
+ * store. A limit that learns from an upstream may get units back with each response, so its rejections are not remembered.
  */
 export class RefusalCacheStore extends StoreLayer implements Listener {
   private readonly refusals = new BoundedMap<Refusal>(MAX_REFUSALS, MAX_BYTES);
   /** The lineages of limits that learn. */
   private readonly learning = new Set<string>();
   private isListening = false;
-  /** Increases whenever what was asked before may no longer be refused. */
+  /** Increases whenever checks that were rejected before may pass. */
   private epoch = 0;
 
   constructor(
@@ -89,18 +89,18 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     else this.below.decide(check, new RememberedAnswer(this, check, answer, this.epoch, now));
   }
 
-  /** Remembers a refusal, unless units may have come back since it was asked for. */
+  /** Remembers a rejection, unless units may have come back since the check was sent. */
   remember(check: Check, decisions: readonly StoreDecision[], epoch: number, askedAt: number): void {
     if (epoch !== this.epoch) return;
     const refused = decisions.filter(({ allowed }) => !allowed);
     const enforced = check.entries.some(({ limit }, index) => isRefusal(limit, decisions[index]!));
     if (!enforced || decisions.some(({ source }) => source !== 'redis')) return;
-    // A request that never fits begins a new block whenever none is in force, and one that begins none must not stand for one that does.
+    // A check that never fits begins a new block whenever none is in force. A check that begins no block must not replace such a check.
     const beginsNone = check.hold === true || check.waits === true;
     const mayBlock = (limit: CompiledLimit, index: number) =>
       limit.blockFor > 0 && (beginsNone || decisions[index]!.retryAfterMs === Infinity);
     if (check.entries.some(({ limit }, index) => mayBlock(limit, index))) return;
-    // From when it was asked: the server decided later, so the refusal holds at least this long.
+    // Counted from when the check was sent: the server decided later, so the rejection is valid at least this long.
     const until = askedAt + Math.min(...refused.map(({ retryAfterMs }) => retryAfterMs));
     const receivedAt = performance.now();
     if (until <= receivedAt) return;
@@ -109,7 +109,7 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     if (before !== undefined) this.refusals.delete(before);
     const bytes = 2 * key.length + DECISION_BYTES * decisions.length;
     const limits = check.entries.map(({ limit }) => limit);
-    // The caller may change its own.
+    // The caller may modify its own decisions.
     const copies = decisions.map((decision) => ({ ...decision }));
     this.refusals.put(new Refusal(key, limits, copies, until, receivedAt), bytes, false);
   }
@@ -121,14 +121,14 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     const since = performance.now();
     const answer = await super.operate(operation);
     if (counters.some(mayFree)) {
-      // What any instance may have remembered is now outdated, here at once.
+      // Everything that any instance remembers is outdated now; this instance forgets it immediately.
       this.forget();
       await this.channel.publish('', since);
     }
     return answer;
   }
 
-  /** Stops remembering refusals of limits that learn. */
+  /** Stops remembering rejections of limits that learn. */
   private rememberNone(counters: readonly Counter[]): void {
     for (const { limit } of counters) {
       if (!limit.remembersRefusals || this.learning.has(limit.lineage)) continue;
@@ -137,7 +137,7 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
     }
   }
 
-  /** Whether refusals of a check may be remembered. */
+  /** Returns true if rejections of a check may be remembered. */
   private isRemembered({ entries }: Check): boolean {
     for (const { limit } of entries) {
       if (!limit.remembersRefusals || (this.learning.size > 0 && this.learning.has(limit.lineage))) return false;
@@ -168,7 +168,7 @@ export class RefusalCacheStore extends StoreLayer implements Listener {
   }
 }
 
-/** Passes on an answer, and remembers its refusals. */
+/** Passes an answer on, and remembers its rejections. */
 class RememberedAnswer implements CheckAnswer {
   constructor(
     private readonly store: RefusalCacheStore,
@@ -188,7 +188,7 @@ class RememberedAnswer implements CheckAnswer {
   }
 }
 
-/** Whether it may free units: those that were used under a claim do not come back. */
+/** Returns true if an operation may free units. Units that were used under a claim don't come back. */
 function mayFree({ limit, claim }: OperationCounter): boolean {
   return limit.remembersRefusals && claim?.isSpent !== true;
 }
@@ -199,13 +199,13 @@ function isAllowed({ allowed }: StoreDecision): boolean {
 
 const UP_TO = 'up to';
 
-/** Identifies a check, including the versions of its limits; the length of each id shows where it ends. */
+/** Identifies a check, including the versions of its limits. The length before each id marks its end. */
 function keyOf({ entries, upTo = false }: Check): string {
   return entries
     .map(({ limit, identity, cost }) => {
       const id = counterId(limit, identity);
       const version = limit.line === undefined ? '' : ` ${limit.line.length} ${limit.line}`;
-      // A check that takes as many units as fit is refused if not one fits, whatever its cost.
+      // A check that takes as many units as fit is rejected if not even one fits, regardless of its cost.
       return `${upTo ? UP_TO : cost}${version} ${id.length} ${id}`;
     })
     .join('\n');

@@ -2,15 +2,15 @@ import type { RateLimitStoreError } from '../../../engine/errors/errors.js';
 import type { Counter } from '../../../engine/limits/counter.js';
 import { Circuit, type CircuitReport } from './circuit.js';
 
-/** A change of a part of a node that moves by itself. */
+/** A change of state of a slot that fails while it moves. */
 export type SlotReport = CircuitReport & { readonly node: string; readonly slot: number };
 
-/** A reshard moves thousands of slots one after another: of those that fail within this time, one is reported. */
+/** A reshard moves thousands of slots one after another. Of the slots that fail within this time, only one is reported. */
 const REPORT_AFTER_MS = 10_000;
-/** A slot is forgotten if nobody has asked for it for this long. */
+/** A slot is forgotten after this long without a call. */
 const FORGET_AFTER_MS = 60_000;
 
-/** The circuits of slots that fail while they move: their nodes are still asked about all other slots. */
+/** The circuits of slots that fail while they move. Their nodes are still used for all other slots. */
 export class SlotCircuits {
   private readonly circuits = new Map<number, { readonly circuit: Circuit; failedAt: number }>();
   private reportedAt = -Infinity;
@@ -20,7 +20,7 @@ export class SlotCircuits {
     private readonly report: (report: SlotReport) => void,
   ) {}
 
-  /** Whether no slot fails, so that nothing needs guarding. */
+  /** True while all slots are healthy. */
   get isEmpty(): boolean {
     if (this.circuits.size > 0) this.forgetOld(performance.now());
     return this.circuits.size === 0;
@@ -42,7 +42,7 @@ export class SlotCircuits {
     return guarded;
   }
 
-  /** Notes a call that failed because of a slot. */
+  /** Records a call that failed because of its slot. */
   failed(error: RateLimitStoreError, node: string, slot: number): void {
     const now = performance.now();
     const known = this.circuits.get(slot);

@@ -11,16 +11,16 @@ const isPolicy = (got: StoreErrorPolicy) => STORE_ERROR_POLICIES.includes(got);
 
 /** Applies the `onStoreError` of each limit. */
 export class StoreErrorPolicies {
-  /** A user's function that fails may do so for each check. */
+  /** A function of the app may fail on each check. */
   private readonly attempts = new Attempts(logger);
 
-  /** What happens to units of a limit whose store failed with this error: a shadow limit never refuses. */
+  /** The policy for units of a limit whose store failed with this error. A shadow limit never rejects. */
   of(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
     const policy = this.chosen(charge, error);
     return policy === 'deny' && charge.limit.shadow ? 'allow' : policy;
   }
 
-  /** If the function fails, the request must not. */
+  /** An error of the function must not fail the request. */
   private chosen(charge: Charge, error: RateLimitStoreError): StoreErrorPolicy {
     const { limit, units } = charge;
     const { onStoreError, name } = limit;
@@ -31,7 +31,7 @@ export class StoreErrorPolicies {
   }
 }
 
-/** The decision that lets a request pass without counting it. */
+/** The decision that lets a request pass uncounted. */
 export function uncountedDecision({ limit }: CheckEntry): StoreDecision {
   return {
     allowed: true,

@@ -7,12 +7,12 @@ import type { LearntRate, Lesson } from '../lesson.js';
 import type { Operation, OperationAnswer, OperationName } from '../operation.js';
 import type { Charge, Check, CheckAnswer, Credit, HeldLease, Refund, Store } from '../store.js';
 
-/** What not every store can do: a layer can do it if the store below can. */
+/** Methods that not every store has. A layer has them if the store below does. */
 const OPTIONAL = ['nodeOf', 'hasNode', 'blockedFor', 'credit', 'learn'] as const;
 
-/** A store around another one. All that it is asked comes to `decide` or `operate`: a layer overrides these, for what it changes. */
+/** A store around another one. Every call goes through `decide` or `operate`; a layer overrides these for its own purpose. */
 export abstract class StoreLayer extends DirectStore implements Store {
-  /** Decides the checks that it hands on to the inner store. */
+  /** Decides the checks that are passed on to the inner store. */
   protected below: Decider;
 
   constructor(protected inner: Store) {
@@ -21,22 +21,22 @@ export abstract class StoreLayer extends DirectStore implements Store {
     for (const name of OPTIONAL) if (inner[name] === undefined) Object.assign(this, { [name]: undefined });
   }
 
-  /** Whether a server is left alone for the moment, since it failed repeatedly; nothing where none can be. */
+  /** True while a server that failed repeatedly is skipped; `undefined` if no circuit breaker is in use. */
   get isBroken(): boolean | undefined {
     return this.inner instanceof StoreLayer ? this.inner.isBroken : undefined;
   }
 
-  /** The same store, but it reports nothing of what it does. */
+  /** The same store without reporting. */
   get unobserved(): Store {
     return this;
   }
 
-  /** Asks the servers that are left alone whether they are back. Never rejects. */
+  /** Checks if skipped servers are back. Never rejects. */
   async probe(): Promise<void> {
     if (this.inner instanceof StoreLayer) await this.inner.probe();
   }
 
-  /** Puts a layer below this one, from now on. */
+  /** Inserts a layer below this one. */
   insert(layer: (inner: Store) => StoreLayer): void {
     this.put(layer);
   }

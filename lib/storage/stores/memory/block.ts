@@ -1,23 +1,23 @@
 import type { CompiledLimit, Escalation } from '../../../engine/limits/compiled-limit.js';
 
-/** How long a counter is refused, in microseconds; or, if `duration` is 0, a block that is over and kept for its offences. */
+/** The block of a counter; times are in microseconds. If `duration` is 0, the block is over and only kept for its offences. */
 export interface Block {
   /** When it ends or ended. */
   readonly until: number;
   /** Its length when it began. */
   readonly duration: number;
-  /** The number of blocks begun by refusals of a limit whose `blockFor` is a list, and not forgotten. */
+  /** The number of blocks that rejections have begun and that are not forgotten, for limits whose `blockFor` is a list. */
   readonly offences: number;
-  /** It was set by a call; it is evicted later than those begun by refusals. */
+  /** Set by a call. It is evicted later than blocks that rejections have begun. */
   readonly isByHand?: true | undefined;
 }
 
-/** More offences are not distinguished. */
+/** Offences beyond this number are not counted. */
 const MOST_OFFENCES = 255;
-/** The longest block, 407 days, that leaves the script room for offences. */
+/** The longest block, 407 days. It leaves the script room for offences. */
 const LONGEST = 2 ** 45 - 1;
 
-/** A stored block as of now; `undefined` if it no longer matters. */
+/** The current state of a stored block; `undefined` if it no longer matters. */
 export function blockAt({ escalation }: CompiledLimit, stored: Block, now: number): Block | undefined {
   const { until, duration, isByHand } = stored;
   const offences = escalation === undefined ? 0 : stored.offences;
@@ -27,7 +27,7 @@ export function blockAt({ escalation }: CompiledLimit, stored: Block, now: numbe
     return end === until && offences === stored.offences ? stored : { until: end, duration, offences, isByHand };
   }
   if (escalation === undefined || offences === 0 || now >= until + escalation.forgetAfter) return undefined;
-  // It stays over even if the clock is set back again; and if that happened, it counts as having just ended.
+  // It stays over even if the clock is set back again. If the clock was set back, it counts as having just ended.
   return until <= now && duration === 0 ? stored : { until: Math.min(until, now), duration: 0, offences };
 }
 
@@ -36,7 +36,7 @@ export function endOf({ escalation }: CompiledLimit, { until, offences }: Block)
   return escalation === undefined || offences === 0 ? until : until + escalation.forgetAfter;
 }
 
-/** The block of a refused check, given the last one; it lasts at least `least`. */
+/** The block that a rejection begins, given the last block. It lasts at least `least`. */
 export function nextBlock(limit: CompiledLimit, last: Block | undefined, least: number, now: number): Block {
   const { escalation } = limit;
   if (escalation === undefined) return blockOf(Math.max(limit.blockFor, least), now, 0);
@@ -48,7 +48,10 @@ function stepOf({ steps }: Escalation, offences: number): number {
   return steps[Math.min(offences, steps.length) - 1]!;
 }
 
-/** The block in force after another try, which lasts at least as long from now on as its last offence says. It is no offence. */
+/**
+ * The block after another attempt during it. It lasts at least as long from now as its last offence requires. The attempt doesn't count as
+ * an offence.
+ */
 export function struckBlock(limit: CompiledLimit, block: Block, now: number): Block {
   const { escalation } = limit;
   const { until, offences, isByHand } = block;
@@ -56,12 +59,12 @@ export function struckBlock(limit: CompiledLimit, block: Block, now: number): Bl
   return now + duration <= until ? block : { ...blockOf(duration, now, offences), isByHand };
 }
 
-/** A block from now on, which is no offence; a duration of 0 means none, and clears offences. */
+/** A block that begins now and doesn't count as an offence. A duration of 0 ends the block and clears offences. */
 export function blockFor(duration: number, now: number, last: Block | undefined): Block | undefined {
   return duration > 0 ? blockOf(duration, now, last?.offences ?? 0) : undefined;
 }
 
-/** The same, set by a call. */
+/** Like `blockFor`, but set by a call. */
 export function blockByHand(duration: number, now: number, last: Block | undefined): Block | undefined {
   const block = blockFor(duration, now, last);
   return block && { ...block, isByHand: true };

@@ -1,13 +1,13 @@
 import { BoundedMap, Kept } from '../../../engine/util/bounded-map.js';
 
-/** How many claims are kept, and how many bytes they may take; the least recently used is evicted first. */
+/** Maximum number of claims to keep, and the bytes that they may take; the least recently used is evicted first. */
 const MAX_CLAIMS = 100_000;
 const MAX_BYTES = 50_000_000;
 const CLAIM_BYTES = 200;
 
-/** Claimed units; times are microseconds of the store's clock. */
+/** Claimed units; times are in microseconds of the store's clock. */
 class ClaimedUnits extends Kept {
-  /** Whether they were asked for when they could already be used. */
+  /** True if they were last requested at a time when they could already be used. */
   isUsed = false;
 
   constructor(
@@ -22,14 +22,14 @@ class ClaimedUnits extends Kept {
   }
 }
 
-/** The units that a claim gives back. */
+/** The units that a claim returns. */
 export type GivenBack = Pick<ClaimedUnits, 'units' | 'ticket' | 'chargedAt'>;
 
-/** Units that a claim takes once, however often they are asked for: the twin of `lua/driver/claim.lua`. */
+/** Reservations that a claim makes only once, no matter how often it is repeated. Does the same as `lua/driver/claim.lua`. */
 export class Claims {
   private readonly claims = new BoundedMap<ClaimedUnits>(MAX_CLAIMS, MAX_BYTES);
 
-  /** Microseconds until claimed units can be used; `undefined` if there is no claim. */
+  /** Microseconds until claimed units can be used; `undefined` without a claim. */
   recall(key: string, now: number, keep: number): number | undefined {
     const claim = this.find(key, now);
     if (claim === undefined) return undefined;
@@ -51,7 +51,7 @@ export class Claims {
     this.claims.put(claim, CLAIM_BYTES + 2 * key.length, false);
   }
 
-  /** Ends a claim. Returns the units that come back, if requested: none that could already be used. */
+  /** Ends a claim. Returns the units to refund, if requested; units that could already be used are not refunded. */
   release(key: string, now: number, givesBack: boolean): GivenBack | undefined {
     const claim = this.find(key, now);
     if (claim === undefined) return undefined;

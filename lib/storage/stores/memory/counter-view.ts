@@ -8,37 +8,37 @@ import { type Block, blockAt, nextBlock, struckBlock } from './block.js';
 import type { CounterTable } from './counter-table.js';
 import { type Entry, keyOf, type LimitCounters } from './limit-counters.js';
 
-/** A counter as of now. */
+/** The current state of a counter. */
 export class View implements Counter, OpenCounter {
   limit!: CompiledLimit;
   identity!: string;
   /** All counters of the limit. */
   counters!: LimitCounters;
   stored: Entry | undefined;
-  /** The entry whose place in the table it takes, even if its contents have expired. */
+  /** The entry whose place in the table it takes, even if the entry has expired. */
   reused: Entry | undefined;
   state!: State;
   /** The block in force. */
   block: Block | undefined;
-  /** The last block, if it is over and its offences are not forgotten. */
+  /** The last block, if it is over but its offences still count. */
   past: Block | undefined;
   estimates: KeptEstimates | undefined;
-  /** Corrections of earlier charges, for limits with features, which are called with them when the counter is stored. */
+  /** Corrections of earlier charges. The features of the limit get them when the counter is stored. */
   corrections: Correction[] | undefined;
-  /** The cost of a check, and whether it fits. */
+  /** The cost of a check. */
   cost = 0;
   allowed = false;
-  /** Units that the check may not use, besides its cost. */
+  /** Units that the check may not use, in addition to its cost. */
   withheld = 0;
-  /** How long to wait for reserved units. */
+  /** The wait for reserved units. */
   delay: number | undefined;
 }
 
 /**
- * Looks at a counter. Like on Redis, what has expired is gone, whether it was swept or not.
+ * Opens a counter. As on Redis, expired state is ignored, even if it was not removed yet.
  *
  * @param view is overwritten
- * @param all true to take off all lapsed estimates, false for at most the number that a check takes off
+ * @param all true to remove all lapsed estimates, false for at most the number that one check removes
  */
 export function viewOf(
   table: CounterTable,
@@ -73,13 +73,13 @@ export function viewOf(
   return view;
 }
 
-/** Credits are stored beside the counter. */
+/** Credits are stored separately from the counter. */
 function bringCredits({ credits }: CounterTable, limit: CompiledLimit, identity: string, state: State): void {
   const { algorithm, parameters, takesCredits } = limit;
   if (takesCredits) algorithm.varying!.bring(parameters, state, credits.of(lineageId(limit, identity)));
 }
 
-/** Takes over a stored block as of now. */
+/** Sets the view to the current state of a stored block. */
 export function takeOver(view: View, stored: Block, now: number): void {
   const block = blockAt(view.limit, stored, now);
   if (block === undefined) return;
@@ -89,18 +89,18 @@ export function takeOver(view: View, stored: Block, now: number): void {
   else view.past = block;
 }
 
-/** The stored state, with what came back before its window ended. */
+/** The stored state, including units that came back before its window ended. */
 function storedState(limit: CompiledLimit, { state, estimates }: Entry, now: number): State | undefined {
   if (state === undefined || estimates === undefined || limit.estimates === undefined) return state;
   return limit.estimates.stored(limit, state, estimates, now);
 }
 
-/** The state as of now, with units left from a smaller quota carried over. */
+/** The current state, with units left from a smaller quota carried over. */
 function open(limit: CompiledLimit, stored: Entry | undefined, now: number, counters: LimitCounters): State {
   const { algorithm, parameters, carry, quota } = limit;
   const known = stored?.estimates === undefined ? stored?.state : storedState(limit, stored, now);
   const before = carry && known && (stored!.carried ?? carry.quotaBefore);
-  // A smaller quota never reduces a debt: instances that still decide by the larger one would find room there.
+  // A smaller quota never reduces a debt: instances that still use the larger quota would find room there.
   if (before === undefined || before >= quota || algorithm.leases) {
     return counters.open(limit, known, now);
   }
@@ -125,9 +125,9 @@ function open(limit: CompiledLimit, stored: Entry | undefined, now: number, coun
 }
 
 /**
- * Begins the block of a check that is refused. When it ends, the counter starts anew: what was used is forgotten at once. What is
- * still to come stays: held leases, departure slots, and debt beyond the quota. If the same check would have to wait longer for
- * that, the block lasts as long, so that no request made meanwhile lengthens its wait.
+ * Begins the block of a rejected check. The counter is empty when the block ends, since used units are forgotten right away. Held leases,
+ * departure slots and debt beyond the quota are kept. If the same check would have to wait longer for these, the block lasts that long, so
+ * that no request in the meantime extends the wait.
  */
 export function beginBlock(view: View): void {
   const { limit, state, cost, past } = view;
@@ -141,7 +141,7 @@ export function beginBlock(view: View): void {
   view.past = undefined;
 }
 
-/** Prolongs the block of a counter that is tried again. Returns whether it did. */
+/** Extends the block of a counter after another attempt. Returns true if it did. */
 export function prolongBlock(view: View): boolean {
   const { limit, block, state } = view;
   const struck = struckBlock(limit, block!, state.now);

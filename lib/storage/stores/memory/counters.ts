@@ -13,15 +13,15 @@ import { type Entry, keyOf } from './limit-counters.js';
 import { SimpleChecks } from './simple-checks.js';
 import { fitMost } from './take.js';
 
-/** What a check does besides deciding. */
+/** The options of a check. */
 export interface CheckMode {
-  /** Whether it writes nothing. */
+  /** True to write nothing. */
   readonly peek: boolean;
-  /** Whether a refusal begins a block, for limits with `blockFor`. */
+  /** True if a rejection begins a block, for limits with `blockFor`. */
   readonly blocks: boolean;
-  /** Whether decisions contain when they were charged. */
+  /** True if decisions contain the time of the charge. */
   readonly refundable: boolean;
-  /** Whether units are reserved at an estimate, of limits that can keep them. */
+  /** True if units are reserved at an estimate, for limits that support it. */
   readonly estimates: boolean;
 }
 
@@ -36,7 +36,7 @@ export const MODES = {
 /** The views of up to this many limits are reused by the next check. */
 const REUSED_VIEWS = 16;
 
-/** Checks counters of a table: evaluates all limits of a check first, and then commits all or none. */
+/** Checks counters of a table: evaluates all limits of a check first, then charges all or none. */
 export class Counters {
   private views = newViews(REUSED_VIEWS);
   private simple: SimpleChecks;
@@ -47,13 +47,13 @@ export class Counters {
     private readonly slackMs: number,
     /** The load of the process, for adaptive limits. */
     private readonly load: ProcessLoad,
-    /** What features keep besides the counters. */
+    /** The data that features keep in addition to the counters. */
     private readonly features: KeptByFeatures,
   ) {
     this.simple = new SimpleChecks(table, slackMs);
   }
 
-  /** Decides a check of one limit; nothing if that takes more than few steps. */
+  /** Decides a check of one limit. Returns nothing if that takes more than a few steps. */
   one(limit: CompiledLimit, identity: string, cost: number, now: number): StoreDecision | undefined {
     return this.simple.one(limit, identity, cost, now);
   }
@@ -104,11 +104,11 @@ export class Counters {
     });
   }
 
-  /** Charges what is allowed, if the check charges at all, and returns the decision. */
+  /** Charges an allowed check unless it only reads, and returns the decision. */
   commit(view: View, charges: boolean, { peek, blocks, refundable, estimates }: CheckMode): StoreDecision {
     const { limit, cost, state } = view;
     const { algorithm, parameters } = limit;
-    // An entry of 0 units only looks, whatever the rest of its check does.
+    // An entry with a cost of 0 only reads, regardless of the rest of its check.
     const looks = peek || cost === 0;
     const refusedFirst = !view.allowed && blocks && !looks && limit.blockFor > 0 && view.block === undefined;
     if (refusedFirst) beginBlock(view);
@@ -120,12 +120,12 @@ export class Counters {
       !refusedFirst &&
       view.block !== undefined &&
       prolongBlock(view);
-    // What never fits does not count.
+    // A check that can never fit isn't counted.
     const mayCount = limit.countsRefused && blocks && !looks && cost <= limit.quota;
     const counted = mayCount && !view.allowed && view.block === undefined;
     if (counted) countRefusal(view);
     const charged = charges && view.allowed && !looks;
-    // Delay and ticket are from before the charge, `remaining` is from after it.
+    // Delay and ticket describe the time before the charge, `remaining` the time after it.
     const getsTicket = issuesTickets(algorithm);
     if (charged && !getsTicket) algorithm.take(parameters, state, cost);
     let reset = algorithm.resetAfter(parameters, state);
@@ -152,7 +152,7 @@ export class Counters {
     return decision;
   }
 
-  /** Stores a counter, which will equal a fresh one in `reset` microseconds. */
+  /** Stores a counter that will be empty in `reset` microseconds. */
   store(view: View, reset = view.limit.algorithm.resetAfter(view.limit.parameters, view.state)): void {
     const { limit, counters, state, stored, reused, corrections } = view;
     if (corrections !== undefined) this.features.stored(view, state.now);
@@ -180,25 +180,25 @@ export class Counters {
     entry.state = needed > 0 ? saved : undefined;
     entry.block = block;
     entry.estimates = estimates;
-    // What was carried over is not carried over again, whoever charges it meanwhile.
+    // Units that were carried over once are not carried over again, even if another check charges the counter in between.
     const isUsed = needed > 0 && reset > 0;
     entry.carried = isUsed ? (carry ? limit.whole.quota : stored?.carried) : undefined;
     entry.expiresAt = state.now + lives + this.slackMs * 1000;
     this.table.keep(limit, entry);
-    // The saved state may refer to what was stored before.
+    // The saved state may refer to the previously stored one.
     if (saved === state) counters.reuse(algorithm, before);
   }
 
   /** Forgets all counters. */
   clear(): void {
     this.table.clear();
-    // The entry of a view would retain all that were used before and after it.
+    // The entry of a view would retain all entries that were used before and after it.
     this.views = newViews(REUSED_VIEWS);
     this.simple = new SimpleChecks(this.table, this.slackMs);
   }
 
   /**
-   * Keeps the counter of a refused check until it is fresh, as the refusal reports: other parameters may have given it less time.
+   * Keeps the counter of a rejected check until it is empty, as the rejection reports. Other parameters may have given it less time.
    */
   private prolong({ limit, state }: View, entry: Entry, reset: number): void {
     const needed = limit.algorithm.keepFor?.(limit.parameters, state) ?? reset;

@@ -14,12 +14,12 @@ export function tellAsker(
   algorithm.adapting!.asked(parameters, view.state, { cost, priority, load, peek });
 }
 
-/** Whether the cost of a view fits, blocked or not. */
+/** Returns true if the cost of a view fits, ignoring blocks. */
 export function fits({ limit, state, cost }: View): boolean {
   return (cost <= limit.quota || limit.varies) && limit.algorithm.fits(limit.parameters, state, cost);
 }
 
-/** Notes a refusal, if that matters. Returns whether there is anything to store. */
+/** Records a rejection if necessary. Returns true if there is something to store. */
 export function noteRefusal({ limit, state, block, cost }: View): boolean {
   const { algorithm, parameters, quota } = limit;
   if (algorithm.refuse === undefined || block !== undefined || cost > quota) return false;
@@ -27,15 +27,15 @@ export function noteRefusal({ limit, state, block, cost }: View): boolean {
 }
 
 /**
- * Whether units are available within `longest`, and how long to wait for them, in microseconds. A limit that keeps a part of its
- * quota for others reserves no future units, except by a claim: the debt would keep others from their part until it is paid.
+ * Determines if units are available within `longest`, and the wait for them in microseconds. A limit that keeps a share of its quota for
+ * others reserves no future units, except for a claim: the debt would keep others from their share until it is paid.
  */
 export function evaluateReservation(view: View, longest: number, isClaim: boolean): void {
   const { limit, state, block, cost } = view;
   const { algorithm, parameters } = limit;
   if ((cost > limit.quota && !limit.varies) || block !== undefined) return;
   view.allowed = fits(view);
-  // Nothing is asked for, so nothing is reserved for later.
+  // A cost of 0 reserves nothing for later.
   if (cost === 0) return;
   if (view.allowed) {
     view.delay = algorithm.queue?.delay(parameters, state, cost) ?? 0;
@@ -46,18 +46,18 @@ export function evaluateReservation(view: View, longest: number, isClaim: boolea
   }
 }
 
-/** The decision on a view that will equal a fresh one in `reset` microseconds. */
+/** The decision about a view that will be empty in `reset` microseconds. */
 export function decisionOf(view: View, reset: number): StoreDecision {
   const { limit, cost, state, block } = view;
   const { algorithm, parameters, name, quota, escalation } = limit;
-  // A request of 0 units has no place in a queue, and holds nothing.
+  // A request with a cost of 0 gets no place in a queue and holds nothing.
   const takes = view.allowed && cost > 0;
   const blocked = block === undefined ? 0 : block.until - state.now;
   const decision: StoreDecision = {
     allowed: view.allowed,
     limit: name,
     quota,
-    // What is withheld from a refused check is not available to it.
+    // Withheld units are not available to the rejected check.
     remaining:
       blocked > 0 ? 0 : Math.max(0, algorithm.remaining(parameters, state) - (view.allowed ? 0 : view.withheld)),
     retryAfterMs: view.allowed ? 0 : retryAfterMs(view, blocked),
@@ -89,7 +89,7 @@ function retryAfterMs(view: View, blocked: number): number {
   return wait === Infinity ? wait : toMs(wait);
 }
 
-/** Microseconds until a cost fits, that of a view or another one; `Infinity` for never. */
+/** Microseconds until a cost fits; `Infinity` for never. */
 export function waitFor(view: View, cost: number, blocked = blockedFor(view)): number {
   const { limit, state, estimates } = view;
   const { algorithm, parameters, quota, varies } = limit;
@@ -105,7 +105,7 @@ function blockedFor({ block, state }: View): number {
   return block === undefined ? 0 : block.until - state.now;
 }
 
-/** Longer waits, 36,000 years, are all the same; the script does so, too. */
+/** Longer waits than this (36,000 years) are treated alike, as in the script. */
 const LONGEST_MS = 2 ** 50;
 
 /** Whole milliseconds, rounded up. */
@@ -113,7 +113,7 @@ export function toMs(micros: number): number {
   return Math.min(Math.ceil(micros / 1000), LONGEST_MS);
 }
 
-/** Counts a try that was refused. No count grows beyond whole numbers. */
+/** Counts a rejected attempt. The count stays within the range of safe integers. */
 export function countRefusal({ limit, state, cost }: View): void {
   const { algorithm, parameters, quota } = limit;
   const room = Number.MAX_SAFE_INTEGER - (quota - algorithm.remaining(parameters, state));

@@ -3,34 +3,34 @@ import { isOfStarts } from '../../../engine/limits/counter.js';
 import type { Correction } from '../../../engine/limits/estimates.js';
 import type { KeptInMemory, MemoryBounds } from '../../../engine/limits/limit-feature.js';
 
-/** A counter of which changes are noted. */
+/** A counter whose changes are recorded. */
 interface ChangedCounter {
   readonly limit: { readonly features: readonly object[] | undefined };
   corrections: Correction[] | undefined;
 }
 
-/** What is noted at the view of a counter. */
+/** The changes recorded in the view of a counter. */
 interface View extends ChangedCounter {
   readonly limit: CompiledLimit;
   readonly identity: string;
 }
 
-/** Notes a change of what a counter was charged before: its limit's features are called with it when the counter is stored. */
+/** Records the correction of an earlier charge. The features of the limit get it when the counter is stored. */
 export function noteCorrection(view: ChangedCounter, difference: number, chargedAt: number | undefined): void {
   if (view.limit.features === undefined || difference === 0) return;
   (view.corrections ??= []).push({ difference, chargedAt });
 }
 
-/** What a store keeps for the features of its limits, and their hooks. */
+/** The data that a store keeps for the features of its limits, and the hooks of these features. */
 export class KeptByFeatures {
   private readonly kept = new Map<(bounds: MemoryBounds) => KeptInMemory, KeptInMemory>();
-  /** What was asked for last: to look it up takes longer than the rest of a charge. */
+  /** The last key of the lookup. Looking it up again would take longer than the rest of a charge. */
   private lastKeep: ((bounds: MemoryBounds) => KeptInMemory) | undefined;
   private last: KeptInMemory | undefined;
 
   constructor(private readonly bounds: MemoryBounds) {}
 
-  /** What is kept for all limits of a feature. */
+  /** The data of all limits of a feature. */
   of<Kept extends KeptInMemory>(keep: (bounds: MemoryBounds) => Kept): Kept {
     if (keep === this.lastKeep) return this.last as Kept;
     let kept = this.kept.get(keep);
@@ -40,7 +40,7 @@ export class KeptByFeatures {
     return kept as Kept;
   }
 
-  /** A counter is charged, behind what was noted of it before. */
+  /** Called when a counter is charged, after the corrections recorded before. */
   charged(view: View, units: number, now: number): void {
     const { features } = view.limit;
     if (features === undefined || units === 0 || isOfStarts(view)) return;
@@ -51,7 +51,7 @@ export class KeptByFeatures {
     }
   }
 
-  /** A counter is stored. */
+  /** Called when a counter is stored. */
   stored(view: View, now: number): void {
     const { corrections, limit, identity } = view;
     if (corrections === undefined) return;
@@ -62,7 +62,7 @@ export class KeptByFeatures {
     }
   }
 
-  /** Forgets all. */
+  /** Deletes all data. */
   clear(): void {
     for (const kept of this.kept.values()) kept.clear();
   }

@@ -5,21 +5,21 @@ import type { View } from './counter-view.js';
 import { blockFor } from './block.js';
 
 /**
- * In microseconds: an instance that has not reported for this long is gone, or its calls have arrived; so have those of a
- * finished window.
+ * In microseconds. If an instance has not reported for this long, it has ended or its calls have arrived. The same goes for a window that
+ * is over.
  */
 const FLIGHT = 60_000_000;
-/** The most instances to note. */
+/** Maximum number of instances to track. */
 const MOST_FLIGHTS = 256;
-/** Times reported in whole seconds were rounded up by less than this. */
+/** Times in whole seconds were rounded up by less than this. */
 const SECOND = 1_000_000;
 /**
- * One unit in this many is left to other consumers, which nobody reports: they may ask while a window's last calls are in flight.
+ * One unit in this many is left for other consumers, which nobody reports: they may call while the last calls of a window are in flight.
  */
 const LEFT_TO_OTHERS = 50;
-/** If less than this part of a window is left, and there was no report for a second, one call at a time finds out. */
+/** If less than this part of a window is left, and there was no report for a second, one call at a time is let through to find out. */
 const FEW = 4;
-/** How many notes are kept, and how many bytes they may take; the least recently used is evicted first. */
+/** Maximum number of notes to keep, and the bytes that they may take; the least recently used is evicted first. */
 const MAX_NOTES = 10_000;
 const MAX_BYTES = 10_000_000;
 const NOTE_BYTES = 300;
@@ -31,20 +31,20 @@ interface Flight {
   readonly reportedAt: number;
 }
 
-/** What is known about an upstream's limit besides the counter: the twin of what the script stores in a key of its own. */
+/** The known state of an upstream's limit, separate from the counter. The script stores the same in a key of its own. */
 class Note extends Kept {
   tag = NO_WINDOW;
   windowEnd = 0;
-  /** The least that was left in the window. */
+  /** The fewest units that were reported as left in the window. */
   least = 0;
-  /** How many units were charged for it, and when. */
+  /** The units that were charged for the window, and when. */
   charged = 0;
   chargedAt = 0;
-  /** The window surely ends after this time. */
+  /** The latest time until which the window surely lasts. */
   endsAfter = 0;
-  /** The most that was left in it. */
+  /** The most units that were reported as left in the window. */
   most = 0;
-  /** When an answer last reported it, and when a call was last let through to find out. */
+  /** When a response last reported the window, and when a call was last let through to find out. */
   reportedAt = 0;
   probedAt = 0;
   /** The quota of the upstream's windows; 0 if it is unknown. */
@@ -53,13 +53,13 @@ class Note extends Kept {
 }
 
 /**
- * Brings upstreams' reports into counters. It only ever tightens them, and gives back what it charged for calls in flight once
- * fewer are; `lua/driver/learn.lua` does the same.
+ * Applies the state that an upstream reports to counters. It only makes them stricter, and refunds its charges for calls in flight once
+ * there are fewer. `lua/driver/learn.lua` does the same.
  */
 export class Learning {
   private readonly notes = new BoundedMap<Note>(MAX_NOTES, MAX_BYTES);
 
-  /** Returns whether the counter was changed. */
+  /** Returns true if the counter was changed. */
   learn(key: string, view: View, lesson: Lesson): boolean {
     const { limit, state } = view;
     const { algorithm, parameters } = limit;
@@ -76,7 +76,7 @@ export class Learning {
       reported = undefined;
     }
     const before = algorithm.remaining(parameters, state);
-    // Charges again what was charged for the upstream's window, by what is known now. Places in a queue are already promised, and
+    // Replaces the charge for the upstream's window by one that matches the current state. Places in a queue were already promised, so they
     // stay.
     if (note.charged > 0 && !issuesTickets(algorithm)) {
       algorithm.give(parameters, state, note.charged, undefined, note.chargedAt);
@@ -85,11 +85,11 @@ export class Learning {
     note.charged = 0;
     const runs = note.windowEnd > now;
     if (runs && note.least === 0) {
-      // A block ends with the upstream's window, while charged units would end with the limit's own.
+      // A block ends with the upstream's window, while charged units would come back with the limit's own window.
       blockUntil = Math.max(blockUntil, note.windowEnd);
     } else if ((runs || reported !== undefined || note.quota > 0) && algorithm.leases === undefined) {
       const left = algorithm.remaining(parameters, state);
-      // The next window has at most the quota; the first answer reports which one that is.
+      // The next window has at most the quota. The first response reports which window that is.
       let room = Math.max(0, (reported ?? (runs ? roomOf(note) : note.quota)) - flying);
       if (reported === undefined && runs && isStale(note, now)) {
         const probes = asking > 0 && asking <= left && now - note.probedAt >= SECOND;
@@ -128,7 +128,7 @@ export class Learning {
     const note = this.notes.get(key) ?? new Note(key);
     if (now - note.windowEnd >= FLIGHT) {
       note.tag = NO_WINDOW;
-      // Charged units are still given back.
+      // Charged units are still refunded.
       note.windowEnd = note.least = 0;
       note.endsAfter = note.most = note.reportedAt = note.probedAt = note.quota = 0;
     }
@@ -146,7 +146,7 @@ export class Learning {
   }
 }
 
-/** Records what an instance has in flight and is about to ask for; returns the total of all instances. */
+/** Records the units that an instance has in flight and is about to request; returns the total of all instances. */
 function noteFlight(note: Note, { instance, inFlight, asking = 0 }: Lesson, now: number): number {
   note.flights = note.flights.filter((flight) => flight.instance !== instance);
   const units = inFlight + asking;
@@ -156,9 +156,9 @@ function noteFlight(note: Note, { instance, inFlight, asking = 0 }: Lesson, now:
 }
 
 /**
- * Takes over what is left of a window, and when it ends. Each answer narrows down a time reported in whole seconds, and the order
- * of answers does not matter. An answer whose window surely ends later is about the next one, which has begun: the end was
- * reported up to a second late. One whose window surely ended before is ignored.
+ * Updates the units left in a window and its end. Each response narrows down an end reported in whole seconds, in any order of the
+ * responses. A response whose window surely ends later describes the next window, which has begun: the end was reported up to a second
+ * late. A response whose window surely ended before is ignored.
  */
 function followWindow(
   note: Note,
@@ -181,17 +181,17 @@ function followWindow(
   note.reportedAt = now;
 }
 
-/** Whether others may have taken what seems to be left. */
+/** Returns true if others may have taken the units that seem to be left. */
 function isStale({ least, most, reportedAt }: Note, now: number): boolean {
   return least * FEW < most && now - reportedAt > SECOND;
 }
 
-/** What is left in the window for calls in flight and others. While there are none, all of it may be asked for. */
+/** The units of the window that are left for calls in flight and others. While no calls are in flight, all of it is available. */
 function roomOf({ least, most, flights }: Note): number {
   return flights.length === 0 ? least : least - Math.floor(most / LEFT_TO_OTHERS);
 }
 
-/** Whether an answer may be about a window that is over. */
+/** Returns true if a response may describe a window that is over. */
 function isLate(note: Note, reset: number | undefined, age: number, tag: number, now: number): boolean {
   if (reset !== undefined && reset <= age) return true;
   return tag !== NO_WINDOW && note.tag === tag && note.windowEnd <= now && now - age < note.windowEnd;

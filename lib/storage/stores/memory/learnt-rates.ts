@@ -6,45 +6,45 @@ import type { View } from './counter-view.js';
 
 const MINUTE = 60_000_000;
 const SECOND = 1_000_000;
-/** How long a rate is kept, in microseconds; how many are; and how many bytes they may take. */
+/** How long rates are kept, in microseconds; how many; and the bytes that they may take. */
 const RATE_KEPT_FOR = 3_600_000_000;
 const MAX_RATES = 10_000;
 const MAX_BYTES = 5_000_000;
 const RATE_BYTES = 250;
-/** The most units a minute; and the share of a minute's units that may be sent at once: those of a quarter of a second. */
+/** Maximum units per minute; and the share of a minute's units that may be sent at once: a quarter of a second. */
 const MOST_RATE = 60_000_000_000;
 const BURSTS = 240;
 const SLOW_GROWTH = 16;
 
-/** What is known about a rate: the twin of what the script stores in a key of its own. */
+/** The known facts about a rate. The script stores the same in a key of its own. */
 class Rate extends Kept {
-  /** Units a minute. */
+  /** Units per minute. */
   units = 0;
-  /** The rate from which it grows slowly; 0 for none. */
+  /** The rate from which it grows slowly; 0 if there is none. */
   threshold = 0;
   refusedAt = 0;
   /** The last pause. */
   pause = 0;
-  /** The upstream's quota and window, 0 while unknown. */
+  /** The upstream's quota and window; 0 while unknown. */
   quota = 0;
   window = 0;
-  /** Whether the whole quota comes back at once. */
+  /** True if the whole quota comes back at once. */
   isAtOnce = false;
   largest = 0;
   learntAt = 0;
 }
 
 /**
- * Finds the rate at which an upstream allows calls, as TCP finds the rate of a path (RFC 5681: slow start, congestion avoidance).
- * It doubles in every second that is used; from half of the last refused rate on it grows by a sixteenth of that per second; and
- * each refusal halves it, once for all calls that were in flight. A refusal without a wait pauses all calls, twice as long each
- * time (RFC 6298); a refusal after such a pause only shows that the pause was too short. `lua/driver/learn-rate.lua` does the
+ * Finds the rate at which an upstream allows calls, the way TCP finds the rate of a path (RFC 5681: slow start, congestion avoidance). The
+ * rate doubles in every second in which it is used. From half of the last rejected rate on, it grows by a sixteenth of that per second.
+ * Each rejection halves it, once for all calls that were in flight. A rejection without a wait pauses all calls, twice as long each time
+ * (RFC 6298); a rejection after such a pause only shows that the pause was too short. `lua/driver/learn-rate.lua` does the same.
  * same.
  */
 export class LearntRates {
   private readonly rates = new BoundedMap<Rate>(MAX_RATES, MAX_BYTES);
 
-  /** Returns the rate, and whether the counter was changed. */
+  /** Returns the rate, and if the counter was changed. */
   learn(key: string, view: View, lesson: Lesson, learnt: RateLesson): { rate: LearntRate; changed: boolean } {
     const { limit, state } = view;
     const { now } = state;
@@ -52,7 +52,7 @@ export class LearntRates {
     const rate = this.rateOf(key, learnt, now);
     adopt(rate, lesson, learnt);
     let changed = false;
-    // Calls sent before that show nothing about the rate since.
+    // Calls sent before the last rejection reveal nothing about the rate since.
     if (now - micros(lesson.ageMs) >= rate.refusedAt) {
       if (learnt.refused) {
         if (rate.quota === 0 || remaining !== 0)
@@ -93,7 +93,7 @@ function fresh(rate: Rate, largest: number): Rate {
   return rate;
 }
 
-/** A quota that the largest call would not fit does not apply to these calls. */
+/** A quota that is smaller than the largest call doesn't apply to these calls. */
 function fastest({ quota, window, largest }: Rate): number {
   return quota < largest ? MOST_RATE : Math.min(MOST_RATE, (quota * MINUTE) / window);
 }
@@ -102,7 +102,7 @@ function least({ largest }: Rate, slowestMs: number): number {
   return Math.min(MOST_RATE, (largest * MINUTE) / micros(slowestMs));
 }
 
-/** Takes over the upstream's limit. If its window is not reported, it is as long as the longest time until its reset. */
+/** Applies the upstream's limit. If its window isn't reported, it is as long as the longest time until its reset. */
 function adopt(rate: Rate, { resetAfterMs, window: tag }: Lesson, { quota = 0, windowMs }: RateLesson): void {
   const isNew = quota !== rate.quota;
   const isAtOnce = tag !== undefined;
@@ -135,7 +135,7 @@ function grow(rate: Rate, units: number): void {
   rate.pause = 0;
 }
 
-/** Debt beyond what may be sent at once would drain at a rate much slower than the one under which it was used. */
+/** A debt beyond the burst would take much longer to drain than it did to build up under the earlier rate. */
 function forgive({ limit, state }: View, burst: number): boolean {
   const { algorithm, parameters, quota } = limit;
   if (issuesTickets(algorithm)) return false;

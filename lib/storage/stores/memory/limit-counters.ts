@@ -7,21 +7,21 @@ import { Kept } from '../../../engine/util/recency-list.js';
 import { SplitMap } from '../../../engine/util/split-map.js';
 import type { Block } from './block.js';
 
-/** A counter as it is stored. */
+/** A stored counter. */
 export class Entry extends Kept {
-  /** `undefined` if it equals a fresh one. */
+  /** `undefined` if the counter is empty. */
   state: State | undefined;
   block: Block | undefined;
   /** Units that were reserved at an estimate; `undefined` if there never were any. */
   estimates: KeptEstimates | undefined;
   /** The quota that its units were carried over to. */
   carried: number | undefined;
-  /** When the state equals a fresh one and may be forgotten, in microseconds. */
+  /** When the counter is empty again and may be removed, in microseconds. */
   expiresAt = 0;
 
   constructor(
     key: string,
-    /** The counters among which it is listed. */
+    /** The counters of its limit, which list it. */
     public home: LimitCounters,
   ) {
     super(key);
@@ -31,19 +31,19 @@ export class Entry extends Kept {
 /** Makes the hash of an identity longer than any identity that is stored in plain text. */
 const HASHED = '#'.repeat(LONGEST_IDENTITY);
 
-/** The key of an identity among those of one limit, of bounded length. */
+/** The key of an identity among those of one limit. Its length is limited. */
 export function keyOf(identity: string): string {
   return identity.length <= LONGEST_IDENTITY ? identity : HASHED + hashIdentity(identity);
 }
 
-/** The counters of one limit, or of several that share them, by identity. */
+/** The counters of one limit, or of several limits that share them, by identity. */
 export class LimitCounters {
-  /** Whether a table lists it, which it does if there are any counters. */
+  /** True if a table lists it, which is the case while it has counters. */
   isListed = false;
   /** The number of counters. */
   size = 0;
   private spare: State | undefined;
-  /** The limit that was judged last, and whether few steps decide its checks. */
+  /** The last limit passed to `judge`, and the result. */
   private judged: CompiledLimit | undefined;
   private isSimple = false;
   private readonly entries = new SplitMap<Entry>();
@@ -53,7 +53,7 @@ export class LimitCounters {
     readonly id: string,
   ) {}
 
-  /** Whether few steps decide checks of a limit that has these counters: `judge` says so, and is asked once for each limit. */
+  /** Returns true if a few steps decide checks of a limit with these counters. `judge` determines that, once per limit. */
   areSimpleFor(limit: CompiledLimit, judge: (limit: CompiledLimit) => boolean): boolean {
     if (this.judged !== limit) {
       this.judged = limit;
@@ -66,7 +66,7 @@ export class LimitCounters {
     return this.entries.get(key);
   }
 
-  /** Makes a counter without adding it. */
+  /** Creates a counter without adding it. */
   make(key: string): Entry {
     return new Entry(flatCopy(key), this);
   }
@@ -88,7 +88,7 @@ export class LimitCounters {
     this.isListed = false;
   }
 
-  /** The state of a counter as of now, written over a state that is no longer needed, if there is one. */
+  /** The current state of a counter. It overwrites a state that is no longer needed, if there is one. */
   open({ algorithm, parameters }: CompiledLimit, stored: State | undefined, now: number): State {
     const { spare } = this;
     if (spare === undefined || algorithm.reopen === undefined) return algorithm.open(parameters, stored, now);
@@ -97,7 +97,7 @@ export class LimitCounters {
     return spare;
   }
 
-  /** Notes that a state is no longer needed. */
+  /** Marks a state as no longer needed. */
   reuse(algorithm: Algorithm, state: State | undefined): void {
     if (algorithm.reopen !== undefined) this.spare = state;
   }

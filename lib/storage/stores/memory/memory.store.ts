@@ -34,14 +34,14 @@ import { Reservations } from './reservations.js';
 /** Options of a `MemoryStore`. */
 export interface MemoryStoreOptions {
   /**
-   * The most counters to keep. The least recently used are evicted first, and those that are blocked, have offences or hold
-   * leases last. Blocks and offences of evicted counters are kept separately, at most as many as there may be counters.
+   * Maximum number of counters. The least recently used are evicted first; counters with blocks, offences or leases are evicted last.
+   * Blocks and offences of evicted counters are kept separately, at most `maxKeys` of them.
    * @default 100_000
    */
   maxKeys?: number;
   /**
-   * The most bytes that they may take, by estimate.
-   * @default 1_000 for each of `maxKeys`, and at least 16_000_000
+   * Maximum number of bytes that the counters may take, by estimate.
+   * @default 1_000 per counter of `maxKeys`, and at least 16_000_000
    */
   maxBytes?: number | undefined;
   /**
@@ -50,19 +50,19 @@ export interface MemoryStoreOptions {
    */
   clock?: (() => number) | undefined;
   /**
-   * Milliseconds added to every time to live, as the script does for a clock that tests move.
+   * Milliseconds added to every time to live. The script does the same for a clock that tests move.
    * @internal
    */
   slackMs?: number;
   /**
-   * How busy the process is, for limits that adapt.
+   * The load of the process, for adaptive limits.
    * @default it is measured
    * @internal
    */
   load?: ProcessLoad | undefined;
 }
 
-/** Counts in this process: the same algorithms as on Redis, with bounded memory and one timer for all counters. */
+/** Counts in this process, with the same algorithms as on Redis. Its memory is limited, and one timer serves all counters. */
 export class MemoryStore extends DirectStore implements Store {
   /** @internal */
   protected readonly table: CounterTable;
@@ -72,15 +72,15 @@ export class MemoryStore extends DirectStore implements Store {
   private readonly rates = new LearntRates();
   private readonly meter = new ProcessMeter();
   private readonly reservations: Reservations;
-  /** Whether no class of the app decides checks otherwise. */
+  /** True unless a subclass overrides how checks are decided. */
   private readonly isOwn = this.check === DirectStore.prototype.check && this.decide === MemoryStore.prototype.decide;
   /** @internal The time in whole microseconds. */
   readonly clock: () => number;
 
   /**
-   * Makes an empty store. It starts its timer with the first counter.
+   * Creates an empty store. It starts its timer with the first counter.
    *
-   * @param options how it counts
+   * @param options limits of its memory
    */
   constructor(options: MemoryStoreOptions = {}) {
     super();
@@ -103,12 +103,12 @@ export class MemoryStore extends DirectStore implements Store {
     return this.table.size;
   }
 
-  /** The bytes that they take, by estimate. */
+  /** The estimated bytes that the counters take. */
   get bytes(): number {
     return this.table.bytes;
   }
 
-  /** @internal Decides one check, and returns the answer. */
+  /** @internal Decides one check synchronously. */
   decideAtOnce(check: Check): StoreDecision[] {
     const now = this.clock();
     if (check.reserving !== true) return this.counters.check(check, now);
@@ -177,7 +177,7 @@ export class MemoryStore extends DirectStore implements Store {
   }
 
   penalize(charge: Charge): Promise<void> {
-    // Who may take less than all still owes all that was used.
+    // Even if a key may only take a part of the quota, it owes everything that was used.
     const { whole } = charge.limit;
     const view = viewOf(this.table, { ...charge, limit: whole }, this.clock());
     const { algorithm, parameters } = whole;
@@ -220,9 +220,9 @@ export class MemoryStore extends DirectStore implements Store {
     for (const counter of counters) {
       const { limit, identity } = counter;
       const key = counterId(limit, identity);
-      // What had lapsed by now came back.
+      // First return estimates that have lapsed.
       this.releaseLapsed(counter);
-      // Credits that came back, by a lapse or another rate, are noted at the counter only.
+      // Credits that came back, through a lapse or another rate, are only recorded in the counter so far.
       if (limit.takesCredits) this.addCredits({ ...counter, units: 0 }, this.clock());
       const { stored, block, past } = viewOf(this.table, counter, this.clock());
       wasThere ||= (stored ?? block ?? past) !== undefined;
@@ -252,12 +252,12 @@ export class MemoryStore extends DirectStore implements Store {
     });
   }
 
-  /** A counter without any estimates that have lapsed. It is only read. */
+  /** The current state of a counter, without any lapsed estimates. Read-only. */
   private look(counter: Counter): View {
     return viewOf(this.table, counter, this.clock(), new View(), true);
   }
 
-  /** Estimates that have lapsed come off a counter, some of them at a time. */
+  /** Removes lapsed estimates from a counter, a few at a time. */
   private releaseLapsed(counter: Counter): void {
     if (counter.limit.estimates === undefined) return;
     const now = this.clock();

@@ -7,7 +7,7 @@ import type { CounterTable } from './counter-table.js';
 import { toMs } from './evaluation.js';
 import { type Entry, keyOf, type LimitCounters } from './limit-counters.js';
 
-/** Checks of more limits are decided in full. */
+/** Checks with more limits take the general way. */
 const MOST_LIMITS = 16;
 
 /** A counter of the check that is being decided. */
@@ -18,7 +18,7 @@ class Slot {
   allowed = false;
 }
 
-/** Decides most checks in few steps: of limits with nothing beside their algorithm, and of counters with nothing beside their state. */
+/** Decides most checks in a few steps: limits without features, and counters without blocks, estimates or credits. */
 export class SimpleChecks {
   private readonly slots = Array.from({ length: MOST_LIMITS }, () => new Slot());
 
@@ -28,14 +28,14 @@ export class SimpleChecks {
     private readonly slackMs: number,
   ) {}
 
-  /** Decides a check of one limit. Returns nothing, and has changed nothing, if that takes more steps. */
+  /** Decides a check of one limit. Returns nothing, without changing anything, if that takes more steps. */
   one(limit: CompiledLimit, identity: string, cost: number, now: number): StoreDecision | undefined {
     if (!this.open(0, limit, identity, cost, now)) return undefined;
     const slot = this.slots[0]!;
     return this.commit(slot, limit, cost, slot.allowed, now);
   }
 
-  /** Decides a check, and charges all or none. Returns nothing, and has changed nothing, if that takes more steps. */
+  /** Decides a check and charges all entries or none. Returns nothing, without changing anything, if that takes more steps. */
   check(entries: readonly CheckEntry[], isRefundable: boolean, now: number): StoreDecision[] | undefined {
     const { length } = entries;
     if (length > MOST_LIMITS) return undefined;
@@ -55,7 +55,7 @@ export class SimpleChecks {
     return decisions;
   }
 
-  /** Opens a counter, and returns whether it is one that few steps can decide. */
+  /** Opens a counter. Returns true if a few steps can decide it. */
   private open(index: number, limit: CompiledLimit, identity: string, cost: number, now: number): boolean {
     const { slots } = this;
     const counters = this.table.of(limit);
@@ -112,7 +112,7 @@ export class SimpleChecks {
     if (!charged) {
       counters.reuse(algorithm, state);
       if (!lives) return decision;
-      // Other parameters may have given it less time than the refusal says.
+      // Other parameters may have given it less time than the rejection reports.
       if (expiresAt > stored.expiresAt) stored.expiresAt = expiresAt;
       this.table.touch(stored);
     } else if (needed <= 0) {
@@ -124,17 +124,17 @@ export class SimpleChecks {
       stored.state = saved;
       stored.expiresAt = expiresAt;
       if (!lives || reset <= 0) stored.carried = undefined;
-      // An earlier counter of the check may have grown, and this one been evicted for it.
+      // An earlier counter of the check may have grown and evicted this one.
       if (algorithm.bytes === undefined && stored.segment !== undefined) this.table.touch(stored);
       else this.table.keep(limit, stored);
-      // The saved state may refer to what was stored before.
+      // The saved state may refer to the previously stored one.
       if (saved === state) counters.reuse(algorithm, before);
     }
     return decision;
   }
 }
 
-/** Whether a limit has nothing that takes more than its algorithm. */
+/** Returns true if only the algorithm decides checks of a limit. */
 function isSimple(limit: CompiledLimit): boolean {
   const { algorithm, features = [] } = limit;
   if (limit.whole !== limit || limit.blockFor !== 0 || limit.carry !== undefined) return false;

@@ -5,8 +5,8 @@ import type { View } from './counter-view.js';
 import { fits, waitFor } from './evaluation.js';
 
 /**
- * Finds the most units, up to the cost of the entries, that fit all counters of a check, and brings the views to that number. If not one
- * unit fits, it brings them to one unit, and returns 0. `lua/driver/take.lua` does the same.
+ * Finds the maximum number of units, up to the cost of the entries, that fit all counters of a check, and sets the views to that cost. If
+ * not even one unit fits, sets them to a cost of one and returns 0. `lua/driver/take.lua` does the same.
  */
 export function fitMost(
   entries: readonly CheckEntry[],
@@ -16,7 +16,7 @@ export function fitMost(
   const most = entries[0]!.cost;
   let [fitting, beyond] = [0, most + 1];
   const left = leftOf(entries, views, most);
-  // What is left usually is the answer, which two looks confirm.
+  // The units left are usually the result; two evaluations confirm it.
   let guess = left;
   while (beyond - fitting > 1) {
     const units = guess > fitting && guess < beyond ? guess : Math.floor((fitting + beyond) / 2);
@@ -28,7 +28,7 @@ export function fitMost(
   return fitting;
 }
 
-/** The units that are left to all limits that may refuse. */
+/** The units left in all limits that may reject. */
 function leftOf(entries: readonly CheckEntry[], views: readonly View[], most: number): number {
   let left = most;
   for (let i = 0; i < entries.length; i++) {
@@ -38,7 +38,7 @@ function leftOf(entries: readonly CheckEntry[], views: readonly View[], most: nu
   return left;
 }
 
-/** Asks all counters for a number of units. Returns whether no limit refuses. */
+/** Evaluates all counters with a cost. Returns true if no limit rejects. */
 function allFit(
   units: number,
   entries: readonly CheckEntry[],

@@ -9,19 +9,18 @@ import type { ScriptCalls } from './script-calls.js';
 import { groupBy, type Slots } from './slots.js';
 
 /**
- * Load is sustained after this many turns with at least this many jobs, each within milliseconds of the last one. Then, if no
- * call is in flight, half of the jobs wait for the next turn: otherwise server and client would alternate, each waiting for the
- * other.
+ * Load counts as sustained after this many turns with at least this many jobs, each within milliseconds of the last one. If no call is in
+ * flight then, half of the jobs wait for the next turn: otherwise server and client would take turns waiting for each other.
  */
 const SUSTAINED = { turns: 4, jobs: 4, withinMs: 10 };
-/** How often to retry a check whose calendar window was not the server's. */
+/** How many times to send a check whose calendar window didn't match the server's. */
 const MAX_TRIES = 3;
 
-/** Finds out how many replicas have what a call wrote. */
+/** Determines how many replicas have the writes of a call. */
 export interface Confirmation {
-  /** Returns how many replicas have it, waiting for as many as wanted. */
+  /** Waits for `wanted` replicas, and returns how many have the writes. */
   confirm(program: Program, wanted: number): Promise<number>;
-  /** The error if too few have it. */
+  /** The error if too few replicas have the writes. */
   unconfirmed(confirmed: number, wanted: number): RateLimitStoreError;
 }
 
@@ -30,9 +29,9 @@ export class Batcher {
   private queue: Job[] = [];
   private readonly inFlight = new Set<Call>();
   private readonly deadline: SharedDeadline;
-  /** Whether the last turn had only one job: then the next one is sent at once. */
+  /** True if the last turn had only one job. The next job is sent immediately then. */
   private isCalm = false;
-  /** Whether a job was sent at once since jobs were last sent together. */
+  /** True if a job was sent immediately since jobs were last sent together. */
   private sentAtOnce = false;
   /** The number of consecutive turns with many jobs, and when the first job of the last turn came. */
   private turns = 0;
@@ -44,20 +43,20 @@ export class Batcher {
 
   constructor(
     private readonly calls: ScriptCalls,
-    /** The slots of a Cluster: a call reaches only one of them. */
+    /** The slots of a Cluster. A call can reach only one of them. */
     private readonly slots: Slots | undefined,
-    /** Set if replicas confirm what is written: then a turn waits for the calls of the one before. */
+    /** Set if replicas confirm writes. A turn then waits for the calls of the previous one. */
     private readonly confirmation?: Confirmation,
-    /** How long jobs wait for others at most while many come, in milliseconds. */
+    /** The maximum time that jobs wait for others under high load, in milliseconds. */
     gatherMs = 0,
   ) {
     const longestMs = Math.min(gatherMs, calls.timeoutMs / 2);
     this.gathering = new Gathering(longestMs);
     // A check that has waited for others has the rest of its time for its call.
-    this.deadline = new SharedDeadline(calls.timeoutMs - longestMs);
+    this.deadline = new SharedDeadline(calls.timeoutMs - longestMs, calls.sendsNextTurn);
   }
 
-  /** Sends a job together with all others of this turn of the event loop; alone and at once, if there are few. */
+  /** Sends a job together with all others of this turn of the event loop; immediately if there are few. */
   enqueue(job: Job): void {
     if (this.queue.length === 0) {
       this.since = job.since = performance.now();
@@ -75,16 +74,16 @@ export class Batcher {
     this.queue.push(job);
   }
 
-  /** Resolves when everything is answered. */
+  /** Resolves when all jobs are answered. */
   async drain(): Promise<void> {
-    // A reply may cause jobs to be retried.
+    // A reply may cause jobs to be sent again.
     while (this.queue.length > 0 || this.inFlight.size > 0) {
       if (this.queue.length > 0 && !this.isHeld) this.flush();
       else await new Promise<void>((resolve) => this.whenIdle.push(resolve));
     }
   }
 
-  /** What a job waits for that has no answer: the server, replicas, or its turn behind jobs that wait for replicas. */
+  /** The reason why a job has no answer yet: the server, replicas, or its turn behind jobs that wait for replicas. */
   awaited(job: Job): 'server' | 'replicas' | 'turn' {
     const calls = [...this.inFlight];
     const own = calls.find(({ jobs }) => jobs.includes(job));
@@ -92,7 +91,7 @@ export class Batcher {
     return calls.some(({ isDone }) => isDone) ? 'turn' : 'server';
   }
 
-  /** Whether jobs wait for the calls in flight. */
+  /** True if jobs wait for the calls in flight. */
   private get isHeld(): boolean {
     return this.confirmation !== undefined && this.inFlight.size > 0;
   }
@@ -100,13 +99,13 @@ export class Batcher {
   private readonly flush = (): void => {
     if (this.isHeld) return;
     let jobs = this.next();
-    // A job that has waited for too long is not charged: its caller has already got an error.
+    // A job that has waited too long is not charged, since its caller has already got an error.
     if (this.confirmation !== undefined) jobs = jobs.filter((job) => !job.isOver);
     const { slots } = this;
     if (slots === undefined) {
       const isSplit = this.queue.length > 0;
       this.sendAll(jobs);
-      // Behind the sends: a client that writes in its next turn writes these before it gets the others.
+      // Scheduled after the sends, so that a client that writes in its next turn writes these before it gets the others.
       if (isSplit) setImmediate(this.flush);
       return;
     }
@@ -116,7 +115,7 @@ export class Batcher {
     });
   };
 
-  /** The jobs to send now; the others are left for the next turn. */
+  /** The jobs to send now. The others wait for the next turn. */
   private next(): Job[] {
     const { queue } = this;
     const goesOn = queue.length >= SUSTAINED.jobs && this.since - this.lastSince < SUSTAINED.withinMs;
@@ -135,7 +134,7 @@ export class Batcher {
   }
 
   private send(jobs: Job[]): void {
-    // Before the call, since its failure may make the client forget which node had the slot.
+    // Determined before the call, since a failure may make the client forget which node had the slot.
     const node = this.slots?.nodeOf(jobs[0]!.counter);
     const call = new Call(jobs, node, this);
     this.inFlight.add(call);
@@ -151,7 +150,7 @@ export class Batcher {
     }
   }
 
-  /** Passes on the replies. */
+  /** Passes the replies on to their jobs. */
   settle(call: Call, raw: unknown): void {
     const { jobs } = call;
     const undone: Job[] = [];
@@ -159,7 +158,7 @@ export class Batcher {
     try {
       reply = new Reply(raw);
       const { order } = call;
-      // A reply must be valid to its end before any of it is passed on.
+      // The whole reply must be valid before any of it is passed on.
       for (let i = 0; i < jobs.length; i++) {
         const job = jobs[order === undefined ? i : order[i]!]!;
         if (!job.read(reply)) undone.push(job);
@@ -180,7 +179,7 @@ export class Batcher {
     this.flush();
   }
 
-  /** Makes replicas confirm what a call has changed. Returns the jobs that wait for them. */
+  /** Waits for replicas to confirm the writes of a call. Returns the jobs that wait for them. */
   private confirm(call: Call, undone: readonly Job[], by: Confirmation): readonly Job[] {
     const asked = call.jobs.filter((job) => job.replicas > 0 && !undone.includes(job) && job.isWritten);
     if (asked.length === 0) return asked;
@@ -204,18 +203,13 @@ export class Batcher {
     }
   }
 
-  /** Fails a call that got no reply, or an invalid one. */
+  /** Fails a call that got no reply or an invalid one. */
   fail(call: Call, error: unknown): void {
     const { jobs, node } = call;
     this.end(call);
     let failure = this.calls.failure(error, node);
     if (node !== undefined && this.slots !== undefined) failure = this.slots.blame(node, failure, jobs[0]!.counter);
     for (const job of jobs) job.reject(failure);
-  }
-
-  /** Whether the client has commands that it has not sent yet. */
-  get holdsCommands(): boolean {
-    return this.calls.holdsCommands;
   }
 
   timeOut(call: Call): void {
@@ -246,18 +240,18 @@ export class Batcher {
 
 const NO_JOBS: readonly Job[] = [];
 
-/** The jobs in flight in one call. */
+/** The jobs that are in flight in one call. */
 class Call extends TimedCall {
-  /** Whether it has its reply. It stays in flight while replicas confirm what it changed. */
+  /** True once it has its reply. It stays in flight while replicas confirm its writes. */
   isDone = false;
-  /** The index of each reply's job; nothing if the replies come in the order of the jobs. */
+  /** The index of each reply's job; `undefined` if the replies are in the order of the jobs. */
   order: readonly number[] | undefined;
-  /** The program, if replicas confirm it. */
+  /** The program, if replicas confirm its writes. */
   program: Program | undefined;
 
   constructor(
     readonly jobs: readonly Job[],
-    /** The node that was asked, if there are several. */
+    /** The node of the call, if there are several. */
     readonly node: string | undefined,
     private readonly batcher: Batcher,
   ) {
@@ -275,9 +269,5 @@ class Call extends TimedCall {
 
   expire(): void {
     this.batcher.timeOut(this);
-  }
-
-  override isHeld(): boolean {
-    return this.batcher.holdsCommands;
   }
 }

@@ -2,12 +2,12 @@ import { isPlainCheck } from './fast-way/plain-checks.js';
 import { MAX_WORK } from '../work.js';
 import type { Job } from './jobs.js';
 
-/** The fewest checks that are worth a call of their own beside one of the general way. */
+/** Minimum number of checks for which a separate call, next to one of the general way, is worthwhile. */
 const LEAST_JOBS = 3;
 
 /**
- * Parts the jobs of a turn into those that the script's fast way decides, and all others. Jobs for one identity stay together, in the
- * order in which they came.
+ * Splits the jobs of a turn into those that the script's fast way decides and all others. Jobs of one identity stay together, in their
+ * order.
  */
 export function partPlain(jobs: Job[]): Job[][] {
   if (jobs.length === 1) return [jobs];
@@ -18,7 +18,7 @@ export function partPlain(jobs: Job[]): Job[][] {
   for (const job of jobs) {
     const known = job.counters.filter(({ identity }) => identities.has(identity));
     if (known.length === 0) continue;
-    // Its other identities, and all jobs that share them, would have to go along.
+    // The job's other identities, and all jobs that share them, would have to be moved as well.
     if (known.length < job.counters.length) return [jobs];
     left.add(job);
   }
@@ -26,13 +26,13 @@ export function partPlain(jobs: Job[]): Job[][] {
   return [jobs.filter((job) => !left.has(job)), jobs.filter((job) => left.has(job))];
 }
 
-/** The size by which calls are limited. */
+/** The properties that limit the size of a call. */
 interface Sized {
   readonly keys: number;
   readonly work: number;
 }
 
-/** The most jobs and keys of one call; more are sent in further calls. Lua can pass no more than 8,000 arguments. */
+/** Maximum number of jobs and keys in one call; the rest goes into further calls. Lua can pass at most 8,000 arguments. */
 const MAX_JOBS = 500;
 const MAX_KEYS = 4000;
 
@@ -56,18 +56,18 @@ export function* batches<J extends Sized>(jobs: readonly J[]): Generator<J[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** An instance gathers checks while it is asked this many a millisecond or more. */
+/** Checks per millisecond at which an instance starts to gather them. */
 const BUSY = 2;
-/** How long it counts before it decides whether it is busy. */
+/** How long it counts before it decides if it is busy. */
 const SPAN_MS = 50;
 
-/** Decides whether an instance is asked often enough that waiting for more checks pays. */
+/** Decides if an instance is busy enough that waiting for more checks pays off. */
 export class Gathering {
   private count = 0;
   private since = 0;
   private isBusy = false;
 
-  /** @param longestMs how long checks wait for others at most; 0 never waits */
+  /** @param longestMs the maximum time that checks wait for others; 0 never waits */
   constructor(private readonly longestMs: number) {}
 
   /** Counts checks that were sent. */
@@ -75,7 +75,7 @@ export class Gathering {
     this.count += checks;
   }
 
-  /** How long checks wait from now on for others, in milliseconds; 0 if not at all. `now` is the process's monotonic clock. */
+  /** How long checks wait for others from now on, in milliseconds; 0 to not wait. `now` is the process's monotonic clock. */
   waitMs(now: number): number {
     const { longestMs } = this;
     if (longestMs === 0) return 0;

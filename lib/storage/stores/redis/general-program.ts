@@ -42,34 +42,38 @@ import { ProgramLimits } from './program-limits.js';
 const ONLY_LOOK = -1;
 const LEARNT_OR_CLAIMED: readonly number[] = [LEARN, LEARN_RATE, RELEASE];
 const UNKNOWN = -1;
-/** What the program is of, which the script makes no more for than it needs. */
+/** The kinds of programs. The script only sets up the parts that a kind needs. */
 const CHECKS = 0;
 const OPERATIONS = -1;
 const LESSONS_AND_CLAIMS = -2;
 const NO_TICKET = -1;
 const NO_TIME = -1;
-/** The fewest numbers of an operation on one counter. */
+/** The minimum number of values for an operation on one counter. */
 const LEAST_NUMBERS = 3;
 
-/** Checks that follow each other, of the same limits and costs. Each one's keys follow each other, a step after the last one's. */
+/**
+ * Consecutive checks of the same limits and costs. The keys of each check follow each other, one step after those of the previous check.
+ */
 interface Run {
   /** The limits' numbers and the costs. */
   readonly entries: string;
-  /** How many these are. */
+  /** The number of entries. */
   readonly width: number;
   readonly first: number;
   step: number;
   count: number;
 }
 
-/** An operation of a feature: the name of its fragment, further keys, and what it needs, which gets the numbers of these keys. */
+/**
+ * An operation of a feature: the name of its fragment, its extra keys, and its arguments, which are derived from the numbers of these keys.
+ */
 export interface FeatureCall {
   readonly name: string;
   readonly keys: readonly string[];
   values(keys: readonly number[]): readonly (number | string)[];
 }
 
-/** What the script's general way decides: checks of any limits, and operations on single counters. */
+/** A call of the script's general way: checks of any limits, and operations on single counters. */
 export class GeneralProgram {
   private readonly keys: ProgramKeys;
   private readonly limits: ProgramLimits;
@@ -77,7 +81,7 @@ export class GeneralProgram {
   private run: Run | undefined;
   private kind = CHECKS;
 
-  /** `now` is the best guess of the server's time in microseconds: it says which calendar windows to ask for. */
+  /** `now` is the best guess of the server's time in microseconds. It determines the calendar windows. */
   constructor(
     private readonly prefix: string,
     now: number,
@@ -99,7 +103,7 @@ export class GeneralProgram {
     for (const entry of entries) {
       const limit = this.limits.of(entry.limit);
       const key = this.keys.ofCounter(entry);
-      // One state serves counter after counter of a limit, but not two of one check.
+      // One state can serve the counters of a limit one after another, but not two of one check.
       if (limits.includes(limit)) this.keys.keepOpen(key);
       isRun &&= keys.length === 0 || key === keys[0]! + keys.length;
       limitsAndCosts += `,${limit},${entry.cost}`;
@@ -121,7 +125,7 @@ export class GeneralProgram {
     for (const [index, { cost }] of entries.entries()) this.body += `,${limits[index]},${keys[index]},${cost}`;
   }
 
-  /** Reservations of units of a limit and its candidate, which for a claim are made once, or only looked for. */
+  /** Reservations of units of a limit and its candidate. With a claim they are made only once, or only read. */
   reserve(entries: readonly ReserveEntry[], claim: Claim | undefined): void {
     this.endRun();
     if (claim !== undefined) this.kind = LESSONS_AND_CLAIMS;
@@ -154,7 +158,7 @@ export class GeneralProgram {
   }
 
   penalize(charge: Charge): void {
-    // Who may take less than all still owes all that was used.
+    // Even if a key may only take a part of the quota, it owes everything that was used.
     this.operation(PENALIZE, { ...charge, limit: charge.limit.whole }, charge.units);
   }
 
@@ -189,7 +193,7 @@ export class GeneralProgram {
     this.operation(BLOCKED_FOR, counter);
   }
 
-  /** What only a feature does with a counter. */
+  /** Adds an operation of a feature on a counter. */
   ofFeature(counter: Counter, call: FeatureCall): void {
     const numbers = call.keys.map((key) => this.keys.of(key));
     const texts = [JSON.stringify(call.name), ...call.values(numbers).map((value) => JSON.stringify(value))];
@@ -199,7 +203,7 @@ export class GeneralProgram {
     this.body += `,${OF_FEATURE},1,${target},${texts.length},${texts.join(',')}`;
   }
 
-  /** A check whose keys follow each other. */
+  /** Adds a check whose keys follow each other. */
   private consume(limitsAndCosts: string, keys: readonly number[]): void {
     const first = keys[0]!;
     const { run } = this;
@@ -228,7 +232,7 @@ export class GeneralProgram {
     this.body += `,${operation},1,${this.limits.of(counter.limit)},${this.keys.ofCounter(counter)},${numbers.join(',')}`;
   }
 
-  /** `time` is now and the slack, as lua/header.lua describes them. */
+  /** `time` is the current time and the slack, as described in lua/header.lua. */
   text(time: readonly number[]): string {
     this.endRun();
     const { keys, limits } = this;

@@ -9,32 +9,32 @@ import type { Program } from './program.js';
 import { workOf } from '../work.js';
 import type { Reply } from './reply.js';
 
-/** What is on its way to Redis. */
+/** A check or operation on its way to Redis. */
 export abstract class Job {
-  /** When it was asked, on the process's monotonic clock. */
+  /** When it was requested, on the process's monotonic clock. */
   since = 0;
-  /** How often it was asked. */
+  /** The number of times it was sent. */
   tries = 0;
-  /** Its answer, or its failure, was handed on. */
+  /** True once its answer or its failure was passed on. */
   private isSettled = false;
 
   constructor(
-    /** One of its counters; they all lie in one slot. */
+    /** One of its counters, all of which are in one slot. */
     readonly counter: Counter,
-    /** The keys that it needs, at most. */
+    /** The maximum number of keys that it needs. */
     readonly keys: number,
-    /** How much it asks of the server, in checks of a plain counter. */
+    /** Its load on the server, in checks of a plain counter. */
     readonly work: number,
-    /** The number of replicas that have to confirm what it changes. */
+    /** The number of replicas that have to confirm its writes. */
     readonly replicas = 0,
   ) {}
 
-  /** Whether it changed something, once its reply is read. */
+  /** True if it has written something. Known once its reply was read. */
   get isWritten(): boolean {
     return true;
   }
 
-  /** Whether the caller has an answer or an error. */
+  /** True if the caller has an answer or an error. */
   get isOver(): boolean {
     return this.isSettled;
   }
@@ -44,21 +44,21 @@ export abstract class Job {
     return [this.counter];
   }
 
-  /** What it checks, if it is a check. */
+  /** The check, if it is one. */
   readonly check: Check | undefined = undefined;
 
   abstract write(program: Program): void;
-  /** Reads its part of the reply. Says whether it was done; else it is to be asked again. */
+  /** Reads its part of the reply. Returns false if it was not done and has to be sent again. */
   abstract read(reply: Reply): boolean;
 
-  /** Hands on what was read, unless it has failed. */
+  /** Passes the answer on, unless the job has failed. */
   settle(): void {
     if (this.isSettled) return;
     this.isSettled = true;
     this.handOn();
   }
 
-  /** Fails it, unless it is answered. */
+  /** Fails the job, unless it was answered. */
   reject(error: RateLimitStoreError): void {
     if (this.isSettled) return;
     this.isSettled = true;
@@ -69,7 +69,7 @@ export abstract class Job {
   protected abstract fail(error: RateLimitStoreError): void;
 }
 
-/** A check that charges, or looks. */
+/** A check that charges, or only reads. */
 export class CheckJob extends Job {
   private decisions: StoreDecision[] | undefined;
 
@@ -88,7 +88,7 @@ export class CheckJob extends Job {
     );
   }
 
-  /** What is refused is not charged. */
+  /** Rejected checks charge nothing. */
   override get isWritten(): boolean {
     const { entries } = this.check;
     return this.decisions!.every((decision, index) => !isRefusal(entries[index]!.limit, decision));
@@ -116,7 +116,7 @@ export class CheckJob extends Job {
   }
 }
 
-/** Anything else that is done with one counter, or with that of its candidate, too. */
+/** Any other operation on one counter, or on that counter and its candidate's. */
 export class OperationJob<T> extends Job {
   private result: T | undefined;
 
@@ -126,11 +126,11 @@ export class OperationJob<T> extends Job {
     private readonly readResult: (reply: Reply) => T | undefined,
     private readonly resolve: (result: T) => void,
     protected readonly fail: (error: RateLimitStoreError) => void,
-    /** The keys that it needs besides those of the counter. */
+    /** The number of keys in addition to those of the counter. */
     moreKeys = 0,
-    /** What it takes besides what any operation does, in checks of a plain counter. */
+    /** The additional load compared to any operation, in checks of a plain counter. */
     moreWork = 0,
-    /** Whether it only looks. */
+    /** True if it only reads. */
     looks = false,
   ) {
     const [first] = counters as readonly [Counter];
@@ -152,10 +152,10 @@ export class OperationJob<T> extends Job {
   }
 }
 
-/** What an operation takes more than a check: the fast way knows none of them. */
+/** The additional load of an operation compared to a check, since the fast way supports no operations. */
 const OPERATION_WORK = 2;
 
-/** The most keys that a limit needs. */
+/** The maximum number of keys that a limit needs. */
 function keysOf({ algorithm, parameters, features = [], takesCredits }: CompiledLimit): number {
   let own = 1 + (algorithm.extraKeys?.length ?? 0) + (takesCredits ? 1 : 0);
   for (const { script } of features) own += script?.keys ?? 0;

@@ -1,4 +1,4 @@
-// What a program asks of the script, as `lua/header.lua` describes it; `lua/driver/program.lua` has the same numbers.
+// Operations of a program, as described in `lua/header.lua`; `lua/driver/program.lua` has the same numbers.
 
 export const CONSUME = 0;
 export const PEEK = 1;
@@ -17,12 +17,12 @@ export const CLAIM = 13;
 export const RELEASE = 14;
 export const SETTLE = 15;
 export const HOLD = 16;
-/** In front of a check: the feature that decides which of its entries fit, and what that needs to know of them. */
+/** Before a check: the feature that decides which of its entries fit, and the values that it needs for that. */
 export const TOGETHER = 17;
 export const CREDIT = 18;
-/** In front of a check, and followed by a 0: it takes as many units as fit. */
+/** Before a check, and followed by a 0: the check takes as many units as fit. */
 export const UP_TO = 19;
-/** A check of a call that waits: a refusal begins and prolongs no block, and is not counted. */
+/** A check of a call that waits: a rejection neither begins nor extends a block, and isn't counted. */
 export const CONSUME_WAITING = 20;
-/** An operation of a feature, followed by how many values it needs. */
+/** An operation of a feature, followed by the number of its arguments. */
 export const OF_FEATURE = 21;

@@ -3,11 +3,11 @@ import { creditsKeyOf, extraKeysOf, hashTagOf, keyOf } from './keys.js';
 
 const NONE: readonly string[] = [];
 
-/** The keys of a program, each once: it names them by their numbers. */
+/** The keys of a program, each once. The program refers to them by their numbers. */
 export class ProgramKeys {
   readonly all: string[] = [];
   private readonly numbers = new Map<string, number>();
-  /** Keys whose counters stay open until the end of the call: more than one check or operation has them. */
+  /** Keys whose counters stay open until the end of the call, because more than one check or operation uses them. */
   private readonly keptOpen: boolean[] = [];
   private openKeys = '';
   private openKeyCount = 0;
@@ -16,7 +16,7 @@ export class ProgramKeys {
 
   constructor(private readonly prefix: string) {}
 
-  /** The number of a counter's key, behind which are those of what is beside the counter. */
+  /** The number of a counter's key. The keys of its credits and features follow it. */
   ofCounter(counter: Counter): number {
     const key = keyOf(this.prefix, counter);
     const known = this.numbers.get(key);
@@ -33,7 +33,7 @@ export class ProgramKeys {
     return number;
   }
 
-  /** The number of a key that holds no counter. */
+  /** The number of a key that isn't a counter's. */
   of(key: string): number {
     const known = this.numbers.get(key);
     if (known !== undefined) return known;
@@ -49,17 +49,17 @@ export class ProgramKeys {
     this.openKeyCount++;
   }
 
-  /** Those that stay open, as the program has them. */
+  /** The counters that stay open, in the format of the program. */
   get open(): string {
     return `${this.openKeyCount}${this.openKeys}`;
   }
 
-  /** The same as the program contains it. */
+  /** The keys declared with counters, in the format of the program. */
   get allBeside(): string {
     return this.beside.size === 0 ? '0' : [this.beside.size, ...this.beside.values()].join(',');
   }
 
-  /** The credits of a counter have a key of their own beside it, and so have its features, and what its algorithm uses more. */
+  /** Declares the other keys of a counter: those of its credits, of its features and of its algorithm. */
   private declareBeside(key: string, counter: Counter, number: number): void {
     const { algorithm, parameters, features, takesCredits } = counter.limit;
     if (takesCredits) this.declare(number, 'credits', creditsKeyOf(this.prefix, counter));
@@ -80,7 +80,7 @@ export class ProgramKeys {
     }
   }
 
-  /** A key that the script finds by its end. */
+  /** Declares a key that the script finds by its suffix. */
   private declare(number: number, end: string, key: string): void {
     const id = `${number},":${end}"`;
     if (!this.beside.has(id)) this.beside.set(id, `${id},1,${this.of(key)}`);

@@ -1,14 +1,14 @@
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 
-/** What stands before the name of the algorithm of a limit that has features. */
+/** The prefix of the algorithm's name for limits with features. */
 const FEATURED = '@';
-/** What is said of a limit, in one number. */
+/** Flags of a limit, in one number. */
 const SHADOW = 1;
 const STRIKES = 2;
 const COUNTS_REFUSED = 4;
 const CARRY = { proportional: 1, additive: 2 } as const;
 
-/** The limits of a program, each once: it names them by their numbers. */
+/** The limits of a program, each once. The program refers to them by their numbers. */
 export class ProgramLimits {
   private readonly numbers = new Map<CompiledLimit, number>();
   private written = '';
@@ -22,7 +22,7 @@ export class ProgramLimits {
     if (known !== undefined) return known;
     const { algorithm, parameters, shadow, strikes, countsRefused, blockFor, escalation, carry, features } = limit;
     const values = algorithm.scriptParameters(parameters, this.now);
-    // One number more than the parameters is the whole of the quota.
+    // One value more than the parameters is the whole quota.
     if (limit.whole !== limit) values.push(limit.whole.quota);
     let count = 0;
     let ofFeatures = '';
@@ -48,7 +48,7 @@ export class ProgramLimits {
     return number;
   }
 
-  /** All of them, as the program has them. */
+  /** All limits, in the format of the program. */
   get all(): string {
     return `${this.numbers.size}${this.written}`;
   }

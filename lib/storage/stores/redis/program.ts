@@ -5,7 +5,7 @@ import { ChecksInRows } from './fast-way/checks-in-rows.js';
 import { GroupedChecks } from './fast-way/grouped-checks.js';
 import { type FastChecks, isPlainCheck, USUAL_TIME } from './fast-way/plain-checks.js';
 
-/** How the fast way may be written, the fastest first. */
+/** The formats of the fast way, the fastest first. */
 const FAST_WAYS = [AlikeChecks, GroupedChecks, ChecksInRows];
 
 /** The time that the script uses instead of the server's, for tests. */
@@ -17,16 +17,16 @@ export interface TestClock {
 }
 
 /**
- * Writes one call of the script: its keys and its program, as `lua/header.lua` documents them. Checks are written for the
- * script's fast way, until something comes that does not fit there: then everything is written for the general way.
+ * Writes one call of the script: its keys and its program, as documented in `lua/header.lua`. Checks are written in a format of the fast
+ * way until one doesn't fit; then everything is written in the general way.
  */
 export class Program {
   private fast: FastChecks | undefined;
-  /** How many of the fast ways were tried. */
+  /** The number of formats that were tried. */
   private ways = 0;
   private written: GeneralProgram | undefined;
 
-  /** `now` is the best guess of the server's time in microseconds, which determines the calendar windows to ask for. */
+  /** `now` is the best guess of the server's time in microseconds. It determines the calendar windows. */
   constructor(
     private readonly prefix: string,
     private readonly now: number,
@@ -37,7 +37,7 @@ export class Program {
     return this.fast?.keys ?? this.general.allKeys;
   }
 
-  /** The index of each reply's check; nothing if the replies come in the order of the checks. */
+  /** The index of each reply's check; `undefined` if the replies are in the order of the checks. */
   get order(): readonly number[] | undefined {
     return this.fast?.order();
   }
@@ -47,7 +47,7 @@ export class Program {
     else if (this.fast?.add(check) !== true && !this.addAnotherWay(check)) this.general.check(check);
   }
 
-  /** Adds a check to all those before it, written another fast way; returns whether there is one. */
+  /** Adds a check and writes all checks in another format of the fast way. Returns true if one fits. */
   private addAnotherWay(check: Check): boolean {
     if (!isPlainCheck(check)) return false;
     const before = this.fast?.checks ?? [];
@@ -61,7 +61,7 @@ export class Program {
     return false;
   }
 
-  /** The program of the general way, with everything written so far. */
+  /** The program in the general way, with everything written so far. */
   get general(): GeneralProgram {
     if (this.written === undefined) {
       this.written = new GeneralProgram(this.prefix, this.now);
@@ -71,7 +71,7 @@ export class Program {
     return this.written;
   }
 
-  /** The arguments of the script besides the keys. */
+  /** The script's arguments, without the keys. */
   args(): string[] {
     const time = this.clock && [this.clock.now(), this.clock.slackMs];
     if (this.fast !== undefined)

@@ -24,36 +24,36 @@ import { ScriptCalls } from './script-calls.js';
 import { Slots } from './slots.js';
 import { TimedChecks } from './timed-checks.js';
 
-/** The keys of what is learnt of an upstream, and of a rate that is learnt, too. */
+/** The number of keys for the known state of an upstream, and for that and a learned rate. */
 const NOTE = 1;
 const NOTE_AND_RATE = 2;
 const CREDIT_ID = 1;
 const CLAIM = 1;
-/** The work of leaving a queue: a slot is free between others then, which are looked through. */
+/** The work of leaving a queue: a slot between others becomes free, so the script searches the slots. */
 const LEAVING_WORK = 12;
-/** What only looks needs no more, and changes nothing. */
+/** Options of an operation that only reads. */
 const LOOKS = [0, 0, true] as const;
 
 /** Options of a `RedisStore`. */
 export interface RedisStoreOptions {
   /**
-   * The prefix of every key, without braces.
+   * The prefix of every key. It must not contain braces.
    * @default 'sluice'
    */
   prefix?: string;
   /**
-   * How long a check may take in total, in milliseconds.
+   * The maximum total time of a check, in milliseconds.
    * @default 250
    */
   timeoutMs?: number;
   /**
-   * How long a check waits for others at most, in milliseconds, while this process asks 2,000 times a second or more: they travel in
-   * one call. At most half of `timeoutMs`, which includes it. 0 never waits.
+   * The maximum time that a check waits for others, in milliseconds, while this process makes at least 2,000 checks per second: they are
+   * sent in one call. At most half of `timeoutMs`, which includes it. 0 never waits.
    * @default 0
    */
   gatherMs?: number;
   /**
-   * Whether `close` closes the connection.
+   * True if `close` closes the connection.
    * @default false
    */
   ownsClient?: boolean;
@@ -69,7 +69,7 @@ export interface RedisStoreOptions {
   script?: string;
 }
 
-/** Counts on Redis: all checks made in one turn of the event loop travel in one call of one script. */
+/** Counts on Redis. All checks made in one turn of the event loop are sent in one call of one script. */
 export class RedisStore extends DirectStore implements Store {
   private readonly client: Connection;
   private readonly prefix: string;
@@ -79,22 +79,22 @@ export class RedisStore extends DirectStore implements Store {
   private readonly calls: ScriptCalls;
   private readonly slots: Slots | undefined;
   private readonly batcher: Batcher;
-  /** Of limits whose units replicas confirm. */
+  /** For limits whose units replicas confirm. */
   private confirming: ConfirmingBatcher | undefined;
   private readonly startConfirming: () => ConfirmingBatcher;
   private readonly timedChecks: TimedChecks;
-  /** The master that has a counter's slot, as the Cluster's client knows it; none of one server. */
+  /** The master that has a counter's slot, as the Cluster client knows it; absent with a single server. */
   readonly nodeOf?: (counter: Counter) => string;
   /** The slot of a counter in a Cluster. */
   readonly slotOf?: (counter: Counter) => number;
-  /** Whether it is a master of any slot, as the Cluster's client knows it. */
+  /** Returns true if a node is the master of any slot, as the Cluster client knows it. */
   readonly hasNode?: (node: string) => boolean;
 
   /**
-   * Makes a store on Redis.
+   * Creates a store on Redis.
    *
-   * @param client the connection, which need not be ready yet
-   * @param options how it counts
+   * @param client the connection; it doesn't have to be ready yet
+   * @param options prefix, timeouts and ownership of the connection
    */
   constructor(client: RedisClient | NodeRedisConnection, options?: RedisStoreOptions);
   /** @internal */
@@ -128,7 +128,7 @@ export class RedisStore extends DirectStore implements Store {
     await this.calls.load(since);
   }
 
-  /** What was asked before is answered first. */
+  /** Earlier calls are answered first. */
   async close(): Promise<void> {
     await Promise.all([this.batcher.drain(), this.confirming?.close()]);
     this.release?.();
@@ -136,14 +136,16 @@ export class RedisStore extends DirectStore implements Store {
     try {
       if (this.client.status === 'ready') await withDeadline(this.client.quit(), this.timeoutMs);
     } catch {
-      // The server has gone: the connection need not be ended in order.
+      // The server is gone, so the connection doesn't have to be ended in order.
     } finally {
       if (this.client.status !== 'end') this.client.disconnect();
       else if (!isCluster(this.client)) endSentinels(this.client);
     }
   }
 
-  /** @internal One check has one deadline, in however many calls it is made; one that is asked at once has the deadline of its call. */
+  /**
+   * @internal A check has one deadline, no matter how many calls it takes; a check that is sent immediately has the deadline of its call.
+   */
   decide(check: Check, answer: CheckAnswer): void {
     const { slots } = this;
     if (check.reserving === true) {
@@ -228,20 +230,20 @@ export class RedisStore extends DirectStore implements Store {
     const key = keyOf(this.prefix, counter);
     const ofFeatures = [...moreKeysOf(key, counter), ...featureKeysOf(key, counter)];
     const keys = [key, ...extraKeysOf(key, counter), ...ofFeatures, noteKeyOf(key), rateKeyOf(key)];
-    // What had lapsed by now came back: some features keep that, and so do credits.
+    // Lapsed estimates come back first, since some features and credits keep a record of that.
     const isKept = takesCredits || features.some(({ script }) => script?.beside !== undefined);
     if (estimates !== undefined && isKept) await this.releaseLapsed(counter);
-    // Credits that came back, by that or another rate, are noted at the counter only.
+    // Credits that came back that way, or through another rate, are only recorded in the counter so far.
     if (takesCredits) await this.credit({ ...counter, units: 0 });
     return (await this.calls.delete(keys, this.nodeOf?.(counter))) > 0;
   }
 
-  /** Estimates that have lapsed come off a counter, some of them at a time. */
+  /** Removes lapsed estimates from a counter, a few at a time. */
   private async releaseLapsed(counter: Counter): Promise<void> {
     const none = { ...counter, units: 0 };
     let isDone: number;
     do {
-      // Whatever lapsed, lapses again wherever that is lost.
+      // If this write is lost, the estimates lapse again.
       isDone = await this.send(none, (program) => program.refund(none), succeeded, ...LOOKS);
     } while (isDone === 0);
   }
@@ -279,12 +281,12 @@ export class RedisStore extends DirectStore implements Store {
     );
   }
 
-  /** @internal Does what only a feature does with a counter. `read` returns `undefined` if it is to be asked again. */
+  /** @internal Runs an operation of a feature on a counter. If `read` returns `undefined`, it is sent again. */
   ofFeature<T>(counter: Counter, call: FeatureCall, read: (reply: Reply) => T | undefined): Promise<T> {
     return this.send(counter, (program) => program.ofFeature(counter, call), read, call.keys.length);
   }
 
-  /** @internal The fields of a hash that a feature keeps. */
+  /** @internal The fields of a hash that belongs to a feature. */
   async membersOf(key: string): Promise<string[]> {
     const replies = await this.calls.guarded(() => this.client.pipeline([['hkeys', key]]).exec());
     const [error, fields] = replies![0]!;
@@ -292,12 +294,12 @@ export class RedisStore extends DirectStore implements Store {
     return (fields as unknown[]).map(String);
   }
 
-  /** @internal Deletes keys of one slot that a feature keeps. */
+  /** @internal Deletes keys of a feature that are in one slot. */
   async forgetKeys(keys: readonly string[]): Promise<void> {
     if (keys.length > 0) await this.calls.delete(keys, undefined);
   }
 
-  /** @internal The key of a counter: what a feature keeps beside it begins so. */
+  /** @internal The key of a counter. The keys that features have for it start with this key. */
   keyOf(counter: Counter): string {
     return keyOf(this.prefix, counter);
   }

@@ -8,25 +8,25 @@ import type { Check, StoreDecision } from '../store.js';
 
 /** Marks a check or an operation that was not done. */
 const UNDECIDED = -1;
-/** Marks units that have already been claimed, in place of decisions. */
+/** Marks units that were claimed before, in place of decisions. */
 const CLAIMED = -2;
-/** The wait of a refusal that never ends. */
+/** The wait of a rejection that never ends. */
 const NEVER = -1;
-/** The outcome in the lowest two bits of a decision; the value between these two, 1, means allowed. */
+/** The outcome in the lowest two bits of a decision. The value between these two, 1, means allowed. */
 const REFUSED = 0;
 const ALLOWED_TO_BE_HELD = 2;
 /** If the reply is a single number, it is the first number times this, plus the second. */
 const SECOND = 2 ** 20;
-/** More are not distinguished. */
+/** Offences beyond this number are not counted. */
 const MOST_OFFENCES = 255;
-/** The cost for which a check is refused that takes as many units as fit. */
+/** The cost for which a check that takes as many units as fit is rejected. */
 const LEAST_TAKEN = 1;
-/** The numbers of one window. */
+/** The number of values of one window. */
 const WINDOW = 3;
 
 /**
- * Reads the script's reply in the order in which the script decided. Every method throws a `TypeError` for anything the
- * script never replies: a reply that was truncated or garbled on its way must not decide anything.
+ * Reads the script's reply in the order in which the script decided. Every method throws a `TypeError` for values that the script never
+ * returns: a reply that was truncated or garbled on its way must not decide anything.
  */
 export class Reply {
   private readonly values: readonly unknown[];
@@ -42,7 +42,7 @@ export class Reply {
     else throw new TypeError(messages.noReply(reply));
   }
 
-  /** Checks that everything has been read. */
+  /** Throws unless everything has been read. */
   end(): void {
     if (this.count < this.values.length) throw this.wrong(this.count);
   }
@@ -52,7 +52,7 @@ export class Reply {
     return this.undecided() ? undefined : this.next(0, most);
   }
 
-  /** A learnt rate; `undefined` if there is none. */
+  /** A learned rate; `undefined` if there is none. */
   rate(): LearntRate | undefined {
     return this.undecided() ? undefined : { rate: this.next(1), intervalMs: this.next(1), burst: this.next(1) };
   }
@@ -62,7 +62,7 @@ export class Reply {
     return this.undecided() ? undefined : this.next();
   }
 
-  /** The decisions of a claim, or the decision on what has already been claimed. */
+  /** The decisions of a claim, or the decision about units that were claimed before. */
   claim(check: Check): StoreDecision[] | undefined {
     if (readWholeNumber(this.values[this.at]) !== CLAIMED) return this.check(check);
     this.next(CLAIMED);
@@ -113,7 +113,7 @@ export class Reply {
     };
     if (!allowed) {
       const never = cost > quota && !limit.varies;
-      // What features withhold may never leave enough; nor may what a window has beside its quota.
+      // A check may also never fit because features or windows withhold units of the quota.
       const mayBeNever = limit.varies || cost + withholds > quota;
       const wait = this.next(mayBeNever ? NEVER : 0, never ? NEVER : undefined);
       decision.retryAfterMs = wait === NEVER ? Infinity : wait;
@@ -131,12 +131,12 @@ export class Reply {
     return decision;
   }
 
-  /** Some numbers, each at least the one given for it; `undefined` if nothing was done. */
+  /** Numbers, each at least as large as the given minimum; `undefined` if nothing was done. */
   numbers(least: readonly number[]): number[] | undefined {
     return this.undecided() ? undefined : least.map((each) => this.next(each));
   }
 
-  /** Twice as many numbers as the next one says. */
+  /** Reads a count, then twice as many numbers. */
   pairs(): number[] {
     const length = 2 * this.next(0, this.values.length);
     return Array.from({ length }, () => this.next());

@@ -10,10 +10,10 @@ import { asStoreError, serverOf } from '../../redis/store-error.js';
 import { Program, type TestClock } from './program.js';
 import { decisionScript } from './script.generated.js';
 
-/** Calls of the script, each within a deadline, with what this process knows about the server's clock. */
+/** Calls of the script, each with a deadline, and the known offset of the server's clock. */
 export class ScriptCalls {
   protected readonly script: Script;
-  /** How far the server's clock is ahead of ours, in microseconds, as precisely as calendar windows require. */
+  /** How far the server's clock is ahead of this process's, in microseconds, as precisely as calendar windows require. */
   private clockOffset = 0;
 
   constructor(
@@ -49,7 +49,7 @@ export class ScriptCalls {
     return this.clock?.now() ?? Date.now() * 1000 + this.clockOffset;
   }
 
-  /** Asks the server for its time, in microseconds. */
+  /** Requests the server's time, in microseconds. */
   async time(): Promise<number> {
     if (this.clock !== undefined) return this.clock.now();
     const [[error, reply] = []] = (await this.client.pipeline([['time']]).exec())!;
@@ -59,45 +59,45 @@ export class ScriptCalls {
   }
 
   /**
-   * Runs a program on a node of a Cluster if one is named, else through the client. Throws if Redis is not connected; the caller
-   * waits no longer than `timeoutMs`.
+   * Runs a program on the given node of a Cluster, by default through the client. Throws if Redis isn't connected; the caller waits no
+   * longer than `timeoutMs`.
    */
   run(program: Program, node?: string): Promise<unknown> {
     this.assertReady();
     return this.script.run(program.keys, program.args(), this.timeoutMs, node);
   }
 
-  /** Why calls on a slot of a Cluster may have just failed while its node answers others. */
+  /** The reason why calls on a slot of a Cluster may have just failed while its node answers others. */
   whyMoving(slot: number): string | undefined {
     return this.script.whyMoving(slot, 2 * this.timeoutMs);
   }
 
-  /** Deletes keys of one slot. Resolves to how many there were. */
+  /** Deletes keys of one slot. Resolves to the number of keys that existed. */
   delete(keys: readonly string[], node: string | undefined): Promise<number> {
     return this.guarded(() => this.script.delete(keys, node));
   }
 
-  /** Sends the calls made meanwhile in one write per node of a Cluster. */
+  /** Sends the calls made during `send` in one write per node of a Cluster. */
   inOneWrite(send: () => void): void {
     this.script.inOneWrite(send);
   }
 
-  /** Whether the client has commands that it has not sent yet. */
-  get holdsCommands(): boolean {
-    return this.client instanceof NodeRedisAdapter && this.client.holdsCommands;
+  /** True if the client writes the commands of one turn in the next one. */
+  get sendsNextTurn(): boolean {
+    return this.client instanceof NodeRedisAdapter;
   }
 
-  /** Notes that a call was not answered in time. */
+  /** Records that a call was not answered in time. */
   noteSilence(): void {
     noteSilence(this.client);
   }
 
-  /** Learns the server's time, in microseconds. */
+  /** Records the server's time, in microseconds. */
   setClock(serverTime: number): void {
     this.clockOffset = serverTime - Date.now() * 1000;
   }
 
-  /** Asks Redis only if it is connected, and waits no longer than the deadline. */
+  /** Calls Redis only if it is connected, and waits no longer than the deadline. */
   async guarded<T>(call: () => Promise<T>): Promise<T> {
     this.assertReady();
     try {

@@ -6,12 +6,12 @@ import { rediscoverNodes } from '../../redis/client.js';
 import type { ServerCluster } from '../../redis/connection.js';
 import { hashTagOf, keyOf } from './keys.js';
 
-/** The slots of a Cluster, and which node has which, as far as the client knows. */
+/** The slots of a Cluster and their nodes, as the client knows them. */
 export class Slots {
   constructor(
     private readonly client: ServerCluster,
     private readonly prefix: string,
-    /** Why calls on a slot may have just failed, if it is moving. */
+    /** The reason why calls on a slot may have just failed, if it is moving. */
     private readonly whyMoving: (slot: number) => string | undefined,
   ) {}
 
@@ -28,15 +28,15 @@ export class Slots {
     return this.client.slots[this.of(counter)]?.[0] ?? '';
   }
 
-  /** Whether a node is a master of any slot. */
+  /** Returns true if a node is the master of any slot. */
   hasNode(node: string): boolean {
     const { slots } = this.client;
     return node === '' ? slots.length === 0 : slots.some((nodes) => nodes?.[0] === node);
   }
 
   /**
-   * Attributes a failure: to the slot, if it is moving, else to the node. A node that does not answer does not report either that
-   * another one has its slots by now.
+   * Attributes a failure to the slot if it is moving, otherwise to the node. A node that doesn't answer can't report that another node has
+   * taken over its slots.
    */
   blame(node: string, failure: RateLimitStoreError, counter: Counter): RateLimitStoreError {
     rediscoverNodes(this.client, node);

@@ -6,12 +6,12 @@ import { type Case, limitOf, QUOTA, type Stage } from './stage.js';
 import { deepStrictEqual, ok, strictEqual } from 'node:assert/strict';
 import type { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 
-/** How many checks go through a store at once where they lock the same counters in different orders. */
+/** The number of concurrent checks that lock the same counters in different orders. */
 const CROWD = 50;
 
 const peeked = (limit: CompiledLimit) => ({ entries: [{ limit, identity: 'user:1', cost: 1 }], peek: true });
 
-/** What has to hold for checks of several limits, of one algorithm or of two. */
+/** The rules for checks of several limits with one algorithm or two. */
 export const severalLimitsCases = (algo: AlgorithmName, other: AlgorithmName): Case[] => [
   {
     name: `${algo} and ${other}: a check is allowed by all of its limits, or charged to none`,
@@ -60,14 +60,14 @@ export const severalLimitsCases = (algo: AlgorithmName, other: AlgorithmName): C
   },
 ];
 
-/** How much happens in one history. */
+/** The number of steps in one history. */
 const STEPS = 60;
 const IDENTITIES = ['user:1', 'user:2'];
 const HOUR_MS = 3_600_000;
-/** How far a clock is moved at most. A store with a clock of its own is not waited for as long. */
+/** The maximum time that a clock is moved. The suite doesn't wait this long for a store with a clock of its own. */
 const LONGEST_MOVE_MS = 12 * 24 * HOUR_MS;
 
-/** The same numbers for the same seed: a history that fails can be run again. */
+/** Returns the same numbers for the same seed, so that you can repeat a history that fails. */
 function randomOf(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -76,7 +76,7 @@ function randomOf(seed: number): (below: number) => number {
   };
 }
 
-/** Checks, refunds, penalties, blocks and resets in any order: a store decides as ours does after each. */
+/** Checks, refunds, penalties, blocks and resets in random order. After each, the store must decide as the store in memory does. */
 export const anyHistoryCases = (algorithms: readonly AlgorithmName[]): Case[] =>
   [1, 2, 3, 4].map((seed) => ({
     name: `any history of all limits (${seed})`,

@@ -7,11 +7,11 @@ import { oneLimitCases } from './one-limit.js';
 
 export type { MakeStore, StoreToTest } from './stage.js';
 
-/** How a test runner defines a group of tests, and a test: Jest, Vitest, Mocha and `node:test` all do it so. */
+/** The functions of a test runner that define a group of tests and a test. Jest, Vitest, Mocha and `node:test` share this form. */
 export interface TestRunner {
   /** Defines a group. */
   readonly describe: (name: string, define: () => void) => unknown;
-  /** Defines a test. Jest and Vitest take how long it may take, others ignore that. */
+  /** Defines a test. Jest and Vitest use the timeout, others ignore it. */
   readonly it: (name: string, run: () => Promise<void>, timeoutMs?: number) => unknown;
 }
 
@@ -28,8 +28,8 @@ export interface StoreConformanceOptions extends Partial<TestRunner> {
    */
   readonly it?: TestRunner['it'];
   /**
-   * The algorithms that the store can do; what else is asked of it, it should refuse.
-   * @default all that can count for several instances
+   * The algorithms that the store supports. It should reject all others.
+   * @default all algorithms that can count for several instances
    */
   readonly algorithms?: readonly AlgorithmName[];
   /**
@@ -39,18 +39,18 @@ export interface StoreConformanceOptions extends Partial<TestRunner> {
   readonly name?: string;
 }
 
-/** How long a test may take of a store that is far away. */
+/** The maximum time of a test, for stores that are far away. */
 const TIMEOUT_MS = 60_000;
 
 /**
- * Defines the tests that every store has to pass: call it where tests are defined. Each begins with a new store, and closes it.
- * They compare its decisions with those of our own store in process, in each algorithm, for one limit and several, after any history
- * of checks, refunds, blocks and resets; and have many ask at once.
+ * Defines the tests that every store has to pass. Call it where you define tests. Each test creates a new store and closes it. The tests
+ * compare its decisions with those of the store in memory: for each algorithm, for one limit and several, after any history of checks,
+ * refunds, blocks and resets, and with many concurrent checks.
  *
- * Throws `RateLimitConfigError` if no test runner is there, or it does not know an algorithm.
+ * Throws `RateLimitConfigError` if there is no test runner or an algorithm is unknown.
  *
- * @param make makes a store. One that asks the `clock` that it gets is tested without waiting
- * @param options what the store can do; and the test runner, where `describe` and `it` are no globals
+ * @param make creates a store. If the store uses the `clock` that it gets, it is tested without waiting
+ * @param options the algorithms of the store; and the test runner, if `describe` and `it` aren't globals
  * @example
  * storeConformance(({ clock }) => new MyStore({ clock }));
  */

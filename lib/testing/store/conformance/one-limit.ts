@@ -3,9 +3,9 @@ import type { AlgorithmName } from '../../../engine/algorithms/index.js';
 import { chargeOf } from '../../../storage/stores/store-decision.js';
 import { type Case, limitOf, QUOTA, REFILLED, type Stage } from './stage.js';
 
-/** The shortest interval after which the suite looks again, in milliseconds. */
+/** The shortest interval for which the suite waits, in milliseconds. */
 const SHORT_MS = 100;
-/** Identities that a store could mistake for one another, or for something else. */
+/** Identities that a store could mix up with each other or with other data. */
 const IDENTITIES = [
   'a',
   'A',
@@ -25,7 +25,7 @@ const IDENTITIES = [
   'x'.repeat(2000),
 ];
 
-/** What each algorithm has to do for one limit. */
+/** The rules for one limit with each algorithm. */
 export const oneLimitCases = (algo: AlgorithmName, algorithms: readonly AlgorithmName[]): Case[] => [
   {
     name: `${algo}: lets through what its quota holds, and says what is left`,
@@ -75,7 +75,7 @@ export const oneLimitCases = (algo: AlgorithmName, algorithms: readonly Algorith
     },
   },
   {
-    name: `${algo}: never lets more through than its quota, however many ask at once`,
+    name: `${algo}: never lets more through than its quota, no matter how many check at once`,
     run: (stage) => atOnce(stage, algo),
   },
   {
@@ -85,7 +85,7 @@ export const oneLimitCases = (algo: AlgorithmName, algorithms: readonly Algorith
       const entry = { limit, identity: 'user:1', cost: 2 };
       const answers = await stage.both({ entries: [entry], refundable: true });
       await stage.take(limit, 1);
-      // Twice: of what comes back the second time, nothing was taken.
+      // A second refund returns nothing, since there is nothing left to return.
       for (let i = 0; i < 2; i++) {
         await stage.doBoth((store, index) => store.refund([chargeOf(entry, answers[index][0]!)]));
         await stage.take(limit, QUOTA, 'user:1', { peek: true });
@@ -152,12 +152,12 @@ async function atOnce(stage: Stage, algo: AlgorithmName): Promise<void> {
 const refilled = (algo: AlgorithmName): Case => ({
   name: `${algo}: has its quota again when its interval is over`,
   async run(stage) {
-    // A store that takes longer than an interval to answer twice may have its quota again: it gets a longer one.
+    // A store that takes longer than an interval for two calls may have refilled the quota in between, so it gets a longer interval.
     for (let intervalMs = SHORT_MS; !(await isRefilled(stage, algo, intervalMs)); intervalMs *= 2);
   },
 });
 
-/** Checks it for an interval. Returns false if the store answered too slowly to tell. */
+/** Tests one interval. Returns false if the store was too slow for a result. */
 async function isRefilled(stage: Stage, algo: AlgorithmName, intervalMs: number): Promise<boolean> {
   const limit = limitOf(algo, `${stage.id}-${intervalMs}`, `${intervalMs}ms`);
   const take = async (cost: number) => {

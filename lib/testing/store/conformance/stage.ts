@@ -5,12 +5,12 @@ import { CompiledLimit } from '../../../engine/limits/compiled-limit.js';
 import { MemoryStore } from '../../../storage/stores/memory/memory.store.js';
 import type { Check, Store, StoreDecision } from '../../../storage/stores/store.js';
 
-/** The quota of every limit of the suite. */
+/** The quota of every limit in the suite. */
 export const QUOTA = 5;
-/** Long, so that what comes back while a slow store answers changes nothing. */
+/** Long enough that no units come back while a slow store answers. */
 const LONG = '30d';
 
-/** How the suite writes a limit of each algorithm, with how long a window takes where that can be chosen. */
+/** The options of a limit for each algorithm, with the length of a window where that can be chosen. */
 const OPTIONS: Partial<Record<AlgorithmName, (interval: string) => AlgorithmOptions>> = {
   'fixed-window': (interval) => ({ algo: 'fixed-window', rate: QUOTA, interval }),
   'sliding-window': (interval) => ({ algo: 'sliding-window', rate: QUOTA, interval }),
@@ -25,7 +25,7 @@ const OPTIONS: Partial<Record<AlgorithmName, (interval: string) => AlgorithmOpti
 
 /** The algorithms that count for several instances: `adaptive` never does. */
 export const ALGORITHMS = Object.keys(OPTIONS) as AlgorithmName[];
-/** Those of which a whole quota is there again after an interval that the suite chooses. */
+/** The algorithms whose whole quota is back after an interval that the suite chooses. */
 export const REFILLED: readonly AlgorithmName[] = [
   'fixed-window',
   'sliding-window',
@@ -34,21 +34,21 @@ export const REFILLED: readonly AlgorithmName[] = [
   'gcra',
 ];
 
-/** A limit of 5 units. */
+/** A limit with 5 units. */
 export function limitOf(algo: AlgorithmName, name: string, interval = LONG, settings: object = {}): CompiledLimit {
   return new CompiledLimit(OPTIONS[algo]!(interval), { location: 'storeConformance', name, ...settings });
 }
 
-/** What a store is made with. */
+/** The arguments for creating a store. */
 export interface StoreToTest {
   /**
-   * The time in whole microseconds since the epoch. A store that asks it is tested without waiting, and to the microsecond; with
-   * one that has a clock of its own the suite waits, and allows for the time that its calls take.
+   * The time in whole microseconds since the epoch. A store that uses this clock is tested without waiting and with microsecond precision.
+   * For a store with a clock of its own, the suite waits and allows for the duration of its calls.
    */
   readonly clock: () => number;
 }
 
-/** Makes an empty store, or one of which no counter begins with what the suite made before. */
+/** Creates an empty store. If stores share a database, its counters must not begin with the state that an earlier test left. */
 export type MakeStore = (given: StoreToTest) => Store | Promise<Store>;
 
 /** A test of the suite. */
@@ -57,30 +57,30 @@ export interface Case {
   run(stage: Stage): Promise<void>;
 }
 
-/** Times of two stores with clocks of their own differ by so much, in milliseconds. */
+/** Two stores with clocks of their own may differ by this many milliseconds. */
 const SPARE_MS = 50;
-/** The parts of a decision that are times. */
+/** The properties of a decision that are times. */
 const TIMES = ['retryAfterMs', 'resetAfterMs', 'delayMs'] as const;
 
-/** How both stores decided one check. */
+/** The decisions of both stores about one check. */
 export interface Compared {
   readonly got: StoreDecision[];
   readonly expected: StoreDecision[];
-  /** True if one store refused what the other allowed, since the time between their clocks decided it. */
+  /** True if one store rejected a check that the other one allowed, only because of the time between their clocks. */
   readonly isClose: boolean;
 }
 
 let made = 0;
 
-/** A store to test beside ours, which says what is right. */
+/** The store under test, next to the store in memory whose decisions are the expected ones. */
 export class Stage {
-  /** Ours, on the same clock. */
+  /** The store in memory, on the same clock. */
   readonly reference = new MemoryStore({ clock: () => this.now() });
-  /** No other stage has its names of limits: counters of a shared database last. */
+  /** A unique prefix for the limits of this stage, because counters of a shared database outlive it. */
   readonly id = `conformance-${process.pid}-${Date.now().toString(36)}-${++made}`;
   private readonly begun = Date.now();
   private movedMs = 0;
-  /** Whether the store asks the clock of the suite. */
+  /** True if the store uses the clock of the suite. */
   private usesClock = false;
   store!: Store;
 
@@ -92,30 +92,30 @@ export class Stage {
     };
     stage.store = await make({ clock });
     await stage.store.open?.();
-    // By now it is known whether the store asks the clock.
+    // By now it is known if the store uses the clock.
     await stage.store.check([
       { entries: [{ limit: limitOf(algo, stage.id), identity: 'nobody', cost: 1 }], peek: true },
     ]);
     return stage;
   }
 
-  /** The time in microseconds. With the clock of the suite, it only changes when it is moved. */
+  /** The time in microseconds. The suite's clock only changes when it is moved. */
   now(): number {
     return ((this.usesClock ? this.begun : Date.now()) + this.movedMs) * 1000;
   }
 
-  /** Lets time pass: by the clock, or really. */
+  /** Lets time pass: moves the clock, or waits. */
   async pass(ms: number): Promise<void> {
     if (this.usesClock) this.movedMs += ms;
     else await wait(ms);
   }
 
-  /** Lets time pass where nobody has to wait for it. */
+  /** Moves the clock; does nothing for a store with a clock of its own. */
   move(ms: number): void {
     if (this.usesClock) this.movedMs += ms;
   }
 
-  /** Asks both stores, compares what they decide, and returns what the store and ours answered. */
+  /** Makes the same check in both stores, compares the decisions, and returns them. */
   async both(check: Check): Promise<readonly [got: StoreDecision[], expected: StoreDecision[]]> {
     const { got, expected, isClose } = await this.compare(check);
     ok(!isClose, 'the clocks of the two stores differ too much to compare their decisions');
@@ -123,8 +123,8 @@ export class Stage {
   }
 
   /**
-   * The same for a check that may come at the moment when a unit comes back. Between two clocks either decision is right then. What the
-   * two stores know differs from there on, so both forget the counters of the check.
+   * Like `both`, for a check that may come at the moment when a unit comes back. With two clocks, either decision is right then. From there
+   * on the two stores have different states, so both forget the counters of the check.
    */
   async compare(check: Check): Promise<Compared> {
     const since = Date.now();
@@ -140,12 +140,12 @@ export class Stage {
     return { got: got!, expected: expected!, isClose };
   }
 
-  /** Has both stores do the same. */
+  /** Does the same work in both stores. */
   async doBoth(work: (store: Store, index: 0 | 1) => Promise<unknown>): Promise<void> {
     await Promise.all([work(this.store, 0), work(this.reference, 1)]);
   }
 
-  /** The same for one limit. */
+  /** Like `both`, for one limit. */
   async take(limit: CompiledLimit, cost = 1, identity = 'user:1', more: Partial<Check> = {}): Promise<StoreDecision> {
     const [[decision]] = await this.both({ entries: [{ limit, identity, cost }], ...more });
     return decision!;
@@ -158,8 +158,8 @@ export class Stage {
 }
 
 /**
- * True if two stores decided differently only because of the time between their clocks: the refused limit would have been allowed
- * that much later.
+ * True if two stores decided differently only because of the time between their clocks: the rejected limit would have been allowed that
+ * much later.
  */
 function areClose(got: readonly StoreDecision[], expected: readonly StoreDecision[], spareMs: number): boolean {
   const waits = expected.flatMap((ours, index) => {
@@ -170,20 +170,20 @@ function areClose(got: readonly StoreDecision[], expected: readonly StoreDecisio
   return spareMs > 0 && waits.length > 0 && waits.every((ms) => ms <= spareMs);
 }
 
-/** Compares what a decision says of its limit, however it was decided. */
+/** Compares the properties of the limit in a decision, no matter how it was decided. */
 function sameLimit(got: StoreDecision | undefined, expected: StoreDecision, of: CompiledLimit): void {
   const [theirs, ours] = [got, expected].map((each) => [each?.limit, each?.quota, each?.offences]);
   deepStrictEqual(theirs, ours, `the decision of '${of.algorithm.name}'`);
 }
 
-/** Compares what users see of a decision. */
+/** Compares the properties of a decision that users see. */
 function sameDecision(
   got: StoreDecision | undefined,
   expected: StoreDecision,
   spareMs: number,
   limit: CompiledLimit,
 ): void {
-  // What comes back little by little may come between two clocks.
+  // A unit that comes back gradually may come between the readings of the two clocks.
   const left = got !== undefined && spareMs > 0 && Math.abs(got.remaining - expected.remaining) <= 1;
   const wanted = left ? { ...expected, remaining: got.remaining } : expected;
   deepStrictEqual(seen(got), seen(wanted), `the decision of '${limit.algorithm.name}'`);
@@ -196,7 +196,7 @@ function sameDecision(
   }
 }
 
-/** What has to be exact. */
+/** The properties that have to be exact. */
 function seen({ allowed, limit, quota, remaining, offences }: Partial<StoreDecision> = {}): Partial<StoreDecision> {
   return { allowed, limit, quota, remaining, offences } as Partial<StoreDecision>;
 }

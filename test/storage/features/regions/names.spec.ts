@@ -1,15 +1,16 @@
-import { afterEach, expect, it } from '@jest/globals';
-import { Test } from '@nestjs/testing';
+import { afterEach, expect, it, jest } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { LimiterService, RateLimitModule } from '../../../../lib/index.js';
+import { LimiterService } from '../../../../lib/index.js';
 import { startRedis } from '../../../support/redis/redis-servers.js';
 import { until } from '../../../support/time/until.js';
+import { patientApp } from './world.js';
 
 const RATE = 20;
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).toReversed()) await cleanup();
+  jest.restoreAllMocks();
 });
 
 async function server(): Promise<string> {
@@ -20,9 +21,7 @@ async function server(): Promise<string> {
 
 async function limiterOf(name: string, redis: string, home: string) {
   const api = { algo: 'sliding-log', rate: RATE, interval: '1h', scope: 'world', onStoreError: 'deny' } as const;
-  const app = await Test.createTestingModule({
-    imports: [RateLimitModule.forRoot({ redis, regions: { name, home }, define: { api } })],
-  }).compile();
+  const app = await patientApp({ redis, regions: { name, home }, define: { api } }).compile();
   app.useLogger(false);
   await app.init();
   cleanups.push(() => app.close());

@@ -176,8 +176,8 @@ describe('a policy of limits over several regions', () => {
   });
 });
 
-describe('what the guide says of numbers', () => {
-  const guide = readFileSync('docs/guides/regions.md', 'utf8');
+describe('the numbers of the reference', () => {
+  const guide = readFileSync('docs/reference/regions.md', 'utf8');
   const rows = [
     ...guide.matchAll(/^\| (\d+) (s|min|h|d) +\| ([\d.]+) (ms|s) +\| ([\d.]+) % +\| ([\d.]+) % +\|$/gm),
   ].map((row) => row.slice(1));

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { jest } from '@jest/globals';
 import type { DynamicModule, INestApplication, LoggerService, Type } from '@nestjs/common';
-import { Test } from '@nestjs/testing';
+import { Test, type TestingModuleBuilder } from '@nestjs/testing';
 import { readSettings } from '../../../../lib/app/config/settings.js';
 import { RATE_LIMIT_SETTINGS } from '../../../../lib/app/config/tokens.js';
 import { LimiterService, RateLimitModule, type RateLimitModuleOptions } from '../../../../lib/index.js';
@@ -44,6 +44,18 @@ export class AppInRegion {
   }
 }
 
+/** An app in a region that waits longer for servers than the module allows. */
+export function patientApp(
+  options: RateLimitModuleOptions,
+  controllers: Type[] = [],
+  imports: (Type | DynamicModule)[] = [],
+): TestingModuleBuilder {
+  jest.spyOn(Waits.prototype, 'areSuspicious', 'get').mockReturnValue(false);
+  return Test.createTestingModule({ imports: [RateLimitModule.forRoot(options), ...imports], controllers })
+    .overrideProvider(RATE_LIMIT_SETTINGS)
+    .useFactory({ factory: () => ({ ...readSettings(options), timeoutMs: TIMEOUT_MS }) });
+}
+
 /** Two regions with a Redis each, and the Redis that counts for both. */
 export class World {
   readonly apps: AppInRegion[] = [];
@@ -66,14 +78,7 @@ export class World {
   async app(region: RegionName, { limits, controllers = [], imports = [], logger }: RegionApp): Promise<AppInRegion> {
     const regions = { name: region, home: this.home.url };
     const options: RateLimitModuleOptions = { redis: this.servers[region].url, regions, ...limits };
-    jest.spyOn(Waits.prototype, 'areSuspicious', 'get').mockReturnValue(false);
-    const testing = await Test.createTestingModule({
-      imports: [RateLimitModule.forRoot(options), ...imports],
-      controllers,
-    })
-      .overrideProvider(RATE_LIMIT_SETTINGS)
-      .useFactory({ factory: () => ({ ...readSettings(options), timeoutMs: TIMEOUT_MS }) })
-      .compile();
+    const testing = await patientApp(options, controllers, imports).compile();
     testing.useLogger(logger ?? false);
     const nest = testing.createNestApplication();
     await nest.listen(0, '127.0.0.1');

@@ -4,24 +4,23 @@ import type { Check } from '../../store.js';
 import { keyOf } from '../keys.js';
 import { areAlike, type FastChecks, kindText, type NumbersOf, USUAL_TIME } from './plain-checks.js';
 
-/** Whether two checks, which ask the same of the same limits, ask it for the same counters. */
+/** Returns true if two checks of the same limits and costs have the same identities. */
 function areOfSameIdentities({ entries }: Check, { entries: others }: Check): boolean {
   for (let i = 0; i < entries.length; i++) if (entries[i]!.identity !== others[i]!.identity) return false;
   return true;
 }
 
 /**
- * Checks of one kind that the script's fast way can decide: all of the same limits and costs, and each of a row of keys that has no
- * key of another row.
+ * Checks of one kind that the script's fast way can decide: all have the same limits and costs, and rows of keys that don't overlap.
  */
 export class AlikeChecks implements FastChecks {
   readonly keys: string[] = [];
   readonly checks: Check[] = [];
   private readonly keyNumbers = new Map<string, number>();
-  /** How many checks each row has, and the row of each check, once a row has more than one. */
+  /** The number of checks of each row, and the row of each check, once a row has more than one. */
   private times: number[] | undefined;
   private rows: number[] | undefined;
-  /** Whether each check so far belongs to the row of the last one or to a later one. */
+  /** True if each check so far belongs to the row of the previous one or to a later one. */
   private isInOrder = true;
   private lastRow = 0;
 
@@ -31,7 +30,7 @@ export class AlikeChecks implements FastChecks {
     const { checks } = this;
     const { length } = checks;
     if (length > 0 && !areAlike(check, checks[0]!)) return false;
-    // A hot key follows itself.
+    // Checks of a hot key often follow each other.
     const isRepeated = length > 0 && areOfSameIdentities(check, checks[length - 1]!);
     const row = isRepeated ? this.lastRow : this.rowOf(check.entries);
     if (row === undefined) return false;
@@ -64,14 +63,14 @@ export class AlikeChecks implements FastChecks {
     return [program, `[${[...(time ?? USUAL_TIME), ...(this.times ?? [])].join(',')}]`];
   }
 
-  /** The row of the keys, a new one unless it is there; nothing if another row has one of them. */
+  /** The row of the keys, which is created if necessary; `undefined` if another row has one of them. */
   private rowOf(entries: readonly CheckEntry[]): number | undefined {
     const { keys, keyNumbers, prefix } = this;
     const key = keyOf(prefix, entries[0]!);
     const known = keyNumbers.get(key);
     if (known === undefined) keyNumbers.set(key, keys.push(key) - 1);
     const first = known ?? keys.length - 1;
-    // Limits of one name share counters: the first one of this check may be another one of a row.
+    // Limits with the same name share counters, so the first counter of this check may be another one of a row.
     if (first % entries.length !== 0) return undefined;
     for (let i = 1; i < entries.length; i++) {
       const other = keyOf(prefix, entries[i]!);

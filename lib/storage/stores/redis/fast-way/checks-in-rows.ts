@@ -4,16 +4,16 @@ import type { Check } from '../../store.js';
 import { keyOf } from '../keys.js';
 import { type FastChecks, isPlainCheck, limitText, type NumbersOf, operationOf } from './plain-checks.js';
 
-/** Checks of any kinds, which may have keys in common: the script decides one after another. */
+/** Checks of any kind, which may have keys in common. The script decides them one after another. */
 export class ChecksInRows implements FastChecks {
   readonly keys: string[] = [];
   readonly checks: Check[] = [];
-  /** The numbers of limits and keys, counted from 1. */
+  /** The numbers of limits and keys, starting at 1. */
   private readonly limits = new Map<CompiledLimit, number>();
   private readonly numbers = new Map<string, number>();
   /** The limit of each key. */
   private readonly limitOf: CompiledLimit[] = [];
-  /** Of each check the operation, the number of entries, and of each of these the limit, the key and the cost. */
+  /** For each check: its operation, its number of entries, and for each entry the limit, the key and the cost. */
   private readonly rows: number[] = [];
 
   constructor(private readonly prefix: string) {}
@@ -28,7 +28,7 @@ export class ChecksInRows implements FastChecks {
       const { limit, cost } = entry;
       const number = this.numberOf(keyOf(this.prefix, entry), limit);
       if (number === undefined) return false;
-      // Limits of one name share counters: a check may have a key twice.
+      // Limits with the same name share counters, so a check may contain a key twice.
       for (let i = begin + 1; i < rows.length; i += 3) if (rows[i] === number) return false;
       rows.push(this.limitNumberOf(limit), number, cost);
     }
@@ -46,7 +46,7 @@ export class ChecksInRows implements FastChecks {
     return time === undefined ? [program] : [program, `[${time.join(',')}]`];
   }
 
-  /** The number of a key; nothing if it belongs to another limit, too, which reads it by its own parameters. */
+  /** The number of a key; `undefined` if the key also belongs to another limit, whose parameters differ. */
   private numberOf(key: string, limit: CompiledLimit): number | undefined {
     const known = this.numbers.get(key);
     if (known !== undefined) return this.limitOf[known - 1] === limit ? known : undefined;

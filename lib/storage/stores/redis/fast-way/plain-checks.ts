@@ -5,26 +5,26 @@ import { CONSUME, CONSUME_REFUNDABLE, HOLD, PEEK, UP_TO } from '../operations.js
 import type { ScriptValue } from '../../../../engine/algorithms/algorithm.js';
 import { PLAIN_ALGORITHMS } from '../script.generated.js';
 
-/** Checks of one call that the script's fast way decides. */
+/** The checks of one call that the script's fast way decides. */
 export interface FastChecks {
   readonly keys: readonly string[];
-  /** In the order in which they were added. */
+  /** The checks in the order in which they were added. */
   readonly checks: readonly Check[];
-  /** Adds a check, and returns whether it fits. If not, `checks` is as before, and these checks and it have to be written another way. */
+  /** Adds a check and returns true if it fits. If not, `checks` is unchanged, and all of them have to be written in another way. */
   add(check: Check): boolean;
-  /** The index of each reply's check; nothing if the replies come in the order of the checks. */
+  /** The index of each reply's check; `undefined` if the replies are in the order of the checks. */
   order(): readonly number[] | undefined;
-  /** As lua/header.lua describes them; `time` is now and the slack, if they are not the server's. */
+  /** The arguments as described in lua/header.lua. `time` is the current time and the slack, unless the server's are used. */
   args(numbersOf: NumbersOf, time: readonly ScriptValue[] | undefined): string[];
 }
 
-/** The parameters by which the script decides a limit. */
+/** The parameters that the script uses to decide a limit. */
 export type NumbersOf = (limit: CompiledLimit) => readonly ScriptValue[];
 
-/** The server's own time, and how many milliseconds longer than needed a key lives: the server may stall while it decides. */
+/** The server's own time, and the additional milliseconds that a key lives because the server may stall while it decides. */
 export const USUAL_TIME = [0, 1000] as const;
 
-/** Whether the script's fast way knows a limit: asked of each check. */
+/** True for limits that the script's fast way supports. Cached, because each check looks it up. */
 const plainLimits = new WeakMap<CompiledLimit, boolean>();
 
 function isPlain(limit: CompiledLimit): boolean {
@@ -53,7 +53,7 @@ export function operationOf({ peek = false, refundable = false, hold = false, up
   return peek ? PEEK : hold ? HOLD : refundable ? CONSUME_REFUNDABLE : CONSUME;
 }
 
-/** Whether the script's fast way can decide a check. */
+/** Returns true if the script's fast way can decide a check. */
 export function isPlainCheck({ entries, hold, upTo }: Check): boolean {
   if (hold === true || upTo === true) return false;
   for (let i = 0; i < entries.length; i++) {
@@ -64,7 +64,7 @@ export function isPlainCheck({ entries, hold, upTo }: Check): boolean {
   return true;
 }
 
-/** Whether two checks ask the same of the same limits, so that the fast way can decide both in one call. */
+/** Returns true if two checks have the same limits, costs and options, so that the fast way can decide both in one call. */
 export function areAlike(one: Check, other: Check): boolean {
   const { length } = one.entries;
   if (other.entries.length !== length || operationOf(one) !== operationOf(other)) return false;
@@ -76,7 +76,7 @@ export function areAlike(one: Check, other: Check): boolean {
   return true;
 }
 
-/** What checks of a kind ask, as lua/header.lua describes it. */
+/** A kind of checks, in the format of lua/header.lua. */
 export function kindText(check: Check, numbersOf: NumbersOf): string {
   const { entries } = check;
   const operation = operationOf(check);
@@ -88,7 +88,7 @@ export function kindText(check: Check, numbersOf: NumbersOf): string {
   return `[1,${operation},"${limit.algorithm.name}",${limit.quota},${cost},${numbersOf(limit).join(',')}]`;
 }
 
-/** A limit, as lua/header.lua describes it. */
+/** A limit, in the format of lua/header.lua. */
 export function limitText(limit: CompiledLimit, numbersOf: NumbersOf): string {
   const numbers = numbersOf(limit);
   return `"${limit.algorithm.name}",${limit.quota},${limit.shadow ? 1 : 0},${numbers.length},${numbers.join(',')}`;

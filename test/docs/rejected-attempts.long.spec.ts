@@ -6,7 +6,7 @@ import { InjectLimiter, type Limiter, LimiterService, RateLimitModule } from '..
 import { createTestingStore, RateLimitTesting, TestClock } from '../../lib/testing/index.js';
 import { untriedCode } from './rows.js';
 
-const GUIDE = 'docs/guides/counting-refused-tries.md';
+const GUIDE = 'docs/reference/rejected-attempts.md';
 
 @Injectable()
 class Codes {
@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-it('has no other code', () => expect(untriedCode(GUIDE, 'test/docs/counting-refused-tries.long.spec.ts')).toEqual([]));
+it('has no other code', () => expect(untriedCode(GUIDE, 'test/docs/rejected-attempts.long.spec.ts')).toEqual([]));
 
 it('the example counts what its table says', async () => {
   const codes = app.get(Codes);

@@ -1,0 +1,121 @@
+import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { ModuleRef, ModulesContainer } from '@nestjs/core';
+import { refuseWrongList } from '../../app/limiter/limit-checks.js';
+import type { Limiter } from '../../app/limiter/limiter.js';
+import { lineageOf } from '../../app/rules/declared-metadata.js';
+import { LimitRegistry } from '../../app/rules/limit-registry.js';
+import { writtenName } from '../../app/rules/namespaces.js';
+import { RateLimitConfigError } from '../../engine/errors/errors.js';
+import { methodMessages } from '../../engine/errors/messages/methods.js';
+import { addProvider } from '../../nest/rate-limit.module.js';
+import { LimiterService } from '../../nest/limiter.service.js';
+import { ALL_CALLS, type LimitedMethodSite } from './limited-method.js';
+
+/** The property of an instance that has the limits of its app. A `WeakMap` would miss proxies of the instance. */
+const CALLS = Symbol('nestjs-sluice:LimitedCalls');
+
+/** The methods of a prototype that are limited. */
+const sites = new WeakMap<object, LimitedMethodSite[]>();
+
+/** The apps of this process, until they close. */
+const running = new Set<LimitedCalls>();
+
+/** Limits methods of one app. It needs no other provider: what any provider needs may have limited methods itself. */
+@Injectable()
+export class LimitedCalls implements OnModuleInit, OnModuleDestroy {
+  private readonly limiters = new Map<LimitedMethodSite, Limiter>();
+
+  constructor(
+    private readonly module: ModuleRef,
+    private readonly modules: ModulesContainer,
+  ) {
+    running.add(this);
+  }
+
+  /** Called by Nest: refuses limits that no call could be checked against. Throws `RateLimitConfigError`. */
+  onModuleInit(): void {
+    for (const { providers, controllers, injectables } of this.modules.values()) {
+      for (const wrapper of [...providers.values(), ...controllers.values(), ...injectables.values()]) {
+        const instance: unknown =
+          wrapper.isDependencyTreeStatic() && !wrapper.isTransient ? wrapper.instance : undefined;
+        const found = [...sitesOf(prototypeOf(wrapper.metatype)), ...sitesOf(instance)];
+        for (const site of found) this.limiterOf(site);
+        if (found.length > 0) belongTo(instance, this);
+      }
+    }
+  }
+
+  /** Called by Nest. */
+  onModuleDestroy(): void {
+    running.delete(this);
+  }
+
+  /** The limiter of a method. Throws `RateLimitConfigError`. */
+  limiterOf(site: LimitedMethodSite): Limiter {
+    let limiter = this.limiters.get(site);
+    if (limiter === undefined) this.limiters.set(site, (limiter = this.makeLimiter(site)));
+    return limiter;
+  }
+
+  private makeLimiter({ limit, location, className, method, settings }: LimitedMethodSite): Limiter {
+    const service = this.module.get(LimiterService, { strict: false });
+    // Until its turn comes, Nest has an object of the class that no constructor has set up.
+    if (!Object.hasOwn(service, 'decisions$')) throw new RateLimitConfigError(methodMessages.tooEarly(location));
+    const isNamed = typeof limit === 'string' || limit.name !== undefined;
+    if (!isNamed && writtenName({ name: className }) === undefined)
+      throw new RateLimitConfigError(methodMessages.needsName(location));
+    const rule = this.module
+      .get(LimitRegistry, { strict: false })
+      .rule(limit, { location, namespace: isNamed ? '' : `method ${className}.${method}` });
+    refuseWrongList([rule], location);
+    const { hasKey, key } = rule.settings;
+    if (settings.key === undefined && hasKey === true && key.given !== ALL_CALLS) {
+      throw new RateLimitConfigError(methodMessages.needsKey(location, rule.name, key.given));
+    }
+    return service.ofRule(rule);
+  }
+}
+addProvider(LimitedCalls);
+
+/** Records a limited method of a prototype. */
+export function addSite(prototype: object, site: LimitedMethodSite): void {
+  const known = sites.get(prototype);
+  if (known === undefined) sites.set(prototype, [site]);
+  else known.push(site);
+}
+
+/** Lets instances of a class and of its subclasses keep the limits of the app that sets this property. */
+export function keepCalls(prototype: object, property: symbol): void {
+  Object.defineProperty(prototype, property, {
+    configurable: true,
+    set(this: object, calls: unknown) {
+      belongTo(this, calls);
+    },
+  });
+}
+
+/** The limits of the app of an instance; `undefined` if a test has replaced them. Throws `RateLimitConfigError`. */
+export function callsOf(instance: unknown, { location }: LimitedMethodSite): LimitedCalls | undefined {
+  const own: unknown = (instance as { [CALLS]?: unknown } | undefined)?.[CALLS];
+  if (own !== undefined) return own instanceof LimitedCalls ? own : undefined;
+  // Made by a function, perhaps for one request: only a second app makes it unclear.
+  const [first, ...others] = running;
+  if (first === undefined) throw new RateLimitConfigError(methodMessages.noApp(location));
+  if (others.length > 0) throw new RateLimitConfigError(methodMessages.severalApps(location));
+  return first;
+}
+
+function belongTo(instance: unknown, calls: unknown): void {
+  if (typeof instance !== 'object' || instance === null) return;
+  Reflect.defineProperty(instance, CALLS, { value: calls, configurable: true });
+}
+
+/** The limited methods of a prototype or an instance, and of the classes that it extends. */
+function sitesOf(from: unknown): LimitedMethodSite[] {
+  if (typeof from !== 'object' || from === null) return [];
+  return lineageOf(from).flatMap((prototype) => sites.get(prototype) ?? []);
+}
+
+function prototypeOf(type: unknown): unknown {
+  return typeof type === 'function' ? type.prototype : undefined;
+}
